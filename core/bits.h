@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bits: the inner loops, one table of them for each instruction set.
+ *
+ * bits_scalar.c is the reference and always there. A table is chosen once, when an index is made,
+ * and stored in it: no hidden state, no test of the processor in a loop. All tables give the same
+ * answers. Filters lie in blocks of BITS_BLOCK, interleaved word by word, so that no sum across
+ * lanes is needed:
+ *
+ *   word 0 of filters 0..7 | word 1 of filters 0..7 | ... | word w-1 of filters 0..7
+ */
+#ifndef CORE_BITS_H
+#define CORE_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BITS_BLOCK = 8 };
+
+struct bits_kernels {
+    const char *name; /* "scalar", "avx2", "avx512" */
+
+    /* Set bits of `words` words. */
+    uint32_t (*cardinality)(const uint64_t *filter, size_t words);
+
+    /*
+     * Set bits of (query and x) for each filter x of a block. `block` has words * BITS_BLOCK
+     * words, `out` BITS_BLOCK numbers. No alignment beyond that of the types is needed.
+     */
+    void (*overlaps)(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out);
+};
+
+enum bits_level { BITS_SCALAR, BITS_AVX2, BITS_AVX512 };
+
+/* The best table at or below `most` that this build has and this machine can run. */
+const struct bits_kernels *bits_select(enum bits_level most);
+
+/* The table of that very level, or NULL where the build or the machine lacks it. */
+const struct bits_kernels *bits_table(enum bits_level level);
+
+/* The level named "scalar", "avx2" or "avx512": 0; else BITS_UNKNOWN. */
+enum { BITS_UNKNOWN = 1 };
+int bits_level_parse(const char *name, enum bits_level *out_level);
+
+#endif

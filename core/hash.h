@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hash: the only user of xxHash. Seeds are arguments.
+ */
+#ifndef CORE_HASH_H
+#define CORE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The two halves of a 128-bit hash. */
+struct hash128 {
+    uint64_t low64;
+    uint64_t high64;
+};
+
+/* XXH3-128 of `length` bytes with seed 0: the hash that bit positions come from. O(length). */
+struct hash128 hash_label(const void *bytes, size_t length);
+
+/*
+ * XXH3-64 of `length` bytes with a seed: for tables (give a random seed, so that peers who choose
+ * keys cannot choose collisions) and for checksums. O(length).
+ */
+uint64_t hash_seeded(const void *bytes, size_t length, uint64_t seed);
+
+#endif

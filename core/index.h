@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index: messages' filters, found again by similarity. The face of every engine (the list now, the
+ * BloomFilterTree next), and the search that runs over one or more indexes.
+ *
+ * An engine is one file with one `const struct index_engine`, and a row in index_engines().
+ * It keeps filters and items and walks them with a cursor. What is common to all stands in index.c:
+ * the conditions of a query, the k best, and what happens to searches under way when messages come
+ * and go.
+ *
+ * A search is resumable: search_step looks at a bounded number of filters, and the answer is right
+ * for the moment of the last step: messages deposited meanwhile are in it, removed or expired ones
+ * are not. Not thread-safe: an index and its searches belong to one thread.
+ */
+#ifndef CORE_INDEX_H
+#define CORE_INDEX_H
+
+#include "core/alloc.h"
+#include "core/bits.h"
+#include "core/estimate.h"
+#include "core/nearest.h"
+#include "core/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct index;
+struct index_search;
+
+/* Named outcomes. */
+enum {
+    INDEX_EXISTS = 1,    /* insert: the id is there already */
+    INDEX_NOT_FOUND = 2, /* remove, find: there is no such id */
+    INDEX_MORE = 3       /* search_step: not done, call again */
+};
+
+struct index_options {
+    const struct alloc *alloc;          /* borrowed, must outlive the index */
+    const struct profile *profile;      /* copied */
+    const struct estimate *estimate;    /* borrowed: the tables of that profile */
+    const struct bits_kernels *kernels; /* borrowed: see bits_select */
+    uint64_t hash_seed;                 /* random, against chosen collisions of ids */
+};
+
+/* The engines there are, ended by NULL. index_engine_named: NULL when there is none such. */
+const struct index_engine *const *index_engines(void);
+const struct index_engine *index_engine_named(const char *name);
+
+/* An empty index. -ERR_NOMEM. */
+int index_new(const struct index_engine *engine, const struct index_options *options,
+              struct index **out_index);
+
+/* Frees all it holds. No search may be under way on it. NULL is fine. */
+void index_free(struct index *index);
+
+/*
+ * Adds a message; item and filter (profile words) are copied. 0, INDEX_EXISTS, -ERR_NOMEM; unless
+ * 0, nothing has changed. Searches under way will have it in their answers.
+ */
+int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter);
+
+/*
+ * Takes a message out; its item is copied to *out_item unless that is NULL. 0 or INDEX_NOT_FOUND;
+ * never fails for want of memory. Searches under way will not have it in their answers.
+ */
+int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);
+
+/*
+ * Looks a message up: 0 or INDEX_NOT_FOUND. out_item may be NULL; out_filter too, else profile
+ * words. Copied.
+ */
+int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
+               uint64_t *out_filter);
+
+/* Messages held, and bytes of memory held for them. O(1). */
+size_t index_count(const struct index *index);
+size_t index_bytes(const struct index *index);
+
+/* NULL, or what is wrong with its structure (static storage). For tests. O(n). */
+const char *index_check(const struct index *index);
+
+/* What a search ranks by. */
+enum index_metric {
+    INDEX_METRIC_BITS,     /* Jaccard similarity of the filters */
+    INDEX_METRIC_ESTIMATED /* AMBIENCE's, by estimated labels */
+};
+
+/* One filter looked for in one index. */
+struct index_part {
+    struct index *index;    /* borrowed, must outlive the search */
+    const uint64_t *filter; /* copied, profile words */
+    const uint64_t
+        *contains; /* copied; NULL: no such condition. Only filters that have all its bits */
+};
+
+struct index_query {
+    const struct index_part *parts; /* all of the same profile */
+    uint32_t part_count;            /* 1 .. INDEX_PARTS_MAX */
+    uint32_t k;                     /* >= 1 */
+    uint32_t max_distance_ppm;      /* of the bit distance, inclusive */
+    int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
+    int64_t until_ms;               /* deposited before; INT64_MAX: any */
+    enum index_metric metric;
+};
+enum { INDEX_PARTS_MAX = 64 };
+
+/*
+ * Begins a search, without looking at anything yet. What it holds comes from `alloc` (borrowed).
+ * 0 or -ERR_NOMEM.
+ */
+int index_search_new(const struct alloc *alloc, const struct index_query *query,
+                     struct index_search **out_search);
+void index_search_free(struct index_search *search); /* at any time; NULL is fine */
+
+/*
+ * Looks at about `budget` more filters (at least one block); messages that expire at or before
+ * now_ms (which never runs backwards) do not count. 0 when done, INDEX_MORE when not. Ends within a
+ * bounded number of steps however fast messages come and go.
+ */
+int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms);
+
+/*
+ * After index_search_step returned 0: the answer, best first, and how many. Borrowed from the
+ * search, unchanged until it is freed, whatever happens to the index.
+ */
+const struct nearest_candidate *index_search_results(struct index_search *search,
+                                                     uint32_t *out_count);
+
+/* Filters and node summaries whose overlap with the query was computed, so far. */
+uint64_t index_search_comparisons(const struct index_search *search);
+
+/* Whether the answer is proven to be the true one. */
+bool index_search_is_exact(const struct index_search *search);
+
+#endif

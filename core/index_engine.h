@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_engine: what an engine implements. Included by index.c and the engines only.
+ *
+ * index.c calls these; it has checked arguments and keeps the list of searches. An engine keeps
+ * filters and items, and keeps its own cursors valid through insert and remove: a cursor visits
+ * every message that was in the engine from the cursor's start to its end at least once. Messages
+ * inserted meanwhile may be visited or not (index.c offers them itself), twice is harmless.
+ */
+#ifndef CORE_INDEX_ENGINE_H
+#define CORE_INDEX_ENGINE_H
+
+#include "core/index.h"
+
+/* What a cursor needs to know of the search that it walks for; owned by index.c. */
+struct index_probe {
+    const struct index_query *query;
+    const uint64_t *filter;   /* the part's */
+    const uint64_t *contains; /* the part's, or NULL */
+    uint32_t cardinality;     /* set bits of filter */
+    uint32_t contains_cardinality;
+    uint32_t labels; /* estimated labels of filter, 1/65536 */
+    uint32_t part;
+    const struct estimate *estimate;
+    struct nearest *nearest; /* the k best, shared by all parts of the search */
+    bool check_repeats;      /* an offer may be held already */
+    int64_t now_ms;
+    uint64_t comparisons;
+};
+
+/*
+ * Offers one message if it meets all conditions: expiry, window, contains (given the overlap with
+ * that filter), max distance, reach. `filter` (the message's) is used only where the metric needs
+ * more than counts, and may point to interleaved words `stride` apart.
+ */
+void index_probe_offer(struct index_probe *probe, const struct index_item *item,
+                       const uint64_t *filter, size_t stride, uint32_t cardinality,
+                       uint32_t overlap, uint32_t contains_overlap);
+
+/*
+ * Whether a message with this overlap and cardinality can still be among the k best, by the bit
+ * metric and the distance bound alone; cheap, to be asked before index_probe_offer.
+ */
+bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
+
+struct index_engine {
+    const char *name;
+
+    int (*create)(const struct index_options *options, void **out_engine); /* 0, -ERR_NOMEM */
+    void (*destroy)(void *engine);                                         /* NULL is fine */
+
+    int (*insert)(void *engine, const struct index_item *item, const uint64_t *filter);
+    int (*remove)(void *engine, const uint8_t *id, struct index_item *out_item);
+    int (*find)(const void *engine, const uint8_t *id, struct index_item *out_item,
+                uint64_t *out_filter);
+    size_t (*count)(const void *engine);
+    size_t (*bytes)(const void *engine);
+    const char *(*check)(const void *engine);
+
+    /* A walk for one part. Made and freed by index.c; step returns 0 (end) or INDEX_MORE. */
+    int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
+    void (*cursor_free)(void *engine, void *cursor);
+    void (*cursor_restart)(void *engine, void *cursor);
+    int (*cursor_step)(void *engine, void *cursor, struct index_probe *probe, uint64_t budget);
+};
+
+/* The unsorted list, every filter compared with every query. */
+extern const struct index_engine list_engine;
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * label: one string of a context, `attribute:value`, for example wifi:a4:2b:8c:01:02:03.
+ */
+#ifndef CORE_LABEL_H
+#define CORE_LABEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { LABEL_BYTES_MAX = 240 };
+
+/*
+ * Whether `length` bytes are a label: UTF-8 without NUL, an attribute [a-z][a-z0-9]*, a colon, a
+ * value of at least one byte, at most LABEL_BYTES_MAX bytes in all. 0, or LABEL_REFUSED with a
+ * sentence in *out_reason (static storage) that says what is wrong and what would be right.
+ */
+enum { LABEL_REFUSED = 1 };
+int label_check(const char *bytes, size_t length, const char **out_reason);
+
+/* Whether `length` bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+bool label_is_utf8(const char *bytes, size_t length);
+
+#endif

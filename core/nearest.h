@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nearest: the k best candidates seen so far, whatever looked at them.
+ *
+ * The order is total: more similar first, then newer deposit, then smaller id (unsigned bytes).
+ * A heap with the worst candidate on top: an offer costs O(log k) when taken, O(1) when not.
+ */
+#ifndef CORE_NEAREST_H
+#define CORE_NEAREST_H
+
+#include "core/alloc.h"
+#include "core/distance.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MESSAGE_ID_BYTES = 16 };
+
+/* What the index keeps of a message besides its filter. */
+struct index_item {
+    uint8_t id[MESSAGE_ID_BYTES];
+    int64_t deposited_ms; /* Unix time by the host's clock */
+    int64_t expires_ms;   /* not shown from this moment on */
+    uint32_t reach_ppm;   /* beyond this bit distance nobody is shown it; inclusive */
+    uint32_t bytes;       /* of storage, for the owner's accounting; the index does not read it */
+};
+
+struct nearest_candidate {
+    struct similarity rank; /* what it is ordered by, in the query's metric */
+    struct index_item item;
+    uint32_t intersection; /* set bits of (query and filter) */
+    uint32_t union_count;  /* set bits of (query or filter) */
+    uint32_t cardinality;  /* set bits of the filter */
+    uint32_t part;         /* which part of the query found it */
+};
+
+/* < 0 when a comes before b, > 0 when after, 0 only for the same message of the same part. */
+int nearest_compare(const struct nearest_candidate *a, const struct nearest_candidate *b);
+
+struct nearest {
+    const struct alloc *alloc;
+    struct nearest_candidate *heap; /* heap[0] is the worst */
+    uint32_t count;
+    uint32_t k;
+};
+
+/* Room for k >= 1 candidates. `alloc` is borrowed. -ERR_NOMEM. */
+int nearest_init(struct nearest *nearest, const struct alloc *alloc, uint32_t k);
+void nearest_deinit(struct nearest *nearest); /* a zeroed one is fine */
+void nearest_clear(struct nearest *nearest);
+
+bool nearest_is_full(const struct nearest *nearest);
+
+/* The worst of the k, which an offer has to come before; NULL while fewer than k are held. */
+const struct nearest_candidate *nearest_worst(const struct nearest *nearest);
+
+/* Copies the candidate in if it is among the k best. Returns whether it was. */
+bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *candidate);
+
+/* Whether a message with this id is held, from this part. O(k). */
+bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t part);
+
+/* Sorts what is held, best first, and returns it (`count` of them, borrowed). No offers after. */
+const struct nearest_candidate *nearest_sort(struct nearest *nearest);
+
+#endif
