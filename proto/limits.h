@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits: what the protocol itself allows at most, whatever a server is configured to. A server's
+ * own, lower limits are in Welcome.
+ */
+#ifndef PROTO_LIMITS_H
+#define PROTO_LIMITS_H
+
+enum {
+    LIMIT_VERSION = 1,            /* the protocol version spoken */
+    LIMIT_PORT = 7117,            /* TCP */
+    LIMIT_FRAME_HEADER_BYTES = 4, /* big-endian length of what follows */
+    LIMIT_FRAME_BYTES_DEFAULT = 64 * 1024,
+    LIMIT_FRAME_BYTES_MIN = 4 * 1024, /* what a frame limit may be set to */
+    LIMIT_FRAME_BYTES_MAX = 1024 * 1024,
+    LIMIT_ID_BYTES = 16,      /* message id, store id */
+    LIMIT_TOKEN_BYTES = 32,   /* withdraw token */
+    LIMIT_HASH_BYTES = 32,    /* withdraw hash */
+    LIMIT_FILTER_BYTES = 512, /* 4096 bits */
+    LIMIT_HOST_BYTES = 63,    /* host name: [a-z0-9] and -, no - at the ends */
+    LIMIT_MEDIA_TYPE_BYTES = 127,
+    LIMIT_AGENT_BYTES = 127,
+    LIMIT_VERSIONS = 16,   /* in Hello and Error */
+    LIMIT_PARTS = 64,      /* in Query */
+    LIMIT_SLICES = 32,     /* in Query.exclude */
+    LIMIT_RESULTS = 1000,  /* in Results: the largest k */
+    LIMIT_EXPORTED = 1000, /* messages on a page of Exported */
+    LIMIT_CAPABILITIES = 64,
+    LIMIT_HOSTS = 64,
+    LIMIT_LABELS = 256, /* here labels */
+    LIMIT_LABEL_BYTES = 240,
+    LIMIT_PROFILE_BYTES = 255,
+    LIMIT_ERROR_BYTES = 511, /* an error's sentence */
+    LIMIT_NESTING = 4        /* messages within messages */
+};
+
+#endif

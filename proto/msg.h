@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * msg: requests and responses as plain structs, without a trace of protobuf.
+ *
+ * A decoded message borrows its bytes and strings from the arena that it was decoded with. A
+ * message to be encoded borrows whatever its maker points it at. Fields that were absent have the
+ * defaults that hearsay.proto states; where presence itself matters there is a has_ flag, or a
+ * NULL. Units: ms are Unix milliseconds, ppm millionths of the bit distance, s seconds.
+ */
+#ifndef PROTO_MSG_H
+#define PROTO_MSG_H
+
+#include "proto/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes; data is NULL when the field was absent, not NULL (perhaps with count 0) when present. */
+struct msg_bytes {
+    const uint8_t *data;
+    size_t count;
+};
+
+/* UTF-8 with a NUL behind it and none within; text is NULL when the field was absent. */
+struct msg_text {
+    const char *text;
+    size_t length;
+};
+
+/* Numbers are those of hearsay.proto's ErrorCode. */
+enum msg_error_code {
+    MSG_MALFORMED = 1,
+    MSG_UNSUPPORTED_VERSION = 2,
+    MSG_UNSUPPORTED = 3,
+    MSG_INVALID = 4,
+    MSG_UNKNOWN_HOST = 5,
+    MSG_UNKNOWN_EPOCH = 6,
+    MSG_PROFILE_MISMATCH = 7,
+    MSG_TOO_LARGE = 8,
+    MSG_FILL_OUT_OF_RANGE = 9,
+    MSG_RATE_LIMITED = 10,
+    MSG_QUOTA = 11,
+    MSG_NOT_FOUND = 12,
+    MSG_ALREADY_EXISTS = 13,
+    MSG_FORBIDDEN = 14,
+    MSG_STORAGE = 15,
+    MSG_SHUTTING_DOWN = 16,
+    MSG_INTERNAL = 17
+};
+
+/* "MALFORMED" and so on; "UNKNOWN" for a number that is none of them. Static storage. */
+const char *msg_error_name(enum msg_error_code code);
+
+struct msg_error {
+    enum msg_error_code code;
+    char message[LIMIT_ERROR_BYTES + 1]; /* a sentence for people */
+    char field[64];                      /* the request's field that is wrong; "" for none */
+    uint64_t retry_after_ms;             /* 0: not said */
+    uint32_t versions[LIMIT_VERSIONS];
+    uint32_t version_count;
+};
+
+/*
+ * Fills an error: printf-style sentence, cut at LIMIT_ERROR_BYTES on a character boundary. `field`
+ * may be NULL.
+ */
+void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+enum msg_metric { MSG_METRIC_BITS = 1, MSG_METRIC_ESTIMATED = 2 };
+enum msg_order { MSG_ORDER_SIMILARITY = 1, MSG_ORDER_TIME = 2 };
+enum msg_durability { MSG_DURABILITY_STORAGE = 1, MSG_DURABILITY_RELAXED = 2 };
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+struct msg_hello {
+    uint32_t versions[LIMIT_VERSIONS];
+    uint32_t version_count;
+    struct msg_text agent;
+    struct msg_bytes resume_token;
+};
+
+struct msg_deposit {
+    struct msg_text host;
+    struct msg_bytes id;     /* LIMIT_ID_BYTES */
+    uint64_t epoch;          /* 0 when absent */
+    struct msg_bytes filter; /* 1 .. LIMIT_FILTER_BYTES */
+    struct msg_text media_type;
+    struct msg_bytes payload; /* empty when absent */
+    bool has_ttl;
+    uint32_t ttl_s;
+    uint32_t reach_ppm;             /* 1,000,000 when absent */
+    struct msg_bytes withdraw_hash; /* LIMIT_HASH_BYTES or absent */
+};
+
+struct msg_query_part {
+    uint64_t epoch;
+    struct msg_bytes filter;
+    struct msg_bytes contains; /* or absent */
+};
+
+struct msg_slice {
+    struct msg_bytes bits;
+    uint32_t hashes;
+};
+
+struct msg_query {
+    struct msg_text host;
+    uint32_t k;                         /* 0 when absent */
+    const struct msg_query_part *parts; /* part_count of them */
+    size_t part_count;
+    uint32_t max_distance_ppm; /* 1,000,000 when absent */
+    int64_t since_ms;          /* INT64_MIN when absent */
+    int64_t until_ms;          /* INT64_MAX when absent */
+    enum msg_metric metric;
+    enum msg_order order;
+    const struct msg_slice *exclude; /* exclude_count of them */
+    size_t exclude_count;
+    bool with_payload;
+};
+
+struct msg_get {
+    struct msg_text host;
+    struct msg_bytes id;
+};
+
+struct msg_withdraw {
+    struct msg_text host;
+    struct msg_bytes id;
+    struct msg_bytes token; /* LIMIT_TOKEN_BYTES */
+};
+
+struct msg_export {
+    struct msg_text host;
+    struct msg_bytes after;
+    uint32_t limit; /* 0 when absent */
+};
+
+enum msg_request_kind {
+    MSG_REQUEST_UNKNOWN = 0, /* none that this version knows, or none at all */
+    MSG_REQUEST_HELLO,
+    MSG_REQUEST_DEPOSIT,
+    MSG_REQUEST_QUERY,
+    MSG_REQUEST_GET,
+    MSG_REQUEST_WITHDRAW,
+    MSG_REQUEST_PING,
+    MSG_REQUEST_EXPORT,
+    MSG_REQUEST_KNOWN_ONLY /* in the schema, not served by this version; see `name` */
+};
+
+struct msg_request {
+    uint64_t id;      /* not 0 */
+    const char *name; /* the field's name in hearsay.proto, "" for unknown; static storage */
+    enum msg_request_kind kind;
+    union {
+        struct msg_hello hello;
+        struct msg_deposit deposit;
+        struct msg_query query;
+        struct msg_get get;
+        struct msg_withdraw withdraw;
+        struct msg_export export_page;
+    };
+};
+
+/* --- responses -------------------------------------------------------------------------------- */
+
+struct msg_limits {
+    uint32_t frame_bytes;
+    uint32_t payload_bytes;
+    uint32_t media_type_bytes;
+    uint32_t deposit_fill_min_ppm;
+    uint32_t deposit_fill_max_ppm;
+    uint32_t query_fill_max_ppm;
+    uint32_t k_max;
+    uint32_t ttl_default_s;
+    uint32_t ttl_max_s;
+    uint32_t parts_max;
+    uint32_t requests_in_flight;
+};
+
+struct msg_host {
+    struct msg_text name;
+    struct msg_text profile;
+    uint32_t suggested_max_distance_ppm;
+};
+
+struct msg_welcome {
+    uint32_t version;
+    struct msg_bytes store_id;
+    int64_t now_ms;
+    bool clock_trusted;
+    struct msg_limits limits;
+    const struct msg_text *capabilities; /* capability_count of them */
+    size_t capability_count;
+    const struct msg_host *hosts; /* host_count of them */
+    size_t host_count;
+    struct msg_text agent;
+};
+
+struct msg_deposited {
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    bool duplicate;
+    enum msg_durability durability;
+};
+
+struct msg_result {
+    struct msg_bytes id;
+    uint64_t epoch;
+    uint32_t intersection_count;
+    uint32_t union_count;
+    uint32_t distance_ppm;
+    uint32_t estimated_similarity_ppm;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    struct msg_text media_type; /* absent without payload */
+    struct msg_bytes payload;   /* absent without payload */
+    bool payload_omitted;
+};
+
+struct msg_results {
+    const struct msg_result *results; /* result_count of them */
+    size_t result_count;
+    uint64_t comparisons;
+    bool exact;
+    bool capped;
+};
+
+struct msg_got {
+    struct msg_bytes id;
+    uint64_t epoch;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    struct msg_text media_type;
+    struct msg_bytes payload;
+};
+
+struct msg_pong {
+    int64_t now_ms;
+    bool clock_trusted;
+};
+
+struct msg_exported_message {
+    struct msg_bytes id;
+    uint64_t epoch;
+    struct msg_bytes filter;
+    struct msg_text media_type;
+    struct msg_bytes payload;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    uint32_t reach_ppm;
+    struct msg_bytes withdraw_hash;
+};
+
+struct msg_exported {
+    const struct msg_exported_message *messages; /* message_count of them */
+    size_t message_count;
+    struct msg_bytes next;
+};
+
+enum msg_response_kind {
+    MSG_RESPONSE_UNKNOWN = 0,
+    MSG_RESPONSE_ERROR,
+    MSG_RESPONSE_WELCOME,
+    MSG_RESPONSE_DEPOSITED,
+    MSG_RESPONSE_RESULTS,
+    MSG_RESPONSE_GOT,
+    MSG_RESPONSE_WITHDRAWN,
+    MSG_RESPONSE_PONG,
+    MSG_RESPONSE_EXPORTED
+};
+
+struct msg_response {
+    uint64_t id; /* of the request; 0: a push, or an error about the connection as a whole */
+    enum msg_response_kind kind;
+    union {
+        struct msg_error error;
+        struct msg_welcome welcome;
+        struct msg_deposited deposited;
+        struct msg_results results;
+        struct msg_got got;
+        struct msg_pong pong;
+        struct msg_exported exported;
+    };
+};
+
+#endif
