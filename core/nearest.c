@@ -46,16 +46,6 @@ void nearest_clear(struct nearest *nearest)
     nearest->count = 0;
 }
 
-bool nearest_is_full(const struct nearest *nearest)
-{
-    return nearest->count == nearest->k;
-}
-
-const struct nearest_candidate *nearest_worst(const struct nearest *nearest)
-{
-    return nearest_is_full(nearest) ? &nearest->heap[0] : NULL;
-}
-
 /* Puts the candidate into the hole at `at`, or above it, so that no parent is better. */
 static void sift_up(struct nearest_candidate *heap, uint32_t at,
                     const struct nearest_candidate *candidate)
