@@ -13,7 +13,9 @@ enum {
     /* Operations waiting for the store may hold this much before clients are made to wait. */
     WRITING_BYTES_MAX = 8 * 1024 * 1024,
     /* What one request's or response's passage may take: 1,000 results with their structs. */
-    ARENA_BYTES_MAX = 4 * 1024 * 1024
+    ARENA_BYTES_MAX = 4 * 1024 * 1024,
+    /* Between savings of the clock by themselves; what changes messages saves it, too. */
+    CLOCK_SAVE_MS = 10 * 60 * 1000
 };
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -153,7 +155,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
     clock_init(&service->clock, service->store.clock_ms, wall_ms, monotonic_ms);
 
-    service->cache = cache_new(options->alloc, service->config.limits.cache_bytes);
+    service->cache = cache_new(service->config.limits.cache_bytes);
     service->hosts =
         alloc_zeroed(options->alloc, service->config.host_count, sizeof(*service->hosts));
     if (service->cache == NULL || service->hosts == NULL)
@@ -195,6 +197,34 @@ void service_reload(struct service *service, const struct config *config)
     for (size_t i = 0; i < service->host_count; i++)
         service->hosts[i].config = config->hosts[i];
     cache_set_limit(service->cache, config->limits.cache_bytes);
+}
+
+/* --- payloads ------------------------------------------------------------------------------- */
+
+void service_remember(struct service *service, const struct persist_message *message)
+{
+    const struct cache_entry entry = {
+        .payload = message->payload,
+        .payload_bytes = message->payload_bytes,
+        .media_type = message->media_type,
+        .media_type_bytes = message->media_type_bytes,
+    };
+
+    (void)cache_put(service->cache, message->host, message->id, &entry);
+}
+
+bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
+                    struct persist_message *out_message)
+{
+    struct cache_entry entry;
+
+    if (!cache_get(service->cache, host, id, &entry))
+        return false;
+    out_message->payload = entry.payload;
+    out_message->payload_bytes = entry.payload_bytes;
+    out_message->media_type = entry.media_type;
+    out_message->media_type_bytes = entry.media_type_bytes;
+    return true;
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -258,10 +288,36 @@ static void submit_sweep(struct service *service)
     service->persist->interface->submit(service->persist, &service->sweep);
 }
 
+static void on_clock_saved(struct persist_op *op)
+{
+    struct service *service = (struct service *)((char *)op - offsetof(struct service, clock_op));
+
+    service->saving_clock = false; /* if it failed, the next one tries again */
+    service->working--;
+}
+
+void service_save_clock(struct service *service)
+{
+    if (service->saving_clock)
+        return;
+    memset(&service->clock_op, 0, sizeof(service->clock_op));
+    service->clock_op.kind = PERSIST_CLOCK;
+    service->clock_op.now_ms = service_now_ms(service);
+    service->clock_op.done = on_clock_saved;
+    service->clock_saved_ms = service->clock_op.now_ms;
+    service->saving_clock = true;
+    service->working++;
+    service->persist->interface->submit(service->persist, &service->clock_op);
+}
+
 void service_sweep(struct service *service)
 {
-    if (!service->sweeping && !service->stopping)
+    if (service->stopping)
+        return;
+    if (!service->sweeping)
         submit_sweep(service);
+    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS)
+        service_save_clock(service);
 }
 
 bool service_is_congested(const struct service *service)

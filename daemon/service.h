@@ -34,7 +34,7 @@ struct service {
     struct persist *persist;
     struct persist_info store;
     struct cache *cache;
-    struct clock clock;
+    struct clock_state clock;
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
     void *clock_context;
     const struct bits_kernels *kernels;
@@ -48,6 +48,9 @@ struct service {
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;
+    struct persist_op clock_op; /* saves the clock */
+    int64_t clock_saved_ms;
+    bool saving_clock;
     bool stopping;
 };
 
@@ -70,14 +73,24 @@ bool service_clock_trusted(struct service *service);
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
+/* Keeps a stored message's payload at hand. Only a cache: it may not fit, or be forgotten. */
+void service_remember(struct service *service, const struct persist_message *message);
+
+/* Media type and payload of a message from the cache; borrowed until something is remembered. */
+bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
+                    struct persist_message *out_message);
+
 /* Takes a configuration that config_check_reload has passed. */
 void service_reload(struct service *service, const struct config *config);
 
 /*
  * To be called every few seconds: takes out a slice of the expired messages, and goes on with the
- * next slice by itself while there are more; saves the clock now and then.
+ * next slice by itself while there are more; saves the clock every ten minutes.
  */
 void service_sweep(struct service *service);
+
+/* Saves the clock now, so that it does not run backwards over a restart. */
+void service_save_clock(struct service *service);
 
 /* Whether a store operation of `bytes` should wait because too many are queued. */
 bool service_is_congested(const struct service *service);
