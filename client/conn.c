@@ -332,7 +332,9 @@ int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_r
             return fail_set_nomem(out_error); /* conn->frame stays, for another try */
         }
         if (result != 0) {
-            return break_protocol(conn, out_error, "its answer cannot be read");
+            return break_protocol(conn, out_error,
+                                  refusal.message[0] != '\0' ? refusal.message
+                                                             : "its answer cannot be read");
         }
         status = accept_reply(conn, &response, out_error);
         if (status == HEARSAY_ERR_NOMEM) {
