@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config: what the operator may set, from one table (config_table.c) that drives parsing, checking,
+ * printing and the reference page.
+ *
+ * Text in, struct out: nothing is opened, bound or started here. A file is parsed whole into a
+ * fresh struct, then validated; what is wrong is reported with file and line, and nothing of it is
+ * taken.
+ */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include "core/profile.h"
+#include "daemon/log.h"
+#include "proto/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    CONFIG_LISTENERS_MAX = 16,
+    CONFIG_PATH_BYTES = 4096,
+    CONFIG_ADDRESS_BYTES = 64,
+    CONFIG_LINE_BYTES_MAX = 190,
+    CONFIG_FILE_BYTES_MAX = 1024 * 1024,
+    CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
+};
+
+enum config_listener_kind { CONFIG_LISTENER_TCP, CONFIG_LISTENER_UNIX };
+
+struct config_listener {
+    enum config_listener_kind kind;
+    char address[CONFIG_ADDRESS_BYTES]; /* TCP: numeric IPv4 or IPv6, without brackets */
+    uint16_t port;                      /* TCP; 0: any free one */
+    char path[108];                     /* Unix, as long as sun_path may be, with its NUL */
+    bool optional; /* a default that may be missing, such as ::1 on a machine without IPv6 */
+};
+
+struct config_host {
+    char name[LIMIT_HOST_BYTES + 1];
+    struct profile profile;
+    unsigned profile_line; /* where it was set; 0: the default */
+    uint32_t suggested_max_distance_ppm;
+    uint64_t messages_max;
+    uint64_t bytes_max; /* of payloads, media types and filters */
+};
+
+struct config_limits {
+    uint32_t frame_bytes;
+    uint32_t payload_bytes;
+    uint32_t deposit_fill_min_ppm;
+    uint32_t deposit_fill_max_ppm;
+    uint32_t query_fill_max_ppm;
+    uint32_t k_max;
+    uint32_t parts_max;
+    uint32_t ttl_default_s;
+    uint32_t ttl_max_s;
+    uint64_t messages_max; /* all hosts together */
+    uint64_t bytes_max;    /* all hosts together, counted as for a host */
+    uint32_t sessions_max;
+    uint32_t requests_in_flight; /* of one session */
+    uint64_t session_output_bytes;
+    uint64_t output_bytes; /* all sessions together */
+    uint64_t cache_bytes;  /* payloads kept in memory */
+    uint32_t hello_timeout_s;
+    uint32_t idle_timeout_s; /* 0: none */
+};
+
+struct config {
+    char file[CONFIG_PATH_BYTES]; /* "" when there was none */
+    char data[CONFIG_PATH_BYTES]; /* "" until the caller puts the default in */
+    struct config_listener listeners[CONFIG_LISTENERS_MAX];
+    size_t listener_count; /* 0: none was named, config_finish adds the defaults */
+    bool relaxed;          /* durability = relaxed */
+    enum log_level log_level;
+    struct config_limits limits;
+    struct config_host hosts[LIMIT_HOSTS];
+    size_t host_count; /* at least 1 after parsing: `default` when none was named */
+};
+
+/* All defaults, no host and no listener yet. */
+void config_defaults(struct config *out_config);
+
+/* Adds a host with all defaults; there must be room for it, and the name must be a valid one. */
+void config_add_host(struct config *config, const char *name);
+
+/*
+ * Reads configuration text (`length` bytes; `name` is for messages and copied to config->file). 0;
+ * CONFIG_REFUSED with "name:line: what is wrong and what would be right" in out_reason
+ * (CONFIG_REASON_BYTES), *out_config untouched; or -ERR_NOMEM.
+ */
+enum { CONFIG_REFUSED = 1 };
+int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
+                 char *out_reason);
+
+/* Reads a file, with config_parse. CONFIG_REFUSED also when it cannot be read or is too large. */
+int config_read(const char *file, struct config *out_config, char *out_reason);
+
+/*
+ * Sets one key as if it stood in a file ("daemon", "listen", "127.0.0.1:0"), for the command line.
+ * `name` says where it came from ("--listen").
+ */
+int config_set(struct config *config, const char *name, const char *section, const char *key,
+               const char *value, char *out_reason);
+
+/*
+ * To be called when all is set: fills in what follows from the rest (the host `default`, hosts'
+ * messages and bytes, and listeners: 127.0.0.1:7117 and [::1]:7117 when none is named,
+ * DATA/hearsayd.sock when no Unix socket is and its path is short enough) and checks what concerns
+ * more than one key (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...).
+ */
+int config_finish(struct config *config, char *out_reason);
+
+/*
+ * For a daemon that inherited its sockets (notify.h): they take the place of all TCP listeners.
+ * Returns how many there were.
+ */
+size_t config_remove_tcp_listeners(struct config *config);
+
+/*
+ * Whether `fresh` may replace `running` without a restart: 0, or CONFIG_REFUSED with the first key
+ * that may not change while the daemon runs.
+ */
+int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason);
+
+/*
+ * Writes the configuration in force as a file that would give it again. What is a default that
+ * config_finish adds, and a path from the command line too long for a line, are comments in it.
+ */
+void config_print(const struct config *config, FILE *out);
+
+/* Writes the reference of all keys: Markdown, or mdoc(7) for the manual page. */
+void config_print_markdown(FILE *out);
+void config_print_mdoc(FILE *out);
+
+/* Writes a file in which every key is commented out at its default. */
+void config_print_example(FILE *out);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * datadir: the directory that one daemon owns while it runs.
+ */
+#ifndef DAEMON_DATADIR_H
+#define DAEMON_DATADIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Makes the directory (0700, with missing parents) if it is not there, checks that it is ours and
+ * that no one else may write to it, refuses a memory file system when durability asks for storage,
+ * and locks it (flock on DIRECTORY/lock, held until the process ends or datadir_unlock).
+ *
+ * 0 with a descriptor in *out_lock; or -ERR_SYSTEM with a sentence for the operator in out_reason
+ * (reason_bytes of room) that names the directory and the setting to change.
+ */
+int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason,
+                 size_t reason_bytes);
+void datadir_unlock(int lock);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * persist: where messages survive. An interface; SQLite implements it (persist_sqlite.h), a
+ * replicated log may later.
+ *
+ * What is written are operations: deposit, withdraw, expire. Each is self-contained (it carries the
+ * time and all it needs), idempotent (done twice, it has the effect of once) and applied in the
+ * order of submission. Operations queue up while a commit runs; the next commit takes them all, and
+ * only after it has their outcome reaches `done`, in order. The store is the judge of what is a
+ * duplicate; the caller changes its index and answers its client in `done`, never before.
+ *
+ * All functions are called on the loop thread, and all callbacks run there, never before the
+ * function that asked for them returned.
+ */
+#ifndef DAEMON_PERSIST_H
+#define DAEMON_PERSIST_H
+
+#include "core/nearest.h"
+#include "proto/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PERSIST_STORE_ID_BYTES = 16, PERSIST_REASON_BYTES = 512 };
+
+/* A message as stored. Pointers are borrowed; see each use for how long. */
+struct persist_message {
+    uint32_t host; /* number from persist_add_host */
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint64_t epoch;
+    const uint8_t *filter; /* stored form */
+    size_t filter_bytes;
+    const char *media_type; /* UTF-8, not terminated */
+    size_t media_type_bytes;
+    const uint8_t *payload;
+    size_t payload_bytes;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    uint32_t reach_ppm;
+    bool can_withdraw; /* withdraw_hash is set */
+    uint8_t withdraw_hash[LIMIT_HASH_BYTES];
+};
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+enum persist_kind {
+    PERSIST_DEPOSIT,  /* message */
+    PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
+    PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms */
+    PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */
+};
+
+enum persist_outcome {
+    PERSIST_APPLIED,   /* done, and on storage as far as the durability promises */
+    PERSIST_DUPLICATE, /* deposit: the same message is there; its times are put into op->message */
+    PERSIST_CONFLICT,  /* deposit: the id is there with other content */
+    PERSIST_GONE,      /* deposit: the id was withdrawn, and refused until it would have expired */
+    PERSIST_NOT_FOUND, /* withdraw: no such message */
+    PERSIST_FORBIDDEN, /* withdraw: another token, or none was deposited */
+    PERSIST_FAILED     /* storage: nothing of this operation happened; op->reason says why */
+};
+
+/* A message that an expiry took out. */
+struct persist_removed {
+    uint32_t host;
+    uint64_t epoch;
+    uint8_t id[MESSAGE_ID_BYTES];
+};
+
+enum { PERSIST_EXPIRE_MAX = 256 };
+
+/*
+ * One operation. The caller fills it and owns its memory again when `done` is called; until then
+ * it, and what message points to, must stay in place.
+ */
+struct persist_op {
+    enum persist_kind kind;
+    struct persist_message message;
+    int64_t now_ms; /* the host's clock; never runs backwards from one operation to the next */
+    void (*done)(struct persist_op *op);
+
+    /* Filled before done. */
+    enum persist_outcome outcome;
+    const char *reason;              /* PERSIST_FAILED: a sentence, static or valid in done */
+    struct persist_removed *removed; /* expire: room for PERSIST_EXPIRE_MAX, the caller's */
+    uint32_t limit;                  /* expire: 1 .. PERSIST_EXPIRE_MAX */
+    uint32_t removed_count;          /* expire: how many; fewer than limit: there are no more */
+
+    struct persist_op *next; /* the store's, while it has the operation */
+};
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+enum persist_read_kind {
+    PERSIST_READ_PAYLOADS, /* media type and payload of the ids asked for */
+    PERSIST_READ_PAGE      /* whole messages of one host, in order of their first deposit */
+};
+
+/* One message wanted (payloads), or found (both). */
+struct persist_entry {
+    struct persist_message message; /* payloads: host and id are asked for. Found: all is set, and
+                                       pointers hold until persist_read_release */
+    bool found;
+};
+
+/* A job of reading, off the loop. The same rule of ownership as for persist_op. */
+struct persist_read {
+    enum persist_read_kind kind;
+    struct persist_entry *entries; /* the caller's: entry_count asked for, or room for a page */
+    size_t entry_count;            /* page: room when asked, found when done */
+
+    uint32_t page_host;      /* page */
+    int64_t page_after;      /* page: position to go on after; 0: from the start */
+    size_t page_bytes_limit; /* page: of payloads, filters and media types; one message at least */
+    int64_t page_last;       /* filled: position of the last message found */
+    bool page_more;          /* filled: there are more */
+
+    void (*done)(struct persist_read *read);
+
+    bool failed; /* filled; reason then */
+    const char *reason;
+
+    void *memory; /* the store's: what the entries point to */
+    struct persist_read *next;
+};
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+struct persist;
+
+/* Named outcomes of persist_add_host. */
+enum {
+    PERSIST_PROFILE_CHANGED = 1 /* the host has messages of another profile */
+};
+
+struct persist_info {
+    uint8_t store_id[PERSIST_STORE_ID_BYTES]; /* random, new with a new database */
+    int64_t clock_ms;                         /* the latest now_ms saved; 0 in a new database */
+    bool relaxed;                             /* durability: what acknowledgements must say */
+};
+
+struct persist_interface {
+    const char *name;
+
+    /*
+     * The number of the host of this name, made if it is new; a host without messages takes the
+     * profile given. 0, PERSIST_PROFILE_CHANGED with the stored profile's text in out_profile
+     * (PROFILE_TEXT_MAX bytes), or negative with a reason (PERSIST_REASON_BYTES). Blocks; for
+     * start-up, before the first submit.
+     */
+    int (*add_host)(struct persist *persist, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile, char *out_reason);
+
+    /*
+     * Visits every message of every host, in order of deposit, without payload (payload NULL,
+     * payload_bytes set). A negative answer of `visit` ends it and is returned. Negative with a
+     * reason on failure; damage is found here. Blocks; for start-up, before the first submit.
+     */
+    int (*replay)(struct persist *persist,
+                  int (*visit)(void *context, const struct persist_message *message), void *context,
+                  char *out_reason);
+
+    void (*submit)(struct persist *persist, struct persist_op *op);
+    void (*read)(struct persist *persist, struct persist_read *read);
+    void (*read_release)(struct persist *persist, struct persist_read *read);
+
+    void (*info)(const struct persist *persist, struct persist_info *out_info);
+
+    /*
+     * Ends it: what was submitted is committed and its `done` called, then `closed`, after which
+     * nothing of it is left. No submit or read after this.
+     */
+    void (*close)(struct persist *persist, void (*closed)(void *context), void *context);
+};
+
+/* What an implementation begins with. */
+struct persist {
+    const struct persist_interface *interface;
+};
+
+#endif
