@@ -25,7 +25,7 @@ enum {
     CONFIG_ADDRESS_BYTES = 64,
     CONFIG_LINE_BYTES_MAX = 190,
     CONFIG_FILE_BYTES_MAX = 1024 * 1024,
-    CONFIG_REASON_BYTES = 1024
+    CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
 };
 
 enum config_listener_kind { CONFIG_LISTENER_TCP, CONFIG_LISTENER_UNIX };
