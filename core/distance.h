@@ -24,13 +24,25 @@ struct similarity {
 };
 
 /* shared / all as a similarity; 0/0 becomes 1/1. shared <= all. */
-struct similarity similarity_of(uint32_t shared, uint32_t all);
+static inline struct similarity similarity_of(uint32_t shared, uint32_t all)
+{
+    return all == 0 ? (struct similarity){1, 1} : (struct similarity){shared, all};
+}
 
 /* < 0, 0 or > 0 as a is less similar than, as similar as, more similar than b. Cross-multiplies. */
-int similarity_compare(struct similarity a, struct similarity b);
+static inline int similarity_compare(struct similarity a, struct similarity b)
+{
+    uint64_t left = (uint64_t)a.shared * b.all;
+    uint64_t right = (uint64_t)b.shared * a.all;
+
+    return (left > right) - (left < right);
+}
 
 /* Whether 1 - shared / all <= ppm / 1,000,000. ppm may exceed one whole: then always true. */
-bool distance_within(struct similarity s, uint32_t ppm);
+static inline bool distance_within(struct similarity s, uint32_t ppm)
+{
+    return (uint64_t)(s.all - s.shared) * DISTANCE_ONE_PPM <= (uint64_t)s.all * ppm;
+}
 
 /* The distance and the similarity in millionths, rounded to nearest; they add up to one whole. */
 uint32_t distance_ppm(struct similarity s);

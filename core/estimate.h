@@ -17,6 +17,7 @@
 
 #include "core/alloc.h"
 #include "core/distance.h"
+#include "core/err.h"
 #include "core/profile.h"
 
 struct estimate;
@@ -31,6 +32,12 @@ size_t estimate_bytes(const struct estimate *estimate);
 
 /* The table of section `section`: b + 1 numbers, in 1/65536 label. Borrowed. */
 const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section);
+
+/*
+ * Sections of the profile. With one section n(F) is estimate_table(estimate, 0)[set bits of F], so
+ * that counts alone are enough.
+ */
+uint32_t estimate_section_count(const struct estimate *estimate);
 
 /* n(F), and n(A or B), in 1/65536 label; at most 2^32 - 1. O(m / 64). */
 uint32_t estimate_labels(const struct estimate *estimate, const uint64_t *filter);

@@ -21,6 +21,7 @@ struct index_probe {
     uint32_t contains_cardinality;
     uint32_t labels; /* estimated labels of filter, 1/65536 */
     uint32_t part;
+    uint32_t part_bits; /* m of the part's profile */
     const struct estimate *estimate;
     struct nearest *nearest; /* the k best, shared by all parts of the search */
     bool check_repeats;      /* an offer may be held already */
@@ -38,10 +39,23 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
                        uint32_t overlap, uint32_t contains_overlap);
 
 /*
- * Whether a message with this overlap and cardinality can still be among the k best, by the bit
- * metric and the distance bound alone; cheap, to be asked before index_probe_offer.
+ * Whether a message with this overlap and cardinality can still be among the k best, by what counts
+ * alone tell: the distance bound and the rank (but not the estimated one of a profile with several
+ * sections); cheap, to be asked before index_probe_offer.
  */
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
+
+/*
+ * What a message must reach, for engines that look at many at a time: with s the least similarity
+ * (bit metric, distance bound) at which may_pass still says yes, this is
+ * floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for which
+ *
+ *   overlap * 2^INDEX_FLOOR_SHIFT < (probe's cardinality + message's cardinality) * floor
+ *
+ * cannot pass; others may. It rises as better messages are found: ask again after an offer.
+ */
+enum { INDEX_FLOOR_SHIFT = 16 };
+uint16_t index_probe_floor(const struct index_probe *probe);
 
 struct index_engine {
     const char *name;

@@ -50,10 +50,16 @@ int nearest_init(struct nearest *nearest, const struct alloc *alloc, uint32_t k)
 void nearest_deinit(struct nearest *nearest); /* a zeroed one is fine */
 void nearest_clear(struct nearest *nearest);
 
-bool nearest_is_full(const struct nearest *nearest);
+static inline bool nearest_is_full(const struct nearest *nearest)
+{
+    return nearest->count == nearest->k;
+}
 
 /* The worst of the k, which an offer has to come before; NULL while fewer than k are held. */
-const struct nearest_candidate *nearest_worst(const struct nearest *nearest);
+static inline const struct nearest_candidate *nearest_worst(const struct nearest *nearest)
+{
+    return nearest_is_full(nearest) ? &nearest->heap[0] : NULL;
+}
 
 /* Copies the candidate in if it is among the k best. Returns whether it was. */
 bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *candidate);

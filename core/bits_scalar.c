@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plain C: the reference for every other table, and what small access points run. */
+#include "core/bits_tables.h"
+
+#include "core/popcount.h"
+
+/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+enum { WORDS_PER_RUN = 31 };
+
+static uint32_t scalar_cardinality(const uint64_t *filter, size_t words)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        count += popcount_word(filter[w]);
+    }
+    return count;
+}
+
+/* The sum of a word's bytes, each at most 248. */
+static uint32_t sum_bytes(uint64_t bytes)
+{
+    uint64_t pairs =
+        (bytes & UINT64_C(0x00ff00ff00ff00ff)) + ((bytes >> 8) & UINT64_C(0x00ff00ff00ff00ff));
+
+    return (uint32_t)((pairs * UINT64_C(0x0001000100010001)) >> 48);
+}
+
+/* The inner loop has no dependency between lanes, so compilers vectorise it where they can. */
+static void add_run(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out)
+{
+    uint64_t bytes[BITS_BLOCK] = {0};
+
+    for (size_t w = 0; w < words; w++) {
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            bytes[lane] += popcount_bytes(query[w] & block[w * BITS_BLOCK + lane]);
+        }
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        out[lane] += sum_bytes(bytes[lane]);
+    }
+}
+
+static void scalar_overlaps(const uint64_t *query, const uint64_t *block, size_t words,
+                            uint32_t *out)
+{
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        out[lane] = 0;
+    }
+    while (words > 0) {
+        size_t run = words < WORDS_PER_RUN ? words : WORDS_PER_RUN;
+
+        add_run(query, block, run, out);
+        query += run;
+        block += run * BITS_BLOCK;
+        words -= run;
+    }
+}
+
+const struct bits_kernels bits_scalar = {
+    .name = "scalar",
+    .cardinality = scalar_cardinality,
+    .overlaps = scalar_overlaps,
+};

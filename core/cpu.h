@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu: what this processor can do and the operating system lets it do (saves the registers for).
+ * Asked once, when a table of kernels is chosen.
+ */
+#ifndef CORE_CPU_H
+#define CORE_CPU_H
+
+#include <stdbool.h>
+
+bool cpu_has_avx2(void);   /* with POPCNT */
+bool cpu_has_avx512(void); /* AVX-512F with VPOPCNTDQ */
+
+#endif

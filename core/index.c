@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "core/index_engine.h"
+
+/* After so many restarts a search runs to its end in one step, so that it has one. */
+enum { RESTARTS_MAX = 3 };
+
+/* One part of a search: a walk over one index, which knows of it while the search is under way. */
+struct search_part {
+    struct index_search *search;
+    struct index *index;
+    void *cursor;
+    struct index_probe probe;
+    struct search_part *next; /* in index->parts */
+    struct search_part **link;
+};
+
+struct index {
+    const struct index_engine *engine;
+    void *handle;
+    struct index_options options;
+    struct profile profile; /* what options.profile points to */
+    size_t words;
+    struct search_part *parts; /* of searches under way */
+};
+
+struct index_search {
+    const struct alloc *alloc;
+    struct index_query query; /* its parts are not used: see below */
+    struct search_part *parts;
+    uint64_t *filters; /* for each part its filter, then its contains */
+    size_t filter_words;
+    struct nearest nearest;
+    uint32_t current; /* the part being walked; query.part_count at the end */
+    uint32_t restarts;
+    int64_t now_ms;
+    bool started;
+    bool restart; /* something that was held has gone: begin again */
+    bool done;
+};
+
+const struct index_engine *const *index_engines(void)
+{
+    static const struct index_engine *const engines[] = {&list_engine, NULL};
+
+    return engines;
+}
+
+const struct index_engine *index_engine_named(const char *name)
+{
+    for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
+        if (strcmp((*engine)->name, name) == 0) {
+            return *engine;
+        }
+    }
+    return NULL;
+}
+
+int index_new(const struct index_engine *engine, const struct index_options *options,
+              struct index **out_index)
+{
+    struct index *index = alloc_zeroed(options->alloc, 1, sizeof *index);
+
+    if (index == NULL) {
+        return -ERR_NOMEM;
+    }
+    index->engine = engine;
+    index->options = *options;
+    index->profile = *options->profile;
+    index->options.profile = &index->profile;
+    index->words = bloom_words(index->profile.bits);
+    int error = engine->create(&index->options, &index->handle);
+    if (error != 0) {
+        alloc_release(options->alloc, index, 1, sizeof *index);
+        return error;
+    }
+    *out_index = index;
+    return 0;
+}
+
+void index_free(struct index *index)
+{
+    if (index == NULL) {
+        return;
+    }
+    assert(index->parts == NULL);
+    index->engine->destroy(index->handle);
+    alloc_release(index->options.alloc, index, 1, sizeof *index);
+}
+
+/* Offers a new message to the searches under way, which may have passed its place already. */
+static void offer_to_searches(struct index *index, const struct index_item *item,
+                              const uint64_t *filter)
+{
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        struct index_probe *probe = &part->probe;
+        uint32_t contains = 0;
+
+        if (!part->search->started || part->search->restart) {
+            continue; /* its walk is still to begin */
+        }
+        if (probe->contains != NULL) {
+            contains = bloom_intersection_count(probe->contains, filter, index->words);
+        }
+        probe->comparisons++;
+        probe->check_repeats = true;
+        index_probe_offer(probe, item, filter, 1, bloom_cardinality(filter, index->words),
+                          bloom_intersection_count(probe->filter, filter, index->words), contains);
+    }
+}
+
+int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter)
+{
+    int result = index->engine->insert(index->handle, item, filter);
+
+    if (result == 0) {
+        offer_to_searches(index, item, filter);
+    }
+    return result;
+}
+
+int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item)
+{
+    struct index_item item;
+    int result = index->engine->remove(index->handle, id, &item);
+
+    if (result != 0) {
+        return result;
+    }
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        /* What the removed message kept out of the k best is not known any more. */
+        if (nearest_holds(&part->search->nearest, item.id, part->probe.part)) {
+            part->search->restart = true;
+        }
+        /* The engine may move messages, and a cursor may then meet one again. */
+        part->probe.check_repeats = true;
+    }
+    if (out_item != NULL) {
+        *out_item = item;
+    }
+    return 0;
+}
+
+int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
+               uint64_t *out_filter)
+{
+    return index->engine->find(index->handle, id, out_item, out_filter);
+}
+
+size_t index_count(const struct index *index)
+{
+    return index->engine->count(index->handle);
+}
+
+size_t index_bytes(const struct index *index)
+{
+    return sizeof *index + index->engine->bytes(index->handle);
+}
+
+const char *index_check(const struct index *index)
+{
+    return index->engine->check(index->handle);
+}
+
+/* Enters a part into its index's list, and takes it out. */
+static void link_part(struct search_part *part)
+{
+    part->next = part->index->parts;
+    part->link = &part->index->parts;
+    if (part->next != NULL) {
+        part->next->link = &part->next;
+    }
+    part->index->parts = part;
+}
+
+static void unlink_part(struct search_part *part)
+{
+    if (part->link == NULL) {
+        return;
+    }
+    *part->link = part->next;
+    if (part->next != NULL) {
+        part->next->link = part->link;
+    }
+    part->link = NULL;
+}
+
+/* Lets go of the indexes: nothing of them is needed, or heard of, any more. */
+static void detach(struct index_search *search)
+{
+    for (uint32_t p = 0; search->parts != NULL && p < search->query.part_count; p++) {
+        struct search_part *part = &search->parts[p];
+
+        unlink_part(part);
+        if (part->cursor != NULL) {
+            part->index->engine->cursor_free(part->index->handle, part->cursor);
+            part->cursor = NULL;
+        }
+    }
+}
+
+/* Fills in one part; `filters` has room for two filters. */
+static int begin_part(struct index_search *search, uint32_t p, const struct index_part *given,
+                      uint64_t *filters)
+{
+    struct search_part *part = &search->parts[p];
+    struct index *index = given->index;
+    struct index_probe *probe = &part->probe;
+
+    part->search = search;
+    part->index = index;
+    memcpy(filters, given->filter, index->words * sizeof *filters);
+    *probe = (struct index_probe){
+        .query = &search->query,
+        .filter = filters,
+        .cardinality = bloom_cardinality(filters, index->words),
+        .labels = estimate_labels(index->options.estimate, filters),
+        .part = p,
+        .part_bits = index->profile.bits,
+        .estimate = index->options.estimate,
+        .nearest = &search->nearest,
+    };
+    if (given->contains != NULL) {
+        uint64_t *contains = filters + index->words;
+
+        memcpy(contains, given->contains, index->words * sizeof *contains);
+        probe->contains = contains;
+        probe->contains_cardinality = bloom_cardinality(contains, index->words);
+    }
+    int error = index->engine->cursor_new(index->handle, search->alloc, &part->cursor);
+    if (error != 0) {
+        return error;
+    }
+    link_part(part);
+    return 0;
+}
+
+static int begin_search(struct index_search *search, const struct index_query *query)
+{
+    size_t words = query->parts[0].index->words;
+    uint32_t part_count = query->part_count;
+
+    search->filter_words = 2 * words * part_count;
+    search->filters = alloc_array(search->alloc, search->filter_words, sizeof *search->filters);
+    search->parts = alloc_zeroed(search->alloc, part_count, sizeof *search->parts);
+    if (search->filters == NULL || search->parts == NULL) {
+        return -ERR_NOMEM;
+    }
+    int error = nearest_init(&search->nearest, search->alloc, query->k);
+    for (uint32_t p = 0; error == 0 && p < part_count; p++) {
+        assert(query->parts[p].index->words == words);
+        error = begin_part(search, p, &query->parts[p], search->filters + 2 * words * p);
+    }
+    return error;
+}
+
+int index_search_new(const struct alloc *alloc, const struct index_query *query,
+                     struct index_search **out_search)
+{
+    assert(query->k >= 1 && query->part_count >= 1 && query->part_count <= INDEX_PARTS_MAX);
+    struct index_search *search = alloc_zeroed(alloc, 1, sizeof *search);
+
+    if (search == NULL) {
+        return -ERR_NOMEM;
+    }
+    search->alloc = alloc;
+    search->query = *query;
+    search->query.parts = NULL; /* the caller's; what is needed of them is copied */
+    search->now_ms = INT64_MIN;
+    int error = begin_search(search, query);
+    if (error != 0) {
+        index_search_free(search);
+        return error;
+    }
+    *out_search = search;
+    return 0;
+}
+
+void index_search_free(struct index_search *search)
+{
+    if (search == NULL) {
+        return;
+    }
+    detach(search);
+    nearest_deinit(&search->nearest);
+    alloc_release(search->alloc, search->parts, search->query.part_count, sizeof *search->parts);
+    alloc_release(search->alloc, search->filters, search->filter_words, sizeof *search->filters);
+    alloc_release(search->alloc, search, 1, sizeof *search);
+}
+
+/* Begins the walk, anew or for the first time, with nothing found. */
+static void rewind_search(struct index_search *search)
+{
+    nearest_clear(&search->nearest);
+    search->current = 0;
+    search->restart = false;
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        struct search_part *part = &search->parts[p];
+
+        part->probe.check_repeats = false;
+        part->index->engine->cursor_restart(part->index->handle, part->cursor);
+    }
+}
+
+static void restart_search(struct index_search *search)
+{
+    search->restarts++;
+    rewind_search(search);
+}
+
+/* Walks on for about *left filters, and counts them down. Whether the end was reached. */
+static bool walk(struct index_search *search, uint64_t *left)
+{
+    while (search->current < search->query.part_count) {
+        struct search_part *part = &search->parts[search->current];
+        uint64_t before = part->probe.comparisons;
+
+        if (*left == 0) {
+            return false;
+        }
+        int result = part->index->engine->cursor_step(part->index->handle, part->cursor,
+                                                      &part->probe, *left);
+        uint64_t looked = part->probe.comparisons - before;
+
+        *left -= looked < *left ? looked : *left;
+        if (result == INDEX_MORE) {
+            return false;
+        }
+        search->current++;
+    }
+    return true;
+}
+
+/* Whether something held has expired since it was found: it may have kept others out. */
+static bool holds_expired(const struct index_search *search)
+{
+    for (uint32_t i = 0; i < search->nearest.count; i++) {
+        if (search->nearest.heap[i].item.expires_ms <= search->now_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_now(struct index_search *search, int64_t now_ms)
+{
+    search->now_ms = now_ms > search->now_ms ? now_ms : search->now_ms;
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        search->parts[p].probe.now_ms = search->now_ms;
+    }
+}
+
+int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms)
+{
+    if (search->done) {
+        return 0;
+    }
+    set_now(search, now_ms);
+    if (!search->started) {
+        search->started = true;
+        rewind_search(search);
+    } else if (search->restart) {
+        restart_search(search);
+    }
+    uint64_t left = budget > 0 ? budget : 1;
+    if (search->restarts >= RESTARTS_MAX) {
+        left = UINT64_MAX;
+    }
+    while (walk(search, &left)) {
+        if (!holds_expired(search)) {
+            search->done = true;
+            detach(search);
+            (void)nearest_sort(&search->nearest);
+            return 0;
+        }
+        restart_search(search);
+    }
+    return INDEX_MORE;
+}
+
+const struct nearest_candidate *index_search_results(struct index_search *search,
+                                                     uint32_t *out_count)
+{
+    *out_count = search->done ? search->nearest.count : 0;
+    return search->nearest.heap;
+}
+
+uint64_t index_search_comparisons(const struct index_search *search)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        sum += search->parts[p].probe.comparisons;
+    }
+    return sum;
+}
+
+bool index_search_is_exact(const struct index_search *search)
+{
+    return search->done; /* every engine there is looks at everything */
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list: the exact unsorted list. Every filter is compared with every query, as fast as the machine
+ * reads them; the measure for every other engine.
+ *
+ * Messages lie densely in positions 0 .. count - 1, in chunks that never move:
+ *
+ *   chunk c: positions c * 512 .. c * 512 + 511; filters in 64 blocks of 8, interleaved (bits.h),
+ *            everything else in one array per field. Lanes without a message are zero.
+ *
+ * A removal moves the last message into the hole. Cursors walk from the end to the beginning: what
+ * is not yet visited is always positions 0 .. left - 1, and a move only ever takes a message to a
+ * lower position, so nothing not yet visited is missed and cursors need not be told of changes.
+ * Messages inserted meanwhile go to the end, behind every cursor, so each walk ends.
+ */
+#include "core/index_engine.h"
+
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "core/idmap.h"
+
+enum { CHUNK_MESSAGES = 512, CACHE_LINE_WORDS = 8 };
+
+struct list_chunk {
+    uint64_t *filters; /* into storage, at the start of a cache line */
+    int64_t deposited_ms[CHUNK_MESSAGES];
+    int64_t expires_ms[CHUNK_MESSAGES];
+    uint8_t ids[CHUNK_MESSAGES][MESSAGE_ID_BYTES];
+    uint32_t reach_ppm[CHUNK_MESSAGES];
+    uint32_t bytes[CHUNK_MESSAGES];
+    uint16_t cardinality[CHUNK_MESSAGES]; /* at most PROFILE_BITS_MAX */
+    uint64_t storage[];
+};
+
+struct list {
+    const struct alloc *alloc;
+    const struct bits_kernels *kernels;
+    size_t words; /* of a filter */
+    size_t count;
+    struct list_chunk **chunks;
+    size_t chunk_count; /* ceil(count / CHUNK_MESSAGES) */
+    size_t chunk_room;
+    struct idmap ids;
+};
+
+struct list_cursor {
+    const struct alloc *alloc;
+    size_t left; /* positions below this are still to be visited */
+};
+
+static struct list_chunk *chunk_of(const struct list *list, size_t position)
+{
+    return list->chunks[position / CHUNK_MESSAGES];
+}
+
+/* The first word of a position's filter; the others follow BITS_BLOCK apart. */
+static uint64_t *filter_of(const struct list *list, size_t position)
+{
+    size_t at = position % CHUNK_MESSAGES;
+    size_t block = at / BITS_BLOCK;
+
+    return chunk_of(list, position)->filters + block * BITS_BLOCK * list->words + at % BITS_BLOCK;
+}
+
+static const uint8_t *id_at(const void *context, uint32_t position)
+{
+    return chunk_of(context, position)->ids[position % CHUNK_MESSAGES];
+}
+
+static void read_item(const struct list_chunk *chunk, size_t at, struct index_item *out)
+{
+    memcpy(out->id, chunk->ids[at], MESSAGE_ID_BYTES);
+    out->deposited_ms = chunk->deposited_ms[at];
+    out->expires_ms = chunk->expires_ms[at];
+    out->reach_ppm = chunk->reach_ppm[at];
+    out->bytes = chunk->bytes[at];
+}
+
+static void write_item(struct list_chunk *chunk, size_t at, const struct index_item *item,
+                       uint16_t cardinality)
+{
+    memcpy(chunk->ids[at], item->id, MESSAGE_ID_BYTES);
+    chunk->deposited_ms[at] = item->deposited_ms;
+    chunk->expires_ms[at] = item->expires_ms;
+    chunk->reach_ppm[at] = item->reach_ppm;
+    chunk->bytes[at] = item->bytes;
+    chunk->cardinality[at] = cardinality;
+}
+
+static void write_filter(const struct list *list, size_t position, const uint64_t *filter,
+                         size_t stride)
+{
+    uint64_t *to = filter_of(list, position);
+
+    for (size_t w = 0; w < list->words; w++) {
+        to[w * BITS_BLOCK] = filter[w * stride];
+    }
+}
+
+/* Of one chunk; the words beyond the filters' let these begin at a cache line. */
+static size_t chunk_bytes(const struct list *list)
+{
+    return sizeof(struct list_chunk) +
+           (CHUNK_MESSAGES * list->words + CACHE_LINE_WORDS - 1) * sizeof(uint64_t);
+}
+
+static int grow_directory(struct list *list)
+{
+    size_t room = list->chunk_room == 0 ? 4 : list->chunk_room * 2;
+
+    if (list->chunk_count < list->chunk_room) {
+        return 0;
+    }
+    struct list_chunk **chunks = alloc_resize(list->alloc, list->chunks, list->chunk_room, room,
+                                              sizeof(struct list_chunk *));
+    if (chunks == NULL) {
+        return -ERR_NOMEM;
+    }
+    list->chunks = chunks;
+    list->chunk_room = room;
+    return 0;
+}
+
+/* Adds an empty chunk. It is all zero, as the kernels read lanes that have no message. */
+static int add_chunk(struct list *list)
+{
+    int error = grow_directory(list);
+
+    if (error != 0) {
+        return error;
+    }
+    struct list_chunk *chunk = alloc_zeroed(list->alloc, 1, chunk_bytes(list));
+    if (chunk == NULL) {
+        return -ERR_NOMEM;
+    }
+    size_t past_words = (uintptr_t)chunk->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
+    chunk->filters = chunk->storage + (CACHE_LINE_WORDS - past_words) % CACHE_LINE_WORDS;
+    list->chunks[list->chunk_count++] = chunk;
+    return 0;
+}
+
+static int list_create(const struct index_options *options, void **out_engine)
+{
+    struct list *list = alloc_zeroed(options->alloc, 1, sizeof *list);
+
+    if (list == NULL) {
+        return -ERR_NOMEM;
+    }
+    list->alloc = options->alloc;
+    list->kernels = options->kernels;
+    list->words = bloom_words(options->profile->bits);
+    idmap_init(&list->ids, options->alloc, options->hash_seed);
+    *out_engine = list;
+    return 0;
+}
+
+static void list_destroy(void *engine)
+{
+    struct list *list = engine;
+
+    if (list == NULL) {
+        return;
+    }
+    for (size_t c = 0; c < list->chunk_count; c++) {
+        alloc_release(list->alloc, list->chunks[c], 1, chunk_bytes(list));
+    }
+    alloc_release(list->alloc, list->chunks, list->chunk_room, sizeof(struct list_chunk *));
+    idmap_deinit(&list->ids);
+    alloc_release(list->alloc, list, 1, sizeof *list);
+}
+
+static int list_insert(void *engine, const struct index_item *item, const uint64_t *filter)
+{
+    struct list *list = engine;
+    uint32_t position = 0;
+
+    if (idmap_find(&list->ids, item->id, id_at, list, &position)) {
+        return INDEX_EXISTS;
+    }
+    if (list->count >= IDMAP_POSITIONS_MAX) {
+        return -ERR_NOMEM;
+    }
+    int error = idmap_reserve(&list->ids);
+    if (error == 0 && list->count == list->chunk_count * CHUNK_MESSAGES) {
+        error = add_chunk(list);
+    }
+    if (error != 0) {
+        return error;
+    }
+    position = (uint32_t)list->count;
+    write_filter(list, position, filter, 1);
+    write_item(chunk_of(list, position), position % CHUNK_MESSAGES, item,
+               (uint16_t)list->kernels->cardinality(filter, list->words));
+    idmap_insert(&list->ids, item->id, position);
+    list->count++;
+    return 0;
+}
+
+/* Zeroes the last position and gives it up, with its chunk if that is empty then. */
+static void drop_last(struct list *list)
+{
+    static const struct index_item nothing;
+    static const uint64_t zero;
+    size_t last = list->count - 1;
+
+    write_filter(list, last, &zero, 0);
+    write_item(chunk_of(list, last), last % CHUNK_MESSAGES, &nothing, 0);
+    list->count = last;
+    if (last % CHUNK_MESSAGES == 0) {
+        list->chunk_count--;
+        alloc_release(list->alloc, list->chunks[list->chunk_count], 1, chunk_bytes(list));
+    }
+}
+
+static void move_message(struct list *list, uint32_t from, uint32_t to)
+{
+    const struct list_chunk *source = chunk_of(list, from);
+    struct index_item item;
+
+    read_item(source, from % CHUNK_MESSAGES, &item);
+    write_filter(list, to, filter_of(list, from), BITS_BLOCK);
+    write_item(chunk_of(list, to), to % CHUNK_MESSAGES, &item,
+               source->cardinality[from % CHUNK_MESSAGES]);
+    idmap_move(&list->ids, item.id, from, to);
+}
+
+static int list_remove(void *engine, const uint8_t *id, struct index_item *out_item)
+{
+    struct list *list = engine;
+    struct index_item item;
+    uint32_t position = 0;
+
+    if (!idmap_find(&list->ids, id, id_at, list, &position)) {
+        return INDEX_NOT_FOUND;
+    }
+    read_item(chunk_of(list, position), position % CHUNK_MESSAGES, &item);
+    idmap_remove(&list->ids, item.id, position);
+    if (position != list->count - 1) {
+        move_message(list, (uint32_t)(list->count - 1), position);
+    }
+    drop_last(list);
+    if (out_item != NULL) {
+        *out_item = item;
+    }
+    return 0;
+}
+
+static int list_find(const void *engine, const uint8_t *id, struct index_item *out_item,
+                     uint64_t *out_filter)
+{
+    const struct list *list = engine;
+    uint32_t position = 0;
+
+    if (!idmap_find(&list->ids, id, id_at, list, &position)) {
+        return INDEX_NOT_FOUND;
+    }
+    if (out_item != NULL) {
+        read_item(chunk_of(list, position), position % CHUNK_MESSAGES, out_item);
+    }
+    if (out_filter != NULL) {
+        const uint64_t *filter = filter_of(list, position);
+
+        for (size_t w = 0; w < list->words; w++) {
+            out_filter[w] = filter[w * BITS_BLOCK];
+        }
+    }
+    return 0;
+}
+
+static size_t list_count(const void *engine)
+{
+    const struct list *list = engine;
+
+    return list->count;
+}
+
+static size_t list_bytes(const void *engine)
+{
+    const struct list *list = engine;
+
+    return sizeof *list + list->chunk_room * sizeof(struct list_chunk *) +
+           list->chunk_count * chunk_bytes(list) + idmap_bytes(&list->ids);
+}
+
+static const char *check_message(const struct list *list, size_t position)
+{
+    const struct list_chunk *chunk = chunk_of(list, position);
+    const uint64_t *filter = filter_of(list, position);
+    uint32_t found = 0;
+    uint32_t cardinality = 0;
+
+    for (size_t w = 0; w < list->words; w++) {
+        cardinality += list->kernels->cardinality(&filter[w * BITS_BLOCK], 1);
+    }
+    if (cardinality != chunk->cardinality[position % CHUNK_MESSAGES]) {
+        return "list: a stored cardinality is wrong";
+    }
+    if (position >= list->count) {
+        return cardinality == 0 ? NULL : "list: a free lane is not zero";
+    }
+    if (!idmap_find(&list->ids, chunk->ids[position % CHUNK_MESSAGES], id_at, list, &found) ||
+        found != position) {
+        return "list: an id does not lead to its message";
+    }
+    return NULL;
+}
+
+static const char *list_check(const void *engine)
+{
+    const struct list *list = engine;
+    const char *reason = idmap_check(&list->ids);
+
+    if (reason != NULL) {
+        return reason;
+    }
+    if (list->chunk_count != (list->count + CHUNK_MESSAGES - 1) / CHUNK_MESSAGES) {
+        return "list: the number of chunks is wrong";
+    }
+    if (idmap_count(&list->ids) != list->count) {
+        return "list: the numbers of ids and of messages differ";
+    }
+    for (size_t position = 0; position < list->chunk_count * CHUNK_MESSAGES; position++) {
+        reason = check_message(list, position);
+        if (reason != NULL) {
+            return reason;
+        }
+    }
+    return NULL;
+}
+
+static int list_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
+{
+    const struct list *list = engine;
+    struct list_cursor *cursor = alloc_array(alloc, 1, sizeof *cursor);
+
+    if (cursor == NULL) {
+        return -ERR_NOMEM;
+    }
+    *cursor = (struct list_cursor){.alloc = alloc, .left = list->count};
+    *out_cursor = cursor;
+    return 0;
+}
+
+static void list_cursor_free(void *engine, void *cursor)
+{
+    struct list_cursor *list_cursor = cursor;
+
+    (void)engine;
+    if (list_cursor != NULL) {
+        alloc_release(list_cursor->alloc, list_cursor, 1, sizeof *list_cursor);
+    }
+}
+
+static void list_cursor_restart(void *engine, void *cursor)
+{
+    const struct list *list = engine;
+    struct list_cursor *list_cursor = cursor;
+
+    list_cursor->left = list->count;
+}
+
+/*
+ * By how much, in quarters of a bit, each message of a block exceeds the overlap that the floor
+ * asks for; what is negative cannot pass, what is not is checked exactly afterwards. Returns a
+ * negative number if all are: the sign bit of an "and" is set where all signs are. No branch and
+ * 16 bits throughout, so that compilers do all lanes at once: with a filter of at most 4096 bits
+ * the sum of two cardinalities is at most 2^13, four times that 2^15, the floor at most 2^15.
+ */
+static int16_t compare_block(const uint32_t *overlaps, const uint16_t *cardinalities,
+                             uint32_t query_cardinality, uint16_t floor, int16_t *out_excess)
+{
+    uint16_t base = (uint16_t)query_cardinality;
+    int16_t all = -1;
+
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        uint16_t sum = (uint16_t)((cardinalities[lane] + base) * 4);
+        uint16_t needed = (uint16_t)(((uint32_t)sum * floor) >> INDEX_FLOOR_SHIFT);
+        int16_t excess = (int16_t)((uint16_t)(overlaps[lane] * 4) - needed);
+
+        out_excess[lane] = excess;
+        all = (int16_t)(all & excess);
+    }
+    return all;
+}
+
+/* Offers what may pass of the first `lanes` messages of the block that begins at `first`. */
+static void offer_block(const struct list *list, struct index_probe *probe, size_t first,
+                        size_t lanes, const uint32_t *overlaps, const int16_t *excess)
+{
+    const struct list_chunk *chunk = chunk_of(list, first);
+    const uint64_t *filters = filter_of(list, first);
+    uint32_t contains[BITS_BLOCK] = {0};
+    bool contains_known = probe->contains == NULL;
+
+    for (size_t lane = 0; lane < lanes; lane++) {
+        size_t at = first % CHUNK_MESSAGES + lane;
+        struct index_item item;
+
+        if (excess[lane] < 0 ||
+            !index_probe_may_pass(probe, chunk->cardinality[at], overlaps[lane])) {
+            continue;
+        }
+        if (!contains_known) {
+            list->kernels->overlaps(probe->contains, filters, list->words, contains);
+            contains_known = true;
+        }
+        read_item(chunk, at, &item);
+        index_probe_offer(probe, &item, filters + lane, BITS_BLOCK, chunk->cardinality[at],
+                          overlaps[lane], contains[lane]);
+    }
+}
+
+static int list_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget)
+{
+    const struct list *list = engine;
+    struct list_cursor *list_cursor = cursor;
+    size_t left = list_cursor->left < list->count ? list_cursor->left : list->count;
+    uint16_t floor = index_probe_floor(probe);
+    uint64_t visited = 0;
+
+    while (left > 0 && (visited < budget || visited == 0)) {
+        size_t first = (left - 1) / BITS_BLOCK * BITS_BLOCK;
+        const struct list_chunk *chunk = chunk_of(list, first);
+        uint32_t overlaps[BITS_BLOCK];
+        int16_t excess[BITS_BLOCK];
+
+        list->kernels->overlaps(probe->filter, filter_of(list, first), list->words, overlaps);
+        if (compare_block(overlaps, &chunk->cardinality[first % CHUNK_MESSAGES], probe->cardinality,
+                          floor, excess) >= 0) {
+            offer_block(list, probe, first, left - first, overlaps, excess);
+            floor = index_probe_floor(probe);
+        }
+        visited += left - first;
+        left = first;
+    }
+    probe->comparisons += visited;
+    list_cursor->left = left;
+    return left > 0 ? INDEX_MORE : 0;
+}
+
+const struct index_engine list_engine = {
+    .name = "list",
+    .create = list_create,
+    .destroy = list_destroy,
+    .insert = list_insert,
+    .remove = list_remove,
+    .find = list_find,
+    .count = list_count,
+    .bytes = list_bytes,
+    .check = list_check,
+    .cursor_new = list_cursor_new,
+    .cursor_free = list_cursor_free,
+    .cursor_restart = list_cursor_restart,
+    .cursor_step = list_cursor_step,
+};
