@@ -17,18 +17,34 @@ static uint32_t avx512_cardinality(const uint64_t *filter, size_t words)
     return (uint32_t)count;
 }
 
+static __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
+{
+    __m512i both = _mm512_and_si512(_mm512_set1_epi64((long long)query_word),
+                                    _mm512_loadu_si512((const void *)filters));
+
+    return _mm512_popcnt_epi64(both);
+}
+
+/* Four words a turn: filters of 256 bits and more come in such. */
 static void avx512_overlaps(const uint64_t *query, const uint64_t *block, size_t words,
                             uint32_t *out)
 {
-    __m512i sum = _mm512_setzero_si512();
+    __m512i even = _mm512_setzero_si512();
+    __m512i odd = _mm512_setzero_si512();
 
-    for (size_t w = 0; w < words; w++) {
-        __m512i word = _mm512_set1_epi64((long long)query[w]);
-        __m512i filters = _mm512_loadu_si512((const void *)(block + w * BITS_BLOCK));
-
-        sum = _mm512_add_epi64(sum, _mm512_popcnt_epi64(_mm512_and_si512(word, filters)));
+    for (; words >= 4; words -= 4) {
+        even = _mm512_add_epi64(even, overlap_counts(query[0], block));
+        odd = _mm512_add_epi64(odd, overlap_counts(query[1], block + BITS_BLOCK));
+        even = _mm512_add_epi64(even, overlap_counts(query[2], block + 2 * BITS_BLOCK));
+        odd = _mm512_add_epi64(odd, overlap_counts(query[3], block + 3 * BITS_BLOCK));
+        query += 4;
+        block += 4 * BITS_BLOCK;
     }
-    _mm256_storeu_si256((void *)out, _mm512_cvtepi64_epi32(sum));
+    for (; words > 0; words--) {
+        even = _mm512_add_epi64(even, overlap_counts(*query++, block));
+        block += BITS_BLOCK;
+    }
+    _mm256_storeu_si256((void *)out, _mm512_cvtepi64_epi32(_mm512_add_epi64(even, odd)));
 }
 
 const struct bits_kernels bits_avx512 = {

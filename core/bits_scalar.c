@@ -27,7 +27,8 @@ static uint32_t sum_bytes(uint64_t bytes)
 }
 
 /* The inner loop has no dependency between lanes, so compilers vectorise it where they can. */
-static void add_run(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out)
+static void add_run(const uint64_t *restrict query, const uint64_t *restrict block, size_t words,
+                    uint32_t *restrict out)
 {
     uint64_t bytes[BITS_BLOCK] = {0};
 

@@ -368,19 +368,25 @@ static void list_cursor_restart(void *engine, void *cursor)
  * 16 bits throughout, so that compilers do all lanes at once: with a filter of at most 4096 bits
  * the sum of two cardinalities is at most 2^13, four times that 2^15, the floor at most 2^15.
  */
-static int16_t compare_block(const uint32_t *overlaps, const uint16_t *cardinalities,
-                             uint32_t query_cardinality, uint16_t floor, int16_t *out_excess)
+static int16_t compare_block(const uint32_t *restrict overlaps,
+                             const uint16_t *restrict cardinalities, uint32_t query_cardinality,
+                             uint16_t floor, int16_t *restrict out_excess)
 {
     uint16_t base = (uint16_t)query_cardinality;
+    uint16_t reached[BITS_BLOCK];
     int16_t all = -1;
 
     for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        reached[lane] = (uint16_t)(overlaps[lane] * 4);
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
         uint16_t sum = (uint16_t)((cardinalities[lane] + base) * 4);
         uint16_t needed = (uint16_t)(((uint32_t)sum * floor) >> INDEX_FLOOR_SHIFT);
-        int16_t excess = (int16_t)((uint16_t)(overlaps[lane] * 4) - needed);
 
-        out_excess[lane] = excess;
-        all = (int16_t)(all & excess);
+        out_excess[lane] = (int16_t)(reached[lane] - needed);
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        all = (int16_t)(all & out_excess[lane]);
     }
     return all;
 }
@@ -412,26 +418,55 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
     }
 }
 
+/*
+ * Compares the messages from `first`, where a block begins, to `end` - 1, all in one chunk.
+ * Upwards, as processors fetch ahead best that way.
+ */
+static void scan_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
+{
+    const struct list_chunk *chunk = chunk_of(list, first);
+    const uint64_t *block = filter_of(list, first);
+    const uint16_t *cardinalities = &chunk->cardinality[first % CHUNK_MESSAGES];
+    uint16_t floor = index_probe_floor(probe);
+
+    for (; first < end; first += BITS_BLOCK) {
+        uint32_t overlaps[BITS_BLOCK];
+        int16_t excess[BITS_BLOCK];
+
+        list->kernels->overlaps(probe->filter, block, list->words, overlaps);
+        if (compare_block(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
+            size_t lanes = end - first < BITS_BLOCK ? end - first : BITS_BLOCK;
+
+            offer_block(list, probe, first, lanes, overlaps, excess);
+            floor = index_probe_floor(probe);
+        }
+        block += BITS_BLOCK * list->words;
+        cardinalities += BITS_BLOCK;
+    }
+}
+
+/* Where the run of blocks that ends at `end` begins: in the same chunk, about `budget` long. */
+static size_t run_first(size_t end, uint64_t budget)
+{
+    size_t chunk_first = (end - 1) / CHUNK_MESSAGES * CHUNK_MESSAGES;
+
+    if (budget >= end - chunk_first) {
+        return chunk_first;
+    }
+    return (end - (budget > 0 ? (size_t)budget : 1)) / BITS_BLOCK * BITS_BLOCK;
+}
+
 static int list_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget)
 {
     const struct list *list = engine;
     struct list_cursor *list_cursor = cursor;
     size_t left = list_cursor->left < list->count ? list_cursor->left : list->count;
-    uint16_t floor = index_probe_floor(probe);
     uint64_t visited = 0;
 
     while (left > 0 && (visited < budget || visited == 0)) {
-        size_t first = (left - 1) / BITS_BLOCK * BITS_BLOCK;
-        const struct list_chunk *chunk = chunk_of(list, first);
-        uint32_t overlaps[BITS_BLOCK];
-        int16_t excess[BITS_BLOCK];
+        size_t first = run_first(left, budget - visited);
 
-        list->kernels->overlaps(probe->filter, filter_of(list, first), list->words, overlaps);
-        if (compare_block(overlaps, &chunk->cardinality[first % CHUNK_MESSAGES], probe->cardinality,
-                          floor, excess) >= 0) {
-            offer_block(list, probe, first, left - first, overlaps, excess);
-            floor = index_probe_floor(probe);
-        }
+        scan_run(list, probe, first, left);
         visited += left - first;
         left = first;
     }
