@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fail_alloc: an allocator for tests. It lets the n-th request fail, counts what is alive, fills
+ * new memory with a pattern, and stops the program when a size given back is not the size given
+ * out.
+ */
+#ifndef TESTS_LIB_FAIL_ALLOC_H
+#define TESTS_LIB_FAIL_ALLOC_H
+
+#include "core/alloc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fail_alloc {
+    struct alloc alloc;  /* hand this to others */
+    size_t fail_at;      /* the request that fails, counted from 1; 0: none */
+    bool fail_from_then; /* and all after it, too */
+    size_t requests;     /* for more memory, so far */
+    size_t live_bytes;
+    size_t live_blocks;
+};
+
+void fail_alloc_init(struct fail_alloc *fail);
+
+/* Counts requests anew, and lets the n-th of them fail; 0: none. */
+void fail_alloc_arm(struct fail_alloc *fail, size_t n);
+
+#endif

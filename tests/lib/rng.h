@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rng: numbers for random tests. A test prints the seed that it began with; the environment
+ * variable HEARSAY_SEED (decimal, or 0x and hexadecimal) gives it back.
+ */
+#ifndef TESTS_LIB_RNG_H
+#define TESTS_LIB_RNG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rng {
+    uint64_t state;
+};
+
+/* Seeds from HEARSAY_SEED, else from the clock, and prints the seed. */
+void rng_init(struct rng *rng);
+
+uint64_t rng_next(struct rng *rng);
+
+/* 0 .. bound - 1; bound >= 1. */
+uint32_t rng_below(struct rng *rng, uint32_t bound);
+
+/* True in `percent` of 100 cases. */
+bool rng_chance(struct rng *rng, uint32_t percent);
+
+/* Fills m bits, of which each is set in about `percent` of 100 cases; bits beyond m are zero. */
+void rng_filter(struct rng *rng, uint32_t m, uint32_t percent, uint64_t *out_filter);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/alloc.h"
+
+#include <string.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+
+static void test_multiply_finds_overflow(void **state)
+{
+    size_t out = 77;
+
+    (void)state;
+    assert_true(alloc_multiply(0, SIZE_MAX, &out));
+    assert_int_equal(out, 0);
+    assert_true(alloc_multiply(SIZE_MAX, 1, &out));
+    assert_true(out == SIZE_MAX);
+    assert_true(alloc_multiply(SIZE_MAX / 3, 3, &out));
+    out = 77;
+    assert_false(alloc_multiply(SIZE_MAX / 2 + 1, 2, &out));
+    assert_false(alloc_multiply(SIZE_MAX, SIZE_MAX, &out));
+    assert_int_equal(out, 77); /* untouched on failure */
+}
+
+static void test_system_allocates_resizes_and_frees(void **state)
+{
+    const struct alloc *system = alloc_system();
+
+    (void)state;
+    char *block = alloc_zeroed(system, 10, 3);
+    assert_non_null(block);
+    for (size_t i = 0; i < 30; i++) {
+        assert_int_equal(block[i], 0);
+    }
+    memset(block, 'x', 30);
+    block = alloc_resize(system, block, 10, 1000, 3);
+    assert_non_null(block);
+    assert_int_equal(block[29], 'x');
+    block = alloc_resize(system, block, 1000, 1, 3);
+    assert_non_null(block);
+    assert_int_equal(block[2], 'x');
+    alloc_release(system, block, 1, 3);
+    alloc_release(system, NULL, 5, 5);
+}
+
+static void test_nothing_and_too_much_are_refused(void **state)
+{
+    struct fail_alloc fail;
+
+    (void)state;
+    fail_alloc_init(&fail);
+    assert_null(alloc_array(&fail.alloc, 0, 8));
+    assert_null(alloc_array(&fail.alloc, 8, 0));
+    assert_null(alloc_array(&fail.alloc, SIZE_MAX / 4, 8));
+    assert_null(alloc_zeroed(&fail.alloc, SIZE_MAX, 2));
+    int *block = alloc_array(&fail.alloc, 4, sizeof *block);
+    assert_non_null(block);
+    assert_null(alloc_resize(&fail.alloc, block, 4, SIZE_MAX / 2, sizeof *block));
+    assert_null(alloc_resize(&fail.alloc, block, 4, 0, sizeof *block));
+    assert_int_equal(fail.live_blocks, 1);
+    alloc_release(&fail.alloc, block, 4, sizeof *block);
+    assert_int_equal(fail.live_bytes, 0);
+}
+
+/* The limit holds to the byte, and what is given back can be had again. */
+static void test_budget_holds_its_limit(void **state)
+{
+    struct fail_alloc below;
+    struct alloc_budget budget;
+
+    (void)state;
+    fail_alloc_init(&below);
+    alloc_budget_init(&budget, &below.alloc, 100);
+    char *a = alloc_array(&budget.alloc, 60, 1);
+    char *b = alloc_array(&budget.alloc, 40, 1);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(budget.used_bytes, 100);
+    assert_null(alloc_array(&budget.alloc, 1, 1));
+    assert_null(alloc_resize(&budget.alloc, a, 60, 61, 1));
+    a = alloc_resize(&budget.alloc, a, 60, 10, 1);
+    assert_non_null(a);
+    assert_int_equal(budget.used_bytes, 50);
+    b = alloc_resize(&budget.alloc, b, 40, 90, 1);
+    assert_non_null(b);
+    assert_int_equal(budget.used_bytes, 100);
+    assert_int_equal(budget.peak_bytes, 100);
+    alloc_release(&budget.alloc, a, 10, 1);
+    alloc_release(&budget.alloc, b, 90, 1);
+    assert_int_equal(budget.used_bytes, 0);
+    assert_int_equal(budget.peak_bytes, 100);
+    assert_int_equal(below.live_bytes, 0);
+}
+
+/* A lowered limit refuses more, but never keeps anyone from giving back. */
+static void test_budget_over_its_limit_still_shrinks(void **state)
+{
+    struct alloc_budget budget;
+
+    (void)state;
+    alloc_budget_init(&budget, alloc_system(), 100);
+    char *block = alloc_array(&budget.alloc, 100, 1);
+    budget.limit_bytes = 10;
+    assert_null(alloc_array(&budget.alloc, 1, 1));
+    block = alloc_resize(&budget.alloc, block, 100, 50, 1);
+    assert_non_null(block);
+    assert_null(alloc_resize(&budget.alloc, block, 50, 51, 1));
+    assert_null(alloc_array(&budget.alloc, SIZE_MAX, 1));
+    alloc_release(&budget.alloc, block, 50, 1);
+    assert_int_equal(budget.used_bytes, 0);
+}
+
+static void test_budget_counts_only_what_it_gave(void **state)
+{
+    struct fail_alloc below;
+    struct alloc_budget budget;
+
+    (void)state;
+    fail_alloc_init(&below);
+    alloc_budget_init(&budget, &below.alloc, 100);
+    fail_alloc_arm(&below, 1);
+    assert_null(alloc_array(&budget.alloc, 10, 1));
+    assert_int_equal(budget.used_bytes, 0);
+    assert_int_equal(budget.peak_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_multiply_finds_overflow),
+        cmocka_unit_test(test_system_allocates_resizes_and_frees),
+        cmocka_unit_test(test_nothing_and_too_much_are_refused),
+        cmocka_unit_test(test_budget_holds_its_limit),
+        cmocka_unit_test(test_budget_over_its_limit_still_shrinks),
+        cmocka_unit_test(test_budget_counts_only_what_it_gave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/distance.h"
+
+#include "tests/lib/check.h"
+
+static void test_two_empty_filters_are_at_distance_zero(void **state)
+{
+    struct similarity s = similarity_of(0, 0);
+
+    (void)state;
+    assert_int_equal(s.shared, 1);
+    assert_int_equal(s.all, 1);
+    assert_int_equal(distance_ppm(s), 0);
+    assert_int_equal(similarity_ppm(s), DISTANCE_ONE_PPM);
+    assert_true(distance_within(s, 0));
+}
+
+static void test_edges(void **state)
+{
+    const struct similarity none = similarity_of(0, 5);
+    const struct similarity whole = similarity_of(UINT32_MAX, UINT32_MAX);
+    const struct similarity least = similarity_of(1, UINT32_MAX);
+
+    (void)state;
+    assert_int_equal(distance_ppm(none), DISTANCE_ONE_PPM);
+    assert_int_equal(similarity_ppm(none), 0);
+    assert_int_equal(distance_ppm(whole), 0);
+    assert_int_equal(distance_ppm(least), DISTANCE_ONE_PPM);
+    assert_true(distance_within(none, DISTANCE_ONE_PPM));
+    assert_true(distance_within(none, UINT32_MAX));
+    assert_false(distance_within(none, DISTANCE_ONE_PPM - 1));
+    assert_false(distance_within(least, DISTANCE_ONE_PPM - 1));
+    assert_true(distance_within(whole, 0));
+    assert_false(distance_within(similarity_of(UINT32_MAX - 1, UINT32_MAX), 0));
+}
+
+/* The bound is inclusive, and exact: no rounding decides. */
+static void test_within_is_exact(void **state)
+{
+    (void)state;
+    assert_true(distance_within(similarity_of(3, 4), 250000));
+    assert_false(distance_within(similarity_of(3, 4), 249999));
+    assert_false(distance_within(similarity_of(2, 3), 333333)); /* 1/3 is more than that */
+    assert_true(distance_within(similarity_of(2, 3), 333334));
+}
+
+static void test_rounding(void **state)
+{
+    (void)state;
+    assert_int_equal(distance_ppm(similarity_of(2, 3)), 333333);
+    assert_int_equal(distance_ppm(similarity_of(1, 3)), 666667);
+    /* 1/2,000,000 lies in the middle, and goes up. */
+    assert_int_equal(distance_ppm(similarity_of(1999999, 2000000)), 1);
+    assert_int_equal(distance_ppm(similarity_of(1999998, 2000000)), 1);
+    assert_int_equal(distance_ppm(similarity_of(3999999, 4000000)), 0);
+}
+
+/* Against the definition, for all small fractions. */
+static void test_small_fractions(void **state)
+{
+    (void)state;
+    for (uint32_t all = 1; all <= 24; all++) {
+        for (uint32_t shared = 0; shared <= all; shared++) {
+            struct similarity s = similarity_of(shared, all);
+
+            assert_int_equal(distance_ppm(s) + similarity_ppm(s), DISTANCE_ONE_PPM);
+            assert_int_equal(similarity_compare(s, s), 0);
+            for (uint32_t other_all = 1; other_all <= 24; other_all++) {
+                for (uint32_t other = 0; other <= other_all; other++) {
+                    struct similarity t = similarity_of(other, other_all);
+                    uint32_t left = shared * other_all;
+                    uint32_t right = other * all;
+
+                    assert_int_equal(similarity_compare(s, t), left < right   ? -1
+                                                               : left > right ? 1
+                                                                              : 0);
+                }
+            }
+        }
+    }
+}
+
+static void test_compare_does_not_overflow(void **state)
+{
+    struct similarity a = similarity_of(UINT32_MAX - 1, UINT32_MAX);
+    struct similarity b = similarity_of(UINT32_MAX - 2, UINT32_MAX - 1);
+
+    (void)state;
+    assert_true(similarity_compare(a, b) > 0);
+    assert_true(similarity_compare(b, a) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_empty_filters_are_at_distance_zero),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_within_is_exact),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_small_fractions),
+        cmocka_unit_test(test_compare_does_not_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nearest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+enum { MANY = 300 };
+
+static struct nearest_candidate candidate(uint32_t shared, uint32_t all, int64_t deposited_ms,
+                                          uint8_t id, uint32_t part)
+{
+    struct nearest_candidate made;
+
+    memset(&made, 0, sizeof made);
+    made.rank = similarity_of(shared, all);
+    made.item.deposited_ms = deposited_ms;
+    made.item.id[MESSAGE_ID_BYTES - 1] = id;
+    made.part = part;
+    return made;
+}
+
+/* More similar, then newer, then smaller id as unsigned bytes, then the earlier part. */
+static void test_order(void **state)
+{
+    struct nearest_candidate in_order[] = {
+        candidate(2, 2, 0, 9, 0),         candidate(3, 4, 5, 9, 0),
+        candidate(1, 2, 7, 3, 0),         candidate(2, 4, 6, 1, 0),
+        candidate(1, 2, 6, 0x7f, 0),      candidate(1, 2, 6, 0x80, 0),
+        candidate(1, 2, 6, 0x80, 1),      candidate(1, 2, INT64_MIN, 0, 0),
+        candidate(0, 1, INT64_MAX, 0, 0),
+    };
+    const size_t count = sizeof in_order / sizeof in_order[0];
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            int order = nearest_compare(&in_order[i], &in_order[j]);
+
+            assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+        }
+    }
+}
+
+static int sort_order(const void *a, const void *b)
+{
+    return nearest_compare(a, b);
+}
+
+static void check_against_sort(struct rng *rng, uint32_t k, uint32_t count)
+{
+    static struct nearest_candidate all[MANY];
+    struct nearest nearest;
+
+    assert_int_equal(nearest_init(&nearest, alloc_system(), k), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        bool taken_before = false;
+
+        all[i] = candidate(rng_below(rng, 5), 5, rng_below(rng, 3), (uint8_t)rng_below(rng, 256),
+                           rng_below(rng, 2));
+        all[i].intersection = i;
+        const struct nearest_candidate *worst = nearest_worst(&nearest);
+        taken_before = worst == NULL || nearest_compare(&all[i], worst) < 0;
+        assert_int_equal(nearest_offer(&nearest, &all[i]), taken_before);
+        assert_int_equal(nearest.count, i + 1 < k ? i + 1 : k);
+        assert_int_equal(nearest_is_full(&nearest), i + 1 >= k);
+    }
+    qsort(all, count, sizeof all[0], sort_order);
+    const struct nearest_candidate *found = nearest_sort(&nearest);
+    for (uint32_t i = 0; i < nearest.count; i++) {
+        assert_int_equal(nearest_compare(&found[i], &all[i]), 0);
+    }
+    nearest_deinit(&nearest);
+}
+
+static void test_the_k_best_of_a_sort(void **state)
+{
+    static const uint32_t ks[] = {1, 2, 3, 10, 64, MANY, MANY + 1};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i++) {
+        for (uint32_t round = 0; round < 50; round++) {
+            check_against_sort(&rng, ks[i], rng_below(&rng, MANY + 1));
+        }
+    }
+}
+
+static void test_holds_and_clear(void **state)
+{
+    struct nearest nearest;
+    struct nearest_candidate a = candidate(1, 2, 0, 1, 0);
+    struct nearest_candidate b = candidate(1, 3, 0, 2, 1);
+    struct nearest_candidate c = candidate(1, 4, 0, 3, 0);
+
+    (void)state;
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 2), 0);
+    assert_null(nearest_worst(&nearest));
+    assert_true(nearest_offer(&nearest, &a));
+    assert_true(nearest_offer(&nearest, &b));
+    assert_false(nearest_offer(&nearest, &c));
+    assert_false(nearest_offer(&nearest, &b)); /* no better than itself */
+    assert_int_equal(nearest_compare(nearest_worst(&nearest), &b), 0);
+    assert_true(nearest_holds(&nearest, a.item.id, 0));
+    assert_false(nearest_holds(&nearest, a.item.id, 1));
+    assert_true(nearest_holds(&nearest, b.item.id, 1));
+    assert_false(nearest_holds(&nearest, c.item.id, 0));
+    nearest_clear(&nearest);
+    assert_int_equal(nearest.count, 0);
+    assert_false(nearest_holds(&nearest, a.item.id, 0));
+    nearest_deinit(&nearest);
+    nearest_deinit(&nearest); /* a zeroed one is fine */
+}
+
+static void test_memory(void **state)
+{
+    struct fail_alloc fail;
+    struct nearest nearest = {0};
+
+    (void)state;
+    fail_alloc_init(&fail);
+    fail_alloc_arm(&fail, 1);
+    assert_int_equal(nearest_init(&nearest, &fail.alloc, 5), -ERR_NOMEM);
+    assert_int_equal(nearest_init(&nearest, &fail.alloc, 5), 0);
+    nearest_deinit(&nearest);
+    assert_int_equal(fail.live_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_the_k_best_of_a_sort),
+        cmocka_unit_test(test_holds_and_clear),
+        cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
