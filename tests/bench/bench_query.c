@@ -18,6 +18,7 @@ enum {
     COUNT = 50000,  /* queries of a round */
     SINGLES = 2000, /* unpipelined ones of a round */
     IN_FLIGHT = 64,
+    CONNECTIONS = IN_FLIGHT, /* of many clients with one question each */
     WARM_UP = 2000,
     PATIENCE_MS = 60 * 1000,
     ARENA_BYTES = 1024 * 1024,
@@ -26,11 +27,19 @@ enum {
 };
 static const double goal = 0.5;
 
-struct side {
-    struct stage stage;
+/* How 64 questions can be in flight. */
+enum mode { ONE_CLIENT, MANY_CLIENTS, MODES };
+static const size_t mode_connections[MODES] = {1, CONNECTIONS};
+
+struct throughput {
     double rates[BENCH_ROUNDS_MAX];
     double server_shares[BENCH_ROUNDS_MAX];
     double client_shares[BENCH_ROUNDS_MAX];
+};
+
+struct side {
+    struct stage stage;
+    struct throughput modes[MODES];
     double *singles_us;
     size_t single_count;
 };
@@ -43,7 +52,7 @@ struct setting {
     size_t answer_bytes;
     struct side daemon;
     struct side echo;
-    double ratios[BENCH_ROUNDS_MAX];
+    double ratios[MODES][BENCH_ROUNDS_MAX];
 };
 
 /* --- a typical answer ------------------------------------------------------------------------- */
@@ -87,24 +96,26 @@ static int choose_answer(struct setting *setting, struct arena *arena, struct ms
 
 /* --- measuring -------------------------------------------------------------------------------- */
 
-static int run_pipelined(struct setting *setting, struct side *side, uint32_t round)
+static int run_pipelined(struct setting *setting, struct side *side, enum mode mode, uint32_t round)
 {
+    const size_t connections = mode_connections[mode];
     const struct peer_load load = {
         .frames = &setting->queries,
         .total = setting->count,
-        .window = IN_FLIGHT,
+        .window = IN_FLIGHT / connections,
         .expected = MSG_RESPONSE_RESULTS,
         .patience_ms = PATIENCE_MS,
     };
+    struct throughput *found = &side->modes[mode];
     struct peer_outcome outcome = {0};
 
     const double cpu_seconds = child_cpu_seconds(&side->stage.child);
-    if (peer_run(side->stage.peers, 1, &load, &outcome) != 0)
+    if (peer_run(side->stage.peers, connections, &load, &outcome) != 0)
         return -1;
-    side->rates[round] = (double)load.total / outcome.seconds;
-    side->server_shares[round] =
+    found->rates[round] = (double)load.total / outcome.seconds;
+    found->server_shares[round] =
         (child_cpu_seconds(&side->stage.child) - cpu_seconds) / outcome.seconds;
-    side->client_shares[round] = outcome.cpu_seconds / outcome.seconds;
+    found->client_shares[round] = outcome.cpu_seconds / outcome.seconds;
     return 0;
 }
 
@@ -126,13 +137,19 @@ static int run_singles(const struct setting *setting, struct side *side, size_t 
 
 static int run_round(struct setting *setting, uint32_t round)
 {
-    if (run_pipelined(setting, &setting->echo, round) != 0 ||
-        run_pipelined(setting, &setting->daemon, round) != 0 ||
-        run_singles(setting, &setting->echo, SINGLES) != 0 ||
-        run_singles(setting, &setting->daemon, SINGLES) != 0)
-        return -1;
-    setting->ratios[round] = setting->daemon.rates[round] / setting->echo.rates[round];
-    return 0;
+    struct side *daemon = &setting->daemon;
+    struct side *echo = &setting->echo;
+
+    for (enum mode mode = ONE_CLIENT; mode < MODES; mode++) {
+        if (run_pipelined(setting, echo, mode, round) != 0 ||
+            run_pipelined(setting, daemon, mode, round) != 0)
+            return -1;
+        setting->ratios[mode][round] =
+            daemon->modes[mode].rates[round] / echo->modes[mode].rates[round];
+    }
+    return run_singles(setting, echo, SINGLES) != 0 || run_singles(setting, daemon, SINGLES) != 0
+               ? -1
+               : 0;
 }
 
 static int warm_up(struct setting *setting)
@@ -156,7 +173,7 @@ static int run_all(struct setting *setting)
     arena_init(&arena, alloc_system(), ARENA_BYTES);
     int rc = choose_answer(setting, &arena, &answer);
     if (rc == 0)
-        rc = stage_begin_echo(&setting->echo.stage, &answer, 1);
+        rc = stage_begin_echo(&setting->echo.stage, &answer, CONNECTIONS);
     arena_deinit(&arena);
     if (rc == 0)
         rc = warm_up(setting);
@@ -166,6 +183,34 @@ static int run_all(struct setting *setting)
 }
 
 /* --- telling ---------------------------------------------------------------------------------- */
+
+/* Echo, daemon, and the ratio of the two, of one mode. */
+static void tell_rates(struct report *report, struct setting *setting, enum mode mode,
+                       const char *const keys[3], const char *const texts[3])
+{
+    report_figure(report, keys[0], stats_median(setting->echo.modes[mode].rates, setting->rounds),
+                  0, "/s", texts[0]);
+    report_figure(report, keys[1], stats_median(setting->daemon.modes[mode].rates, setting->rounds),
+                  0, "/s", texts[1]);
+    report_goal(report, keys[2], stats_median(setting->ratios[mode], setting->rounds), goal,
+                texts[2]);
+}
+
+static void tell_latencies(struct report *report, struct side *side, const char *const keys[2],
+                           const char *const texts[2])
+{
+    report_figure(report, keys[0], stats_percentile(side->singles_us, side->single_count, .5), 1,
+                  "us", texts[0]);
+    report_figure(report, keys[1], stats_percentile(side->singles_us, side->single_count, .99), 1,
+                  "us", texts[1]);
+}
+
+static void tell_shares(struct report *report, struct throughput *found, uint32_t rounds,
+                        const char *const keys[2], const char *const texts[2])
+{
+    report_figure(report, keys[0], stats_median(found->server_shares, rounds), 2, "", texts[0]);
+    report_figure(report, keys[1], stats_median(found->client_shares, rounds), 2, "", texts[1]);
+}
 
 static void tell(struct report *report, struct setting *setting)
 {
@@ -179,33 +224,27 @@ static void tell(struct report *report, struct setting *setting)
              MESSAGES, WORKLOAD_K, setting->queries.bytes.count / QUERIES, setting->answer_bytes,
              (unsigned)setting->rounds);
     report_begin(report, "query", title);
-    report_figure(report, "echo_per_s", stats_median(echo->rates, setting->rounds), 0, "/s",
-                  "bare libuv echo, 64 in flight");
-    report_figure(report, "daemon_per_s", stats_median(daemon->rates, setting->rounds), 0, "/s",
-                  "daemon, 64 in flight");
-    report_goal(report, "ratio", stats_median(setting->ratios, setting->rounds), goal,
-                "daemon / echo");
-    report_figure(report, "echo_p50_us", stats_percentile(echo->singles_us, echo->single_count, .5),
-                  1, "us", "one at a time: echo, p50");
-    report_figure(report, "daemon_p50_us",
-                  stats_percentile(daemon->singles_us, daemon->single_count, .5), 1, "us",
-                  "one at a time: daemon, p50");
-    report_figure(report, "echo_p99_us",
-                  stats_percentile(echo->singles_us, echo->single_count, .99), 1, "us",
-                  "one at a time: echo, p99");
-    report_figure(report, "daemon_p99_us",
-                  stats_percentile(daemon->singles_us, daemon->single_count, .99), 1, "us",
-                  "one at a time: daemon, p99");
-    report_figure(report, "daemon_cpu_share", stats_median(daemon->server_shares, setting->rounds),
-                  2, "", "processor time / elapsed, 64 in flight: the daemon");
-    report_figure(report, "daemon_client_cpu_share",
-                  stats_median(daemon->client_shares, setting->rounds), 2, "",
-                  "  and the client that asked it");
-    report_figure(report, "echo_cpu_share", stats_median(echo->server_shares, setting->rounds), 2,
-                  "", "processor time / elapsed, 64 in flight: the echo");
-    report_figure(report, "echo_client_cpu_share",
-                  stats_median(echo->client_shares, setting->rounds), 2, "",
-                  "  and the client that asked it");
+    tell_rates(report, setting, ONE_CLIENT,
+               (const char *const[]){"echo_per_s", "daemon_per_s", "ratio"},
+               (const char *const[]){"bare libuv echo, 1 connection, 64 in flight",
+                                     "daemon, 1 connection, 64 in flight", "daemon / echo"});
+    tell_rates(report, setting, MANY_CLIENTS,
+               (const char *const[]){"many_echo_per_s", "many_daemon_per_s", "many_ratio"},
+               (const char *const[]){"bare libuv echo, 64 connections, 1 in flight each",
+                                     "daemon, 64 connections, 1 in flight each", "daemon / echo"});
+    tell_latencies(report, echo, (const char *const[]){"echo_p50_us", "echo_p99_us"},
+                   (const char *const[]){"one at a time: echo, p50", "one at a time: echo, p99"});
+    tell_latencies(
+        report, daemon, (const char *const[]){"daemon_p50_us", "daemon_p99_us"},
+        (const char *const[]){"one at a time: daemon, p50", "one at a time: daemon, p99"});
+    tell_shares(report, &daemon->modes[ONE_CLIENT], setting->rounds,
+                (const char *const[]){"daemon_cpu_share", "daemon_client_cpu_share"},
+                (const char *const[]){"processor time / elapsed, 1 connection: the daemon",
+                                      "  and the client that asked it"});
+    tell_shares(report, &echo->modes[ONE_CLIENT], setting->rounds,
+                (const char *const[]){"echo_cpu_share", "echo_client_cpu_share"},
+                (const char *const[]){"processor time / elapsed, 1 connection: the echo",
+                                      "  and the client that asked it"});
     report_end(report);
 }
 
@@ -233,7 +272,7 @@ int bench_query(const struct bench_options *options, struct report *report)
         return -1;
     int rc = make_room(&setting);
     if (rc == 0)
-        rc = stage_begin(&setting.daemon.stage, options, directory.path, 1);
+        rc = stage_begin(&setting.daemon.stage, options, directory.path, CONNECTIONS);
     if (rc == 0)
         rc = run_all(&setting);
     if (rc == 0)
