@@ -287,7 +287,9 @@ static void on_readable(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->activity_ms = server_loop_ms(session->server);
-    if (!session->is_ready) /* else its turn comes */
+    if (session->is_ready) /* its turn comes; until then there may be no room to read more into */
+        transport_pause(transport);
+    else
         session_process(session);
 }
 
