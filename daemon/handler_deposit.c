@@ -195,9 +195,7 @@ static int admit(struct job *job)
         return rc;
     usage_add(&host->usage, host_message_bytes(message));
     usage_add(&service->usage, host_message_bytes(message));
-    (void)cache_put(service->cache, message->host, message->id, message->media_type,
-                    message->media_type_bytes, message->payload,
-                    message->payload_bytes); /* only a cache */
+    service_remember(service, message);
     return 0;
 }
 

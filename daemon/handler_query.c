@@ -293,9 +293,7 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
             continue;
         }
         messages[i] = *message;
-        (void)cache_put(service->cache, message->host, message->id, message->media_type,
-                        message->media_type_bytes, message->payload,
-                        message->payload_bytes); /* only a cache */
+        service_remember(service, message);
     }
     return messages;
 }
@@ -336,11 +334,8 @@ static bool answer_from_cache(struct query_job *job, const struct nearest_candid
     struct persist_message *messages = arena_take_zeroed(&service->arena, count, sizeof(*messages));
     bool all_cached = messages != NULL;
 
-    for (uint32_t i = 0; i < count && all_cached; i++) {
-        all_cached = cache_get(service->cache, job->host->number, found[i].item.id,
-                               &messages[i].media_type, &messages[i].media_type_bytes,
-                               &messages[i].payload, &messages[i].payload_bytes);
-    }
+    for (uint32_t i = 0; i < count && all_cached; i++)
+        all_cached = service_recall(service, job->host->number, found[i].item.id, &messages[i]);
     if (all_cached)
         send_answer(job, messages);
     arena_reset(&service->arena);

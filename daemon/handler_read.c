@@ -114,9 +114,7 @@ static void on_got(struct persist_read *read)
     } else {
         const struct persist_message *message = &job->entries[0].message;
         struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
-        (void)cache_put(job->service->cache, message->host, message->id, message->media_type,
-                        message->media_type_bytes, message->payload,
-                        message->payload_bytes); /* only a cache */
+        service_remember(job->service, message);
         fill_got(&job->item, message, &response.got);
         job_finish(job, &response);
     }
@@ -138,8 +136,7 @@ void handler_get(struct service *service, struct handler_client *client,
                        "there is no message with this id");
         return;
     }
-    if (cache_get(service->cache, host->number, id, &cached.media_type, &cached.media_type_bytes,
-                  &cached.payload, &cached.payload_bytes)) {
+    if (service_recall(service, host->number, id, &cached)) {
         struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_GOT};
         fill_got(&item, &cached, &response.got);
         client->events->respond(client, &response);

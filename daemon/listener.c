@@ -160,31 +160,25 @@ int listener_bind(struct listener *listener, struct server *server,
     return 0;
 }
 
-int listener_inherit(struct listener *listener, struct server *server, int descriptor,
-                     char *out_reason)
+int listener_inherit(struct listener *listener, struct server *server,
+                     const struct notify_socket *inherited, char *out_reason)
 {
-    struct sockaddr_storage address;
-    socklen_t size = sizeof(address);
-
     memset(listener, 0, sizeof(*listener));
     listener->server = server;
-    if (getsockname(descriptor, (struct sockaddr *)&address, &size) != 0)
-        return fail(out_reason, "the inherited socket", strerror(errno), "");
-    listener->is_unix = address.ss_family == AF_UNIX;
+    listener->is_unix = inherited->is_unix;
 
     int rc = listener->is_unix ? uv_pipe_init(&server->loop, &listener->uv.pipe, 0)
                                : uv_tcp_init(&server->loop, &listener->uv.tcp);
     if (rc == 0) {
         listener->is_open = true;
-        rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, descriptor)
-                               : uv_tcp_open(&listener->uv.tcp, descriptor);
+        rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, inherited->descriptor)
+                               : uv_tcp_open(&listener->uv.tcp, inherited->descriptor);
     }
     if (rc == 0)
         rc = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
     if (rc != 0) {
         listener_close(listener);
-        return fail(out_reason, "the inherited socket", uv_strerror(rc),
-                    "; it must be a listening stream socket");
+        return fail(out_reason, "the inherited socket", uv_strerror(rc), "");
     }
     listener->uv.handle.data = listener;
     if (listener->is_unix)

@@ -6,6 +6,7 @@
 #define DAEMON_LISTENER_H
 
 #include "daemon/config.h"
+#include "daemon/notify.h"
 
 #include <stdbool.h>
 #include <uv.h>
@@ -34,9 +35,9 @@ enum { LISTENER_SKIPPED = 1 };
 int listener_bind(struct listener *listener, struct server *server,
                   const struct config_listener *config, char *out_reason);
 
-/* The same for an inherited, listening stream socket; takes the descriptor. */
-int listener_inherit(struct listener *listener, struct server *server, int descriptor,
-                     char *out_reason);
+/* The same for an inherited socket; takes the descriptor. */
+int listener_inherit(struct listener *listener, struct server *server,
+                     const struct notify_socket *inherited, char *out_reason);
 
 /* Stops listening; a Unix socket's file is removed. */
 void listener_close(struct listener *listener);

@@ -15,22 +15,34 @@
 
 enum { EXIT_USAGE = 2 };
 
+/* What was asked for must have got out. */
+static int finish_output(void)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return EXIT_SUCCESS;
+    perror("hearsayd: standard output");
+    return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     static struct config config; /* large for a small machine's stack */
     static struct server server;
     char reason[CONFIG_REASON_BYTES];
     struct options options;
-    int status = EXIT_SUCCESS;
 
-    if (!options_parse(argc, argv, &options, &status))
-        return status;
+    if (options_parse(argc, argv, &options, reason) != 0) {
+        fprintf(stderr, "hearsayd: %s\n", reason);
+        return EXIT_USAGE;
+    }
+    if (options_answer(&options, NULL, stdout))
+        return finish_output();
     if (options_load(&options, &config, reason) != 0) {
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_USAGE;
     }
-    if (options_print(&options, &config, &status))
-        return status;
+    if (options_answer(&options, &config, stdout))
+        return finish_output();
 
     (void)umask(0077);
     (void)signal(SIGPIPE, SIG_IGN);

@@ -20,9 +20,21 @@ struct persist_sqlite_options {
  * Opens or creates DIRECTORY/messages.db, checks it, brings an older schema up to date and starts
  * the threads. 0; or negative with a sentence for the operator in out_reason (PERSIST_REASON_BYTES)
  * that says what to do: -ERR_DAMAGED, -ERR_VERSION (a newer hearsayd wrote it), -ERR_STORAGE,
- * -ERR_NOMEM. A database that is refused is not written to.
+ * -ERR_NOMEM, -ERR_SYSTEM. A database that is refused is not written to. If the threads cannot be
+ * started, a handle is left closing: run the loop once more.
  */
 int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
                         char *out_reason);
+
+/* What the writer has done since the store was opened. */
+struct persist_sqlite_counters {
+    uint64_t transactions; /* committed */
+    uint64_t operations;   /* in those */
+    uint64_t failures;     /* transactions that were rolled back */
+    uint64_t scrubs;       /* times that removed messages' bytes were taken out of the log */
+};
+
+/* Loop thread, between open and close. */
+void persist_sqlite_count(struct persist *persist, struct persist_sqlite_counters *out_counters);
 
 #endif

@@ -193,7 +193,7 @@ static void on_terminate(uv_signal_t *signal, int number)
         return;
     }
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    notify_stopping();
+    notify_stopping("finishing what is under way");
     server->stopping = true;
     server->service->stopping = true;
     server->stop_since_ms = server_loop_ms(server);
@@ -228,7 +228,7 @@ static void on_reload(uv_signal_t *signal, int number)
     } else {
         log_error("configuration not reloaded, the old one stays: %s", reason);
     }
-    notify_ready();
+    notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ static int init_handles(struct server *server)
     uv_check_start(&server->check, on_check);
     uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
     if (watchdog_ms > 0)
-        uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms / 2);
+        uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);
     if (rc == 0)
         rc = uv_signal_start(&server->terminate[0], on_terminate, SIGTERM);
     if (rc == 0)
@@ -306,13 +306,14 @@ static int make_service(struct server *server, char *out_reason)
 /* Sockets of the service manager replace the TCP ones that are configured. */
 static int listen_everywhere(struct server *server, char *out_reason)
 {
-    int descriptors[CONFIG_LISTENERS_MAX];
+    struct notify_socket sockets[CONFIG_LISTENERS_MAX];
     size_t inherited = 0;
 
-    int rc = notify_inherited(descriptors, CONFIG_LISTENERS_MAX, &inherited, out_reason,
-                              CONFIG_REASON_BYTES);
+    int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, &inherited, out_reason);
+    if (rc != 0)
+        return -ERR_SYSTEM;
     for (size_t i = 0; i < inherited && rc == 0; i++) {
-        rc = listener_inherit(&server->listeners[server->listener_count], server, descriptors[i],
+        rc = listener_inherit(&server->listeners[server->listener_count], server, &sockets[i],
                               out_reason);
         server->listener_count += rc == 0;
     }
@@ -384,7 +385,7 @@ void server_run(struct server *server)
     log_info("ready: hearsayd " HEARSAY_VERSION ", %zu host%s, data in %s",
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);
-    notify_ready();
+    notify_ready("serving");
     close_all(server);
     log_info("stopped");
 }

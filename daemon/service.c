@@ -153,7 +153,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
     clock_init(&service->clock, service->store.clock_ms, wall_ms, monotonic_ms);
 
-    service->cache = cache_new(options->alloc, service->config.limits.cache_bytes);
+    service->cache = cache_new(service->config.limits.cache_bytes);
     service->hosts =
         alloc_zeroed(options->alloc, service->config.host_count, sizeof(*service->hosts));
     if (service->cache == NULL || service->hosts == NULL)
@@ -195,6 +195,34 @@ void service_reload(struct service *service, const struct config *config)
     for (size_t i = 0; i < service->host_count; i++)
         service->hosts[i].config = config->hosts[i];
     cache_set_limit(service->cache, config->limits.cache_bytes);
+}
+
+/* --- payloads ------------------------------------------------------------------------------- */
+
+void service_remember(struct service *service, const struct persist_message *message)
+{
+    const struct cache_entry entry = {
+        .payload = message->payload,
+        .payload_bytes = message->payload_bytes,
+        .media_type = message->media_type,
+        .media_type_bytes = message->media_type_bytes,
+    };
+
+    (void)cache_put(service->cache, message->host, message->id, &entry);
+}
+
+bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
+                    struct persist_message *out_message)
+{
+    struct cache_entry entry;
+
+    if (!cache_get(service->cache, host, id, &entry))
+        return false;
+    out_message->payload = entry.payload;
+    out_message->payload_bytes = entry.payload_bytes;
+    out_message->media_type = entry.media_type;
+    out_message->media_type_bytes = entry.media_type_bytes;
+    return true;
 }
 
 /* --- time ------------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ struct service {
     struct persist *persist;
     struct persist_info store;
     struct cache *cache;
-    struct clock clock;
+    struct clock_state clock;
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
     void *clock_context;
     const struct bits_kernels *kernels;
@@ -69,6 +69,13 @@ bool service_clock_trusted(struct service *service);
 /* The host of that name, the first one when name is NULL; NULL when there is none such. */
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
+
+/* Keeps a stored message's payload at hand. Only a cache: it may not fit, or be forgotten. */
+void service_remember(struct service *service, const struct persist_message *message);
+
+/* Media type and payload of a message from the cache; borrowed until something is remembered. */
+bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
+                    struct persist_message *out_message);
 
 /* Takes a configuration that config_check_reload has passed. */
 void service_reload(struct service *service, const struct config *config);

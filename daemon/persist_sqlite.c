@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/persist_sqlite.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "core/err.h"
+#include "daemon/store_load.h"
+#include "daemon/store_reader.h"
+#include "daemon/store_schema.h"
+#include "daemon/store_writer.h"
+
+enum { SCRUB_AFTER_MS = 30 * 1000 };
+
+/*
+ * Closing goes step by step, on the loop: the reader first, so that its connection does not stand
+ * in the way when the writer, the last, brings the log home; then the handle.
+ */
+enum state { STATE_OPEN, STATE_ENDING_READER, STATE_ENDING_WRITER, STATE_CLOSING_HANDLE };
+
+struct persist_sqlite {
+    struct persist base; /* first: the interface's functions convert back */
+    char *path;
+    struct persist_info info;
+    struct store_writer *writer;
+    struct store_reader *reader;
+    uv_async_t async;
+    enum state state;
+    void (*closed)(void *context);
+    void *closed_context;
+
+    uv_mutex_t mutex; /* guards what the threads hand to the loop */
+    struct persist_op *first_op;
+    struct persist_op *last_op;
+    struct persist_read *first_read;
+    struct persist_read *last_read;
+    bool reader_ended;
+    bool writer_ended;
+};
+
+static struct persist_sqlite *self(struct persist *persist)
+{
+    return (struct persist_sqlite *)persist;
+}
+
+/* --- from the threads to the loop ------------------------------------------------------------- */
+
+static void on_ops_done(void *context, struct persist_op *first, struct persist_op *last)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    if (store->last_op != NULL)
+        store->last_op->next = first;
+    else
+        store->first_op = first;
+    store->last_op = last;
+    (void)uv_async_send(&store->async); /* cannot fail on a live handle */
+    uv_mutex_unlock(&store->mutex);
+}
+
+static void on_read_done(void *context, struct persist_read *read)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    if (store->last_read != NULL)
+        store->last_read->next = read;
+    else
+        store->first_read = read;
+    store->last_read = read;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+/* The handle is not closed before these have been seen: it is alive, and the mutex is too. */
+static void on_writer_ended(void *context)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    store->writer_ended = true;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+static void on_reader_ended(void *context)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    store->reader_ended = true;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+/* A callback may free its operation, and may submit more. */
+static void call_done(struct persist_op *op, struct persist_read *read)
+{
+    while (op != NULL) {
+        struct persist_op *next = op->next;
+
+        op->next = NULL;
+        op->done(op);
+        op = next;
+    }
+    while (read != NULL) {
+        struct persist_read *next = read->next;
+
+        read->next = NULL;
+        read->done(read);
+        read = next;
+    }
+}
+
+static void store_free(struct persist_sqlite *store)
+{
+    uv_mutex_destroy(&store->mutex);
+    free(store->path);
+    free(store);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct persist_sqlite *store = handle->data;
+    void (*closed)(void *context) = store->closed;
+    void *context = store->closed_context;
+
+    store_free(store);
+    if (closed != NULL)
+        closed(context);
+}
+
+static void go_on_closing(struct persist_sqlite *store, bool reader_ended, bool writer_ended)
+{
+    if (store->state == STATE_ENDING_READER && reader_ended) {
+        store_reader_free(store->reader);
+        store->reader = NULL;
+        store->state = STATE_ENDING_WRITER;
+        store_writer_stop(store->writer);
+    } else if (store->state == STATE_ENDING_WRITER && writer_ended) {
+        store_writer_free(store->writer);
+        store->writer = NULL;
+        store->state = STATE_CLOSING_HANDLE;
+        uv_close((uv_handle_t *)&store->async, on_handle_closed);
+    }
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct persist_sqlite *store = async->data;
+    struct persist_op *op;
+    struct persist_read *read;
+    bool reader_ended;
+    bool writer_ended;
+
+    uv_mutex_lock(&store->mutex);
+    op = store->first_op;
+    read = store->first_read;
+    store->first_op = store->last_op = NULL;
+    store->first_read = store->last_read = NULL;
+    reader_ended = store->reader_ended;
+    writer_ended = store->writer_ended;
+    uv_mutex_unlock(&store->mutex);
+
+    call_done(op, read);
+    go_on_closing(store, reader_ended, writer_ended);
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+static int add_host(struct persist *persist, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile, char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+
+    return store_load_host(store_writer_connection(store->writer), store->path, name, profile,
+                           out_host, out_profile, out_reason);
+}
+
+static int replay(struct persist *persist,
+                  int (*visit)(void *context, const struct persist_message *message), void *context,
+                  char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+    int code = store_load_replay(store_writer_connection(store->writer), store->path, visit,
+                                 context, out_reason);
+
+    if (code == -ERR_DAMAGED)
+        store_writer_keep_hands_off(store->writer);
+    return code;
+}
+
+static void submit(struct persist *persist, struct persist_op *op)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    store_writer_submit(store->writer, op);
+}
+
+static void read_entries(struct persist *persist, struct persist_read *read)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    store_reader_submit(store->reader, read);
+}
+
+static void read_release(struct persist *persist, struct persist_read *read)
+{
+    (void)persist;
+    store_reader_release(read);
+}
+
+static void get_info(const struct persist *persist, struct persist_info *out_info)
+{
+    *out_info = ((const struct persist_sqlite *)persist)->info;
+}
+
+static void close_store(struct persist *persist, void (*closed)(void *context), void *context)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    store->closed = closed;
+    store->closed_context = context;
+    store->state = STATE_ENDING_READER;
+    store_reader_stop(store->reader);
+}
+
+static const struct persist_interface sqlite_interface = {
+    .name = "sqlite",
+    .add_host = add_host,
+    .replay = replay,
+    .submit = submit,
+    .read = read_entries,
+    .read_release = read_release,
+    .info = get_info,
+    .close = close_store,
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int say(int code, char *out_reason)
+{
+    (void)snprintf(out_reason, PERSIST_REASON_BYTES, "the message store cannot start: %s",
+                   err_text(code));
+    return code;
+}
+
+static int store_alloc(const struct persist_sqlite_options *options,
+                       struct persist_sqlite **out_store)
+{
+    static const char name[] = "/messages.db";
+    struct persist_sqlite *store = calloc(1, sizeof(*store));
+    size_t length = strlen(options->directory) + sizeof(name);
+
+    if (store == NULL)
+        return -ERR_NOMEM;
+    store->base.interface = &sqlite_interface;
+    store->async.data = store;
+    store->path = malloc(length);
+    if (store->path == NULL || uv_mutex_init(&store->mutex) != 0) {
+        free(store->path);
+        free(store);
+        return -ERR_NOMEM;
+    }
+    (void)snprintf(store->path, length, "%s%s", options->directory, name);
+    *out_store = store;
+    return 0;
+}
+
+/* The threads, which take the connection; what was made is undone on failure. */
+static int start_threads(struct persist_sqlite *store, enum store_use use, sqlite3 *db)
+{
+    struct store_reader_options reader = {
+        .path = store->path, .done = on_read_done, .ended = on_reader_ended, .context = store};
+    struct store_writer_options writer = {.path = store->path,
+                                          .use = use,
+                                          .done = on_ops_done,
+                                          .ended = on_writer_ended,
+                                          .context = store,
+                                          .scrub_after_ms = SCRUB_AFTER_MS};
+    int code = store_reader_new(&reader, &store->reader);
+
+    if (code != 0)
+        return code;
+    code = store_writer_new(&writer, db, &store->writer);
+    if (code != 0) {
+        store_reader_stop(store->reader);
+        store_reader_free(store->reader);
+        return code;
+    }
+    store_writer_info(store->writer, &store->info);
+    return 0;
+}
+
+/* The handle was made for a store that could not start. */
+static void on_unused_handle_closed(uv_handle_t *handle)
+{
+    store_free(handle->data);
+}
+
+int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
+                        char *out_reason)
+{
+    enum store_use use = options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
+    struct persist_sqlite *store;
+    sqlite3 *db;
+    int code = sodium_init() < 0 ? -ERR_SYSTEM : store_alloc(options, &store);
+
+    if (code != 0)
+        return say(code, out_reason);
+    code = store_schema_open(store->path, use, &db, out_reason);
+    if (code != 0)
+        goto free_store;
+    if (uv_async_init(options->loop, &store->async, on_async) != 0) {
+        code = say(-ERR_SYSTEM, out_reason);
+        goto close_db;
+    }
+    code = start_threads(store, use, db);
+    if (code != 0) {
+        uv_close((uv_handle_t *)&store->async, on_unused_handle_closed);
+        (void)sqlite3_close(db);
+        return say(code, out_reason);
+    }
+    *out_persist = &store->base;
+    return 0;
+
+close_db:
+    (void)sqlite3_close(db);
+free_store:
+    store_free(store);
+    return code;
+}
+
+void persist_sqlite_count(struct persist *persist, struct persist_sqlite_counters *out_counters)
+{
+    struct store_writer_counters counters;
+
+    store_writer_count(self(persist)->writer, &counters);
+    *out_counters = (struct persist_sqlite_counters){.transactions = counters.transactions,
+                                                     .operations = counters.operations,
+                                                     .failures = counters.failures,
+                                                     .scrubs = counters.scrubs};
+}

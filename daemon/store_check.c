@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/store_row.h"
+
+/* Says whether the row that a statement stands on is as it was written. */
+typedef bool row_check(sqlite3_stmt *statement);
+
+static bool meta_is_whole(sqlite3_stmt *statement)
+{
+    const void *store_id = sqlite3_column_blob(statement, 0);
+    int64_t next_seq = sqlite3_column_int64(statement, 1);
+    int64_t clock_ms = sqlite3_column_int64(statement, 2);
+    int64_t last_seq = sqlite3_column_int64(statement, 4);
+
+    return store_id != NULL && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES &&
+           sqlite3_column_int64(statement, 3) ==
+               store_meta_checksum(store_id, next_seq, clock_ms) &&
+           next_seq > last_seq;
+}
+
+static bool host_is_whole(sqlite3_stmt *statement)
+{
+    int64_t host = sqlite3_column_int64(statement, 0);
+    const char *name = (const char *)sqlite3_column_text(statement, 1);
+    const char *profile = (const char *)sqlite3_column_text(statement, 2);
+
+    return host >= 0 && host <= UINT32_MAX && name != NULL && profile != NULL &&
+           sqlite3_column_int64(statement, 3) == store_host_checksum((uint32_t)host, name, profile);
+}
+
+static bool tombstone_is_whole(sqlite3_stmt *statement)
+{
+    int64_t host = sqlite3_column_int64(statement, 0);
+    const void *id = sqlite3_column_blob(statement, 1);
+    int64_t expires_ms = sqlite3_column_int64(statement, 2);
+
+    return host >= 0 && host <= UINT32_MAX && id != NULL &&
+           sqlite3_column_bytes(statement, 1) == MESSAGE_ID_BYTES &&
+           sqlite3_column_int64(statement, 3) ==
+               store_tombstone_checksum((uint32_t)host, id, expires_ms);
+}
+
+/* integrity_check answers with one row, "ok", or with rows that say what is wrong. */
+static bool structure_is_whole(sqlite3_stmt *statement)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, 0);
+
+    return text != NULL && strcmp(text, "ok") == 0;
+}
+
+static const struct check {
+    const char *what;
+    const char *sql;
+    row_check *is_whole;
+    bool needs_row;
+} checks[] = {
+    {"structure", "PRAGMA integrity_check(1)", structure_is_whole, true},
+    {"meta",
+     "SELECT store_id, next_seq, clock_ms, checksum, (SELECT coalesce(max(seq), 0) FROM message)"
+     " FROM meta",
+     meta_is_whole, true},
+    {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false},
+    {"a withdrawn message's row", "SELECT host_id, id, expires_ms, checksum FROM tombstone",
+     tombstone_is_whole, false},
+    {"a host is missing",
+     "SELECT 1 FROM message WHERE host_id NOT IN (SELECT host_id FROM host) LIMIT 1", NULL, false},
+};
+
+static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
+{
+    sqlite3_stmt *statement;
+    bool any = false;
+    int rc = sqlite3_prepare_v2(db, check->sql, -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "%s", sqlite3_errmsg(db));
+        return rc;
+    }
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        any = true;
+        if (check->is_whole == NULL || !check->is_whole(statement))
+            break;
+    }
+    if (rc == SQLITE_ROW || (rc == SQLITE_DONE && check->needs_row && !any)) {
+        rc = SQLITE_CORRUPT;
+        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "check failed: %s", check->what);
+    } else if (rc != SQLITE_DONE) {
+        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "%s", sqlite3_errmsg(db));
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_check(sqlite3 *db, char *out_detail)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == SQLITE_OK; i++)
+        rc = check_rows(db, &checks[i], out_detail);
+    return rc;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store_ops.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/store_row.h"
+#include "daemon/store_schema.h"
+
+/* A transaction that will write says so at once: it never has to give up half way. */
+static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
+    [STORE_BEGIN] = "BEGIN IMMEDIATE",
+    [STORE_COMMIT] = "COMMIT",
+    [STORE_ROLLBACK] = "ROLLBACK",
+    /* Nearly every deposit is new: insert, and look only when that did nothing. */
+    [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"
+                      " ON CONFLICT (host_id, id) DO NOTHING"),
+    [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2"),
+    [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1",
+    [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
+                      " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
+                      " RETURNING host_id, epoch, id"),
+    [STORE_TOMBSTONE_FIND] =
+        "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
+    [STORE_TOMBSTONE_PUT] =
+        ("INSERT INTO tombstone (host_id, id, expires_ms, checksum) VALUES (?1, ?2, ?3, ?4)"
+         " ON CONFLICT (host_id, id) DO UPDATE"
+         " SET expires_ms = excluded.expires_ms, checksum = excluded.checksum"),
+    [STORE_TOMBSTONE_EXPIRE] =
+        ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
+         " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"),
+    [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
+};
+
+/* --- statements ------------------------------------------------------------------------------- */
+
+/* Bindings point into operations: none may outlive its use. */
+static void done_with(sqlite3_stmt *statement)
+{
+    (void)sqlite3_reset(statement); /* repeats what step said */
+    (void)sqlite3_clear_bindings(statement);
+}
+
+/* For statements that give no rows, once they are bound. */
+static int step_to_end(sqlite3_stmt *statement)
+{
+    int rc = sqlite3_step(statement);
+
+    done_with(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int bind_key(sqlite3_stmt *statement, const struct persist_message *message)
+{
+    int rc = sqlite3_bind_int64(statement, 1, message->host);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_blob(statement, 2, message->id, MESSAGE_ID_BYTES, SQLITE_STATIC);
+    return rc;
+}
+
+/* --- setting up ------------------------------------------------------------------------------- */
+
+static int load_meta(struct store_ops *ops)
+{
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(
+        ops->db, "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone) FROM meta",
+        -1, &statement, NULL);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
+        memcpy(ops->store_id, sqlite3_column_blob(statement, 0), PERSIST_STORE_ID_BYTES);
+        ops->state = (struct store_state){
+            .next_seq = sqlite3_column_int64(statement, 1),
+            .clock_ms = sqlite3_column_int64(statement, 2),
+            .tombstones = sqlite3_column_int64(statement, 3),
+        };
+        rc = SQLITE_OK;
+    } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT;
+    }
+    (void)sqlite3_finalize(statement);
+    return rc;
+}
+
+int store_ops_init(struct store_ops *ops, sqlite3 *db)
+{
+    int rc = SQLITE_OK;
+
+    *ops = (struct store_ops){.db = db};
+    for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++)
+        rc = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                &ops->statements[i], NULL);
+    if (rc == SQLITE_OK)
+        rc = load_meta(ops);
+    if (rc != SQLITE_OK)
+        (void)store_ops_deinit(ops);
+    return rc;
+}
+
+sqlite3 *store_ops_deinit(struct store_ops *ops)
+{
+    sqlite3 *db = ops->db;
+
+    for (int i = 0; i < STORE_STATEMENT_COUNT; i++) {
+        (void)sqlite3_finalize(ops->statements[i]); /* repeats what step said */
+        ops->statements[i] = NULL;
+    }
+    ops->db = NULL;
+    return db;
+}
+
+/* --- transactions ----------------------------------------------------------------------------- */
+
+int store_ops_begin(struct store_ops *ops)
+{
+    ops->before = ops->state;
+    return step_to_end(ops->statements[STORE_BEGIN]);
+}
+
+static int save_meta(struct store_ops *ops)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_META_SAVE];
+    const struct store_state *state = &ops->state;
+    int rc = sqlite3_bind_int64(statement, 1, state->next_seq);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(statement, 2, state->clock_ms);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(
+            statement, 3, store_meta_checksum(ops->store_id, state->next_seq, state->clock_ms));
+    return rc == SQLITE_OK ? step_to_end(statement) : rc;
+}
+
+int store_ops_commit(struct store_ops *ops)
+{
+    int rc = save_meta(ops);
+
+    return rc == SQLITE_OK ? step_to_end(ops->statements[STORE_COMMIT]) : rc;
+}
+
+int store_ops_rollback(struct store_ops *ops)
+{
+    int rc = SQLITE_OK;
+
+    ops->state = ops->before;
+    /* Some failures have rolled back by themselves. */
+    if (sqlite3_get_autocommit(ops->db) == 0)
+        rc = step_to_end(ops->statements[STORE_ROLLBACK]);
+    return sqlite3_get_autocommit(ops->db) == 0 && rc == SQLITE_OK ? SQLITE_ERROR : rc;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static int insert_message(struct store_ops *ops, const struct persist_message *message,
+                          bool *out_inserted)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_INSERT];
+    int rc = store_row_bind(statement, ops->state.next_seq, message);
+
+    if (rc != SQLITE_OK) {
+        done_with(statement);
+        return rc;
+    }
+    rc = step_to_end(statement);
+    if (rc != SQLITE_OK)
+        return rc;
+    *out_inserted = sqlite3_changes64(ops->db) > 0;
+    if (*out_inserted)
+        ops->state.next_seq++;
+    return SQLITE_OK;
+}
+
+static int delete_message(struct store_ops *ops, int64_t seq)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_DELETE];
+    int rc = sqlite3_bind_int64(statement, 1, seq);
+
+    if (rc == SQLITE_OK)
+        rc = step_to_end(statement);
+    ops->state.removed = true;
+    return rc;
+}
+
+/*
+ * Finds the message of the same host and id. SQLITE_ROW: *out_message is borrowed until
+ * done_with(STORE_FIND); SQLITE_DONE: there is none.
+ */
+static int find_message(struct store_ops *ops, const struct persist_message *key, int64_t *out_seq,
+                        struct persist_message *out_message)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_FIND];
+    int rc = bind_key(statement, key);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) {
+        int read = store_row_read(statement, out_seq, out_message);
+
+        if (read != SQLITE_OK)
+            return read;
+    }
+    return rc;
+}
+
+/*
+ * A stored row does not match its checksum. That concerns the one operation, which has done nothing
+ * so far, and not the others in its transaction.
+ */
+static int fail_damaged(struct persist_op *op)
+{
+    op->outcome = PERSIST_FAILED;
+    op->reason = store_schema_reason(SQLITE_CORRUPT);
+    return SQLITE_OK;
+}
+
+/* The id is taken: by the same message, by another one, or by one that is over. */
+static int deposit_again(struct store_ops *ops, struct persist_op *op,
+                         struct store_times *out_times)
+{
+    struct persist_message stored;
+    bool inserted = false;
+    bool is_over = false;
+    int64_t seq = 0;
+    int rc = find_message(ops, &op->message, &seq, &stored);
+
+    if (rc == SQLITE_ROW) {
+        is_over = stored.expires_ms <= op->now_ms;
+        op->outcome =
+            store_row_same_content(&stored, &op->message) ? PERSIST_DUPLICATE : PERSIST_CONFLICT;
+        *out_times = (struct store_times){stored.deposited_ms, stored.expires_ms};
+    }
+    done_with(ops->statements[STORE_FIND]);
+    if (rc == SQLITE_CORRUPT)
+        return fail_damaged(op);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* the index has it, the table does not */
+    if (!is_over)
+        return SQLITE_OK;
+    rc = delete_message(ops, seq);
+    if (rc == SQLITE_OK)
+        rc = insert_message(ops, &op->message, &inserted);
+    op->outcome = PERSIST_APPLIED;
+    return rc == SQLITE_OK && !inserted ? SQLITE_CORRUPT : rc;
+}
+
+static int find_tombstone(struct store_ops *ops, const struct persist_op *op, bool *out_found)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_FIND];
+    int rc = bind_key(statement, &op->message);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(statement, 3, op->now_ms);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    done_with(statement);
+    *out_found = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int apply_deposit(struct store_ops *ops, struct persist_op *op,
+                         struct store_times *out_times)
+{
+    bool is_gone = false;
+    bool inserted = false;
+    int rc = SQLITE_OK;
+
+    if (ops->state.tombstones > 0)
+        rc = find_tombstone(ops, op, &is_gone);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (is_gone) {
+        op->outcome = PERSIST_GONE;
+        return SQLITE_OK;
+    }
+    op->outcome = PERSIST_APPLIED;
+    rc = insert_message(ops, &op->message, &inserted);
+    return rc == SQLITE_OK && !inserted ? deposit_again(ops, op, out_times) : rc;
+}
+
+static int put_tombstone(struct store_ops *ops, const struct persist_message *message,
+                         int64_t expires_ms)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_PUT];
+    int rc = bind_key(statement, message);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(statement, 3, expires_ms);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(statement, 4,
+                                store_tombstone_checksum(message->host, message->id, expires_ms));
+    if (rc == SQLITE_OK)
+        rc = step_to_end(statement);
+    else
+        done_with(statement);
+    /* Counts a replaced one twice: too many only means that deposits look for it. */
+    if (rc == SQLITE_OK)
+        ops->state.tombstones++;
+    return rc;
+}
+
+static int apply_withdraw(struct store_ops *ops, struct persist_op *op)
+{
+    struct persist_message stored;
+    int64_t expires_ms = 0;
+    int64_t seq = 0;
+    int rc = find_message(ops, &op->message, &seq, &stored);
+
+    op->outcome = PERSIST_NOT_FOUND;
+    if (rc == SQLITE_ROW && stored.expires_ms > op->now_ms) {
+        bool may =
+            stored.can_withdraw &&
+            sodium_memcmp(stored.withdraw_hash, op->message.withdraw_hash, LIMIT_HASH_BYTES) == 0;
+
+        op->outcome = may ? PERSIST_APPLIED : PERSIST_FORBIDDEN;
+        expires_ms = stored.expires_ms;
+    }
+    done_with(ops->statements[STORE_FIND]);
+    if (rc == SQLITE_CORRUPT)
+        return fail_damaged(op);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    if (op->outcome != PERSIST_APPLIED)
+        return SQLITE_OK;
+    rc = delete_message(ops, seq);
+    return rc == SQLITE_OK ? put_tombstone(ops, &op->message, expires_ms) : rc;
+}
+
+static int bind_expiry(sqlite3_stmt *statement, const struct persist_op *op)
+{
+    int rc = sqlite3_bind_int64(statement, 1, op->now_ms);
+
+    return rc == SQLITE_OK ? sqlite3_bind_int64(statement, 2, op->limit) : rc;
+}
+
+static int expire_messages(struct store_ops *ops, struct persist_op *op)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_EXPIRE];
+    int rc = bind_expiry(statement, op);
+
+    /* All rows are deleted before the first is returned. */
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct persist_removed *removed = &op->removed[op->removed_count];
+
+        rc = SQLITE_OK;
+        if (op->removed_count == op->limit ||
+            sqlite3_column_bytes(statement, 2) != MESSAGE_ID_BYTES) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
+        removed->host = (uint32_t)sqlite3_column_int64(statement, 0);
+        removed->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
+        memcpy(removed->id, sqlite3_column_blob(statement, 2), MESSAGE_ID_BYTES);
+        op->removed_count++;
+    }
+    done_with(statement);
+    if (op->removed_count > 0)
+        ops->state.removed = true;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int apply_expire(struct store_ops *ops, struct persist_op *op)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_EXPIRE];
+    int rc;
+
+    assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
+    op->removed_count = 0;
+    op->outcome = PERSIST_APPLIED;
+    rc = expire_messages(ops, op);
+    if (rc != SQLITE_OK || ops->state.tombstones == 0)
+        return rc;
+    rc = bind_expiry(statement, op);
+    if (rc == SQLITE_OK)
+        rc = step_to_end(statement);
+    if (rc == SQLITE_OK)
+        ops->state.tombstones -= sqlite3_changes64(ops->db);
+    return rc;
+}
+
+int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_times *out_times)
+{
+    if (op->now_ms > ops->state.clock_ms)
+        ops->state.clock_ms = op->now_ms;
+    op->reason = NULL;
+    switch (op->kind) {
+    case PERSIST_DEPOSIT:
+        return apply_deposit(ops, op, out_times);
+    case PERSIST_WITHDRAW:
+        return apply_withdraw(ops, op);
+    case PERSIST_EXPIRE:
+        return apply_expire(ops, op);
+    case PERSIST_CLOCK:
+        op->outcome = PERSIST_APPLIED;
+        return SQLITE_OK;
+    }
+    assert(false);
+    return SQLITE_MISUSE;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_ops: what one operation does to the database, within a transaction that the caller
+ * (store_writer) begins and ends. Prepared statements and the few numbers that are kept in memory
+ * because every operation needs them.
+ *
+ * Used by one thread at a time. Results are SQLite's codes: an operation's own outcome, such as a
+ * conflict, is no failure.
+ */
+#ifndef DAEMON_STORE_OPS_H
+#define DAEMON_STORE_OPS_H
+
+#include "daemon/persist.h"
+
+#include <sqlite3.h>
+
+enum store_statement {
+    STORE_BEGIN,
+    STORE_COMMIT,
+    STORE_ROLLBACK,
+    STORE_INSERT,
+    STORE_FIND,
+    STORE_DELETE,
+    STORE_EXPIRE,
+    STORE_TOMBSTONE_FIND,
+    STORE_TOMBSTONE_PUT,
+    STORE_TOMBSTONE_EXPIRE,
+    STORE_META_SAVE,
+    STORE_STATEMENT_COUNT
+};
+
+/* What a rolled back transaction takes back. */
+struct store_state {
+    int64_t next_seq;
+    int64_t clock_ms;
+    int64_t tombstones; /* none: deposits need not look for one */
+    bool removed;       /* some message went, whose bytes are still in the log */
+};
+
+struct store_ops {
+    sqlite3 *db; /* owned; NULL: closed */
+    sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
+    uint8_t store_id[PERSIST_STORE_ID_BYTES];
+    struct store_state state;
+    struct store_state before; /* state as it was at begin */
+};
+
+/* Times of a stored duplicate, kept beside the operation until the commit has succeeded. */
+struct store_times {
+    int64_t deposited_ms;
+    int64_t expires_ms;
+};
+
+/*
+ * Prepares the statements on a writer's connection and loads the state. Takes the connection on
+ * success; on failure it stays the caller's.
+ */
+int store_ops_init(struct store_ops *ops, sqlite3 *db);
+
+/* Finalizes and gives the connection back for closing (NULL: there was none). */
+sqlite3 *store_ops_deinit(struct store_ops *ops);
+
+int store_ops_begin(struct store_ops *ops);
+
+/*
+ * Applies one operation and fills its outcome. *out_times is set for PERSIST_DUPLICATE. On failure
+ * the transaction must be rolled back.
+ */
+int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_times *out_times);
+
+/* Saves the clock and the next number, then commits. */
+int store_ops_commit(struct store_ops *ops);
+
+/* Also after a failed begin or commit. Not SQLITE_OK: the connection is of no use any more. */
+int store_ops_rollback(struct store_ops *ops);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+#include <uv.h>
+
+#include "core/err.h"
+#include "daemon/store_row.h"
+#include "daemon/store_schema.h"
+
+/* NOT INDEXED: in order of seq, as rows lie; the index by id would have to be sorted. */
+static const char find_text[] =
+    "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2";
+static const char page_text[] = "SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
+                                " WHERE seq > ?2 AND host_id = ?1 ORDER BY seq";
+
+struct store_reader {
+    struct store_reader_options options;
+    sqlite3 *db; /* the thread's, as the statements are; NULL: not open */
+    sqlite3_stmt *find;
+    sqlite3_stmt *page;
+
+    uv_thread_t thread;
+    uv_mutex_t mutex; /* guards what follows */
+    uv_cond_t wake;
+    struct persist_read *first;
+    struct persist_read *last;
+    bool stopping;
+};
+
+/* The variable parts of one message; a job's memory is a list of these. */
+struct block {
+    struct block *next;
+    uint8_t bytes[];
+};
+
+/* --- the connection --------------------------------------------------------------------------- */
+
+static void disconnect(struct store_reader *reader)
+{
+    (void)sqlite3_finalize(reader->find); /* repeat what step said */
+    (void)sqlite3_finalize(reader->page);
+    (void)sqlite3_close(reader->db);
+    reader->find = NULL;
+    reader->page = NULL;
+    reader->db = NULL;
+}
+
+static int connect_once(struct store_reader *reader)
+{
+    int rc = SQLITE_OK;
+
+    if (reader->db != NULL)
+        return SQLITE_OK;
+    rc = store_schema_connect(reader->options.path, STORE_USE_READER, &reader->db);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v3(reader->db, find_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->find,
+                                NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v3(reader->db, page_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->page,
+                                NULL);
+    return rc;
+}
+
+static void done_with(sqlite3_stmt *statement)
+{
+    (void)sqlite3_reset(statement); /* repeats what step said */
+    (void)sqlite3_clear_bindings(statement);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static size_t variable_bytes(const struct persist_message *message)
+{
+    return message->filter_bytes + message->media_type_bytes + message->payload_bytes;
+}
+
+/* Copies a message out of SQLite's memory into the job's. */
+static int keep_message(struct persist_read *read, const struct persist_message *message,
+                        struct persist_entry *out_entry)
+{
+    /* Lengths are SQLite's, far below SIZE_MAX. */
+    struct block *block = malloc(sizeof(*block) + variable_bytes(message));
+    uint8_t *end;
+
+    if (block == NULL)
+        return SQLITE_NOMEM;
+    block->next = read->memory;
+    read->memory = block;
+    end = block->bytes;
+    memcpy(end, message->filter, message->filter_bytes);
+    out_entry->message = *message;
+    out_entry->message.filter = end;
+    end += message->filter_bytes;
+    memcpy(end, message->media_type, message->media_type_bytes);
+    out_entry->message.media_type = (const char *)end;
+    end += message->media_type_bytes;
+    memcpy(end, message->payload, message->payload_bytes);
+    out_entry->message.payload = end;
+    out_entry->found = true;
+    return SQLITE_OK;
+}
+
+static int find_one(struct store_reader *reader, struct persist_read *read,
+                    struct persist_entry *entry)
+{
+    struct persist_message message;
+    int64_t seq;
+    int rc = sqlite3_bind_int64(reader->find, 1, entry->message.host);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_blob(reader->find, 2, entry->message.id, MESSAGE_ID_BYTES, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(reader->find);
+    if (rc == SQLITE_ROW) {
+        rc = store_row_read(reader->find, &seq, &message);
+        if (rc == SQLITE_OK)
+            rc = keep_message(read, &message, entry);
+    } else if (rc == SQLITE_DONE) {
+        rc = SQLITE_OK;
+    }
+    done_with(reader->find);
+    return rc;
+}
+
+static int read_payloads(struct store_reader *reader, struct persist_read *read)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < read->entry_count; i++)
+        read->entries[i].found = false;
+    for (size_t i = 0; i < read->entry_count && rc == SQLITE_OK; i++)
+        rc = find_one(reader, read, &read->entries[i]);
+    return rc;
+}
+
+/* Puts rows into the page until it is full; SQLITE_ROW: there are more. */
+static int fill_page(struct store_reader *reader, struct persist_read *read, size_t room)
+{
+    struct persist_message message;
+    size_t bytes = 0;
+    int64_t seq;
+    int rc;
+
+    while ((rc = sqlite3_step(reader->page)) == SQLITE_ROW) {
+        if (read->entry_count == room)
+            return SQLITE_ROW;
+        rc = store_row_read(reader->page, &seq, &message);
+        if (rc != SQLITE_OK)
+            return rc;
+        bytes += variable_bytes(&message);
+        if (read->entry_count > 0 && bytes > read->page_bytes_limit)
+            return SQLITE_ROW;
+        rc = keep_message(read, &message, &read->entries[read->entry_count]);
+        if (rc != SQLITE_OK)
+            return rc;
+        read->entry_count++;
+        read->page_last = seq;
+    }
+    return rc;
+}
+
+static int read_page(struct store_reader *reader, struct persist_read *read)
+{
+    size_t room = read->entry_count;
+    int rc = sqlite3_bind_int64(reader->page, 1, read->page_host);
+
+    read->entry_count = 0;
+    read->page_last = read->page_after;
+    read->page_more = false;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(reader->page, 2, read->page_after);
+    if (rc == SQLITE_OK)
+        rc = fill_page(reader, read, room);
+    done_with(reader->page);
+    read->page_more = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static void run_read(struct store_reader *reader, struct persist_read *read)
+{
+    int rc = connect_once(reader);
+
+    read->memory = NULL;
+    read->failed = false;
+    read->reason = NULL;
+    if (rc == SQLITE_OK)
+        rc =
+            read->kind == PERSIST_READ_PAGE ? read_page(reader, read) : read_payloads(reader, read);
+    if (rc == SQLITE_OK)
+        return;
+    read->failed = true;
+    read->reason = store_schema_reason(rc);
+    store_reader_release(read);
+    for (size_t i = 0; i < read->entry_count; i++)
+        read->entries[i].found = false;
+    if (read->kind == PERSIST_READ_PAGE)
+        read->entry_count = 0;
+    disconnect(reader); /* whatever it was, the next job begins anew */
+}
+
+void store_reader_release(struct persist_read *read)
+{
+    struct block *block = read->memory;
+
+    while (block != NULL) {
+        struct block *next = block->next;
+
+        free(block);
+        block = next;
+    }
+    read->memory = NULL;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static struct persist_read *take(struct store_reader *reader)
+{
+    struct persist_read *read;
+
+    uv_mutex_lock(&reader->mutex);
+    while (reader->first == NULL && !reader->stopping)
+        uv_cond_wait(&reader->wake, &reader->mutex);
+    read = reader->first;
+    if (read != NULL)
+        reader->first = read->next;
+    if (reader->first == NULL)
+        reader->last = NULL;
+    uv_mutex_unlock(&reader->mutex);
+    return read;
+}
+
+static void run_thread(void *argument)
+{
+    struct store_reader *reader = argument;
+    struct persist_read *read;
+
+    while ((read = take(reader)) != NULL) {
+        read->next = NULL;
+        run_read(reader, read);
+        reader->options.done(reader->options.context, read);
+    }
+    disconnect(reader);
+    reader->options.ended(reader->options.context);
+}
+
+/* --- from outside ----------------------------------------------------------------------------- */
+
+int store_reader_new(const struct store_reader_options *options, struct store_reader **out_reader)
+{
+    struct store_reader *reader = calloc(1, sizeof(*reader));
+
+    if (reader == NULL)
+        return -ERR_NOMEM;
+    reader->options = *options;
+    if (uv_mutex_init(&reader->mutex) != 0)
+        goto free_reader;
+    if (uv_cond_init(&reader->wake) != 0)
+        goto destroy_mutex;
+    if (uv_thread_create(&reader->thread, run_thread, reader) != 0)
+        goto destroy_cond;
+    *out_reader = reader;
+    return 0;
+
+destroy_cond:
+    uv_cond_destroy(&reader->wake);
+destroy_mutex:
+    uv_mutex_destroy(&reader->mutex);
+free_reader:
+    free(reader);
+    return -ERR_SYSTEM;
+}
+
+void store_reader_submit(struct store_reader *reader, struct persist_read *read)
+{
+    read->next = NULL;
+    uv_mutex_lock(&reader->mutex);
+    if (reader->last != NULL)
+        reader->last->next = read;
+    else
+        reader->first = read;
+    reader->last = read;
+    uv_cond_signal(&reader->wake);
+    uv_mutex_unlock(&reader->mutex);
+}
+
+void store_reader_stop(struct store_reader *reader)
+{
+    uv_mutex_lock(&reader->mutex);
+    reader->stopping = true;
+    uv_cond_signal(&reader->wake);
+    uv_mutex_unlock(&reader->mutex);
+}
+
+void store_reader_free(struct store_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    (void)uv_thread_join(&reader->thread);
+    uv_cond_destroy(&reader->wake);
+    uv_mutex_destroy(&reader->mutex);
+    free(reader);
+}

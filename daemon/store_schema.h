@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_schema: the database file: how a connection to it is set up, what tables it has, which
+ * version they are, how an older version is brought up to date, and when a file is refused.
+ *
+ * A file is written to only after it has proved to be ours, of a version we know, and whole.
+ * Connections are not shared: one thread uses one at a time.
+ */
+#ifndef DAEMON_STORE_SCHEMA_H
+#define DAEMON_STORE_SCHEMA_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+enum {
+    STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
+    STORE_VERSION = 1,                 /* of the schema, at byte 60 */
+    STORE_CHECKPOINT_PAGES = 2000      /* the log is brought home beyond this many pages */
+};
+
+enum store_use {
+    STORE_USE_READER,         /* never writes */
+    STORE_USE_WRITER,         /* a commit is on storage when it returns */
+    STORE_USE_WRITER_RELAXED, /* a commit may be lost with the power, but none is half there */
+};
+
+/*
+ * Opens a file that is there and sets the connection up. For files that store_schema_open has
+ * accepted. An SQLite result code; the connection is owned by the caller (sqlite3_close).
+ */
+int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db);
+
+/*
+ * Opens or creates the database for its one writer, checks it (see store_check.h) and brings it up
+ * to date. 0, or negative with a sentence in out_reason (PERSIST_REASON_BYTES): -ERR_DAMAGED,
+ * -ERR_VERSION, -ERR_STORAGE, -ERR_NOMEM; a file that is refused is left as it was, bit by bit.
+ * O(size of the file).
+ */
+int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
+
+/*
+ * Closes the last connection and takes the log away, so that the database is one file again. A
+ * connection closed with sqlite3_close leaves the log where it is.
+ */
+void store_schema_close_last(sqlite3 *db);
+
+/* What went wrong, as a sentence for a depositor and the log. Static storage. */
+const char *store_schema_reason(int rc);
+
+/*
+ * The negative ERR_ of an SQLite result, with a sentence for the operator that says what to do.
+ * `detail` is what SQLite or a check said; may be NULL.
+ */
+int store_schema_refuse(const char *path, int rc, const char *detail, char *out_reason);
+
+/* Runs statements that give no rows. An SQLite result code. */
+int store_schema_run(sqlite3 *db, const char *sql);
+
+#endif
