@@ -88,7 +88,7 @@ enum index_metric {
 
 /* One filter looked for in one index. */
 struct index_part {
-    struct index *index;    /* borrowed, must outlive the search */
+    struct index *index;    /* borrowed until index_search_step returned 0 or the search is freed */
     const uint64_t *filter; /* copied, profile words */
     const uint64_t
         *contains; /* copied; NULL: no such condition. Only filters that have all its bits */

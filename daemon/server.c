@@ -201,6 +201,7 @@ static void on_terminate(uv_signal_t *signal, int number)
         listener_close(&server->listeners[i]);
     DL_FOREACH(server->sessions, session)
     session_stop(session);
+    service_save_clock(server->service);
     (void)uv_timer_start(&server->tick, on_tick, STOPPING_TICK_MS, STOPPING_TICK_MS);
     finish_if_quiet(server);
 }

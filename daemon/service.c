@@ -13,7 +13,9 @@ enum {
     /* Operations waiting for the store may hold this much before clients are made to wait. */
     WRITING_BYTES_MAX = 8 * 1024 * 1024,
     /* What one request's or response's passage may take: 1,000 results with their structs. */
-    ARENA_BYTES_MAX = 4 * 1024 * 1024
+    ARENA_BYTES_MAX = 4 * 1024 * 1024,
+    /* Between savings of the clock by themselves; what changes messages saves it, too. */
+    CLOCK_SAVE_MS = 10 * 60 * 1000
 };
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -286,10 +288,36 @@ static void submit_sweep(struct service *service)
     service->persist->interface->submit(service->persist, &service->sweep);
 }
 
+static void on_clock_saved(struct persist_op *op)
+{
+    struct service *service = (struct service *)((char *)op - offsetof(struct service, clock_op));
+
+    service->saving_clock = false; /* if it failed, the next one tries again */
+    service->working--;
+}
+
+void service_save_clock(struct service *service)
+{
+    if (service->saving_clock)
+        return;
+    memset(&service->clock_op, 0, sizeof(service->clock_op));
+    service->clock_op.kind = PERSIST_CLOCK;
+    service->clock_op.now_ms = service_now_ms(service);
+    service->clock_op.done = on_clock_saved;
+    service->clock_saved_ms = service->clock_op.now_ms;
+    service->saving_clock = true;
+    service->working++;
+    service->persist->interface->submit(service->persist, &service->clock_op);
+}
+
 void service_sweep(struct service *service)
 {
-    if (!service->sweeping && !service->stopping)
+    if (service->stopping)
+        return;
+    if (!service->sweeping)
         submit_sweep(service);
+    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS)
+        service_save_clock(service);
 }
 
 bool service_is_congested(const struct service *service)

@@ -48,6 +48,9 @@ struct service {
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;
+    struct persist_op clock_op; /* saves the clock */
+    int64_t clock_saved_ms;
+    bool saving_clock;
     bool stopping;
 };
 
@@ -82,9 +85,12 @@ void service_reload(struct service *service, const struct config *config);
 
 /*
  * To be called every few seconds: takes out a slice of the expired messages, and goes on with the
- * next slice by itself while there are more; saves the clock now and then.
+ * next slice by itself while there are more; saves the clock every ten minutes.
  */
 void service_sweep(struct service *service);
+
+/* Saves the clock now, so that it does not run backwards over a restart. */
+void service_save_clock(struct service *service);
 
 /* Whether a store operation of `bytes` should wait because too many are queued. */
 bool service_is_congested(const struct service *service);

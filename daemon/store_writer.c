@@ -143,6 +143,7 @@ static void overwrite_failed_commit(struct store_writer *writer)
 {
     int rc = store_ops_begin(&writer->ops);
 
+    writer->ops.state.changed = true; /* the clock is change enough */
     if (rc == SQLITE_OK)
         rc = store_ops_commit(&writer->ops);
     if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK)
