@@ -22,7 +22,10 @@ struct msg_bytes {
     size_t count;
 };
 
-/* UTF-8 with a NUL behind it and none within; text is NULL when the field was absent. */
+/*
+ * UTF-8 without NUL; text is NULL when the field was absent. Decoded text has a NUL behind it, text
+ * to be encoded need not have one.
+ */
 struct msg_text {
     const char *text;
     size_t length;
