@@ -287,7 +287,9 @@ static void on_readable(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->activity_ms = server_loop_ms(session->server);
-    if (!session->is_ready) /* else its turn comes */
+    if (session->is_ready)
+        transport_pause(transport); /* its turn comes; what more is sent waits outside until then */
+    else
         session_process(session);
 }
 
