@@ -75,6 +75,7 @@ class Daemon:
         self.args, self.env, self.preexec = list(args), env or {}, preexec
         self.pass_fds, self.wrapper = pass_fds, list(wrapper)
         self.process = self.port = self.reader = None
+        self.has_ended = False
         self.log = []
         self.news = threading.Condition()
         self.configure(config)
@@ -92,7 +93,7 @@ class Daemon:
 
     def launch(self):
         """Starts the program and does not wait for it to be ready."""
-        self.log, self.port = [], None
+        self.log, self.port, self.has_ended = [], None, False
         env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", **self.env}
         for name in ("NOTIFY_SOCKET", "JOURNAL_STREAM", "LISTEN_FDS", "WATCHDOG_USEC"):
             if name not in self.env:
@@ -116,6 +117,7 @@ class Daemon:
 
     def _read_log(self, stream, log):
         for line in stream:
+            print(line, end="")  # shown where a test fails
             with self.news:
                 log.append(line.rstrip("\n"))
                 self.news.notify_all()
@@ -147,6 +149,7 @@ class Daemon:
     def wait_exit(self, patience=wire.PATIENCE):
         code = self.process.wait(patience)
         self.reader.join(patience)
+        self.has_ended = True
         return code
 
     def stop(self, sig=signal.SIGTERM, seconds=STOP_SECONDS):
@@ -171,6 +174,11 @@ class Daemon:
 
     def is_running(self):
         return self.process is not None and self.process.poll() is None
+
+    def check_alive(self):
+        """It has not ended by itself: every end that a test expects goes through wait_exit."""
+        if self.process is not None and not self.has_ended and not self.is_running():
+            raise AssertionError(f"exit {self.process.returncode} unasked:\n{self.log_text()}")
 
     def restart(self):
         self.stop()
@@ -227,6 +235,7 @@ def _daemons():
     try:
         yield make
         for daemon in made:
+            daemon.check_alive()
             if daemon.is_running():
                 daemon.stop()
     finally:

@@ -127,7 +127,7 @@ def test_refusal(client, name):
     refusal = client.refused(body)
     assert refusal.code == code, refusal
     assert refusal.error.field == field, refusal
-    assert len(refusal.error.message) >= 15, refusal
+    assert " " in refusal.error.message, refusal
     assert len(refusal.error.message.encode()) <= 511
     client.call(pb.Ping())
 
