@@ -53,6 +53,13 @@ static void mark_ready(struct session *session)
     server_wake(session->server);
 }
 
+/* There may be room again; a session that reads was not kept waiting. */
+static void resume_if_held(struct session *session)
+{
+    if (!session->transport.reading)
+        mark_ready(session);
+}
+
 static void mark_dirty(struct session *session)
 {
     if (session->is_dirty || session->state == SESSION_CLOSED)
@@ -169,7 +176,7 @@ static void on_work_ended(struct handler_client *client)
     if (session->state == SESSION_CLOSED)
         free_if_unused(session);
     else if (takes_requests(session))
-        mark_ready(session);
+        resume_if_held(session);
     else
         mark_dirty(session); /* session_flush ends it when all is answered */
 }
@@ -316,7 +323,7 @@ static void on_written(struct transport *transport)
 
     count_output(session);
     if (takes_requests(session))
-        mark_ready(session);
+        resume_if_held(session);
     else if (session->peer_ended && is_done(session))
         session_close(session);
 }
