@@ -287,8 +287,8 @@ static void on_readable(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->activity_ms = server_loop_ms(session->server);
-    if (session->is_ready)
-        transport_pause(transport); /* its turn comes; what more is sent waits outside until then */
+    if (session->is_ready) /* its turn comes; until then there may be no room to read more into */
+        transport_pause(transport);
     else
         session_process(session);
 }

@@ -99,10 +99,10 @@ static bool map_text_equal(struct msg_text a, struct msg_text b)
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
 
-/* protobuf-c measures text by its NUL, which what comes from a store does not have. */
-static const char *map_terminated(struct arena *arena, struct msg_text text)
+/* A copy with the NUL that protobuf-c looks for, and that callers need not have. */
+static char *map_terminated(struct arena *arena, struct msg_text text)
 {
-    char *copy = arena_take(arena, text.length + 1);
+    char *copy = text.length < SIZE_MAX ? arena_take(arena, text.length + 1) : NULL;
 
     if (copy != NULL) {
         memcpy(copy, text.text, text.length);
@@ -115,7 +115,7 @@ static int map_write_text(struct arena *arena, const struct map_field *field, co
                           void *wire)
 {
     struct msg_text text;
-    const char *copy;
+    char *copy;
 
     memcpy(&text, map_at(own, field->own), sizeof text);
     if (text.text == NULL ||
@@ -179,7 +179,7 @@ static int map_write_texts(struct arena *arena, const struct map_field *field, c
                            void *wire)
 {
     const struct msg_text *texts;
-    const char **lines;
+    char **lines;
     size_t count;
 
     memcpy(&texts, map_at(own, field->own), sizeof texts);

@@ -23,8 +23,8 @@ struct msg_bytes {
 };
 
 /*
- * UTF-8 without NUL; text is NULL when the field was absent. Decoded text has a NUL behind it, text
- * to be encoded need not have one.
+ * UTF-8; text is NULL when the field was absent. What was decoded has a NUL behind it and none
+ * within; what is to be encoded needs none behind it.
  */
 struct msg_text {
     const char *text;
