@@ -2,6 +2,7 @@
 #include "daemon/session.h"
 
 #include "core/err.h"
+#include "daemon/container.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "proto/codec.h"
@@ -286,7 +287,7 @@ void session_process(struct session *session)
 
 static struct session *session_of(struct transport *transport)
 {
-    return (struct session *)((char *)transport - offsetof(struct session, transport));
+    return CONTAINER_OF(transport, struct session, transport);
 }
 
 static void on_readable(struct transport *transport)
