@@ -21,11 +21,15 @@ import pathlib
 import sys
 import tempfile
 
-import daemon
-import filters
+SKIPPED = 77
+try:
+    import daemon
+    import filters
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; on Debian it is in python3-xxhash", file=sys.stderr)
+    sys.exit(SKIPPED)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
 K = 13
 POINTS = 1.0  # the finest profile may be this far from the exact sets
 
