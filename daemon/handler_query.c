@@ -8,6 +8,7 @@
 
 #include "core/bloom.h"
 #include "core/err.h"
+#include "daemon/container.h"
 #include "daemon/log.h"
 #include "proto/codec.h"
 
@@ -300,7 +301,7 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
 
 static void on_payloads(struct persist_read *read)
 {
-    struct query_job *job = (struct query_job *)((char *)read - offsetof(struct query_job, read));
+    struct query_job *job = CONTAINER_OF(read, struct query_job, read);
     struct service *service = job->service;
     enum { SENT, AGAIN, FAILED } outcome = FAILED;
     bool all_found = false;

@@ -2,6 +2,7 @@
 #include "daemon/service.h"
 
 #include "core/err.h"
+#include "daemon/container.h"
 #include "daemon/log.h"
 
 #include <inttypes.h>
@@ -253,7 +254,7 @@ static void submit_sweep(struct service *service);
 
 static void on_swept(struct persist_op *op)
 {
-    struct service *service = (struct service *)((char *)op - offsetof(struct service, sweep));
+    struct service *service = CONTAINER_OF(op, struct service, sweep);
 
     service->sweeping = false;
     service->working--;
@@ -290,7 +291,7 @@ static void submit_sweep(struct service *service)
 
 static void on_clock_saved(struct persist_op *op)
 {
-    struct service *service = (struct service *)((char *)op - offsetof(struct service, clock_op));
+    struct service *service = CONTAINER_OF(op, struct service, clock_op);
 
     service->saving_clock = false; /* if it failed, the next one tries again */
     service->working--;

@@ -2,6 +2,7 @@
 #include "daemon/session.h"
 
 #include "core/err.h"
+#include "daemon/container.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "proto/codec.h"
@@ -50,6 +51,13 @@ static void mark_ready(struct session *session)
     session->is_ready = true;
     DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
     server_wake(session->server);
+}
+
+/* There may be room again; a session that reads was not kept waiting. */
+static void resume_if_held(struct session *session)
+{
+    if (!session->transport.reading)
+        mark_ready(session);
 }
 
 static void mark_dirty(struct session *session)
@@ -168,7 +176,7 @@ static void on_work_ended(struct handler_client *client)
     if (session->state == SESSION_CLOSED)
         free_if_unused(session);
     else if (takes_requests(session))
-        mark_ready(session);
+        resume_if_held(session);
     else
         mark_dirty(session); /* session_flush ends it when all is answered */
 }
@@ -279,7 +287,7 @@ void session_process(struct session *session)
 
 static struct session *session_of(struct transport *transport)
 {
-    return (struct session *)((char *)transport - offsetof(struct session, transport));
+    return CONTAINER_OF(transport, struct session, transport);
 }
 
 static void on_readable(struct transport *transport)
@@ -287,7 +295,9 @@ static void on_readable(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->activity_ms = server_loop_ms(session->server);
-    if (!session->is_ready) /* else its turn comes */
+    if (session->is_ready) /* its turn comes; until then there may be no room to read more into */
+        transport_pause(transport);
+    else
         session_process(session);
 }
 
@@ -313,7 +323,7 @@ static void on_written(struct transport *transport)
 
     count_output(session);
     if (takes_requests(session))
-        mark_ready(session);
+        resume_if_held(session);
     else if (session->peer_ended && is_done(session))
         session_close(session);
 }

@@ -83,11 +83,24 @@ static void on_shutdown(uv_shutdown_t *request, int status)
 /* libuv shuts a stream down after the writes that it has; ours must all be with it by then. */
 static void shut_down_when_written(struct transport *transport)
 {
-    if (!transport->ending || transport->shut_down || transport->output.count > 0)
+    if (!transport->ending || transport->shut_down || transport->closing ||
+        transport->output.count > 0)
         return;
     transport->shut_down = true;
     transport->shutdown_request.data = transport;
     (void)uv_shutdown(&transport->shutdown_request, &transport->uv.stream, on_shutdown);
+}
+
+static void note_progress(struct transport *transport)
+{
+    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
+}
+
+/* All that was being written is through. */
+static void finish_write(struct transport *transport)
+{
+    bytes_consume(&transport->writing, transport->writing.count);
+    note_progress(transport);
 }
 
 static void on_write(uv_write_t *request, int status)
@@ -95,8 +108,7 @@ static void on_write(uv_write_t *request, int status)
     struct transport *transport = request->data;
 
     transport->write_active = false;
-    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
-    bytes_consume(&transport->writing, transport->writing.count);
+    finish_write(transport);
     if (transport->closing)
         return;
     if (status < 0) {
@@ -108,6 +120,23 @@ static void on_write(uv_write_t *request, int status)
     transport->events->written(transport);
 }
 
+/* Leaves to the loop what the socket did not take at once. */
+static void write_rest(struct transport *transport, size_t written)
+{
+    uv_buf_t buf = uv_buf_init((char *)transport->writing.data + written,
+                               (unsigned int)(transport->writing.count - written));
+
+    transport->write_request.data = transport;
+    const int rc = uv_write(&transport->write_request, &transport->uv.stream, &buf, 1, on_write);
+    if (rc != 0) {
+        transport->events->ended(transport, false);
+        return;
+    }
+    transport->write_active = true;
+    transport->write_remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
+    note_progress(transport);
+}
+
 void transport_flush(struct transport *transport)
 {
     if (transport->write_active || transport->closing || transport->output.count == 0)
@@ -117,17 +146,19 @@ void transport_flush(struct transport *transport)
     transport->writing = transport->output;
     transport->output = empty;
 
-    uv_buf_t buf =
+    /* Mostly the socket takes it all, and another turn of the loop to be told so is saved. */
+    const uv_buf_t buf =
         uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
-    transport->write_request.data = transport;
-    const int rc = uv_write(&transport->write_request, &transport->uv.stream, &buf, 1, on_write);
-    if (rc != 0) {
+    const int written = uv_try_write(&transport->uv.stream, &buf, 1);
+    if (written < 0 && written != UV_EAGAIN) {
         transport->events->ended(transport, false);
-        return;
+    } else if (written < 0 || (size_t)written < transport->writing.count) {
+        write_rest(transport, written < 0 ? 0 : (size_t)written);
+    } else {
+        finish_write(transport);
+        shut_down_when_written(transport);
+        transport->events->written(transport);
     }
-    transport->write_active = true;
-    transport->write_remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
-    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
 }
 
 size_t transport_output_bytes(const struct transport *transport)

@@ -99,18 +99,34 @@ static bool map_text_equal(struct msg_text a, struct msg_text b)
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
 
+/* A copy with the NUL that protobuf-c looks for, and that callers need not have. */
+static char *map_terminated(struct arena *arena, struct msg_text text)
+{
+    char *copy = text.length < SIZE_MAX ? arena_take(arena, text.length + 1) : NULL;
+
+    if (copy != NULL) {
+        memcpy(copy, text.text, text.length);
+        copy[text.length] = '\0';
+    }
+    return copy;
+}
+
 static int map_write_text(struct arena *arena, const struct map_field *field, const void *own,
                           void *wire)
 {
     struct msg_text text;
+    char *copy;
 
-    (void)arena; /* borrowed */
     memcpy(&text, map_at(own, field->own), sizeof text);
     if (text.text == NULL ||
         (field->absent_text != NULL && map_text_equal(text, *field->absent_text))) {
         return 0;
     }
-    memcpy(map_room(wire, field->wire), &text.text, sizeof text.text);
+    copy = map_terminated(arena, text);
+    if (copy == NULL) {
+        return -ERR_NOMEM;
+    }
+    memcpy(map_room(wire, field->wire), &copy, sizeof copy);
     return 0;
 }
 
@@ -163,7 +179,7 @@ static int map_write_texts(struct arena *arena, const struct map_field *field, c
                            void *wire)
 {
     const struct msg_text *texts;
-    const char **lines;
+    char **lines;
     size_t count;
 
     memcpy(&texts, map_at(own, field->own), sizeof texts);
@@ -176,7 +192,10 @@ static int map_write_texts(struct arena *arena, const struct map_field *field, c
         return -ERR_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        lines[i] = texts[i].text;
+        lines[i] = map_terminated(arena, texts[i]);
+        if (lines[i] == NULL) {
+            return -ERR_NOMEM;
+        }
     }
     memcpy(map_room(wire, field->wire), &lines, sizeof lines);
     memcpy(map_room(wire, field->wire_has), &count, sizeof count);

@@ -22,7 +22,10 @@ struct msg_bytes {
     size_t count;
 };
 
-/* UTF-8 with a NUL behind it and none within; text is NULL when the field was absent. */
+/*
+ * UTF-8; text is NULL when the field was absent. What was decoded has a NUL behind it and none
+ * within; what is to be encoded needs none behind it.
+ */
 struct msg_text {
     const char *text;
     size_t length;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "proto/codec.h"
+
 static void wire_append(struct bytes *out, const void *data, size_t count)
 {
     if (bytes_append(out, data, count) != 0) {
@@ -243,4 +245,79 @@ size_t wire_response_count(void)
 const struct msg_response *wire_response(size_t index)
 {
     return &sample_responses[index];
+}
+
+/* --- both sides ------------------------------------------------------------------------------- */
+
+static int encode_request_sample(size_t index, struct arena *arena, struct bytes *out)
+{
+    return codec_encode_request(wire_request(index), arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+}
+
+static int decode_request(const uint8_t *frame, size_t length, struct arena *arena,
+                          struct msg_error *out_error)
+{
+    struct msg_request request;
+
+    return codec_decode_request(frame, length, arena, &request, out_error);
+}
+
+static int again_request(const uint8_t *frame, size_t length, struct arena *arena,
+                         struct bytes *out, struct msg_error *out_error)
+{
+    struct msg_request request;
+    int rv = codec_decode_request(frame, length, arena, &request, out_error);
+
+    if (rv == 0) {
+        if (codec_encode_request(&request, arena, LIMIT_FRAME_BYTES_MAX, out) != 0) {
+            abort();
+        }
+    }
+    return rv;
+}
+
+static int encode_response_sample(size_t index, struct arena *arena, struct bytes *out)
+{
+    return codec_encode_response(wire_response(index), arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+}
+
+static int decode_response(const uint8_t *frame, size_t length, struct arena *arena,
+                           struct msg_error *out_error)
+{
+    struct msg_response response;
+
+    return codec_decode_response(frame, length, arena, &response, out_error);
+}
+
+static int again_response(const uint8_t *frame, size_t length, struct arena *arena,
+                          struct bytes *out, struct msg_error *out_error)
+{
+    struct msg_response response;
+    int rv = codec_decode_response(frame, length, arena, &response, out_error);
+
+    if (rv == 0) {
+        if (codec_encode_response(&response, arena, LIMIT_FRAME_BYTES_MAX, out) != 0) {
+            abort();
+        }
+    }
+    return rv;
+}
+
+const struct wire_side wire_sides[WIRE_SIDES] = {
+    {"request", wire_request_count, encode_request_sample, decode_request, again_request,
+     LIMIT_FRAME_BYTES_DEFAULT + CODEC_REQUEST_ARENA_BYTES},
+    {"response", wire_response_count, encode_response_sample, decode_response, again_response,
+     LIMIT_FRAME_BYTES_DEFAULT + CODEC_RESPONSE_ARENA_BYTES},
+};
+
+void wire_sample(const struct wire_side *side, size_t index, struct bytes *out)
+{
+    struct arena arena;
+
+    arena_init(&arena, alloc_system(), 1 << 20);
+    bytes_init(out, alloc_system());
+    if (side->encode_sample(index, &arena, out) != 0) {
+        abort();
+    }
+    arena_deinit(&arena);
 }

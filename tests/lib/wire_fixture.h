@@ -5,6 +5,7 @@
 #ifndef TESTS_LIB_WIRE_FIXTURE_H
 #define TESTS_LIB_WIRE_FIXTURE_H
 
+#include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/msg.h"
 
@@ -22,5 +23,25 @@ size_t wire_request_count(void);
 const struct msg_request *wire_request(size_t index);
 size_t wire_response_count(void);
 const struct msg_response *wire_response(size_t index);
+
+/* One side of the protocol, so that each property is tested on both. */
+struct wire_side {
+    const char *name;
+    size_t (*sample_count)(void);
+    int (*encode_sample)(size_t index, struct arena *arena, struct bytes *out);
+    int (*decode)(const uint8_t *frame, size_t length, struct arena *arena,
+                  struct msg_error *out_error);
+    /* Decodes and encodes what came out. Outcomes of decoding. */
+    int (*again)(const uint8_t *frame, size_t length, struct arena *arena, struct bytes *out,
+                 struct msg_error *out_error);
+    size_t arena_bytes;
+};
+
+/* Requests, then responses. */
+enum { WIRE_SIDES = 2 };
+extern const struct wire_side wire_sides[WIRE_SIDES];
+
+/* A sample's frame, header included, in *out, which is the caller's to give back. */
+void wire_sample(const struct wire_side *side, size_t index, struct bytes *out);
 
 #endif

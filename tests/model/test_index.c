@@ -165,6 +165,34 @@ static int plain_order(const void *left, const void *right)
     return order != 0 ? order : (a->part > b->part) - (a->part < b->part);
 }
 
+/* The best that any part from p on, of those that look at p's store, makes of the message. */
+static bool plain_best(const struct asked *asked, uint32_t p, const struct message *message,
+                       struct nearest_candidate *out)
+{
+    struct nearest_candidate other;
+    bool found = false;
+
+    for (uint32_t q = p; q < asked->query.part_count; q++) {
+        if (asked->part_store[q] == asked->part_store[p] &&
+            plain_match(asked, q, message, &other) && (!found || plain_order(&other, out) < 0)) {
+            *out = other;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static bool is_first_of_store(const struct asked *asked, uint32_t p)
+{
+    for (uint32_t earlier = 0; earlier < p; earlier++) {
+        if (asked->part_store[earlier] == asked->part_store[p]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A message counts once, however many parts find it. */
 static uint32_t plain_search(const struct asked *asked, struct nearest_candidate *out)
 {
     uint32_t count = 0;
@@ -172,8 +200,8 @@ static uint32_t plain_search(const struct asked *asked, struct nearest_candidate
     for (uint32_t p = 0; p < asked->query.part_count; p++) {
         const struct store *store = &world.stores[asked->part_store[p]];
 
-        for (uint32_t i = 0; i < store->count; i++) {
-            count += plain_match(asked, p, &store->messages[i], &out[count]);
+        for (uint32_t i = 0; is_first_of_store(asked, p) && i < store->count; i++) {
+            count += plain_best(asked, p, &store->messages[i], &out[count]);
         }
     }
     qsort(out, count, sizeof *out, plain_order);
