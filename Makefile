@@ -52,7 +52,7 @@ bench: ## install what is missing, build, and measure; see docs/performance.md
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building and measuring in $(BUILD)"
 	@ninja -C $(BUILD)
-	@$(BUILD)/tests/bench/hearsay-bench $(BENCH_ARGS)
+	@$(BUILD)/tests/bench/hearsay-bench $(or $(BENCH_ARGS),all)
 
 install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)
