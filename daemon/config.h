@@ -114,12 +114,6 @@ int config_set(struct config *config, const char *name, const char *section, con
 int config_finish(struct config *config, char *out_reason);
 
 /*
- * For a daemon that inherited its sockets (notify.h): they take the place of all TCP listeners.
- * Returns how many there were.
- */
-size_t config_remove_tcp_listeners(struct config *config);
-
-/*
  * Whether `fresh` may replace `running` without a restart: 0, or CONFIG_REFUSED with the first key
  * that may not change while the daemon runs.
  */

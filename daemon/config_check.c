@@ -157,21 +157,6 @@ int config_finish(struct config *config, char *out_reason)
     return check_hosts_fit(config, &source);
 }
 
-size_t config_remove_tcp_listeners(struct config *config)
-{
-    size_t kept = 0;
-    size_t removed;
-
-    for (size_t i = 0; i < config->listener_count; i++) {
-        if (config->listeners[i].kind != CONFIG_LISTENER_TCP) {
-            config->listeners[kept++] = config->listeners[i];
-        }
-    }
-    removed = config->listener_count - kept;
-    config->listener_count = kept;
-    return removed;
-}
-
 /* --- reload ----------------------------------------------------------------------------------- */
 
 static bool listener_equal(const struct config_listener *a, const struct config_listener *b)
