@@ -135,7 +135,7 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
     }
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         /* What the removed message kept out of the k best is not known any more. */
-        if (nearest_holds(&part->search->nearest, item.id, part->probe.part)) {
+        if (nearest_holds(&part->search->nearest, item.id, part->probe.source)) {
             part->search->restart = true;
         }
         /* The engine may move messages, and a cursor may then meet one again. */
@@ -205,6 +205,17 @@ static void detach(struct index_search *search)
     }
 }
 
+/* The first part that looks at the same index as part p does. */
+static uint32_t source_of(const struct index_search *search, uint32_t p)
+{
+    uint32_t source = 0;
+
+    while (search->parts[source].index != search->parts[p].index) {
+        source++;
+    }
+    return source;
+}
+
 /* Fills in one part; `filters` has room for two filters. */
 static int begin_part(struct index_search *search, uint32_t p, const struct index_part *given,
                       uint64_t *filters)
@@ -222,6 +233,7 @@ static int begin_part(struct index_search *search, uint32_t p, const struct inde
         .cardinality = bloom_cardinality(filters, index->words),
         .labels = estimate_labels(index->options.estimate, filters),
         .part = p,
+        .source = source_of(search, p),
         .part_bits = index->profile.bits,
         .estimate = index->options.estimate,
         .nearest = &search->nearest,
@@ -294,6 +306,17 @@ void index_search_free(struct index_search *search)
     alloc_release(search->alloc, search, 1, sizeof *search);
 }
 
+/* Whether a message that part p finds may have been found by another part. */
+static bool finds_repeats(const struct index_search *search, uint32_t p)
+{
+    for (uint32_t other = 0; other < search->query.part_count; other++) {
+        if (other != p && search->parts[other].index == search->parts[p].index) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Begins the walk, anew or for the first time, with nothing found. */
 static void rewind_search(struct index_search *search)
 {
@@ -303,7 +326,7 @@ static void rewind_search(struct index_search *search)
     for (uint32_t p = 0; p < search->query.part_count; p++) {
         struct search_part *part = &search->parts[p];
 
-        part->probe.check_repeats = false;
+        part->probe.check_repeats = finds_repeats(search, p);
         part->index->engine->cursor_restart(part->index->handle, part->cursor);
     }
 }

@@ -86,9 +86,12 @@ enum index_metric {
     INDEX_METRIC_ESTIMATED /* AMBIENCE's, by estimated labels */
 };
 
-/* One filter looked for in one index. */
+/*
+ * One filter looked for in one index. A message that several parts find is one result: that of the
+ * part that ranks it best, the earlier one where they rank it alike.
+ */
 struct index_part {
-    struct index *index;    /* borrowed, must outlive the search */
+    struct index *index;    /* borrowed until index_search_step returned 0 or the search is freed */
     const uint64_t *filter; /* copied, profile words */
     const uint64_t
         *contains; /* copied; NULL: no such condition. Only filters that have all its bits */

@@ -21,6 +21,7 @@ struct index_probe {
     uint32_t contains_cardinality;
     uint32_t labels; /* estimated labels of filter, 1/65536 */
     uint32_t part;
+    uint32_t source;    /* the first part that looks at the same index */
     uint32_t part_bits; /* m of the part's profile */
     const struct estimate *estimate;
     struct nearest *nearest; /* the k best, shared by all parts of the search */

@@ -101,15 +101,36 @@ bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *cand
     return true;
 }
 
-bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t part)
+/* Where a message is held; count when it is not. */
+static uint32_t find(const struct nearest *nearest, const uint8_t *id, uint32_t source)
 {
-    for (uint32_t i = 0; i < nearest->count; i++) {
-        if (nearest->heap[i].part == part &&
-            memcmp(nearest->heap[i].item.id, id, MESSAGE_ID_BYTES) == 0) {
-            return true;
-        }
+    uint32_t at = 0;
+
+    while (at < nearest->count &&
+           (nearest->heap[at].source != source ||
+            memcmp(nearest->heap[at].item.id, id, MESSAGE_ID_BYTES) != 0)) {
+        at++;
     }
-    return false;
+    return at;
+}
+
+bool nearest_offer_once(struct nearest *nearest, const struct nearest_candidate *candidate)
+{
+    uint32_t at = find(nearest, candidate->item.id, candidate->source);
+
+    if (at == nearest->count) {
+        return nearest_offer(nearest, candidate);
+    }
+    if (nearest_compare(candidate, &nearest->heap[at]) >= 0) {
+        return false;
+    }
+    sift_down(nearest->heap, nearest->count, at, candidate); /* it got better: away from the top */
+    return true;
+}
+
+bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t source)
+{
+    return find(nearest, id, source) < nearest->count;
 }
 
 const struct nearest_candidate *nearest_sort(struct nearest *nearest)

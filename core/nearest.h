@@ -33,6 +33,7 @@ struct nearest_candidate {
     uint32_t union_count;  /* set bits of (query or filter) */
     uint32_t cardinality;  /* set bits of the filter */
     uint32_t part;         /* which part of the query found it */
+    uint32_t source;       /* the same for parts that look at the same messages */
 };
 
 /* < 0 when a comes before b, > 0 when after, 0 only for the same message of the same part. */
@@ -64,8 +65,14 @@ static inline const struct nearest_candidate *nearest_worst(const struct nearest
 /* Copies the candidate in if it is among the k best. Returns whether it was. */
 bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *candidate);
 
-/* Whether a message with this id is held, from this part. O(k). */
-bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t part);
+/*
+ * The same for a message that may be held already, found by another part or met twice: of the two
+ * the better stays, so that a message counts once among the k. O(k).
+ */
+bool nearest_offer_once(struct nearest *nearest, const struct nearest_candidate *candidate);
+
+/* Whether a message with this id is held, from this source. O(k). */
+bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t source);
 
 /* Sorts what is held, best first, and returns it (`count` of them, borrowed). No offers after. */
 const struct nearest_candidate *nearest_sort(struct nearest *nearest);

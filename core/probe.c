@@ -111,12 +111,14 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         .union_count = probe->cardinality + cardinality - overlap,
         .cardinality = cardinality,
         .part = probe->part,
+        .source = probe->source,
     };
     if (worst != NULL && nearest_compare(&candidate, worst) >= 0) {
         return;
     }
-    if (probe->check_repeats && nearest_holds(probe->nearest, item->id, probe->part)) {
-        return;
+    if (probe->check_repeats) {
+        (void)nearest_offer_once(probe->nearest, &candidate); /* whether taken does not matter */
+    } else {
+        (void)nearest_offer(probe->nearest, &candidate); /* taken: it comes before the worst */
     }
-    (void)nearest_offer(probe->nearest, &candidate); /* it is taken: it comes before the worst */
 }

@@ -170,6 +170,13 @@ void cache_drop(struct cache *cache, uint32_t host, const uint8_t *id)
         remove_node(cache, node);
 }
 
+void cache_set_limit(struct cache *cache, uint64_t limit_bytes)
+{
+    cache->limit_bytes = limit_bytes;
+    while (cache->list != NULL && cache->used_bytes > limit_bytes)
+        remove_node(cache, cache->list->prev);
+}
+
 uint64_t cache_bytes(const struct cache *cache)
 {
     return cache->used_bytes;

@@ -38,12 +38,15 @@ void cache_free(struct cache *cache); /* NULL is fine */
 bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
                const struct cache_entry *entry);
 
-/* Whether it is there; *out_entry is borrowed until the next call with this cache. */
+/* Whether it is there; *out_entry is borrowed until the next put, drop or change of the limit. */
 bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id,
                struct cache_entry *out_entry);
 
 /* Forgets a message that was withdrawn or expired, if it is there. */
 void cache_drop(struct cache *cache, uint32_t host, const uint8_t *id);
+
+/* Another limit from now on; what is over it goes, the longest unused first. */
+void cache_set_limit(struct cache *cache, uint64_t limit_bytes);
 
 /* What it holds now, counted as for the limit. */
 uint64_t cache_bytes(const struct cache *cache);

@@ -25,7 +25,7 @@ enum {
     CONFIG_ADDRESS_BYTES = 64,
     CONFIG_LINE_BYTES_MAX = 190,
     CONFIG_FILE_BYTES_MAX = 1024 * 1024,
-    CONFIG_REASON_BYTES = 1024
+    CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
 };
 
 enum config_listener_kind { CONFIG_LISTENER_TCP, CONFIG_LISTENER_UNIX };
@@ -72,7 +72,7 @@ struct config {
     char file[CONFIG_PATH_BYTES]; /* "" when there was none */
     char data[CONFIG_PATH_BYTES]; /* "" until the caller puts the default in */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
-    size_t listener_count; /* 0: none was named, see config_default_listeners */
+    size_t listener_count; /* 0: none was named, config_finish adds the defaults */
     bool relaxed;          /* durability = relaxed */
     enum log_level log_level;
     struct config_limits limits;
@@ -82,6 +82,9 @@ struct config {
 
 /* All defaults, no host and no listener yet. */
 void config_defaults(struct config *out_config);
+
+/* Adds a host with all defaults; there must be room for it, and the name must be a valid one. */
+void config_add_host(struct config *config, const char *name);
 
 /*
  * Reads configuration text (`length` bytes; `name` is for messages and copied to config->file). 0;
@@ -103,8 +106,9 @@ int config_set(struct config *config, const char *name, const char *section, con
                const char *value, char *out_reason);
 
 /*
- * To be called when all is set: fills in what follows from the rest (the host `default`, the
- * default listeners 127.0.0.1:7117, [::1]:7117 and DATA/hearsayd.sock) and checks what concerns
+ * To be called when all is set: fills in what follows from the rest (the host `default`, hosts'
+ * messages and bytes, and listeners: 127.0.0.1:7117 and [::1]:7117 when none is named,
+ * DATA/hearsayd.sock when no Unix socket is and its path is short enough) and checks what concerns
  * more than one key (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...).
  */
 int config_finish(struct config *config, char *out_reason);
@@ -115,11 +119,17 @@ int config_finish(struct config *config, char *out_reason);
  */
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason);
 
-/* Writes the configuration in force as a file that would give it again. */
+/*
+ * Writes the configuration in force as a file that would give it again. What is a default that
+ * config_finish adds, and a path from the command line too long for a line, are comments in it.
+ */
 void config_print(const struct config *config, FILE *out);
 
 /* Writes the reference of all keys: Markdown, or mdoc(7) for the manual page. */
 void config_print_markdown(FILE *out);
 void config_print_mdoc(FILE *out);
+
+/* Writes a file in which every key is commented out at its default. */
+void config_print_example(FILE *out);
 
 #endif

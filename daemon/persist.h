@@ -48,7 +48,7 @@ enum persist_kind {
     PERSIST_DEPOSIT,  /* message; one of the same id that has expired by now_ms is replaced */
     PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
     PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms */
-    PERSIST_CLOCK     /* nothing but now_ms, which every operation saves */
+    PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */
 };
 
 enum persist_outcome {

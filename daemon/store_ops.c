@@ -120,6 +120,7 @@ sqlite3 *store_ops_deinit(struct store_ops *ops)
 int store_ops_begin(struct store_ops *ops)
 {
     ops->before = ops->state;
+    ops->state.changed = false;
     return step_to_end(ops->statements[STORE_BEGIN]);
 }
 
@@ -139,8 +140,11 @@ static int save_meta(struct store_ops *ops)
 
 int store_ops_commit(struct store_ops *ops)
 {
-    int rc = save_meta(ops);
+    int rc;
 
+    if (!ops->state.changed)
+        return store_ops_rollback(ops);
+    rc = save_meta(ops);
     return rc == SQLITE_OK ? step_to_end(ops->statements[STORE_COMMIT]) : rc;
 }
 
@@ -171,8 +175,10 @@ static int insert_message(struct store_ops *ops, const struct persist_message *m
     if (rc != SQLITE_OK)
         return rc;
     *out_inserted = sqlite3_changes64(ops->db) > 0;
-    if (*out_inserted)
+    if (*out_inserted) {
         ops->state.next_seq++;
+        ops->state.changed = true;
+    }
     return SQLITE_OK;
 }
 
@@ -184,6 +190,7 @@ static int delete_message(struct store_ops *ops, int64_t seq)
     if (rc == SQLITE_OK)
         rc = step_to_end(statement);
     ops->state.removed = true;
+    ops->state.changed = true;
     return rc;
 }
 
@@ -359,8 +366,10 @@ static int expire_messages(struct store_ops *ops, struct persist_op *op)
         op->removed_count++;
     }
     done_with(statement);
-    if (op->removed_count > 0)
+    if (op->removed_count > 0) {
         ops->state.removed = true;
+        ops->state.changed = true;
+    }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -378,8 +387,10 @@ static int apply_expire(struct store_ops *ops, struct persist_op *op)
     rc = bind_expiry(statement, op);
     if (rc == SQLITE_OK)
         rc = step_to_end(statement);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0) {
         ops->state.tombstones -= sqlite3_changes64(ops->db);
+        ops->state.changed = true;
+    }
     return rc;
 }
 
@@ -397,6 +408,7 @@ int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_t
         return apply_expire(ops, op);
     case PERSIST_CLOCK:
         op->outcome = PERSIST_APPLIED;
+        ops->state.changed = true;
         return SQLITE_OK;
     }
     assert(false);

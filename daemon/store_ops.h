@@ -35,6 +35,7 @@ struct store_state {
     int64_t clock_ms;
     int64_t tombstones; /* none: deposits need not look for one */
     bool removed;       /* some message went, whose bytes are still in the log */
+    bool changed;       /* there is something to commit besides the clock */
 };
 
 struct store_ops {
@@ -68,7 +69,10 @@ int store_ops_begin(struct store_ops *ops);
  */
 int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_times *out_times);
 
-/* Saves the clock and the next number, then commits. */
+/*
+ * Saves the clock and the next number, then commits. A transaction that changed nothing is ended
+ * without a write, so that a sweep that finds nothing does not wear the storage out.
+ */
 int store_ops_commit(struct store_ops *ops);
 
 /* Also after a failed begin or commit. Not SQLITE_OK: the connection is of no use any more. */

@@ -146,6 +146,7 @@ static void overwrite_failed_commit(struct store_writer *writer)
 
     if (rc == SQLITE_OK) {
         writer->ops.state.next_seq++;
+        writer->ops.state.changed = true;
         rc = store_ops_commit(&writer->ops);
     }
     if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK)

@@ -32,7 +32,7 @@ void *arena_take(struct arena *arena, size_t bytes);
 /* The same for count things of `bytes` each, zeroed. */
 void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes);
 
-/* Makes all that was handed out invalid; keeps one block for the next message. */
+/* Makes all that was handed out invalid; keeps one block, 64 KiB at most, for the next message. */
 void arena_reset(struct arena *arena);
 
 #endif

@@ -29,7 +29,10 @@ uint8_t *bytes_reserve(struct bytes *bytes, size_t more);
 /* Appends a copy. 0 or -ERR_NOMEM. */
 int bytes_append(struct bytes *bytes, const void *data, size_t count);
 
-/* Drops the first `count` bytes, count <= bytes->count; gives memory back when nothing is left. */
+/*
+ * Drops the first `count` bytes, count <= bytes->count; gives memory back when nothing is left.
+ * O(what is left).
+ */
 void bytes_consume(struct bytes *bytes, size_t count);
 
 #endif

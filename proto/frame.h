@@ -40,8 +40,9 @@ void frame_decoder_deinit(struct frame_decoder *decoder); /* a zeroed one is fin
 
 /*
  * Room to read into, at least 1 and at most `wanted` bytes (wanted >= 1), in *out_room. The buffer
- * never exceeds the limit plus the header plus `wanted`. Frames taken out before are invalid after
- * this. 0 or -ERR_NOMEM.
+ * never exceeds the limit plus the header plus `wanted` (the largest so far). Frames taken out
+ * before are invalid after this. 0; -ERR_NOMEM; -ERR_BUDGET when the buffer is full of whole frames
+ * that nobody took out.
  */
 int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t **out_room,
                           size_t *out_bytes);

@@ -16,22 +16,31 @@ enum {
     LIMIT_ID_BYTES = 16,      /* message id, store id */
     LIMIT_TOKEN_BYTES = 32,   /* withdraw token */
     LIMIT_HASH_BYTES = 32,    /* withdraw hash */
+    LIMIT_RESUME_BYTES = 64,  /* resume token */
+    LIMIT_CURSOR_BYTES = 32,  /* of Export's pages */
+    LIMIT_KEY_BYTES = 32,     /* an epoch's key */
     LIMIT_FILTER_BYTES = 512, /* 4096 bits */
     LIMIT_HOST_BYTES = 63,    /* host name: [a-z0-9] and -, no - at the ends */
     LIMIT_MEDIA_TYPE_BYTES = 127,
     LIMIT_AGENT_BYTES = 127,
-    LIMIT_VERSIONS = 16,   /* in Hello and Error */
-    LIMIT_PARTS = 64,      /* in Query */
-    LIMIT_SLICES = 32,     /* in Query.exclude */
-    LIMIT_RESULTS = 1000,  /* in Results: the largest k */
-    LIMIT_EXPORTED = 1000, /* messages on a page of Exported */
+    LIMIT_VERSIONS = 16,          /* in Hello and Error */
+    LIMIT_PARTS = 64,             /* in Query */
+    LIMIT_SLICES = 32,            /* in Query.exclude */
+    LIMIT_HASHES = 32,            /* of one slice */
+    LIMIT_DISTANCE_PPM = 1000000, /* one whole, in millionths */
+    LIMIT_RESULTS = 1000,         /* in Results: the largest k */
+    LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */
     LIMIT_CAPABILITIES = 64,
     LIMIT_HOSTS = 64,
     LIMIT_LABELS = 256, /* here labels */
     LIMIT_LABEL_BYTES = 240,
     LIMIT_PROFILE_BYTES = 255,
-    LIMIT_ERROR_BYTES = 511, /* an error's sentence */
-    LIMIT_NESTING = 4        /* messages within messages */
+    LIMIT_ERROR_BYTES = 511,       /* an error's sentence */
+    LIMIT_FIELD_BYTES = 63,        /* an error's field name */
+    LIMIT_REPEATED = 256,          /* entries of repeated fields that have no limit above */
+    LIMIT_UNKNOWN_REQUEST = 256,   /* unknown fields in a request, all together */
+    LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
+    LIMIT_NESTING = 4              /* messages within messages */
 };
 
 #endif

@@ -22,7 +22,10 @@ struct msg_bytes {
     size_t count;
 };
 
-/* UTF-8 with a NUL behind it and none within; text is NULL when the field was absent. */
+/*
+ * UTF-8; text is NULL when the field was absent. What was decoded has a NUL behind it and none
+ * within; what is to be encoded needs none behind it.
+ */
 struct msg_text {
     const char *text;
     size_t length;
@@ -55,7 +58,7 @@ const char *msg_error_name(enum msg_error_code code);
 struct msg_error {
     enum msg_error_code code;
     char message[LIMIT_ERROR_BYTES + 1]; /* a sentence for people */
-    char field[64];                      /* the request's field that is wrong; "" for none */
+    char field[LIMIT_FIELD_BYTES + 1];   /* the request's field that is wrong; "" for none */
     uint64_t retry_after_ms;             /* 0: not said */
     uint32_t versions[LIMIT_VERSIONS];
     uint32_t version_count;
@@ -67,6 +70,12 @@ struct msg_error {
  */
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * Copies UTF-8 of `length` bytes into out_text, which has `capacity` >= 1 bytes, and puts a NUL
+ * behind it. What does not fit is cut off on a character boundary.
+ */
+void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length);
 
 enum msg_metric { MSG_METRIC_BITS = 1, MSG_METRIC_ESTIMATED = 2 };
 enum msg_order { MSG_ORDER_SIMILARITY = 1, MSG_ORDER_TIME = 2 };
@@ -83,11 +92,11 @@ struct msg_hello {
 
 struct msg_deposit {
     struct msg_text host;
-    struct msg_bytes id;     /* LIMIT_ID_BYTES */
-    uint64_t epoch;          /* 0 when absent */
-    struct msg_bytes filter; /* 1 .. LIMIT_FILTER_BYTES */
-    struct msg_text media_type;
-    struct msg_bytes payload; /* empty when absent */
+    struct msg_bytes id;        /* LIMIT_ID_BYTES */
+    uint64_t epoch;             /* 0 when absent */
+    struct msg_bytes filter;    /* 1 .. LIMIT_FILTER_BYTES */
+    struct msg_text media_type; /* text/plain when absent */
+    struct msg_bytes payload;   /* empty when absent */
     bool has_ttl;
     uint32_t ttl_s;
     uint32_t reach_ppm;             /* 1,000,000 when absent */
@@ -107,8 +116,8 @@ struct msg_slice {
 
 struct msg_query {
     struct msg_text host;
-    uint32_t k;                         /* 0 when absent */
-    const struct msg_query_part *parts; /* part_count of them */
+    uint32_t k;                         /* 1 or more */
+    const struct msg_query_part *parts; /* part_count of them, 1 .. LIMIT_PARTS */
     size_t part_count;
     uint32_t max_distance_ppm; /* 1,000,000 when absent */
     int64_t since_ms;          /* INT64_MIN when absent */
@@ -133,8 +142,8 @@ struct msg_withdraw {
 
 struct msg_export {
     struct msg_text host;
-    struct msg_bytes after;
-    uint32_t limit; /* 0 when absent */
+    struct msg_bytes after; /* 1 .. LIMIT_CURSOR_BYTES, or absent */
+    uint32_t limit;         /* 0 when absent */
 };
 
 enum msg_request_kind {

@@ -21,6 +21,7 @@ static struct nearest_candidate candidate(uint32_t shared, uint32_t all, int64_t
     made.item.deposited_ms = deposited_ms;
     made.item.id[MESSAGE_ID_BYTES - 1] = id;
     made.part = part;
+    made.source = part;
     return made;
 }
 
@@ -117,6 +118,34 @@ static void test_holds_and_clear(void **state)
     nearest_deinit(&nearest); /* a zeroed one is fine */
 }
 
+/* A message that is offered again stays once, at its best, and takes nobody else's place. */
+static void test_once(void **state)
+{
+    struct nearest nearest;
+    struct nearest_candidate a = candidate(1, 4, 0, 1, 0);
+    struct nearest_candidate b = candidate(1, 3, 0, 2, 0);
+    struct nearest_candidate c = candidate(1, 5, 0, 3, 0);
+    struct nearest_candidate better = candidate(1, 2, 0, 1, 1);
+    struct nearest_candidate elsewhere = candidate(1, 2, 0, 1, 2);
+
+    (void)state;
+    better.source = 0; /* another part, the same messages */
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 3), 0);
+    assert_true(nearest_offer_once(&nearest, &a));
+    assert_true(nearest_offer_once(&nearest, &b));
+    assert_true(nearest_offer_once(&nearest, &c));
+    assert_true(nearest_offer_once(&nearest, &better));
+    assert_false(nearest_offer_once(&nearest, &a));
+    assert_int_equal(nearest.count, 3);
+    assert_true(nearest_offer_once(&nearest, &elsewhere)); /* the id, but of other messages */
+
+    const struct nearest_candidate *sorted = nearest_sort(&nearest);
+    assert_int_equal(nearest_compare(&sorted[0], &better), 0);
+    assert_int_equal(nearest_compare(&sorted[1], &elsewhere), 0);
+    assert_int_equal(nearest_compare(&sorted[2], &b), 0);
+    nearest_deinit(&nearest);
+}
+
 static void test_memory(void **state)
 {
     struct fail_alloc fail;
@@ -137,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_the_k_best_of_a_sort),
         cmocka_unit_test(test_holds_and_clear),
+        cmocka_unit_test(test_once),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

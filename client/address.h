@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * address: where a server is, out of a string. Parses, looks nothing up.
+ */
+#ifndef CLIENT_ADDRESS_H
+#define CLIENT_ADDRESS_H
+
+#include "client/hearsay.h"
+
+enum address_kind { ADDRESS_TCP, ADDRESS_UNIX };
+
+struct address {
+    enum address_kind kind;
+    char host[256]; /* TCP: a name, or an address without brackets */
+    char port[6];   /* TCP: decimal */
+    char path[108]; /* Unix: as long as sun_path takes, with its NUL */
+};
+
+/*
+ * Reads HOST[:PORT], [IPV6][:PORT], a bare IPv6 address, or a path with a '/' in it. 0, or
+ * HEARSAY_ERR_ARGUMENT.
+ */
+int address_parse(const char *text, struct address *out_address, struct hearsay_error *out_error);
+
+#endif

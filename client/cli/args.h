@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * args: a command's options by table, on getopt_long. Writes into the command's own struct of
+ * options, which is filled with its defaults before.
+ */
+#ifndef CLIENT_CLI_ARGS_H
+#define CLIENT_CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum args_kind {
+    ARGS_FLAG,     /* bool, without a value */
+    ARGS_TEXT,     /* const char *, not empty */
+    ARGS_LIST,     /* struct args_list; may be given many times */
+    ARGS_NUMBER,   /* uint32_t, min .. max */
+    ARGS_DURATION, /* uint64_t in ms, min .. max of them */
+    ARGS_DISTANCE, /* uint32_t in millionths */
+    ARGS_MOMENT,   /* struct args_moment: 6h (ago) or 2026-11-20T14:00Z */
+    ARGS_CHOICE    /* int: the place in `choices` */
+};
+
+struct args_list {
+    const char **items; /* owned; the strings are argv's */
+    size_t count;
+};
+
+struct args_moment {
+    enum { ARGS_NO_MOMENT, ARGS_AGO, ARGS_AT } kind;
+    int64_t ms; /* ago, or since 1970 */
+};
+
+struct args_option {
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    enum args_kind kind;
+    size_t offset;     /* of the field in the struct of options */
+    const char *value; /* what the help calls the value; NULL for a flag */
+    const char *help;  /* one line */
+    uint64_t min;
+    uint64_t max;
+    const char *const *choices; /* ended by NULL */
+};
+
+/* A row of options and the struct that they fill. */
+struct args_group {
+    const struct args_option *options;
+    size_t count;
+    void *target;
+};
+
+enum { ARGS_SENTENCE_BYTES = 400, ARGS_OPTIONS_MAX = 40, ARGS_GROUPS_MAX = 2 };
+
+/*
+ * Reads argv[1] and after. `stop`: end at the first word that is no option, else options may stand
+ * anywhere before "--". 0 with *out_first the first of the remaining words in argv, which getopt
+ * may have reordered; ARGS_WRONG with a sentence in out_sentence. ARGS_NOMEM.
+ */
+enum { ARGS_WRONG = 1, ARGS_NOMEM = 2 };
+int args_parse(int argc, char **argv, const struct args_group *groups, size_t group_count,
+               bool stop, int *out_first, char out_sentence[ARGS_SENTENCE_BYTES]);
+
+/* Frees the lists of a group. */
+void args_free(const struct args_group *group);
+
+/* The options of a group as help, two columns. */
+void args_print_help(FILE *stream, const struct args_group *group);
+
+/*
+ * The name nearest to `word` by edits (insert, delete, change, swap neighbours), or NULL where none
+ * is near enough to be meant.
+ */
+const char *args_nearest(const char *word, const char *const *names, size_t count);
+
+#endif

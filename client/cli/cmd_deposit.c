@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* deposit: leave a message in a context. Prints what is needed to find it and to take it back. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/payload.h"
+#include "client/cli/when.h"
+
+struct deposit_options {
+    struct args_list labels;
+    uint64_t ttl_ms; /* 0: the server's default */
+    uint32_t reach;
+    const char *type;
+    const char *file;
+    const char *host;
+    bool json;
+};
+
+static const struct deposit_options deposit_defaults = {.reach = HEARSAY_DISTANCE_ONE};
+
+static const struct args_option deposit_options[] = {
+    {.name = "label",
+     .letter = 'l',
+     .kind = ARGS_LIST,
+     .offset = offsetof(struct deposit_options, labels),
+     .value = "LABEL",
+     .help = "attribute:value of the context; give it once for each"},
+    {.name = "ttl",
+     .letter = 't',
+     .kind = ARGS_DURATION,
+     .offset = offsetof(struct deposit_options, ttl_ms),
+     .value = "TIME",
+     .min = 1000,
+     .max = UINT32_MAX * (uint64_t)1000,
+     .help = "how long it stays: 90s, 15m, 2h, 3d (the server's default)"},
+    {.name = "file",
+     .letter = 'f',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, file),
+     .value = "FILE",
+     .help = "the message is this file's content"},
+    {.name = "type",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, type),
+     .value = "TYPE",
+     .help = "media type (text/plain for UTF-8, else octet-stream)"},
+    {.name = "reach",
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct deposit_options, reach),
+     .value = "D",
+     .help = "nobody beyond this distance, 0 to 1, is shown it (1)"},
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, host),
+     .value = "HOST",
+     .help = "where to (the first host)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct deposit_options, json),
+     .help = "one line of JSON"},
+};
+
+static int print_json(const struct cli *cli, const struct hearsay_receipt *receipt,
+                      const struct hearsay_deposited *deposited)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "id", out_json_hex(receipt->id, HEARSAY_ID_BYTES));
+    failed |= json_object_set_new(line, "withdraw_token",
+                                  out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES));
+    failed |= json_object_set_new(line, "deposited", out_json_time(deposited->deposited_ms));
+    failed |= json_object_set_new(line, "expires", out_json_time(deposited->expires_ms));
+    failed |= json_object_set_new(line, "durable", json_boolean(deposited->durable));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static void print_hex(FILE *stream, const char *title, const uint8_t *bytes, size_t count)
+{
+    (void)fputs(title, stream);
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(stream, "%02x", bytes[i]);
+    }
+    (void)fputc('\n', stream);
+}
+
+static void print_lines(const struct cli *cli, const struct hearsay_receipt *receipt,
+                        const struct hearsay_deposited *deposited)
+{
+    char expires[WHEN_BYTES];
+    when_print(deposited->expires_ms, expires);
+    print_hex(cli->out.stream, "id       ", receipt->id, HEARSAY_ID_BYTES);
+    print_hex(cli->out.stream, "token    ", receipt->token, HEARSAY_TOKEN_BYTES);
+    (void)fprintf(cli->out.stream, "expires  %s\n", expires);
+    if (!deposited->durable) {
+        cli_complain(cli, "this server may lose the last moments to a power cut");
+    }
+}
+
+/* Says both sizes, which the server's own refusal cannot where the frame would be too large. */
+static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
+                      const struct payload *payload)
+{
+    uint32_t limit = hearsay_welcome(server)->limits.payload_bytes;
+    limit = limit != 0 && limit < PAYLOAD_BYTES_MAX ? limit : PAYLOAD_BYTES_MAX;
+    if (payload->count <= limit) {
+        return CLI_DONE;
+    }
+    cli_complain(cli, "%s has %s%" PRIu64 " bytes; this server takes messages of at most %" PRIu32,
+                 file != NULL ? file : "the message", payload->whole ? "" : "over ",
+                 payload->whole ? payload->size_bytes : payload->size_bytes - 1, limit);
+    return CLI_REFUSED;
+}
+
+static int deposit(const struct cli *cli, struct hearsay *server,
+                   const struct deposit_options *chosen, const struct payload *payload)
+{
+    struct hearsay_error error;
+    struct hearsay_filter filter;
+    const struct hearsay_host *host = NULL;
+    int code = cli_find_host(cli, server, chosen->host, &host);
+    if (code == CLI_DONE) {
+        code = check_size(cli, server, chosen->file, payload);
+    }
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (hearsay_encode(server, host->name, chosen->labels.items, chosen->labels.count, &filter,
+                       &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    struct hearsay_deposit request;
+    hearsay_deposit_init(&request);
+    request.host = host->name;
+    request.filter = &filter;
+    request.media_type = chosen->type != NULL ? chosen->type : payload->type;
+    request.payload = payload->bytes;
+    request.payload_bytes = payload->count;
+    request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
+    request.reach = chosen->reach;
+    struct hearsay_receipt receipt;
+    struct hearsay_deposited deposited;
+    if (hearsay_deposit(server, &request, cli_timeout(cli), &receipt, &deposited, &error) !=
+        HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (chosen->json) {
+        return print_json(cli, &receipt, &deposited);
+    }
+    print_lines(cli, &receipt, &deposited);
+    return CLI_DONE;
+}
+
+static int deposit_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct deposit_options *chosen = options;
+    if (chosen->labels.count == 0) {
+        return cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value");
+    }
+    if (chosen->ttl_ms % 1000 != 0) {
+        return cli_misuse(cli, "--ttl: whole seconds only");
+    }
+    struct payload payload;
+    struct hearsay *server = NULL;
+    int code = payload_read(cli, chosen->file, word_count, words, &payload);
+    if (code == CLI_DONE) {
+        code = cli_connect(cli, &server);
+    }
+    if (code == CLI_DONE) {
+        code = deposit(cli, server, chosen, &payload);
+    }
+    hearsay_close(server);
+    payload_free(&payload);
+    return code;
+}
+
+const struct cli_command command_deposit = {
+    .name = "deposit",
+    .summary = "leave a message in a context",
+    .arguments = "-l LABEL... [OPTION]... [TEXT... | --file FILE]",
+    .details =
+        "Without TEXT and --file the message is read from standard input. Prints its id and\n"
+        "the token that withdraws it; nobody can tell you the token again.\n",
+    .examples = "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+                "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
+                "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
+    .options = deposit_options,
+    .option_count = sizeof(deposit_options) / sizeof(deposit_options[0]),
+    .defaults = &deposit_defaults,
+    .options_bytes = sizeof(deposit_defaults),
+    .run = deposit_run,
+};

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import: deposits the lines of a file, pipelined. A repeated run finds its own messages there,
+ * because ids and tokens derive from a secret, the line's number and the line.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/derive.h"
+#include "client/cli/progress.h"
+#include "client/cli/pump.h"
+#include "client/cli/record.h"
+
+struct import_options {
+    const char *host;
+    const char *state;
+    bool json;
+};
+
+static const struct import_options import_defaults;
+
+static const struct args_option import_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct import_options, host),
+     .value = "HOST",
+     .help = "where to (what a line says, else the first host)"},
+    {.name = "state",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct import_options, state),
+     .value = "FILE",
+     .help = "the secret that makes repeating harmless (see above)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct import_options, json),
+     .help = "the summary as JSON"},
+};
+
+struct import {
+    struct pump_work work; /* first: the pump hands it back */
+    const struct cli *cli;
+    const struct import_options *options;
+    struct progress progress;
+    uint8_t secret[DERIVE_SECRET_BYTES];
+    uint64_t deposited;
+    uint64_t duplicates;
+    uint64_t skipped;
+    uint64_t expired;
+};
+
+static struct import *import_of(struct pump_work *work)
+{
+    return (struct import *)(void *)work;
+}
+
+/* Reports a line that cannot be deposited, and counts it. */
+static enum pump_verdict skip(struct import *import, const struct pump_item *item,
+                              const char *sentence)
+{
+    progress_hide(&import->progress);
+    cli_complain(import->cli, "line %" PRIu64 ": %s", item->number, sentence);
+    import->skipped++;
+    return PUMP_IS_DONE;
+}
+
+static enum pump_verdict stop(struct import *import, int code)
+{
+    import->work.stop_code = code;
+    return PUMP_STOP;
+}
+
+static enum pump_verdict stop_nomem(struct import *import)
+{
+    progress_hide(&import->progress);
+    return stop(import, cli_report_nomem(import->cli));
+}
+
+/* The lifetime that is left by the server's clock. False: none. */
+static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s)
+{
+    if (!record->has_expiry) {
+        *out_ttl_s = record->ttl_s;
+        return true;
+    }
+    /* Whole seconds are all that the protocol takes; a message must not live longer than it said.
+     */
+    if (record->expires_ms <= now_ms || record->expires_ms - now_ms < 1000) {
+        return false;
+    }
+    int64_t left_s = (record->expires_ms - now_ms) / 1000;
+    *out_ttl_s = left_s > UINT32_MAX ? UINT32_MAX : (uint32_t)left_s;
+    return true;
+}
+
+static enum pump_verdict submit_record(struct import *import, struct hearsay *server,
+                                       struct pump_item *item, struct record *record)
+{
+    struct hearsay_error error;
+    const char *host = import->options->host != NULL ? import->options->host : record->host;
+    if (!record->has_filter && hearsay_encode(server, host, record->labels, record->label_count,
+                                              &record->filter, &error) != HEARSAY_OK) {
+        return skip(import, item, error.sentence);
+    }
+    struct hearsay_deposit deposit;
+    hearsay_deposit_init(&deposit);
+    if (!remaining_ttl(record, hearsay_now_ms(server), &deposit.ttl_s)) {
+        import->expired++;
+        return PUMP_IS_DONE;
+    }
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES];
+    derive_id(import->secret, item->number, item->line, item->length, id);
+    derive_token(import->secret, item->number, item->line, item->length, token);
+    deposit.host = host;
+    deposit.epoch = record->epoch;
+    deposit.filter = &record->filter;
+    deposit.media_type = record->media_type;
+    deposit.payload = record->payload;
+    deposit.payload_bytes = record->payload_bytes;
+    deposit.reach = record->reach;
+    deposit.id = record->has_id ? record->id : id;
+    deposit.token = token;
+    deposit.withdraw_hash = record->has_hash ? record->withdraw_hash : NULL;
+    deposit.no_withdrawal = record->no_withdrawal;
+    switch (hearsay_submit_deposit(server, &deposit, NULL, &item->ticket, &error)) {
+    case HEARSAY_OK:
+        return PUMP_IS_SENT;
+    case HEARSAY_FULL:
+        return PUMP_IS_FULL;
+    case HEARSAY_ERR_ARGUMENT:
+        return skip(import, item, error.sentence);
+    case HEARSAY_ERR_NOMEM:
+        return stop_nomem(import);
+    default:
+        return PUMP_IS_LOST;
+    }
+}
+
+static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *server,
+                                       struct pump_item *item)
+{
+    struct import *import = import_of(work);
+    if (item->line == NULL) {
+        return skip(import, item, "the line is too long");
+    }
+    if (strspn(item->line, " \t") == item->length) {
+        return PUMP_IS_DONE; /* blank */
+    }
+    struct record record;
+    struct jsonline_error wrong;
+    enum pump_verdict verdict = PUMP_IS_DONE;
+    switch (record_parse(item->line, item->length, &record, &wrong)) {
+    case 0:
+        verdict = submit_record(import, server, item, &record);
+        break;
+    case JSONLINE_WRONG:
+        verdict = skip(import, item, wrong.sentence);
+        break;
+    default:
+        verdict = stop_nomem(import);
+        break;
+    }
+    record_deinit(&record);
+    return verdict;
+}
+
+static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *item,
+                                      const struct hearsay_reply *reply)
+{
+    struct import *import = import_of(work);
+    if (reply->kind == HEARSAY_REPLY_DEPOSITED) {
+        import->duplicates += reply->deposited.duplicate ? 1 : 0;
+        import->deposited += reply->deposited.duplicate ? 0 : 1;
+        return PUMP_IS_DONE;
+    }
+    const struct hearsay_error *error = &reply->error;
+    if (error->code == HEARSAY_CODE_UNSUPPORTED || error->code == HEARSAY_CODE_UNKNOWN_HOST) {
+        /* The same would be said of every line. */
+        progress_hide(&import->progress);
+        return stop(import, cli_report(import->cli, error));
+    }
+    char sentence[700];
+    (void)snprintf(sentence, sizeof(sentence), "%s: %s", hearsay_code_name(error->code),
+                   error->sentence);
+    return skip(import, item, sentence);
+}
+
+static enum pump_verdict import_given(struct pump_work *work, struct pump_item *item)
+{
+    (void)work; /* what there is to say of a line was said */
+    (void)item;
+    return PUMP_IS_DONE;
+}
+
+static void import_show(struct pump_work *work, const struct lines *lines, bool hide)
+{
+    struct import *import = import_of(work);
+    if (hide) {
+        progress_hide(&import->progress);
+        return;
+    }
+    progress_show(&import->progress, lines->bytes,
+                  import->deposited + import->duplicates + import->skipped + import->expired,
+                  pump_now_ms());
+}
+
+static int summarise(const struct import *import)
+{
+    const struct out *out = &import->cli->out;
+    if (import->options->json) {
+        json_t *summary =
+            json_pack("{s:I, s:I, s:I, s:I}", "deposited", (json_int_t)import->deposited,
+                      "duplicates", (json_int_t)import->duplicates, "expired",
+                      (json_int_t)import->expired, "skipped", (json_int_t)import->skipped);
+        return out_json(out, summary) == 0 ? CLI_DONE : cli_report_nomem(import->cli);
+    }
+    (void)fprintf(out->stream,
+                  "%" PRIu64 " deposited, %" PRIu64 " already there, %" PRIu64 " skipped",
+                  import->deposited, import->duplicates, import->skipped);
+    if (import->expired > 0) {
+        (void)fprintf(out->stream, ", %" PRIu64 " expired", import->expired);
+    }
+    (void)fputc('\n', out->stream);
+    return CLI_DONE;
+}
+
+static int import_lines(struct import *import, int fd, struct hearsay *server)
+{
+    struct lines lines;
+    struct pump pump;
+    lines_init(&lines, fd);
+    int code = pump_init(&pump, import->cli, &import->work, &lines, server);
+    if (code == CLI_DONE) {
+        code = pump_run(&pump);
+        if (code != CLI_DONE && pump.head < pump.tail) {
+            cli_complain(import->cli,
+                         "stopped; all before line %" PRIu64 " is dealt with. Run the same command "
+                         "again to go on: what is there already is not stored twice",
+                         pump.ring[pump.head % PUMP_RING].number);
+        }
+    }
+    int summed = summarise(import);
+    pump_deinit(&pump);
+    lines_deinit(&lines);
+    code = code == CLI_DONE ? summed : code;
+    return code == CLI_DONE && import->skipped > 0 ? CLI_NEGATIVE : code;
+}
+
+static int import_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    if (word_count == 0) {
+        return cli_misuse(cli, "a file is missing, or - for standard input");
+    }
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    struct import import;
+    memset(&import, 0, sizeof(import));
+    import.cli = cli;
+    import.options = options;
+    import.work.submit = import_submit;
+    import.work.reply = import_reply;
+    import.work.given = import_given;
+    import.work.show = import_show;
+    char sentence[DERIVE_SENTENCE_BYTES];
+    if (derive_open(import.options->state, import.secret, sentence) != 0) {
+        cli_complain(cli, "%s", sentence);
+        return CLI_USAGE;
+    }
+    int fd = cli_open(cli, words[0]);
+    if (fd < 0) {
+        return CLI_USAGE;
+    }
+    progress_init(&import.progress, &cli->err, fd, pump_now_ms());
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = cli_connect(cli, &server);
+    if (code == CLI_DONE) {
+        code = cli_find_host(cli, server, import.options->host, &host);
+        if (code == CLI_DONE) {
+            code = import_lines(&import, fd, server);
+        } else {
+            hearsay_close(server);
+        }
+    }
+    cli_close(fd);
+    return code;
+}
+
+const struct cli_command command_import = {
+    .name = "import",
+    .summary = "deposit the lines of a file",
+    .arguments = "[OPTION]... FILE|-",
+    .details =
+        "Each line is a JSON object: \"labels\" (array of strings) and \"text\" or\n"
+        "\"payload_base64\"; perhaps \"type\", \"ttl\" (seconds, or \"2h\"), \"id\" (hex), "
+        "\"reach\",\n"
+        "\"host\". Lines as export writes them go in too and keep their expiry. Wrong lines\n"
+        "are reported by number and skipped; the exit code is 1 then.\n\n"
+        "Run it again after it was interrupted: ids and withdraw tokens derive from a\n"
+        "secret in the state file, the line's number and the line, so what is there is\n"
+        "not stored twice. The file is made in $XDG_STATE_HOME/hearsay, or in\n"
+        "~/.local/state/hearsay, as import-secret.\n",
+    .examples = "  hearsay import messages.jsonl\n"
+                "  hearsay export | hearsay --server 192.168.8.1 import -\n"
+                "  echo '{\"labels\": [\"topic:tea\"], \"text\": \"hello\", \"ttl\": \"2h\"}' | "
+                "hearsay import -\n",
+    .options = import_options,
+    .option_count = sizeof(import_options) / sizeof(import_options[0]),
+    .defaults = &import_defaults,
+    .options_bytes = sizeof(import_defaults),
+    .run = import_run,
+};

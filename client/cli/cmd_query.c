@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query: the messages nearest to a context. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/query.h"
+#include "client/cli/text.h"
+#include "client/cli/when.h"
+
+enum { BAR_CELLS = 10, TEXT_COLUMNS_MIN = 20 };
+
+static const struct query_options query_defaults = {.k = 10, .max_distance = QUERY_SUGGESTED};
+
+static const char *const order_names[] = {"similarity", "time", NULL};
+static const char *const metric_names[] = {"bits", "estimated", NULL};
+
+static const struct args_option query_options[] = {
+    {.name = "label",
+     .letter = 'l',
+     .kind = ARGS_LIST,
+     .offset = offsetof(struct query_options, labels),
+     .value = "LABEL",
+     .help = "attribute:value of the context; give it once for each"},
+    {.name = "count",
+     .letter = 'k',
+     .kind = ARGS_NUMBER,
+     .offset = offsetof(struct query_options, k),
+     .value = "K",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "the K nearest (10)"},
+    {.name = "contains",
+     .letter = 'c',
+     .kind = ARGS_LIST,
+     .offset = offsetof(struct query_options, contains),
+     .value = "LABEL",
+     .help = "only messages whose filter has this label; give it once for each"},
+    {.name = "max-distance",
+     .letter = 'd',
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct query_options, max_distance),
+     .value = "D",
+     .help = "none beyond, 0 to 1 (what the host suggests)"},
+    {.name = "since",
+     .kind = ARGS_MOMENT,
+     .offset = offsetof(struct query_options, since),
+     .value = "TIME",
+     .help = "left since: 6h (ago) or 2026-11-20T14:00Z"},
+    {.name = "until",
+     .kind = ARGS_MOMENT,
+     .offset = offsetof(struct query_options, until),
+     .value = "TIME",
+     .help = "left before: likewise"},
+    {.name = "order",
+     .letter = 'o',
+     .kind = ARGS_CHOICE,
+     .offset = offsetof(struct query_options, order),
+     .value = "ORDER",
+     .choices = order_names,
+     .help = "similarity: nearest first; time: the same, newest first"},
+    {.name = "metric",
+     .letter = 'm',
+     .kind = ARGS_CHOICE,
+     .offset = offsetof(struct query_options, metric),
+     .value = "METRIC",
+     .choices = metric_names,
+     .help = "bits: of the filters; estimated: of the labels in them"},
+    {.name = "batch",
+     .letter = 'b',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, batch),
+     .value = "FILE",
+     .help = "a question a line, {\"labels\": [...]}; - is standard input"},
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, host),
+     .value = "HOST",
+     .help = "where (the first host)"},
+    {.name = "ids",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct query_options, ids),
+     .help = "show the messages' ids"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct query_options, json),
+     .help = "one line of JSON a message"},
+};
+
+static int64_t server_time(const struct args_moment *moment, int64_t now_ms)
+{
+    return moment->kind == ARGS_AGO ? now_ms - moment->ms : moment->ms;
+}
+
+void query_prepare(const struct query_options *options, const struct hearsay *server,
+                   const struct hearsay_host *host, struct hearsay_query *out_query)
+{
+    hearsay_query_init(out_query);
+    int64_t now_ms = hearsay_now_ms(server);
+    out_query->host = host->name;
+    out_query->k = options->k;
+    out_query->max_distance = options->max_distance == QUERY_SUGGESTED
+                                  ? host->suggested_max_distance
+                                  : options->max_distance;
+    if (options->since.kind != ARGS_NO_MOMENT) {
+        out_query->since_ms = server_time(&options->since, now_ms);
+    }
+    if (options->until.kind != ARGS_NO_MOMENT) {
+        out_query->until_ms = server_time(&options->until, now_ms);
+    }
+    out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
+    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_ESTIMATED : HEARSAY_METRIC_BITS;
+}
+
+static void print_heading(const struct cli *cli, bool ids)
+{
+    out_colour(&cli->out, OUT_BOLD);
+    (void)fprintf(cli->out.stream, "%-5s %-*s %s%s", "AGE", BAR_CELLS + 5, "SIMILARITY",
+                  ids ? "ID                               " : "", "TEXT");
+    out_colour(&cli->out, OUT_PLAIN);
+    (void)fputc('\n', cli->out.stream);
+}
+
+/* The text, or what there is instead. */
+static void print_content(const struct cli *cli, const struct hearsay_result *result, size_t width)
+{
+    FILE *stream = cli->out.stream;
+    if (!result->payload_omitted &&
+        out_is_text(result->media_type, result->payload, result->payload_bytes)) {
+        const char *text = (const char *)result->payload;
+        size_t length = result->payload_bytes;
+        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) {
+            length--; /* what ends most files says nothing here */
+        }
+        (void)text_print(stream, text, length, width);
+        return;
+    }
+    char note[400];
+    if (result->payload_omitted) {
+        (void)snprintf(note, sizeof(note), "(%s, too large to list: hearsay get ID)",
+                       result->media_type);
+    } else {
+        char size[16];
+        out_print_size(result->payload_bytes, size);
+        (void)snprintf(note, sizeof(note), "(%s, %s)",
+                       result->media_type != NULL ? result->media_type : "-", size);
+    }
+    out_colour(&cli->out, OUT_DIM);
+    out_text(&cli->out, note, width);
+    out_colour(&cli->out, OUT_PLAIN);
+}
+
+static void print_row(const struct cli *cli, const struct query_options *options,
+                      const struct hearsay_result *result, int64_t now_ms)
+{
+    FILE *stream = cli->out.stream;
+    char age[WHEN_BYTES];
+    when_print_span(now_ms > result->deposited_ms ? now_ms - result->deposited_ms : 0, age);
+    (void)fprintf(stream, "%-5s ", age);
+    uint32_t similarity = options->metric == 1 ? result->estimated_similarity
+                                               : HEARSAY_DISTANCE_ONE - result->distance;
+    out_similarity(&cli->out, similarity, BAR_CELLS);
+    (void)fputc(' ', stream);
+    size_t used = 6 + BAR_CELLS + 6;
+    bool ids = options->ids || result->payload_omitted;
+    if (ids) {
+        for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+            (void)fprintf(stream, "%02x", result->id[i]);
+        }
+        (void)fputc(' ', stream);
+        used += 2 * HEARSAY_ID_BYTES + 1;
+    }
+    size_t width = cli->out.width;
+    if (width > 0) {
+        width = width > used + TEXT_COLUMNS_MIN ? width - used : TEXT_COLUMNS_MIN;
+    }
+    print_content(cli, result, width);
+    (void)fputc('\n', stream);
+}
+
+/* Prints those within the distance; says how many lie beyond. */
+static int print_results(const struct cli *cli, const struct query_options *options,
+                         const struct hearsay_results *results, uint32_t within, int64_t now_ms)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < results->result_count; i++) {
+        const struct hearsay_result *result = &results->results[i];
+        if (result->distance > within) {
+            continue;
+        }
+        if (options->json) {
+            if (out_json(&cli->out, out_json_result(result, true)) != 0) {
+                return cli_report_nomem(cli);
+            }
+        } else {
+            if (shown == 0) {
+                print_heading(cli, options->ids);
+            }
+            print_row(cli, options, result, now_ms);
+        }
+        shown++;
+    }
+    if (results->capped) {
+        cli_complain(cli, "one sender's further messages were left out");
+    }
+    if (shown == 0) {
+        cli_complain(cli, "nothing found");
+    }
+    return shown > 0 ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static void report_beyond(const struct cli *cli, size_t beyond, uint32_t suggested)
+{
+    char distance[16];
+    out_print_millionths(suggested, distance);
+    if (beyond > 0) {
+        cli_complain(cli,
+                     "%zu more lie%s beyond the host's suggested distance of %s; --max-distance 1 "
+                     "shows %s",
+                     beyond, beyond == 1 ? "s" : "", distance, beyond == 1 ? "it" : "them");
+    }
+}
+
+static size_t count_beyond(const struct hearsay_results *results, uint32_t distance)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->result_count; i++) {
+        count += results->results[i].distance > distance ? 1 : 0;
+    }
+    return count;
+}
+
+static int ask(const struct cli *cli, struct hearsay *server, const struct query_options *options,
+               struct hearsay_query *query)
+{
+    struct hearsay_error error;
+    const struct hearsay_results *results = NULL;
+    uint32_t within = query->max_distance;
+    bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
+    /* By bits the nearest within a distance begin the list of the nearest of all, so one question
+     * answers both what is within and how many lie beyond. By another metric they do not. */
+    bool split = suggested && query->metric == HEARSAY_METRIC_BITS;
+    if (split) {
+        query->max_distance = HEARSAY_DISTANCE_ONE;
+    }
+    if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    size_t beyond = split ? count_beyond(results, within) : 0;
+    int code = print_results(cli, options, results, within, hearsay_now_ms(server));
+    if (suggested && !split) {
+        query->max_distance = HEARSAY_DISTANCE_ONE;
+        query->with_payload = false;
+        if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        beyond = count_beyond(results, within);
+    }
+    report_beyond(cli, beyond, within);
+    return code;
+}
+
+static int query_once(const struct cli *cli, struct hearsay *server,
+                      const struct query_options *options)
+{
+    const struct hearsay_host *host = NULL;
+    int code = cli_find_host(cli, server, options->host, &host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    struct hearsay_error error;
+    struct hearsay_filter filter;
+    struct hearsay_filter contains;
+    struct hearsay_part part = {.filter = &filter};
+    if (hearsay_encode(server, host->name, options->labels.items, options->labels.count, &filter,
+                       &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (options->contains.count > 0) {
+        if (hearsay_encode(server, host->name, options->contains.items, options->contains.count,
+                           &contains, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        part.contains = &contains;
+    }
+    struct hearsay_query query;
+    query_prepare(options, server, host, &query);
+    query.parts = &part;
+    query.part_count = 1;
+    return ask(cli, server, options, &query);
+}
+
+static int query_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct query_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    }
+    if (chosen->batch != NULL && chosen->labels.count > 0) {
+        return cli_misuse(cli, "--batch and --label exclude each other");
+    }
+    if (chosen->batch == NULL && chosen->labels.count == 0) {
+        return cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value");
+    }
+    struct hearsay *server = NULL;
+    int code = cli_connect(cli, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (chosen->batch != NULL) {
+        return query_batch(cli, chosen, server);
+    }
+    code = query_once(cli, server, chosen);
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_query = {
+    .name = "query",
+    .summary = "find the messages nearest to a context",
+    .arguments = "-l LABEL... [OPTION]...  or  --batch FILE [OPTION]...",
+    .details =
+        "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
+        "With --batch every line is a JSON object: \"labels\" (array of strings), perhaps \"k\",\n"
+        "\"contains\" (array of strings), \"max_distance\". Each is answered by one line, in "
+        "order:\n"
+        "{\"results\": [...], \"comparisons\": N, \"exact\": true}, or {\"error\": \"line N: "
+        "...\"},\n"
+        "which makes the exit code 1. The other options apply to all of them.\n",
+    .examples = "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+                "  hearsay query -l geo:u281zd --contains topic:coffee --since 6h --order time\n"
+                "  hearsay query -l geo:u281zd -k 100 --max-distance 1 --json\n"
+                "  echo '{\"labels\": [\"geo:u281zd\"], \"k\": 3}' | hearsay query --batch -\n",
+    .options = query_options,
+    .option_count = sizeof(query_options) / sizeof(query_options[0]),
+    .defaults = &query_defaults,
+    .options_bytes = sizeof(query_defaults),
+    .run = query_run,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands: the rows of the command table; each in cmd_<name>.c. */
+#ifndef CLIENT_CLI_COMMANDS_H
+#define CLIENT_CLI_COMMANDS_H
+
+#include "client/cli/cli.h"
+
+extern const struct cli_command command_deposit;
+extern const struct cli_command command_export;
+extern const struct cli_command command_get;
+extern const struct cli_command command_hosts;
+extern const struct cli_command command_import;
+extern const struct cli_command command_ping;
+extern const struct cli_command command_profile;
+extern const struct cli_command command_query;
+extern const struct cli_command command_withdraw;
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main: the hearsay command. A table of commands; each has a file of its own.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/cli.h"
+#include "client/cli/commands.h"
+
+static const struct cli_command *const cli_commands[] = {
+    &command_deposit, &command_query, &command_get,  &command_withdraw, &command_import,
+    &command_export,  &command_hosts, &command_ping, &command_profile,  NULL,
+};
+
+static const struct args_option common_options[] = {
+    {.name = "server",
+     .letter = 's',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct cli, server),
+     .value = "ADDRESS",
+     .help = "HOST[:PORT], [IPV6][:PORT] or a socket's path (127.0.0.1:7117)"},
+    {.name = "timeout",
+     .kind = ARGS_DURATION,
+     .offset = offsetof(struct cli, timeout_ms),
+     .value = "TIME",
+     .min = 1,
+     .max = 24 * 3600 * 1000,
+     .help = "longest wait for the server (10s)"},
+    {.name = "help",
+     .letter = 'h',
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct cli, help),
+     .help = "this help"},
+    {.name = "version",
+     .letter = 'V',
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct cli, version),
+     .help = "the version"},
+};
+
+static struct args_group common_group(struct cli *cli)
+{
+    struct args_group group = {common_options, sizeof(common_options) / sizeof(common_options[0]),
+                               cli};
+    return group;
+}
+
+static void print_help(struct cli *cli)
+{
+    FILE *stream = cli->out.stream;
+    (void)fputs("hearsay: leave messages at an access point, find those of similar contexts\n\n"
+                "Usage: hearsay [OPTION]... COMMAND [ARGUMENT]...\n\nCommands:\n",
+                stream);
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        (void)fprintf(stream, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    }
+    (void)fputs("\nOptions of every command:\n", stream);
+    struct args_group group = common_group(cli);
+    args_print_help(stream, &group);
+    (void)fputs("\nEnvironment: HEARSAY_SERVER is the server unless --server names one.\n"
+                "Exit codes: 0 done, 1 negative answer, 2 wrong usage, 3 no connection,\n"
+                "4 refused by the server.\n\n"
+                "Examples:\n"
+                "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+                "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
+                "  hearsay query --help\n",
+                stream);
+}
+
+static void print_command_help(struct cli *cli)
+{
+    FILE *stream = cli->out.stream;
+    const struct cli_command *command = cli->command;
+    (void)fprintf(stream, "hearsay %s: %s\n\nUsage: hearsay %s %s\n", command->name,
+                  command->summary, command->name, command->arguments);
+    if (command->details[0] != '\0') {
+        (void)fprintf(stream, "\n%s", command->details);
+    }
+    (void)fputs("\nOptions:\n", stream);
+    struct args_group group = {command->options, command->option_count, NULL};
+    args_print_help(stream, &group);
+    group = common_group(cli);
+    args_print_help(stream, &group);
+    (void)fprintf(stream, "\nExamples:\n%s", command->examples);
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        if (strcmp(cli_commands[i]->name, name) == 0) {
+            return cli_commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown_command(const struct cli *cli, const char *name)
+{
+    const char *names[sizeof(cli_commands) / sizeof(cli_commands[0])];
+    size_t count = 0;
+    while (cli_commands[count] != NULL) {
+        names[count] = cli_commands[count]->name;
+        count++;
+    }
+    const char *near = args_nearest(name, names, count);
+    return cli_misuse(cli, "there is no command \"%.80s\"%s%s%s", name,
+                      near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                      near != NULL ? "\"?" : "");
+}
+
+/* argv[0] is the command's name. */
+static int run_command(struct cli *cli, int argc, char **argv)
+{
+    const struct cli_command *command = cli->command;
+    /* As aligned as any struct of options needs. */
+    _Alignas(max_align_t) unsigned char options[CLI_OPTIONS_BYTES_MAX];
+    if (command->options_bytes > sizeof(options)) {
+        return cli_report_nomem(cli);
+    }
+    memcpy(options, command->defaults, command->options_bytes);
+    struct args_group groups[ARGS_GROUPS_MAX] = {
+        {command->options, command->option_count, options},
+        common_group(cli),
+    };
+    char sentence[ARGS_SENTENCE_BYTES];
+    int first = 0;
+    int status = args_parse(argc, argv, groups, ARGS_GROUPS_MAX, false, &first, sentence);
+    if (status == ARGS_NOMEM) {
+        status = cli_report_nomem(cli);
+    } else if (status != 0) {
+        status = cli_misuse(cli, "%s", sentence);
+    } else if (cli->help) {
+        print_command_help(cli);
+        status = CLI_DONE;
+    } else {
+        status = command->run(cli, options, argc - first, argv + first);
+    }
+    args_free(&groups[0]);
+    return status;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct args_group group = common_group(cli);
+    char sentence[ARGS_SENTENCE_BYTES];
+    int first = 0;
+    if (args_parse(argc, argv, &group, 1, true, &first, sentence) != 0) {
+        return cli_misuse(cli, "%s", sentence);
+    }
+    if (cli->version) {
+        (void)fprintf(cli->out.stream, "hearsay %s\n", hearsay_version());
+        return CLI_DONE;
+    }
+    if (first >= argc) {
+        if (cli->help) {
+            print_help(cli);
+            return CLI_DONE;
+        }
+        return cli_misuse(cli, "a command is missing");
+    }
+    /* hearsay help query is hearsay query --help. */
+    bool help = strcmp(argv[first], "help") == 0;
+    if (help && first + 1 >= argc) {
+        print_help(cli);
+        return CLI_DONE;
+    }
+    first += help ? 1 : 0;
+    cli->help = cli->help || help;
+    cli->command = find_command(argv[first]);
+    if (cli->command == NULL) {
+        return unknown_command(cli, argv[first]);
+    }
+    return run_command(cli, argc - first, argv + first);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli;
+    memset(&cli, 0, sizeof(cli));
+    out_init(&cli.out, stdout);
+    out_init(&cli.err, stderr);
+    const char *server = getenv("HEARSAY_SERVER");
+    cli.server = server != NULL && server[0] != '\0' ? server : "127.0.0.1:7117";
+    cli.timeout_ms = 10000;
+    /* A reader that went away shows as a failed write, which is reported; not as silent death. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    int status = argc > 0 ? run(&cli, argc, argv) : CLI_USAGE;
+    int flushed = cli_flush(&cli);
+    return status == CLI_DONE ? flushed : status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query: what the two forms of the query command share. */
+#ifndef CLIENT_CLI_QUERY_H
+#define CLIENT_CLI_QUERY_H
+
+#include "client/cli/cli.h"
+
+#define QUERY_SUGGESTED UINT32_MAX /* max_distance: what the host suggests */
+
+struct query_options {
+    struct args_list labels;
+    struct args_list contains;
+    uint32_t k;
+    uint32_t max_distance; /* or QUERY_SUGGESTED */
+    struct args_moment since;
+    struct args_moment until;
+    int order;  /* 0: similarity, 1: time */
+    int metric; /* 0: bits, 1: estimated */
+    const char *host;
+    const char *batch;
+    bool ids;
+    bool json;
+};
+
+/* Fills all that does not depend on labels or k. Two moments become server times. */
+void query_prepare(const struct query_options *options, const struct hearsay *server,
+                   const struct hearsay_host *host, struct hearsay_query *out_query);
+
+/* The batch form: a question a line of the file, an answer a line. Takes `server`. */
+int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * when: points in time and ages as text. Pure, in 64 bits whatever time_t is, without time zones.
+ */
+#ifndef CLIENT_CLI_WHEN_H
+#define CLIENT_CLI_WHEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WHEN_BYTES = 40 }; /* room for any of these texts */
+
+/* Unix milliseconds as ISO 8601 in UTC, 2026-11-20T14:05:09.123Z. Any int64. */
+void when_print(int64_t ms, char out[WHEN_BYTES]);
+
+/*
+ * Reads YYYY-MM-DDThh:mm[:ss[.fff]]Z (years 0000 to 9999, fraction of one to three digits). 0, or
+ * WHEN_REFUSED.
+ */
+enum { WHEN_REFUSED = 1 };
+int when_parse(const char *text, int64_t *out_ms);
+
+/* A span in one unit, rounded down: "now" below a second, then 42s, 5m, 3h, 12d. */
+void when_print_span(int64_t ms, char out[WHEN_BYTES]);
+
+#endif

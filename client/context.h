@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context: labels to the filter that is sent. No I/O.
+ */
+#ifndef CLIENT_CONTEXT_H
+#define CLIENT_CONTEXT_H
+
+#include "client/hearsay.h"
+#include "core/profile.h"
+
+#include <stddef.h>
+
+/*
+ * The filter of `count` labels under a profile. At least one label; repeated ones change nothing.
+ * 0, or HEARSAY_ERR_ARGUMENT with the label named. O(labels * d).
+ */
+int context_encode(const struct profile *profile, const char *const *labels, size_t count,
+                   struct hearsay_filter *out_filter, struct hearsay_error *out_error);
+
+#endif

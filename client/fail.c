@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/fail.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/msg.h"
+
+static int fail_set_list(struct hearsay_error *error, int status, const char *format, va_list list)
+    __attribute__((format(printf, 3, 0)));
+
+static int fail_set_list(struct hearsay_error *error, int status, const char *format, va_list list)
+{
+    memset(error, 0, sizeof(*error));
+    error->status = status;
+    /* A sentence that is cut is still a sentence for people. */
+    (void)vsnprintf(error->sentence, sizeof(error->sentence), format, list);
+    return status;
+}
+
+int fail_set(struct hearsay_error *error, int status, const char *format, ...)
+{
+    if (error == NULL) {
+        return status;
+    }
+    va_list list;
+    va_start(list, format);
+    fail_set_list(error, status, format, list);
+    va_end(list);
+    return status;
+}
+
+int fail_set_errno(struct hearsay_error *error, int status, int errno_value, const char *format,
+                   ...)
+{
+    if (error == NULL) {
+        return status;
+    }
+    va_list list;
+    va_start(list, format);
+    fail_set_list(error, status, format, list);
+    va_end(list);
+
+    char text[128];
+    const char *reason = strerror_r(errno_value, text, sizeof(text));
+    size_t used = strlen(error->sentence);
+    (void)snprintf(error->sentence + used, sizeof(error->sentence) - used, ": %s", reason);
+    return status;
+}
+
+int fail_set_refused(struct hearsay_error *error, const struct msg_error *refusal)
+{
+    if (error == NULL) {
+        return HEARSAY_ERR_REFUSED;
+    }
+    memset(error, 0, sizeof(*error));
+    error->status = HEARSAY_ERR_REFUSED;
+    error->code = (enum hearsay_code)refusal->code;
+    error->retry_after_ms = refusal->retry_after_ms;
+    (void)snprintf(error->field, sizeof(error->field), "%s", refusal->field);
+    const char *sentence = refusal->message;
+    (void)snprintf(error->sentence, sizeof(error->sentence), "%s",
+                   sentence[0] != '\0' ? sentence : "the server gave no reason");
+    return HEARSAY_ERR_REFUSED;
+}
+
+int fail_set_nomem(struct hearsay_error *error)
+{
+    return fail_set(error, HEARSAY_ERR_NOMEM, "out of memory");
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hearsay: leave a message at an access point, find the messages of similar contexts.
+ *
+ * A `struct hearsay` is one connection to one server. Calls block up to a deadline; there are no
+ * callbacks, no threads that outlive a call that succeeded, and no global state. The library is
+ * thread-compatible: use a connection from one thread at a time, and as many connections as you
+ * like.
+ *
+ * Every call that can fail returns an int:
+ *   0         HEARSAY_OK.
+ *   negative  HEARSAY_ERR_..., described in *out_error unless that is NULL. Outputs are untouched.
+ *   positive  HEARSAY_FULL, HEARSAY_IDLE or HEARSAY_PENDING, where a call says so: nothing is
+ * wrong.
+ *
+ * Units. *_ms: milliseconds; points in time are Unix milliseconds by the server's clock. *_s:
+ * seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is how long a
+ * call may take, 0 (do not wait) to INT_MAX. Strings are UTF-8 with a NUL at the end. Structs that
+ * are filled in by the caller have an _init function that sets the defaults; call it first.
+ *
+ * A first program, without its error checks:
+ *
+ *   struct hearsay *server;
+ *   hearsay_connect("127.0.0.1", NULL, 5000, &server, NULL);
+ *   const char *labels[] = {"wifi:a4:2b:8c:01:02:03", "topic:coffee"};
+ *   struct hearsay_filter here;
+ *   hearsay_encode(server, NULL, labels, 2, &here, NULL);
+ *   struct hearsay_part part = {.filter = &here};
+ *   struct hearsay_query query;
+ *   hearsay_query_init(&query);
+ *   query.parts = &part;
+ *   query.part_count = 1;
+ *   const struct hearsay_results *found;
+ *   hearsay_query(server, &query, 5000, &found, NULL);
+ *   hearsay_close(server);
+ */
+#ifndef HEARSAY_H
+#define HEARSAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HEARSAY_API __attribute__((visibility("default")))
+#else
+#define HEARSAY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEARSAY_PORT             7117     /* TCP, where an address names none */
+#define HEARSAY_ID_BYTES         16       /* a message's id, a store's id */
+#define HEARSAY_TOKEN_BYTES      32       /* a withdraw token */
+#define HEARSAY_HASH_BYTES       32       /* its hash, BLAKE2b-256 */
+#define HEARSAY_FILTER_BYTES_MAX 512      /* 4096 bits */
+#define HEARSAY_DISTANCE_ONE     1000000u /* distance 1, in millionths */
+
+/* What a call returns. */
+enum {
+    HEARSAY_OK = 0,
+    HEARSAY_FULL = 1,    /* too much is under way: take replies with hearsay_next first */
+    HEARSAY_IDLE = 2,    /* nothing is under way, so no reply will come */
+    HEARSAY_PENDING = 3, /* no reply has come within timeout_ms; the connection is fine */
+
+    HEARSAY_ERR_ARGUMENT = -1, /* the call itself is wrong: a bad label, an unknown host, ... */
+    HEARSAY_ERR_NOMEM = -2,    /* out of memory */
+    HEARSAY_ERR_CONNECT = -3,  /* the server could not be reached */
+    HEARSAY_ERR_TIMEOUT = -4,  /* timeout_ms passed */
+    HEARSAY_ERR_LOST = -5,     /* the connection broke; make a new one */
+    HEARSAY_ERR_PROTOCOL = -6, /* the peer does not speak the protocol; the connection is broken */
+    HEARSAY_ERR_REFUSED = -7,  /* the server answered with an error: see `code` */
+    HEARSAY_ERR_SYSTEM = -8    /* the operating system refused something */
+};
+
+/* The server's reasons, as in the protocol. */
+enum hearsay_code {
+    HEARSAY_CODE_NONE = 0,
+    HEARSAY_CODE_MALFORMED = 1,
+    HEARSAY_CODE_UNSUPPORTED_VERSION = 2,
+    HEARSAY_CODE_UNSUPPORTED = 3,
+    HEARSAY_CODE_INVALID = 4,
+    HEARSAY_CODE_UNKNOWN_HOST = 5,
+    HEARSAY_CODE_UNKNOWN_EPOCH = 6,
+    HEARSAY_CODE_PROFILE_MISMATCH = 7,
+    HEARSAY_CODE_TOO_LARGE = 8,
+    HEARSAY_CODE_FILL_OUT_OF_RANGE = 9,
+    HEARSAY_CODE_RATE_LIMITED = 10,
+    HEARSAY_CODE_QUOTA = 11,
+    HEARSAY_CODE_NOT_FOUND = 12,
+    HEARSAY_CODE_ALREADY_EXISTS = 13,
+    HEARSAY_CODE_FORBIDDEN = 14,
+    HEARSAY_CODE_STORAGE = 15,
+    HEARSAY_CODE_SHUTTING_DOWN = 16,
+    HEARSAY_CODE_INTERNAL = 17
+};
+
+/* "RATE_LIMITED" and so on; "UNKNOWN" for a number that is none of them. Static storage. */
+HEARSAY_API const char *hearsay_code_name(enum hearsay_code code);
+
+struct hearsay_error {
+    int status;              /* what the call returned */
+    enum hearsay_code code;  /* the server's reason; HEARSAY_CODE_NONE unless ERR_REFUSED */
+    char sentence[512];      /* for people; never empty. The server's words: not to be trusted */
+    char field[64];          /* the request's field that is wrong; "" where none is */
+    uint64_t retry_after_ms; /* worth trying again after so long; 0: not said */
+};
+
+/* The library's version, "0.1.0". Static storage. */
+HEARSAY_API const char *hearsay_version(void);
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+struct hearsay;
+
+/*
+ * Connects and exchanges greetings; all of it together may take timeout_ms.
+ *
+ * server: HOST or HOST:PORT with a name or an IPv4 address, [IPV6] or [IPV6]:PORT, a bare IPv6
+ * address, or the path of a Unix socket, known by its '/'. NULL: 127.0.0.1. Every address of a
+ * name is tried. A name is looked up on a thread of its own, which ends by itself where the
+ * deadline passes first.
+ * agent: program and version for the operator's log, at most 127 bytes; NULL: the library's.
+ *
+ * *out_server is owned by the caller: hearsay_close. ERR_ARGUMENT, ERR_CONNECT, ERR_TIMEOUT,
+ * ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_NOMEM, ERR_SYSTEM.
+ */
+HEARSAY_API int hearsay_connect(const char *server, const char *agent, int timeout_ms,
+                                struct hearsay **out_server, struct hearsay_error *out_error);
+
+/* Closes and frees, and what was borrowed with it. Does not wait for anything. NULL is fine. */
+HEARSAY_API void hearsay_close(struct hearsay *server);
+
+/* What the server allows; 0 where it did not say. */
+struct hearsay_limits {
+    uint32_t frame_bytes;          /* largest frame, without its length */
+    uint32_t payload_bytes;        /* of one message */
+    uint32_t media_type_bytes;     /* of one message */
+    uint32_t deposit_fill_min_ppm; /* set bits / m of a message's filter, millionths */
+    uint32_t deposit_fill_max_ppm;
+    uint32_t query_fill_max_ppm;
+    uint32_t k_max;
+    uint32_t ttl_default_s;
+    uint32_t ttl_max_s;
+    uint32_t parts_max;          /* of one query */
+    uint32_t requests_in_flight; /* of one connection */
+};
+
+/* One access point's message store. */
+struct hearsay_host {
+    const char *name;
+    const char *profile;             /* text form, v1:512/4 */
+    uint32_t suggested_max_distance; /* millionths; further messages are mostly noise */
+};
+
+struct hearsay_welcome {
+    uint32_t version; /* of the protocol */
+    uint8_t store_id[HEARSAY_ID_BYTES];
+    int64_t now_ms; /* the server's clock, as the connection was made */
+    bool clock_trusted;
+    struct hearsay_limits limits;
+    const char *const *capabilities; /* capability_count names of requests that are served */
+    size_t capability_count;
+    const struct hearsay_host *hosts; /* host_count of them, at least 1; the first is the default */
+    size_t host_count;
+    const char *agent; /* the server's program and version, "" where it did not say */
+};
+
+/* What the server said of itself. Borrowed until hearsay_close. */
+HEARSAY_API const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server);
+
+/* The server's clock now: Welcome's, moved on by the local monotonic clock. */
+HEARSAY_API int64_t hearsay_now_ms(const struct hearsay *server);
+
+/* The host of that name, NULL for the default one; NULL if there is none such. Borrowed. */
+HEARSAY_API const struct hearsay_host *hearsay_find_host(const struct hearsay *server,
+                                                         const char *name);
+
+/* Whether the server serves the request of that name ("export", ...). */
+HEARSAY_API bool hearsay_has_capability(const struct hearsay *server, const char *name);
+
+/* --- contexts --------------------------------------------------------------------------------- */
+
+/* The Bloom filter of a context; bit p is bit p % 8 of byte p / 8. A plain value. */
+struct hearsay_filter {
+    uint32_t bits;       /* m */
+    uint32_t byte_count; /* ceil(m / 8) */
+    uint8_t bytes[HEARSAY_FILTER_BYTES_MAX];
+};
+
+/*
+ * The filter of `label_count` labels ("attribute:value", at most 240 bytes each, compared byte for
+ * byte) under the profile of a host (NULL: the default one), or under a profile in text form.
+ * label_count >= 1: an empty context is an error. Labels may repeat. ERR_ARGUMENT, with the label
+ * named in the sentence; hearsay_encode: also ERR_PROTOCOL when the host's profile is of a kind
+ * that this library does not know.
+ */
+HEARSAY_API int hearsay_encode(const struct hearsay *server, const char *host,
+                               const char *const *labels, size_t label_count,
+                               struct hearsay_filter *out_filter, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_encode_profile(const char *profile, const char *const *labels,
+                                       size_t label_count, struct hearsay_filter *out_filter,
+                                       struct hearsay_error *out_error);
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+/* A message to leave. Everything is borrowed for the call only. */
+struct hearsay_deposit {
+    const char *host;                    /* NULL: the default one */
+    uint64_t epoch;                      /* 0: the open one */
+    const struct hearsay_filter *filter; /* required */
+    const char *media_type;              /* NULL: text/plain */
+    const void *payload;                 /* NULL only with payload_bytes 0 */
+    size_t payload_bytes;
+    uint32_t ttl_s;               /* 0: the server's default */
+    uint32_t reach;               /* millionths; beyond it nobody is shown the message */
+    const uint8_t *id;            /* HEARSAY_ID_BYTES; NULL: random */
+    const uint8_t *token;         /* HEARSAY_TOKEN_BYTES; NULL: random */
+    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES, instead of a token's; NULL: the token's */
+    bool no_withdrawal;           /* nobody can withdraw it; token and hash do not matter */
+};
+
+/* Defaults: all of it 0 or NULL, reach HEARSAY_DISTANCE_ONE. */
+HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
+
+/* What the depositor needs later: the id to find it, id and token to withdraw it. */
+struct hearsay_receipt {
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES]; /* zeros unless has_token */
+    bool has_token;                     /* false with withdraw_hash or no_withdrawal */
+};
+
+enum hearsay_metric {
+    HEARSAY_METRIC_BITS = 1,     /* Jaccard distance of the filters */
+    HEARSAY_METRIC_ESTIMATED = 2 /* by the estimated numbers of labels */
+};
+
+enum hearsay_order {
+    HEARSAY_ORDER_SIMILARITY = 1, /* nearest first; then newer, then smaller id */
+    HEARSAY_ORDER_TIME = 2        /* the same messages, newest first; then smaller id */
+};
+
+/* One filter that is looked for. */
+struct hearsay_part {
+    uint64_t epoch;                        /* 0: the open one */
+    const struct hearsay_filter *filter;   /* required */
+    const struct hearsay_filter *contains; /* NULL; else only messages that have all its bits */
+};
+
+/* A question for the k nearest messages. Everything is borrowed for the call only. */
+struct hearsay_query {
+    const char *host;                 /* NULL: the default one */
+    const struct hearsay_part *parts; /* part_count of them, at least 1 */
+    size_t part_count;
+    uint32_t k;            /* 1 .. limits.k_max */
+    uint32_t max_distance; /* millionths of the bit distance, inclusive */
+    int64_t since_ms;      /* deposited at or after; INT64_MIN: any */
+    int64_t until_ms;      /* deposited before; INT64_MAX: any */
+    enum hearsay_metric metric;
+    enum hearsay_order order;
+    bool with_payload;
+};
+
+/* Defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, bits, similarity, true. */
+HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
+
+/* --- what is answered ------------------------------------------------------------------------- */
+
+struct hearsay_deposited {
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    bool duplicate; /* the same message was there already */
+    bool durable;   /* survives power loss; false: a crash of the program only */
+};
+
+struct hearsay_result {
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint64_t epoch;
+    uint32_t intersection_count;   /* bits set in both filters */
+    uint32_t union_count;          /* bits set in either */
+    uint32_t distance;             /* millionths */
+    uint32_t estimated_similarity; /* millionths */
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    const char *media_type; /* NULL without payload */
+    const uint8_t *payload; /* NULL without payload, not NULL for an empty one */
+    size_t payload_bytes;
+    bool payload_omitted; /* it did not fit the frame: hearsay_get */
+};
+
+struct hearsay_results {
+    const struct hearsay_result *results; /* result_count of them */
+    size_t result_count;
+    uint64_t comparisons; /* filters and summaries whose overlap was computed */
+    bool exact;           /* proven to be the true answer */
+    bool capped;          /* a cap on one sender's share left messages out */
+};
+
+struct hearsay_message {
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint64_t epoch;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    const char *media_type; /* never NULL */
+    const uint8_t *payload; /* never NULL */
+    size_t payload_bytes;
+};
+
+struct hearsay_pong {
+    int64_t now_ms;
+    bool clock_trusted;
+};
+
+/* A stored message as the administrator sees it. */
+struct hearsay_exported {
+    struct hearsay_message message;
+    const uint8_t *filter;
+    size_t filter_bytes;
+    uint32_t reach;               /* millionths */
+    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES, or NULL */
+};
+
+struct hearsay_page {
+    const struct hearsay_exported *messages; /* message_count of them */
+    size_t message_count;
+    const uint8_t *next; /* cursor of the next page; NULL: this was the last */
+    size_t next_bytes;
+};
+
+enum hearsay_reply_kind {
+    HEARSAY_REPLY_ERROR = 1, /* of one request; the connection goes on */
+    HEARSAY_REPLY_DEPOSITED,
+    HEARSAY_REPLY_RESULTS,
+    HEARSAY_REPLY_MESSAGE,
+    HEARSAY_REPLY_WITHDRAWN, /* nothing but the fact */
+    HEARSAY_REPLY_PONG,
+    HEARSAY_REPLY_PAGE
+};
+
+struct hearsay_reply {
+    uint64_t ticket; /* of the request */
+    enum hearsay_reply_kind kind;
+    union {
+        struct hearsay_error error; /* status is HEARSAY_ERR_REFUSED */
+        struct hearsay_deposited deposited;
+        struct hearsay_results results;
+        struct hearsay_message message;
+        struct hearsay_pong pong;
+        struct hearsay_page page;
+    };
+};
+
+/* --- one request at a time -------------------------------------------------------------------- */
+
+/*
+ * Each sends a request and waits for its reply; ERR_REFUSED when that is an error. What they return
+ * by pointer is borrowed from the connection until the next call on it, hearsay_close included.
+ * Replies to requests that were submitted before (below) are kept for hearsay_next meanwhile; where
+ * those exceed 8 MiB, or too much is under way, these calls return HEARSAY_FULL.
+ *
+ * ERR_TIMEOUT leaves the connection usable; the reply is dropped when it comes. A deposit that ends
+ * in ERR_TIMEOUT or ERR_LOST may or may not have happened: send it again with the same id and token
+ * (from the receipt, which is filled in all cases but ERR_ARGUMENT and HEARSAY_FULL), and it is
+ * stored once.
+ *
+ * All: ERR_ARGUMENT, ERR_NOMEM, ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_SYSTEM.
+ */
+HEARSAY_API int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
+                                int timeout_ms, struct hearsay_receipt *out_receipt,
+                                struct hearsay_deposited *out_deposited,
+                                struct hearsay_error *out_error);
+HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query *query,
+                              int timeout_ms, const struct hearsay_results **out_results,
+                              struct hearsay_error *out_error);
+/* id: HEARSAY_ID_BYTES. A message that is not there: ERR_REFUSED with HEARSAY_CODE_NOT_FOUND. */
+HEARSAY_API int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id,
+                            int timeout_ms, const struct hearsay_message **out_message,
+                            struct hearsay_error *out_error);
+/* id: HEARSAY_ID_BYTES, token: HEARSAY_TOKEN_BYTES. A wrong token: HEARSAY_CODE_FORBIDDEN. */
+HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                                 const uint8_t *token, int timeout_ms,
+                                 struct hearsay_error *out_error);
+/* out_pong may be NULL. */
+HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
+                             struct hearsay_error *out_error);
+/*
+ * A page of all messages of a host, over the administrator's Unix socket only. `after` is the
+ * cursor of the page before, copied, NULL for the first page; limit: messages at most, 0: as many
+ * as fit.
+ */
+HEARSAY_API int hearsay_export(struct hearsay *server, const char *host, const uint8_t *after,
+                               size_t after_bytes, uint32_t limit, int timeout_ms,
+                               const struct hearsay_page **out_page,
+                               struct hearsay_error *out_error);
+
+/* --- many requests at a time ------------------------------------------------------------------ */
+
+/*
+ * Each takes a request and returns at once, with its ticket (not 0) in *out_ticket. It is sent at
+ * once where nothing else is under way; else requests gather, and go out when 32 KiB are together
+ * or with the next hearsay_next. That waits for both directions at a time, so a server that answers
+ * slowly or reads slowly never leads to a deadlock.
+ *
+ * HEARSAY_FULL: as many requests are under way as the server takes (limits.requests_in_flight, at
+ * most 1024), or more than 1 MiB waits to be sent. Nothing was submitted; call hearsay_next.
+ * ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL.
+ *
+ * out_receipt may be NULL when id and token are the caller's.
+ */
+HEARSAY_API int hearsay_submit_deposit(struct hearsay *server,
+                                       const struct hearsay_deposit *deposit,
+                                       struct hearsay_receipt *out_receipt, uint64_t *out_ticket,
+                                       struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
+                                     uint64_t *out_ticket, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
+                                   uint64_t *out_ticket, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                                        const uint8_t *token, uint64_t *out_ticket,
+                                        struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
+                                    struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_export(struct hearsay *server, const char *host,
+                                      const uint8_t *after, size_t after_bytes, uint32_t limit,
+                                      uint64_t *out_ticket, struct hearsay_error *out_error);
+
+/*
+ * The next reply to any submitted request, in the order of arrival, which need not be that of
+ * submission. *out_reply is borrowed until the next call on this connection. A request that the
+ * server refused is 0 with kind HEARSAY_REPLY_ERROR.
+ *
+ * HEARSAY_IDLE when nothing is under way, HEARSAY_PENDING when no reply came within timeout_ms.
+ * ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM; ERR_REFUSED when the server ended the connection
+ * with a reason. Replies that had arrived before are returned before such an error.
+ */
+HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
+                             const struct hearsay_reply **out_reply,
+                             struct hearsay_error *out_error);
+
+/* Requests under way: submitted, and their replies not yet returned. */
+HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
+
+/*
+ * The socket, to be waited for together with others: for reading, and for writing too when
+ * *out_wants_write (may be NULL). When it is ready, call hearsay_next with timeout_ms 0 until it
+ * returns HEARSAY_PENDING or HEARSAY_IDLE; only then wait again. Stays the connection's.
+ */
+HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
+
+/* --- withdrawing ------------------------------------------------------------------------------ */
+
+/* The hash of a token (HEARSAY_TOKEN_BYTES) into out_hash (HEARSAY_HASH_BYTES): BLAKE2b-256. */
+HEARSAY_API void hearsay_hash_token(const uint8_t *token, uint8_t *out_hash);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reply: decoded responses as the public structs. No I/O.
+ */
+#ifndef CLIENT_REPLY_H
+#define CLIENT_REPLY_H
+
+#include "client/hearsay.h"
+#include "proto/arena.h"
+#include "proto/msg.h"
+
+/*
+ * *out_reply borrows from the arena, in which the response was decoded and from which it takes
+ * more. 0, HEARSAY_ERR_NOMEM, or HEARSAY_ERR_PROTOCOL when a field that a reply needs is missing.
+ */
+int reply_translate(const struct msg_response *response, struct arena *arena,
+                    struct hearsay_reply *out_reply, struct hearsay_error *out_error);
+
+/* The same for a Welcome. */
+int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
+                            struct hearsay_welcome *out_welcome, struct hearsay_error *out_error);
+
+#endif

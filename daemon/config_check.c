@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_check: what concerns more than one key, and what a reload may change. */
+#include "daemon/config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "daemon/config_table.h"
+#include "daemon/config_value.h"
+
+/* The name of the administrator's socket in the data directory. */
+#define SOCKET_NAME "/hearsayd.sock"
+
+static struct config_source source_of(const struct config *config, char *reason)
+{
+    return (struct config_source){.name = config->file[0] != '\0' ? config->file : "configuration",
+                                  .reason = reason};
+}
+
+/* --- what follows from the rest --------------------------------------------------------------- */
+
+static void add_tcp(struct config *config, const char *address, bool optional)
+{
+    struct config_listener *listener = &config->listeners[config->listener_count++];
+
+    memset(listener, 0, sizeof(*listener));
+    listener->kind = CONFIG_LISTENER_TCP;
+    listener->port = LIMIT_PORT;
+    listener->optional = optional;
+    memcpy(listener->address, address, strlen(address));
+}
+
+static bool names_unix_socket(const struct config *config)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].kind == CONFIG_LISTENER_UNIX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The loopback addresses when nothing is named, the Unix socket when no other is. */
+static void add_default_listeners(struct config *config)
+{
+    size_t length = strlen(config->data);
+
+    if (config->listener_count == 0) {
+        add_tcp(config, "127.0.0.1", false);
+        add_tcp(config, "::1", true);
+    }
+    /* A data directory with a name too long for sun_path does without the socket. */
+    if (!names_unix_socket(config) && config->listener_count < CONFIG_LISTENERS_MAX && length > 0 &&
+        length + sizeof(SOCKET_NAME) <= sizeof(config->listeners[0].path)) {
+        struct config_listener *listener = &config->listeners[config->listener_count++];
+
+        memset(listener, 0, sizeof(*listener));
+        listener->kind = CONFIG_LISTENER_UNIX;
+        memcpy(listener->path, config->data, length);
+        memcpy(listener->path + length, SOCKET_NAME, sizeof(SOCKET_NAME));
+    }
+}
+
+/* A host is bounded by the whole where nothing else is said. */
+static void fill_hosts(struct config *config)
+{
+    if (config->host_count == 0) {
+        config_add_host(config, "default");
+    }
+    for (size_t i = 0; i < config->host_count; i++) {
+        struct config_host *host = &config->hosts[i];
+
+        if (host->messages_max == 0) {
+            host->messages_max = config->limits.messages_max;
+        }
+        if (host->bytes_max == 0) {
+            host->bytes_max = config->limits.bytes_max;
+        }
+    }
+}
+
+/* --- several keys at once --------------------------------------------------------------------- */
+
+/* One key of [limits] must be at least as large as another, or a multiple of it. */
+struct relation {
+    const char *greater;
+    const char *lesser;
+    uint64_t factor;
+    uint64_t more;
+    const char *rule; /* for people */
+};
+
+static const struct relation relations[] = {
+    {"frame", "payload", 1, CONFIG_FRAME_REST_BYTES, "a frame holds a payload and 2K more"},
+    {"ttl_max", "ttl_default", 1, 0, "the default may not exceed the maximum"},
+    {"deposit_fill_max", "deposit_fill_min", 1, 1, "the maximum is above the minimum"},
+    {"session_output", "frame", 2, 0, "it holds at least two frames"},
+    {"output", "session_output", 1, 0, "it holds what one session may have"},
+};
+
+static int check_relation(const struct config *config, const struct relation *relation,
+                          const struct config_source *source)
+{
+    const struct config_key *greater = config_key_find(CONFIG_SECTION_LIMITS, relation->greater);
+    const struct config_key *lesser = config_key_find(CONFIG_SECTION_LIMITS, relation->lesser);
+    uint64_t greater_value = config_key_get(greater, config);
+    uint64_t lesser_value = config_key_get(lesser, config);
+    char greater_text[CONFIG_NUMBER_BYTES];
+    char lesser_text[CONFIG_NUMBER_BYTES];
+
+    if (greater_value >= lesser_value * relation->factor + relation->more) {
+        return 0;
+    }
+    config_key_print(greater, greater_value, greater_text);
+    config_key_print(lesser, lesser_value, lesser_text);
+    return config_refuse(source, "[limits]: `%s` is %s, too little for `%s` of %s: %s",
+                         greater->name, greater_text, lesser->name, lesser_text, relation->rule);
+}
+
+/* Welcome lists all hosts in one frame. */
+static int check_hosts_fit(const struct config *config, const struct config_source *source)
+{
+    enum { HOST_BYTES = 64, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
+    size_t bytes = WELCOME_BYTES;
+    char text[PROFILE_TEXT_MAX];
+    char frame[CONFIG_NUMBER_BYTES];
+
+    for (size_t i = 0; i < config->host_count; i++) {
+        profile_print(&config->hosts[i].profile, text);
+        bytes += HOST_BYTES + strlen(config->hosts[i].name) + strlen(text);
+    }
+    if (bytes <= config->limits.frame_bytes) {
+        return 0;
+    }
+    config_value_print_number(CONFIG_TYPE_SIZE, config->limits.frame_bytes, frame);
+    return config_refuse(source,
+                         "[limits]: `frame` is %s, but to tell a client of %zu hosts takes up to "
+                         "%zu bytes: raise it, or have fewer hosts",
+                         frame, config->host_count, bytes);
+}
+
+int config_finish(struct config *config, char *out_reason)
+{
+    struct config_source source = source_of(config, out_reason);
+    int result;
+
+    fill_hosts(config);
+    add_default_listeners(config);
+    for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
+        result = check_relation(config, &relations[i], &source);
+        if (result != 0) {
+            return result;
+        }
+    }
+    return check_hosts_fit(config, &source);
+}
+
+/* --- reload ----------------------------------------------------------------------------------- */
+
+static bool listener_equal(const struct config_listener *a, const struct config_listener *b)
+{
+    return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&
+           strcmp(a->path, b->path) == 0;
+}
+
+static bool listeners_equal(const struct config *a, const struct config *b)
+{
+    if (a->listener_count != b->listener_count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->listener_count; i++) {
+        if (!listener_equal(&a->listeners[i], &b->listeners[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The keys of [daemon] and [limits]. */
+static int check_key(const struct config_source *source, const struct config_key *key,
+                     const struct config *running, const struct config *fresh)
+{
+    char old[CONFIG_NUMBER_BYTES];
+    char new[CONFIG_NUMBER_BYTES];
+
+    switch (key->type) {
+    case CONFIG_TYPE_PATH:
+        if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
+            return 0;
+        }
+        return config_refuse(source, "`%s` changed to %.400s, which needs a restart", key->name,
+                             (const char *)fresh + key->offset);
+    case CONFIG_TYPE_LISTENER:
+        if (listeners_equal(running, fresh)) {
+            return 0;
+        }
+        return config_refuse(source, "`%s` changed, which needs a restart", key->name);
+    default:
+        if (config_key_get(key, running) == config_key_get(key, fresh)) {
+            return 0;
+        }
+        config_key_print(key, config_key_get(key, running), old);
+        config_key_print(key, config_key_get(key, fresh), new);
+        return config_refuse(source, "`%s` changed from %s to %s, which needs a restart", key->name,
+                             old, new);
+    }
+}
+
+/* Hosts keep their number, by which the rest of the daemon knows them. */
+static int check_hosts(const struct config_source *source, const struct config *running,
+                       const struct config *fresh)
+{
+    char old[PROFILE_TEXT_MAX];
+    char new[PROFILE_TEXT_MAX];
+
+    for (size_t i = 0; i < running->host_count && i < fresh->host_count; i++) {
+        const struct config_host *before = &running->hosts[i];
+        const struct config_host *after = &fresh->hosts[i];
+
+        if (strcmp(before->name, after->name) != 0) {
+            return config_refuse(source,
+                                 "[host %s] stands where [host %s] was; to add, remove or reorder "
+                                 "hosts needs a restart",
+                                 after->name, before->name);
+        }
+        if (!profile_equal(&before->profile, &after->profile)) {
+            profile_print(&before->profile, old);
+            profile_print(&after->profile, new);
+            return config_refuse(
+                source, "[host %s]: `profile` changed from %s to %s, which needs a restart",
+                after->name, old, new);
+        }
+    }
+    if (running->host_count != fresh->host_count) {
+        return config_refuse(source, "there are %zu hosts instead of %zu, which needs a restart",
+                             fresh->host_count, running->host_count);
+    }
+    return 0;
+}
+
+int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason)
+{
+    const struct config_source source = source_of(fresh, out_reason);
+
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+        int result;
+
+        if (key->reloadable || key->section == CONFIG_SECTION_HOST) {
+            continue;
+        }
+        result = check_key(&source, key, running, fresh);
+        if (result != 0) {
+            return result;
+        }
+    }
+    return check_hosts(&source, running, fresh);
+}

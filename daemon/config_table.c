@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config_table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define KIB   UINT64_C(1024)
+#define MIB   (1024 * KIB)
+#define GIB   (1024 * MIB)
+#define DAY   UINT64_C(86400)
+#define YEARS (365 * DAY)
+#define PPM   UINT64_C(1000000)
+
+static const char *const durability_words[] = {"storage", "relaxed", NULL};
+static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
+
+const struct config_section_text config_sections[CONFIG_SECTIONS] = {
+    [CONFIG_SECTION_DAEMON] = {"daemon", "Where the daemon keeps its data and where it listens."},
+    [CONFIG_SECTION_LIMITS] = {"limits",
+                               "What clients may ask for, and how much of the machine they may "
+                               "use."},
+    [CONFIG_SECTION_HOST] = {"host",
+                             "One message store. The section may stand up to 64 times, with "
+                             "different names of at most 63 letters a-z, digits and inner "
+                             "hyphens. Without any there is one host, default."},
+};
+
+/* What each row says about its place: section, name, offset and width of the field. */
+#define DAEMON_KEY(name, member)                                  \
+    CONFIG_SECTION_DAEMON, name, offsetof(struct config, member), \
+        sizeof(((struct config *)0)->member)
+#define LIMITS_KEY(name, member)                                         \
+    CONFIG_SECTION_LIMITS, name, offsetof(struct config, limits.member), \
+        sizeof(((struct config *)0)->limits.member)
+#define HOST_KEY(name, member)                                       \
+    CONFIG_SECTION_HOST, name, offsetof(struct config_host, member), \
+        sizeof(((struct config_host *)0)->member)
+
+/* In the order in which they are printed. */
+const struct config_key config_keys[] = {
+    {DAEMON_KEY("data", data), CONFIG_TYPE_PATH,
+     .standard_note = "the service's state directory; without one /var/lib/hearsay for root, "
+                      "$XDG_STATE_HOME/hearsayd for others",
+     .help = "Directory of the database, made if it is not there. One daemon to a directory."},
+    {DAEMON_KEY("listen", listeners), CONFIG_TYPE_LISTENER, .repeatable = true,
+     .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
+                      "directory",
+     .help = "Where to listen: a numeric address and a port (0: any free one), or the path of a "
+             "Unix socket, for the administrator. Up to 15 lines. Any line takes the place of the "
+             "default addresses; the default Unix socket stays until a line names another."},
+    {DAEMON_KEY("durability", relaxed), CONFIG_TYPE_CHOICE, .words = durability_words,
+     .standard = "storage",
+     .help = "storage: a deposit is acknowledged when it is on storage. relaxed: it survives a "
+             "crash of the daemon, but the last ones may be lost when the power fails; needed "
+             "where the data directory is in memory."},
+    {DAEMON_KEY("log_level", log_level), CONFIG_TYPE_CHOICE, .words = log_level_words,
+     .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
+
+    {LIMITS_KEY("frame", frame_bytes), CONFIG_TYPE_SIZE, LIMIT_FRAME_BYTES_MIN,
+     LIMIT_FRAME_BYTES_MAX, .standard = "64K", .help = "Largest frame in either direction."},
+    {LIMITS_KEY("payload", payload_bytes), CONFIG_TYPE_SIZE, 0,
+     LIMIT_FRAME_BYTES_MAX - CONFIG_FRAME_REST_BYTES, .standard = "4K", .reloadable = true,
+     .help = "Largest payload of a message; at least 2K less than a frame."},
+    {LIMITS_KEY("deposit_fill_min", deposit_fill_min_ppm), CONFIG_TYPE_PERCENT, 0, PPM,
+     .standard = "0.5%", .reloadable = true,
+     .help = "Share of bits that a deposited filter must have set: emptier ones are near to "
+             "nothing."},
+    {LIMITS_KEY("deposit_fill_max", deposit_fill_max_ppm), CONFIG_TYPE_PERCENT, 0, PPM,
+     .standard = "90%", .reloadable = true,
+     .help = "Share of bits that a deposited filter may have set: fuller ones match everything."},
+    {LIMITS_KEY("query_fill_max", query_fill_max_ppm), CONFIG_TYPE_PERCENT, 0, PPM,
+     .standard = "90%", .reloadable = true,
+     .help = "Share of bits that a query's filter may have set."},
+    {LIMITS_KEY("k", k_max), CONFIG_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
+     .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
+    {LIMITS_KEY("parts", parts_max), CONFIG_TYPE_COUNT, 1, LIMIT_PARTS, .unit = "filters",
+     .standard = "64", .reloadable = true, .help = "Most filters that one query may combine."},
+    {LIMITS_KEY("ttl_default", ttl_default_s), CONFIG_TYPE_DURATION, 1, 10 * YEARS,
+     .standard = "24h", .reloadable = true,
+     .help = "How long a message is kept when its deposit does not say."},
+    {LIMITS_KEY("ttl_max", ttl_max_s), CONFIG_TYPE_DURATION, 1, 10 * YEARS, .standard = "7d",
+     .reloadable = true, .help = "How long a deposit may ask for."},
+    {LIMITS_KEY("messages", messages_max), CONFIG_TYPE_COUNT, 1, 16000000, .unit = "messages",
+     .standard = "100000", .reloadable = true, .help = "Most messages stored, all hosts together."},
+    {LIMITS_KEY("bytes", bytes_max), CONFIG_TYPE_SIZE, 4 * KIB, 16 * GIB, .standard = "64M",
+     .reloadable = true,
+     .help = "Most bytes of payloads, media types and filters stored, all hosts together."},
+    {LIMITS_KEY("sessions", sessions_max), CONFIG_TYPE_COUNT, 1, 65536, .unit = "sessions",
+     .standard = "256", .reloadable = true, .help = "Most clients connected at a time."},
+    {LIMITS_KEY("requests_in_flight", requests_in_flight), CONFIG_TYPE_COUNT, 1, 65536,
+     .unit = "requests", .standard = "4096", .reloadable = true,
+     .help = "Most requests of one session that wait for their answer; then it is read no "
+             "further."},
+    {LIMITS_KEY("session_output", session_output_bytes), CONFIG_TYPE_SIZE,
+     2 * LIMIT_FRAME_BYTES_MIN, 256 * MIB, .standard = "1M", .reloadable = true,
+     .help = "Most bytes that wait to be sent to one session, at least two frames; a client that "
+             "does not read them is dropped."},
+    {LIMITS_KEY("output", output_bytes), CONFIG_TYPE_SIZE, 2 * LIMIT_FRAME_BYTES_MIN, 1 * GIB,
+     .standard = "16M", .reloadable = true,
+     .help = "The same for all sessions together; at least session_output."},
+    {LIMITS_KEY("cache", cache_bytes), CONFIG_TYPE_SIZE, 0, 1 * GIB, .standard = "8M",
+     .reloadable = true,
+     .help = "Most bytes of payloads kept in memory; 0: each is read from storage."},
+    {LIMITS_KEY("hello_timeout", hello_timeout_s), CONFIG_TYPE_DURATION, 1, 300, .standard = "10s",
+     .reloadable = true, .help = "How long a client may take to introduce itself."},
+    {LIMITS_KEY("idle_timeout", idle_timeout_s), CONFIG_TYPE_DURATION, 0, 7 * DAY,
+     .standard = "10m", .reloadable = true,
+     .help = "After how long without a request a session is closed; 0: never."},
+
+    {HOST_KEY("profile", profile), CONFIG_TYPE_PROFILE, .standard = "v1:512/4",
+     .help = "How contexts become filters: v1, bits, hashes a label. It cannot be changed once "
+             "the host has messages."},
+    {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), CONFIG_TYPE_DISTANCE, 0, PPM,
+     .standard = "0.8", .reloadable = true,
+     .help = "Distance beyond which clients should take a message for unrelated; they apply it "
+             "unless told otherwise."},
+    {HOST_KEY("messages", messages_max), CONFIG_TYPE_COUNT, 1, 16000000, .unit = "messages",
+     .standard_note = "messages of [limits]", .reloadable = true,
+     .help = "Most messages that this host stores."},
+    {HOST_KEY("bytes", bytes_max), CONFIG_TYPE_SIZE, 4 * KIB, 16 * GIB,
+     .standard_note = "bytes of [limits]", .reloadable = true,
+     .help = "Most bytes of payloads, media types and filters that this host stores."},
+};
+
+const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
+_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX,
+               "config_parse remembers a line for each key");
+
+bool config_key_is_number(const struct config_key *key)
+{
+    return key->type <= CONFIG_TYPE_CHOICE;
+}
+
+uint64_t config_key_get(const struct config_key *key, const void *base)
+{
+    const char *field = (const char *)base + key->offset;
+    uint8_t narrow;
+    uint32_t word;
+    uint64_t wide;
+
+    assert(config_key_is_number(key));
+    switch (key->width) {
+    case sizeof(narrow):
+        memcpy(&narrow, field, sizeof(narrow));
+        return narrow;
+    case sizeof(word):
+        memcpy(&word, field, sizeof(word));
+        return word;
+    default:
+        assert(key->width == sizeof(wide));
+        memcpy(&wide, field, sizeof(wide));
+        return wide;
+    }
+}
+
+void config_key_put(const struct config_key *key, void *base, uint64_t value)
+{
+    char *field = (char *)base + key->offset;
+    uint8_t narrow = (uint8_t)value;
+    uint32_t word = (uint32_t)value;
+
+    assert(config_key_is_number(key));
+    switch (key->width) {
+    case sizeof(narrow):
+        memcpy(field, &narrow, sizeof(narrow));
+        break;
+    case sizeof(word):
+        memcpy(field, &word, sizeof(word));
+        break;
+    default:
+        assert(key->width == sizeof(value));
+        memcpy(field, &value, sizeof(value));
+    }
+}
+
+void config_key_print(const struct config_key *key, uint64_t value, char *out)
+{
+    if (key->type == CONFIG_TYPE_CHOICE) {
+        size_t length = strlen(key->words[value]);
+
+        assert(length < CONFIG_NUMBER_BYTES);
+        memcpy(out, key->words[value], length + 1);
+    } else {
+        config_value_print_number(key->type, value, out);
+    }
+}
+
+const struct config_key *config_key_find(enum config_section section, const char *name)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        if (config_keys[i].section == section && strcmp(config_keys[i].name, name) == 0) {
+            return &config_keys[i];
+        }
+    }
+    return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t config_edit_distance(const char *a, const char *b)
+{
+    /* Three rows of the usual table: this letter of a, the one before, the one before that. */
+    enum { LETTERS = 64 };
+    size_t rows[3][LETTERS + 1];
+    size_t a_length = strnlen(a, LETTERS);
+    size_t b_length = strnlen(b, LETTERS);
+
+    for (size_t j = 0; j <= b_length; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            row[j] = least(least(above[j], row[j - 1]) + 1,
+                           above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+            }
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+const struct config_key *config_key_nearest(enum config_section section, const char *name)
+{
+    const struct config_key *nearest = NULL;
+    size_t nearest_distance = 0;
+
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+        size_t distance = config_edit_distance(name, key->name);
+
+        /* A third of the letters wrong is a typing error; more is another word. */
+        if (key->section == section && distance <= 1 + strlen(key->name) / 3 &&
+            (nearest == NULL || distance < nearest_distance)) {
+            nearest = key;
+            nearest_distance = distance;
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/handler.h"
+
+#include "core/bloom.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- what all share --------------------------------------------------------------------------- */
+
+void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_code code,
+                    const char *field, const char *format, ...)
+{
+    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_ERROR};
+    char sentence[LIMIT_ERROR_BYTES + 1];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof(sentence), format, arguments); /* a cut sentence still helps */
+    va_end(arguments);
+    msg_error_set(&response.error, code, field, "%s", sentence);
+    client->events->respond(client, &response);
+}
+
+void handler_work_begin(struct handler_client *client, size_t bytes)
+{
+    client->work_count++;
+    client->work_bytes += bytes;
+}
+
+void handler_work_end(struct handler_client *client, size_t bytes)
+{
+    client->work_count--;
+    client->work_bytes -= bytes;
+    client->events->work_ended(client);
+}
+
+struct host *handler_host(struct service *service, struct handler_client *client,
+                          const struct msg_request *request, const struct msg_text *name)
+{
+    struct host *host = service_host(service, name->text);
+
+    if (host == NULL)
+        handler_refuse(client, request->id, MSG_UNKNOWN_HOST, "host",
+                       "there is no host \"%s\" here; Welcome lists those there are", name->text);
+    return host;
+}
+
+bool handler_filter(struct service *service, struct handler_client *client,
+                    const struct msg_request *request, const struct host *host,
+                    const struct msg_bytes *bytes, const char *field, uint64_t *out_words)
+{
+    (void)service;
+    if (bytes->count != host->filter_bytes) {
+        handler_refuse(client, request->id, MSG_PROFILE_MISMATCH, field,
+                       "the filter has %zu bytes; the profile %s of host \"%s\" takes %zu",
+                       bytes->count, host->profile_text, host->config.name, host->filter_bytes);
+        return false;
+    }
+    if (bloom_load(out_words, host->config.profile.bits, bytes->data, bytes->count) != 0) {
+        handler_refuse(client, request->id, MSG_INVALID, field,
+                       "bits beyond bit %" PRIu32 " of the filter are set; they must be zero",
+                       host->config.profile.bits - 1);
+        return false;
+    }
+    return true;
+}
+
+bool handler_fill(struct handler_client *client, const struct msg_request *request,
+                  const struct host *host, const uint64_t *filter, const char *field,
+                  uint32_t minimum_ppm, uint32_t maximum_ppm)
+{
+    const uint32_t bits = host->config.profile.bits;
+    const uint32_t set = bloom_cardinality(filter, host->filter_words);
+    const uint64_t scaled = (uint64_t)set * 1000000;
+
+    if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits)
+        return true;
+    handler_refuse(client, request->id, MSG_FILL_OUT_OF_RANGE, field,
+                   "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); between %.1f %% and %.1f %% "
+                   "are taken here",
+                   set, bits, (double)set * 100 / bits, (double)minimum_ppm / 10000,
+                   (double)maximum_ppm / 10000);
+    return false;
+}
+
+/* --- Hello, Ping ------------------------------------------------------------------------------ */
+
+#define TEXT(literal)                \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+
+/* Names of Request's fields that are served; the last only to the administrator. */
+static const struct msg_text capabilities[] = {TEXT("hello"), TEXT("deposit"),  TEXT("query"),
+                                               TEXT("get"),   TEXT("withdraw"), TEXT("ping"),
+                                               TEXT("export")};
+enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
+
+static void fill_limits(const struct config_limits *limits, struct msg_limits *out)
+{
+    *out = (struct msg_limits){
+        .frame_bytes = limits->frame_bytes,
+        .payload_bytes = limits->payload_bytes,
+        .media_type_bytes = LIMIT_MEDIA_TYPE_BYTES,
+        .deposit_fill_min_ppm = limits->deposit_fill_min_ppm,
+        .deposit_fill_max_ppm = limits->deposit_fill_max_ppm,
+        .query_fill_max_ppm = limits->query_fill_max_ppm,
+        .k_max = limits->k_max,
+        .ttl_default_s = limits->ttl_default_s,
+        .ttl_max_s = limits->ttl_max_s,
+        .parts_max = limits->parts_max,
+        .requests_in_flight = limits->requests_in_flight,
+    };
+}
+
+static bool speaks(const struct msg_hello *hello, uint32_t version)
+{
+    for (uint32_t i = 0; i < hello->version_count; i++) {
+        if (hello->versions[i] == version)
+            return true;
+    }
+    return false;
+}
+
+bool handler_welcome(struct service *service, struct handler_client *client,
+                     const struct msg_request *request)
+{
+    struct msg_response response = {.id = request->id};
+
+    if (!speaks(&request->hello, LIMIT_VERSION)) {
+        response.kind = MSG_RESPONSE_ERROR;
+        msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
+                      "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
+        response.error.versions[0] = LIMIT_VERSION;
+        response.error.version_count = 1;
+        client->events->respond(client, &response);
+        return false;
+    }
+
+    struct msg_host hosts[LIMIT_HOSTS];
+    for (size_t i = 0; i < service->host_count; i++) {
+        const struct host *host = &service->hosts[i];
+        hosts[i] = (struct msg_host){
+            .name = {host->config.name, strlen(host->config.name)},
+            .profile = {host->profile_text, strlen(host->profile_text)},
+            .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
+        };
+    }
+    response.kind = MSG_RESPONSE_WELCOME;
+    response.welcome = (struct msg_welcome){
+        .version = LIMIT_VERSION,
+        .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},
+        .now_ms = service_now_ms(service),
+        .clock_trusted = service_clock_trusted(service),
+        .capabilities = capabilities,
+        .capability_count = client->is_administrator ? CAPABILITY_COUNT : CAPABILITY_COUNT - 1,
+        .hosts = hosts,
+        .host_count = service->host_count,
+        .agent = TEXT("hearsayd/" HEARSAY_VERSION),
+    };
+    fill_limits(&service->config.limits, &response.welcome.limits);
+    client->events->respond(client, &response);
+    return true;
+}
+
+static void handle_ping(struct service *service, struct handler_client *client,
+                        const struct msg_request *request)
+{
+    const struct msg_response response = {
+        .id = request->id,
+        .kind = MSG_RESPONSE_PONG,
+        .pong = {.now_ms = service_now_ms(service),
+                 .clock_trusted = service_clock_trusted(service)},
+    };
+    client->events->respond(client, &response);
+}
+
+/* --- dispatch --------------------------------------------------------------------------------- */
+
+static void handle_hello(struct service *service, struct handler_client *client,
+                         const struct msg_request *request)
+{
+    (void)service;
+    handler_refuse(client, request->id, MSG_INVALID, "hello",
+                   "the connection was greeted already; Hello is sent once");
+}
+
+static void handle_unsupported(struct service *service, struct handler_client *client,
+                               const struct msg_request *request)
+{
+    (void)service;
+    if (request->name[0] == '\0')
+        handler_refuse(client, request->id, MSG_UNSUPPORTED, NULL,
+                       "this server knows no such request; Welcome's capabilities lists those "
+                       "that it serves");
+    else
+        handler_refuse(client, request->id, MSG_UNSUPPORTED, request->name,
+                       "%s is not served here; Welcome's capabilities lists what is",
+                       request->name);
+}
+
+typedef void handle_function(struct service *service, struct handler_client *client,
+                             const struct msg_request *request);
+
+static handle_function *const handlers[] = {
+    [MSG_REQUEST_UNKNOWN] = handle_unsupported,
+    [MSG_REQUEST_HELLO] = handle_hello,
+    [MSG_REQUEST_DEPOSIT] = handler_deposit,
+    [MSG_REQUEST_QUERY] = handler_query,
+    [MSG_REQUEST_GET] = handler_get,
+    [MSG_REQUEST_WITHDRAW] = handler_withdraw,
+    [MSG_REQUEST_PING] = handle_ping,
+    [MSG_REQUEST_EXPORT] = handler_export,
+    [MSG_REQUEST_KNOWN_ONLY] = handle_unsupported,
+};
+
+void handler_handle(struct service *service, struct handler_client *client,
+                    const struct msg_request *request)
+{
+    handlers[request->kind](service, client, request);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * handler: what a request means. Takes a decoded request, acts on the service, answers at once or
+ * when the storage has spoken. Knows nothing of sockets, loops or bytes.
+ */
+#ifndef DAEMON_HANDLER_H
+#define DAEMON_HANDLER_H
+
+#include "daemon/service.h"
+#include "proto/msg.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct handler_client;
+
+struct handler_client_events {
+    /* Sends an answer; what it points to is borrowed for the call. Nothing happens when the client
+     * is gone. */
+    void (*respond)(struct handler_client *client, const struct msg_response *response);
+    /* A piece of work that was under way is over; the last one of a gone client may free it. */
+    void (*work_ended)(struct handler_client *client);
+};
+
+/*
+ * Who asks, as handlers see it; embedded in a session. It must stay in place while work_count > 0,
+ * also when the peer is gone.
+ */
+struct handler_client {
+    const struct handler_client_events *events;
+    bool is_administrator; /* came over a Unix socket, with our user's or root's credentials */
+    bool is_gone;          /* nobody reads the answers any more */
+    uint32_t searches;     /* under way in several steps; one at a time is fair to the others */
+    uint32_t work_count;   /* requests taken and not yet answered */
+    size_t work_bytes;     /* what they hold in memory, about */
+};
+
+/* Acts on a request other than Hello. */
+void handler_handle(struct service *service, struct handler_client *client,
+                    const struct msg_request *request);
+
+/* Answers Hello; false when no version is common: an error was sent, and the connection ends. */
+bool handler_welcome(struct service *service, struct handler_client *client,
+                     const struct msg_request *request);
+
+/* Sends an error as the answer to request `id` (0: about the connection). */
+void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_code code,
+                    const char *field, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Marks the beginning and the end of work that answers later. */
+void handler_work_begin(struct handler_client *client, size_t bytes);
+void handler_work_end(struct handler_client *client, size_t bytes);
+
+/* The requests, one file each; called by handler_handle. */
+void handler_deposit(struct service *service, struct handler_client *client,
+                     const struct msg_request *request);
+void handler_withdraw(struct service *service, struct handler_client *client,
+                      const struct msg_request *request);
+void handler_query(struct service *service, struct handler_client *client,
+                   const struct msg_request *request);
+void handler_get(struct service *service, struct handler_client *client,
+                 const struct msg_request *request);
+void handler_export(struct service *service, struct handler_client *client,
+                    const struct msg_request *request);
+
+/*
+ * Goes on with searches that did not end at once: looks at about `budget` filters in all, each
+ * search getting its turn. Returns whether some are still under way.
+ */
+bool handler_run_searches(struct service *service, uint64_t budget);
+
+/* Checks shared by the requests; each answers with an error itself and returns NULL or false. */
+struct host *handler_host(struct service *service, struct handler_client *client,
+                          const struct msg_request *request, const struct msg_text *name);
+bool handler_filter(struct service *service, struct handler_client *client,
+                    const struct msg_request *request, const struct host *host,
+                    const struct msg_bytes *bytes, const char *field, uint64_t *out_words);
+bool handler_fill(struct handler_client *client, const struct msg_request *request,
+                  const struct host *host, const uint64_t *filter, const char *field,
+                  uint32_t minimum_ppm, uint32_t maximum_ppm);
+
+#endif

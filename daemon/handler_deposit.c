@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deposit and Withdraw: what changes the store. A request becomes an operation; index, cache and
+ * client hear of it when the operation is on storage.
+ */
+#include "daemon/handler.h"
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "daemon/log.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+
+/* An operation under way, with a copy of all it refers to behind it. */
+struct job {
+    struct persist_op op; /* first: `done` gets it back */
+    struct service *service;
+    struct handler_client *client;
+    struct host *host;
+    uint64_t request_id;
+    size_t bytes;      /* of this allocation */
+    bool reserved;     /* counted in the usage already */
+    uint8_t content[]; /* filter, media type, payload */
+};
+
+static struct job *job_new(struct service *service, struct handler_client *client,
+                           struct host *host, uint64_t request_id, size_t content_bytes)
+{
+    const size_t bytes = sizeof(struct job) + content_bytes; /* content: below the frame limit */
+    struct job *job = alloc_array(service->alloc, 1, bytes);
+
+    if (job == NULL) {
+        handler_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
+        return NULL;
+    }
+    memset(job, 0, sizeof(*job));
+    job->service = service;
+    job->client = client;
+    job->host = host;
+    job->request_id = request_id;
+    job->bytes = bytes;
+    return job;
+}
+
+static void job_submit(struct job *job)
+{
+    struct service *service = job->service;
+
+    handler_work_begin(job->client, job->bytes);
+    service->writing_bytes += job->bytes;
+    service->working++;
+    service->persist->interface->submit(service->persist, &job->op);
+}
+
+static void job_finish(struct job *job, const struct msg_response *response)
+{
+    struct service *service = job->service;
+    struct handler_client *client = job->client;
+    const size_t bytes = job->bytes;
+
+    client->events->respond(client, response);
+    service->writing_bytes -= bytes;
+    service->working--;
+    alloc_release(service->alloc, job, 1, bytes);
+    handler_work_end(client, bytes);
+}
+
+static void job_fail(struct job *job, enum msg_error_code code, const char *field,
+                     const char *sentence)
+{
+    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_ERROR};
+
+    msg_error_set(&response.error, code, field, "%s", sentence);
+    if (code == MSG_STORAGE)
+        response.error.retry_after_ms = 5000;
+    job_finish(job, &response);
+}
+
+static void job_fail_storage(struct job *job)
+{
+    log_warning("storage: %s", job->op.reason != NULL ? job->op.reason : "failed");
+    job_fail(job, MSG_STORAGE, NULL,
+             "the message store could not write to its storage; nothing was changed, try again "
+             "later");
+}
+
+/* --- Deposit ---------------------------------------------------------------------------------- */
+
+static bool check_deposit(struct service *service, struct handler_client *client,
+                          const struct msg_request *request, const struct host *host,
+                          uint64_t *out_filter)
+{
+    const struct msg_deposit *deposit = &request->deposit;
+    const struct config_limits *limits = &service->config.limits;
+
+    if (deposit->epoch != 0) {
+        handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, "epoch",
+                       "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,
+                       deposit->epoch);
+        return false;
+    }
+    if (!handler_filter(service, client, request, host, &deposit->filter, "filter", out_filter) ||
+        !handler_fill(client, request, host, out_filter, "filter", limits->deposit_fill_min_ppm,
+                      limits->deposit_fill_max_ppm))
+        return false;
+    if (deposit->payload.count > limits->payload_bytes) {
+        handler_refuse(client, request->id, MSG_TOO_LARGE, "payload",
+                       "the payload has %zu bytes; at most %" PRIu32 " are taken here",
+                       deposit->payload.count, limits->payload_bytes);
+        return false;
+    }
+    if (deposit->has_ttl && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
+        handler_refuse(client, request->id, MSG_INVALID, "ttl_s",
+                       "the ttl is %" PRIu32 " s; it must be 1 s to %" PRIu32 " s", deposit->ttl_s,
+                       limits->ttl_max_s);
+        return false;
+    }
+    return true;
+}
+
+static bool check_quota(struct service *service, struct handler_client *client,
+                        const struct msg_request *request, const struct host *host, uint64_t bytes)
+{
+    const char *cap = NULL;
+    const char *whose = "this host";
+    bool fits =
+        usage_fits(&host->usage, bytes, host->config.messages_max, host->config.bytes_max, &cap);
+
+    if (fits) {
+        whose = "this server";
+        fits = usage_fits(&service->usage, bytes, service->config.limits.messages_max,
+                          service->config.limits.bytes_max, &cap);
+    }
+    if (!fits)
+        handler_refuse(client, request->id, MSG_QUOTA, NULL,
+                       "%s is full (its limit of %s is reached); there is room again when "
+                       "messages expire",
+                       whose, cap);
+    return fits;
+}
+
+static void copy_content(struct job *job, const struct msg_deposit *deposit)
+{
+    struct persist_message *message = &job->op.message;
+    uint8_t *at = job->content;
+
+    memcpy(at, deposit->filter.data, deposit->filter.count);
+    message->filter = at;
+    message->filter_bytes = deposit->filter.count;
+    at += deposit->filter.count;
+    memcpy(at, deposit->media_type.text, deposit->media_type.length);
+    message->media_type = (const char *)at;
+    message->media_type_bytes = deposit->media_type.length;
+    at += deposit->media_type.length;
+    if (deposit->payload.count > 0)
+        memcpy(at, deposit->payload.data, deposit->payload.count);
+    message->payload = at;
+    message->payload_bytes = deposit->payload.count;
+}
+
+static void release_reservation(struct job *job)
+{
+    const uint32_t bytes = host_message_bytes(&job->op.message);
+
+    if (!job->reserved)
+        return;
+    usage_subtract(&job->host->usage, bytes);
+    usage_subtract(&job->service->usage, bytes);
+    job->reserved = false;
+}
+
+/*
+ * The message is stored: into the index with it. An item with this id can be there already: the
+ * message itself (a duplicate), or one that expired and was replaced in the store before it was
+ * swept from the index.
+ */
+static int admit(struct job *job)
+{
+    struct service *service = job->service;
+    struct host *host = job->host;
+    const struct persist_message *message = &job->op.message;
+    struct index_item old;
+
+    if (index_find(host->index, message->id, &old, NULL) == 0) {
+        if (job->op.outcome == PERSIST_DUPLICATE)
+            return 0;
+        (void)index_remove(host->index, message->id, NULL); /* it was just found */
+        usage_subtract(&host->usage, old.bytes);
+        usage_subtract(&service->usage, old.bytes);
+    }
+    const int rc = host_admit(host, message);
+    if (rc != 0)
+        return rc;
+    usage_add(&host->usage, host_message_bytes(message));
+    usage_add(&service->usage, host_message_bytes(message));
+    service_remember(service, message);
+    return 0;
+}
+
+static void on_deposited(struct persist_op *op)
+{
+    struct job *job = (struct job *)op;
+
+    release_reservation(job);
+    switch (op->outcome) {
+    case PERSIST_APPLIED:
+    case PERSIST_DUPLICATE: {
+        if (admit(job) != 0) {
+            /* Stored, but not to be found until it is sent again or the daemon restarts. */
+            job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
+            return;
+        }
+        const struct msg_response response = {
+            .id = job->request_id,
+            .kind = MSG_RESPONSE_DEPOSITED,
+            .deposited = {.deposited_ms = op->message.deposited_ms,
+                          .expires_ms = op->message.expires_ms,
+                          .duplicate = op->outcome == PERSIST_DUPLICATE,
+                          .durability = job->service->store.relaxed ? MSG_DURABILITY_RELAXED
+                                                                    : MSG_DURABILITY_STORAGE},
+        };
+        job_finish(job, &response);
+        return;
+    }
+    case PERSIST_CONFLICT:
+        job_fail(job, MSG_ALREADY_EXISTS, "id",
+                 "another message has this id; a new message takes 16 new random bytes");
+        return;
+    case PERSIST_GONE:
+        job_fail(job, MSG_ALREADY_EXISTS, "id",
+                 "the message with this id was withdrawn; its id is refused until it would have "
+                 "expired");
+        return;
+    default:
+        job_fail_storage(job);
+        return;
+    }
+}
+
+void handler_deposit(struct service *service, struct handler_client *client,
+                     const struct msg_request *request)
+{
+    const struct msg_deposit *deposit = &request->deposit;
+    struct host *host = handler_host(service, client, request, &deposit->host);
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    if (host == NULL || !check_deposit(service, client, request, host, filter))
+        return;
+    const size_t bytes =
+        deposit->filter.count + deposit->media_type.length + deposit->payload.count;
+    const bool known = index_find(host->index, deposit->id.data, NULL, NULL) == 0;
+    if (!known && !check_quota(service, client, request, host, bytes))
+        return;
+
+    struct job *job = job_new(service, client, host, request->id, bytes);
+    if (job == NULL)
+        return;
+    struct persist_op *op = &job->op;
+    const uint32_t ttl_s = deposit->has_ttl ? deposit->ttl_s : service->config.limits.ttl_default_s;
+    op->kind = PERSIST_DEPOSIT;
+    op->now_ms = service_now_ms(service);
+    op->done = on_deposited;
+    copy_content(job, deposit);
+    op->message.host = host->number;
+    op->message.deposited_ms = op->now_ms;
+    op->message.expires_ms = op->now_ms + (int64_t)ttl_s * 1000;
+    op->message.reach_ppm = deposit->reach_ppm;
+    memcpy(op->message.id, deposit->id.data, MESSAGE_ID_BYTES);
+    if (deposit->withdraw_hash.data != NULL) {
+        op->message.can_withdraw = true;
+        memcpy(op->message.withdraw_hash, deposit->withdraw_hash.data, LIMIT_HASH_BYTES);
+    }
+    if (!known) {
+        usage_add(&host->usage, bytes);
+        usage_add(&service->usage, bytes);
+        job->reserved = true;
+    }
+    job_submit(job);
+}
+
+/* --- Withdraw --------------------------------------------------------------------------------- */
+
+static void on_withdrawn(struct persist_op *op)
+{
+    struct job *job = (struct job *)op;
+    struct service *service = job->service;
+    struct index_item item;
+
+    switch (op->outcome) {
+    case PERSIST_APPLIED: {
+        if (index_remove(job->host->index, op->message.id, &item) == 0) {
+            usage_subtract(&job->host->usage, item.bytes);
+            usage_subtract(&service->usage, item.bytes);
+        }
+        cache_drop(service->cache, op->message.host, op->message.id);
+        const struct msg_response response = {.id = job->request_id,
+                                              .kind = MSG_RESPONSE_WITHDRAWN};
+        job_finish(job, &response);
+        return;
+    }
+    case PERSIST_NOT_FOUND:
+        job_fail(job, MSG_NOT_FOUND, "id", "there is no message with this id");
+        return;
+    case PERSIST_FORBIDDEN:
+        job_fail(job, MSG_FORBIDDEN, "token",
+                 "this is not the token that the message was deposited with");
+        return;
+    default:
+        job_fail_storage(job);
+        return;
+    }
+}
+
+void handler_withdraw(struct service *service, struct handler_client *client,
+                      const struct msg_request *request)
+{
+    const struct msg_withdraw *withdraw = &request->withdraw;
+    struct host *host = handler_host(service, client, request, &withdraw->host);
+
+    if (host == NULL)
+        return;
+    struct job *job = job_new(service, client, host, request->id, 0);
+    if (job == NULL)
+        return;
+    struct persist_op *op = &job->op;
+    op->kind = PERSIST_WITHDRAW;
+    op->now_ms = service_now_ms(service);
+    op->done = on_withdrawn;
+    op->message.host = host->number;
+    op->message.can_withdraw = true;
+    memcpy(op->message.id, withdraw->id.data, MESSAGE_ID_BYTES);
+    (void)crypto_generichash(op->message.withdraw_hash, LIMIT_HASH_BYTES, withdraw->token.data,
+                             withdraw->token.count, NULL, 0); /* fails only on wrong sizes */
+    job_submit(job);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Query: the k nearest. A search that ends within a first budget is answered at once; a longer one
+ * waits in service->searches and goes on in turn with the others. Payloads come from the cache, or
+ * are read off the loop.
+ */
+#include "daemon/handler.h"
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "daemon/container.h"
+#include "daemon/log.h"
+#include "proto/codec.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+enum {
+    /* Filters looked at in one go: well under a millisecond without vector instructions. */
+    STEP_BUDGET = 16 * 1024,
+    /* A message withdrawn between search and reading makes the search run again, so often. */
+    ATTEMPTS_MAX = 4
+};
+
+struct query_job {
+    struct query_job *prev; /* in service->searches */
+    struct query_job *next;
+    struct service *service;
+    struct handler_client *client;
+    struct host *host;
+    struct index_search *search; /* owned */
+    uint64_t request_id;
+    size_t bytes; /* charged to the client while under way; 0: answered within the call */
+    struct index_query query;
+    struct index_part *parts;
+    uint64_t *filters; /* part_count of filter words, then as many of contains */
+    enum msg_order order;
+    bool with_payload;
+    unsigned attempts;
+    struct persist_read read;
+    struct persist_entry *entries; /* k of them, while payloads are read */
+};
+
+/* --- making and freeing ----------------------------------------------------------------------- */
+
+static size_t filter_words_total(const struct query_job *job)
+{
+    return 2 * (size_t)job->query.part_count * job->host->filter_words;
+}
+
+static void job_free(struct query_job *job)
+{
+    const struct alloc *alloc = job->service->alloc;
+
+    index_search_free(job->search);
+    alloc_release(alloc, job->entries, job->query.k, sizeof(*job->entries));
+    alloc_release(alloc, job->filters, filter_words_total(job), sizeof(*job->filters));
+    alloc_release(alloc, job->parts, job->query.part_count, sizeof(*job->parts));
+    alloc_release(alloc, job, 1, sizeof(*job));
+}
+
+/* The end of a job: what was charged is given back, and the client may be gone after this. */
+static void job_end(struct query_job *job)
+{
+    struct handler_client *client = job->client;
+    const size_t bytes = job->bytes;
+
+    if (bytes > 0)
+        job->service->working--;
+    job_free(job);
+    if (bytes > 0)
+        handler_work_end(client, bytes);
+}
+
+static void job_fail(struct query_job *job, enum msg_error_code code, const char *sentence)
+{
+    handler_refuse(job->client, job->request_id, code, NULL, "%s", sentence);
+    job_end(job);
+}
+
+/* From here on the answer comes later. What it holds until then is charged to the client. */
+static void job_charge(struct query_job *job)
+{
+    if (job->bytes > 0)
+        return;
+    job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
+                 job->query.k * sizeof(struct nearest_candidate);
+    if (job->with_payload)
+        job->bytes += job->service->config.limits.frame_bytes;
+    job->service->working++;
+    handler_work_begin(job->client, job->bytes);
+}
+
+static struct query_job *job_new(struct service *service, struct handler_client *client,
+                                 struct host *host, const struct msg_request *request)
+{
+    const struct msg_query *query = &request->query;
+    struct query_job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
+
+    if (job == NULL)
+        return NULL;
+    job->service = service;
+    job->client = client;
+    job->host = host;
+    job->request_id = request->id;
+    job->order = query->order;
+    job->with_payload = query->with_payload;
+    job->query = (struct index_query){
+        .part_count = (uint32_t)query->part_count,
+        .k = query->k,
+        .max_distance_ppm = query->max_distance_ppm,
+        .since_ms = query->since_ms,
+        .until_ms = query->until_ms,
+        .metric =
+            query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
+    };
+    job->parts = alloc_zeroed(service->alloc, query->part_count, sizeof(*job->parts));
+    job->filters = alloc_zeroed(service->alloc, filter_words_total(job), sizeof(*job->filters));
+    job->query.parts = job->parts;
+    if (job->parts == NULL || job->filters == NULL) {
+        job_free(job);
+        return NULL;
+    }
+    return job;
+}
+
+/* --- checking --------------------------------------------------------------------------------- */
+
+static bool check_query(struct service *service, struct handler_client *client,
+                        const struct msg_request *request)
+{
+    const struct msg_query *query = &request->query;
+    const struct config_limits *limits = &service->config.limits;
+
+    if (query->k == 0 || query->k > limits->k_max) {
+        handler_refuse(client, request->id, MSG_INVALID, "k",
+                       "k is %" PRIu32 "; it must be 1 to %" PRIu32, query->k, limits->k_max);
+        return false;
+    }
+    if (query->part_count == 0 || query->part_count > limits->parts_max) {
+        handler_refuse(client, request->id, MSG_INVALID, "parts",
+                       "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
+                       limits->parts_max);
+        return false;
+    }
+    if (query->exclude_count > 0) {
+        handler_refuse(client, request->id, MSG_UNSUPPORTED, "exclude",
+                       "exclude is not served here; ask without it");
+        return false;
+    }
+    if (query->since_ms >= query->until_ms) {
+        handler_refuse(client, request->id, MSG_INVALID, "until_ms",
+                       "until_ms must be after since_ms");
+        return false;
+    }
+    return true;
+}
+
+static bool read_part(struct query_job *job, const struct msg_request *request, size_t i)
+{
+    struct service *service = job->service;
+    const struct msg_query_part *part = &request->query.parts[i];
+    const struct host *host = job->host;
+    uint64_t *filter = job->filters + 2 * i * host->filter_words;
+    uint64_t *contains = filter + host->filter_words;
+
+    if (part->epoch != 0) {
+        handler_refuse(job->client, request->id, MSG_UNKNOWN_EPOCH, "parts.epoch",
+                       "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,
+                       part->epoch);
+        return false;
+    }
+    if (!handler_filter(service, job->client, request, host, &part->filter, "parts.filter",
+                        filter) ||
+        !handler_fill(job->client, request, host, filter, "parts.filter", 0,
+                      service->config.limits.query_fill_max_ppm))
+        return false;
+    if (part->contains.data != NULL &&
+        (!handler_filter(service, job->client, request, host, &part->contains, "parts.contains",
+                         contains) ||
+         !handler_fill(job->client, request, host, contains, "parts.contains", 0,
+                       service->config.limits.query_fill_max_ppm)))
+        return false;
+    job->parts[i] = (struct index_part){
+        .index = host->index,
+        .filter = filter,
+        .contains = part->contains.data != NULL ? contains : NULL,
+    };
+    return true;
+}
+
+/* --- answering -------------------------------------------------------------------------------- */
+
+static int compare_by_time(const void *left, const void *right)
+{
+    const struct msg_result *a = left;
+    const struct msg_result *b = right;
+
+    if (a->deposited_ms != b->deposited_ms)
+        return a->deposited_ms > b->deposited_ms ? -1 : 1;
+    return memcmp(a->id.data, b->id.data, MESSAGE_ID_BYTES);
+}
+
+/* Fills what the search found; payloads come after. */
+static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
+                        struct msg_result *out)
+{
+    const struct similarity bits = similarity_of(found->intersection, found->union_count);
+
+    *out = (struct msg_result){
+        .id = {found->item.id, MESSAGE_ID_BYTES},
+        .intersection_count = found->intersection,
+        .union_count = found->union_count,
+        .distance_ppm = distance_ppm(bits),
+        .estimated_similarity_ppm =
+            host_estimated_similarity_ppm(job->host, job->parts[found->part].filter, found),
+        .deposited_ms = found->item.deposited_ms,
+        .expires_ms = found->item.expires_ms,
+    };
+}
+
+/*
+ * Payloads in the order of the answer, as many as the frame holds; the others are marked as
+ * omitted. `texts[i]` and `payloads[i]` belong to results[i].
+ */
+static void attach_payloads(struct msg_result *results, size_t count,
+                            const struct persist_message *messages, size_t frame_bytes)
+{
+    size_t used = CODEC_ENVELOPE_BYTES_MAX + count * codec_result_bytes_max(0, 0);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct persist_message *message = &messages[i];
+        const size_t more =
+            codec_result_bytes_max(message->payload_bytes, message->media_type_bytes) -
+            codec_result_bytes_max(0, 0);
+        results[i].payload_omitted = used + more > frame_bytes;
+        if (results[i].payload_omitted)
+            continue;
+        used += more;
+        results[i].media_type = (struct msg_text){message->media_type, message->media_type_bytes};
+        results[i].payload = (struct msg_bytes){message->payload, message->payload_bytes};
+    }
+}
+
+/* Sends the answer. `messages`: payloads in the order of the search's results, or NULL. */
+static void send_answer(struct query_job *job, const struct persist_message *messages)
+{
+    struct service *service = job->service;
+    uint32_t count = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    struct msg_result *results = arena_take_zeroed(&service->arena, count + 1, sizeof(*results));
+
+    if (results == NULL) {
+        handler_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
+                       "the server is out of memory");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        fill_result(job, &found[i], &results[i]);
+    if (messages != NULL)
+        attach_payloads(results, count, messages, service->config.limits.frame_bytes);
+    if (job->order == MSG_ORDER_TIME)
+        qsort(results, count, sizeof(*results), compare_by_time);
+    const struct msg_response response = {
+        .id = job->request_id,
+        .kind = MSG_RESPONSE_RESULTS,
+        .results = {.results = results,
+                    .result_count = count,
+                    .comparisons = index_search_comparisons(job->search),
+                    .exact = index_search_is_exact(job->search)},
+    };
+    job->client->events->respond(job->client, &response);
+}
+
+/* --- payloads --------------------------------------------------------------------------------- */
+
+static void start_search(struct query_job *job);
+
+/* The payloads of a finished read, in the order of the answer; NULL for want of memory. */
+static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
+{
+    struct service *service = job->service;
+    const struct persist_read *read = &job->read;
+    struct persist_message *messages =
+        arena_take_zeroed(&service->arena, read->entry_count, sizeof(*messages));
+
+    *out_all_found = true;
+    for (size_t i = 0; i < read->entry_count && messages != NULL; i++) {
+        const struct persist_message *message = &read->entries[i].message;
+        if (!read->entries[i].found) {
+            *out_all_found = false;
+            continue;
+        }
+        messages[i] = *message;
+        service_remember(service, message);
+    }
+    return messages;
+}
+
+static void on_payloads(struct persist_read *read)
+{
+    struct query_job *job = CONTAINER_OF(read, struct query_job, read);
+    struct service *service = job->service;
+    enum { SENT, AGAIN, FAILED } outcome = FAILED;
+    bool all_found = false;
+
+    if (read->failed) {
+        log_warning("reading payloads: %s", read->reason != NULL ? read->reason : "failed");
+    } else {
+        const struct persist_message *messages = take_payloads(job, &all_found);
+        if (messages != NULL && all_found) {
+            send_answer(job, messages);
+            outcome = SENT;
+        } else if (messages != NULL) {
+            outcome = AGAIN; /* one went meanwhile: the answer is no longer right */
+        }
+    }
+    service->persist->interface->read_release(service->persist, read);
+    arena_reset(&service->arena);
+    if (outcome == SENT)
+        job_end(job);
+    else if (outcome == AGAIN)
+        start_search(job);
+    else
+        job_fail(job, MSG_STORAGE, "the message store could not read its storage; try again later");
+}
+
+/* Whether the cache had them all, and the answer is sent. */
+static bool answer_from_cache(struct query_job *job, const struct nearest_candidate *found,
+                              uint32_t count)
+{
+    struct service *service = job->service;
+    struct persist_message *messages = arena_take_zeroed(&service->arena, count, sizeof(*messages));
+    bool all_cached = messages != NULL;
+
+    for (uint32_t i = 0; i < count && all_cached; i++)
+        all_cached = service_recall(service, job->host->number, found[i].item.id, &messages[i]);
+    if (all_cached)
+        send_answer(job, messages);
+    arena_reset(&service->arena);
+    return all_cached;
+}
+
+static void read_payloads(struct query_job *job, const struct nearest_candidate *found,
+                          uint32_t count)
+{
+    struct service *service = job->service;
+
+    if (job->entries == NULL)
+        job->entries = alloc_zeroed(service->alloc, job->query.k, sizeof(*job->entries));
+    if (job->entries == NULL) {
+        job_fail(job, MSG_INTERNAL, "the server is out of memory");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        memset(&job->entries[i], 0, sizeof(job->entries[i]));
+        job->entries[i].message.host = job->host->number;
+        memcpy(job->entries[i].message.id, found[i].item.id, MESSAGE_ID_BYTES);
+    }
+    memset(&job->read, 0, sizeof(job->read));
+    job->read.kind = PERSIST_READ_PAYLOADS;
+    job->read.entries = job->entries;
+    job->read.entry_count = count;
+    job->read.done = on_payloads;
+    job_charge(job);
+    service->persist->interface->read(service->persist, &job->read);
+}
+
+/* --- searching -------------------------------------------------------------------------------- */
+
+static void finish_search(struct query_job *job)
+{
+    uint32_t count = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+
+    if (!job->with_payload || count == 0) {
+        send_answer(job, NULL);
+        arena_reset(&job->service->arena);
+    } else if (!answer_from_cache(job, found, count)) {
+        read_payloads(job, found, count);
+        return;
+    }
+    job_end(job);
+}
+
+/* Looks at `budget` filters; whether the search is over. */
+static bool step(struct query_job *job, uint64_t budget)
+{
+    return index_search_step(job->search, budget, service_now_ms(job->service)) != INDEX_MORE;
+}
+
+static void start_search(struct query_job *job)
+{
+    struct service *service = job->service;
+
+    index_search_free(job->search);
+    job->search = NULL;
+    if (++job->attempts > ATTEMPTS_MAX) {
+        job_fail(job, MSG_STORAGE, "messages went faster than they could be read; try again");
+        return;
+    }
+    if (index_search_new(service->alloc, &job->query, &job->search) != 0) {
+        job_fail(job, MSG_INTERNAL, "the server is out of memory");
+        return;
+    }
+    if (step(job, STEP_BUDGET)) {
+        finish_search(job);
+        return;
+    }
+    job_charge(job);
+    job->client->searches++;
+    DL_APPEND(service->searches, job);
+}
+
+bool handler_run_searches(struct service *service, uint64_t budget)
+{
+    while (service->searches != NULL) {
+        struct query_job *job = service->searches;
+        DL_DELETE(service->searches, job);
+        job->client->searches--;
+        if (job->client->is_gone) {
+            job_end(job);
+        } else if (step(job, STEP_BUDGET)) {
+            finish_search(job);
+        } else {
+            job->client->searches++;
+            DL_APPEND(service->searches, job);
+        }
+        if (budget <= STEP_BUDGET)
+            break;
+        budget -= STEP_BUDGET;
+    }
+    return service->searches != NULL;
+}
+
+void handler_query(struct service *service, struct handler_client *client,
+                   const struct msg_request *request)
+{
+    struct host *host = handler_host(service, client, request, &request->query.host);
+
+    if (host == NULL || !check_query(service, client, request))
+        return;
+    struct query_job *job = job_new(service, client, host, request);
+    if (job == NULL) {
+        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        return;
+    }
+    for (size_t i = 0; i < request->query.part_count; i++) {
+        if (!read_part(job, request, i)) {
+            job_free(job);
+            return;
+        }
+    }
+    start_search(job);
+}

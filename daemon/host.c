@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host.h"
+
+#include "core/bloom.h"
+#include "core/err.h"
+
+#include <string.h>
+
+int host_init(struct host *host, const struct config_host *config, uint32_t number,
+              const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)
+{
+    memset(host, 0, sizeof(*host));
+    host->config = *config;
+    host->number = number;
+    host->filter_bytes = bloom_bytes(config->profile.bits);
+    host->filter_words = bloom_words(config->profile.bits);
+    profile_print(&config->profile, host->profile_text);
+
+    int rc = estimate_new(alloc, &config->profile, &host->estimate);
+    if (rc == 0) {
+        const struct index_options options = {
+            .alloc = alloc,
+            .profile = &config->profile,
+            .estimate = host->estimate,
+            .kernels = kernels,
+            .hash_seed = hash_seed,
+        };
+        rc = index_new(index_engine_named("list"), &options, &host->index);
+    }
+    if (rc != 0)
+        host_deinit(host);
+    return rc;
+}
+
+void host_deinit(struct host *host)
+{
+    index_free(host->index);
+    estimate_free(host->estimate);
+    memset(host, 0, sizeof(*host));
+}
+
+uint32_t host_message_bytes(const struct persist_message *message)
+{
+    /* Each is capped far below 2^30 before it gets here. */
+    return (uint32_t)(message->filter_bytes + message->media_type_bytes + message->payload_bytes);
+}
+
+int host_admit(struct host *host, const struct persist_message *message)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    struct index_item item = {
+        .deposited_ms = message->deposited_ms,
+        .expires_ms = message->expires_ms,
+        .reach_ppm = message->reach_ppm,
+        .bytes = host_message_bytes(message),
+    };
+
+    if (bloom_load(filter, host->config.profile.bits, message->filter, message->filter_bytes) != 0)
+        return -ERR_DAMAGED;
+    memcpy(item.id, message->id, sizeof(item.id));
+    const int rc = index_insert(host->index, &item, filter);
+    return rc == INDEX_EXISTS ? 0 : rc;
+}
+
+bool usage_fits(const struct usage *usage, uint64_t bytes, uint64_t messages_max,
+                uint64_t bytes_max, const char **out_cap)
+{
+    if (usage->messages >= messages_max) {
+        *out_cap = "messages";
+        return false;
+    }
+    if (bytes > bytes_max || usage->bytes > bytes_max - bytes) {
+        *out_cap = "bytes";
+        return false;
+    }
+    return true;
+}
+
+void usage_add(struct usage *usage, uint64_t bytes)
+{
+    usage->messages += 1;
+    usage->bytes += bytes;
+}
+
+void usage_subtract(struct usage *usage, uint64_t bytes)
+{
+    usage->messages -= 1;
+    usage->bytes -= bytes;
+}
+
+uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *query,
+                                       const struct nearest_candidate *found)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint32_t n_query, n_found, n_union;
+
+    if (host->config.profile.section_count == 1) { /* counts say all: no look at the filter */
+        const uint32_t *table = estimate_table(host->estimate, 0);
+        n_query = table[found->union_count - found->cardinality + found->intersection];
+        n_found = table[found->cardinality];
+        n_union = table[found->union_count];
+    } else {
+        if (index_find(host->index, found->item.id, NULL, filter) != 0)
+            return 0;
+        n_query = estimate_labels(host->estimate, query);
+        n_found = estimate_labels(host->estimate, filter);
+        n_union = estimate_union(host->estimate, query, filter);
+    }
+    return similarity_ppm(estimate_similarity(n_query, n_found, n_union));
+}

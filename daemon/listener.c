@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/listener.h"
+
+#include "core/err.h"
+#include "daemon/log.h"
+#include "daemon/server.h"
+#include "daemon/session.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 128 };
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct listener *listener = stream->data;
+
+    if (status == 0)
+        status = session_accept(listener->server, stream, listener->is_unix);
+    if (status != 0) /* out of descriptors or memory: those who are here go on */
+        log_warning("a connection could not be accepted: %s", uv_strerror(status));
+}
+
+static int fail(char *out_reason, const char *where, const char *why, const char *remedy)
+{
+    snprintf(out_reason, CONFIG_REASON_BYTES, "cannot listen on %s: %s%s", where, why, remedy);
+    return -ERR_SYSTEM;
+}
+
+static const char *remedy_for(int rc)
+{
+    switch (rc) {
+    case UV_EADDRINUSE:
+        return "; another program has it, maybe another hearsayd: stop that, or set `listen`";
+    case UV_EADDRNOTAVAIL:
+        return "; this machine has no such address: set `listen` to one it has";
+    case UV_EACCES:
+        return "; not permitted to this user: choose a port from 1024 on, or another path";
+    default:
+        return "; set `listen` to another";
+    }
+}
+
+/* --- TCP -------------------------------------------------------------------------------------- */
+
+static void log_bound(const struct listener *listener)
+{
+    struct sockaddr_storage address;
+    int size = sizeof(address);
+    char text[64] = "";
+
+    if (uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&address, &size) != 0)
+        return;
+    if (address.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+        uv_ip6_name(in6, text, sizeof(text));
+        log_info("listening on [%s]:%u", text, (unsigned)ntohs(in6->sin6_port));
+    } else {
+        const struct sockaddr_in *in4 = (const struct sockaddr_in *)&address;
+        uv_ip4_name(in4, text, sizeof(text));
+        log_info("listening on %s:%u", text, (unsigned)ntohs(in4->sin_port));
+    }
+}
+
+static int bind_tcp(struct listener *listener, const struct config_listener *config)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in4;
+        struct sockaddr_in6 in6;
+    } address;
+    unsigned flags = 0;
+
+    int rc = uv_ip4_addr(config->address, config->port, &address.in4);
+    if (rc != 0) {
+        rc = uv_ip6_addr(config->address, config->port, &address.in6);
+        flags = UV_TCP_IPV6ONLY; /* so that [::] and 0.0.0.0 can both be named */
+    }
+    if (rc != 0)
+        return rc;
+    rc = uv_tcp_init(&listener->server->loop, &listener->uv.tcp);
+    if (rc != 0)
+        return rc;
+    listener->is_open = true;
+    rc = uv_tcp_bind(&listener->uv.tcp, &address.any, flags);
+    return rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+}
+
+/* --- Unix ------------------------------------------------------------------------------------- */
+
+/* A socket file that nobody listens on is what a killed daemon left: it is removed. */
+static bool remove_stale(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+
+    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return false;
+    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return false;
+    memcpy(address.sun_path, path, strlen(path) + 1); /* config bounds its length */
+    const bool refused =
+        connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
+        errno == ECONNREFUSED;
+    (void)close(descriptor);
+    return refused && unlink(path) == 0;
+}
+
+static int bind_unix(struct listener *listener, const struct config_listener *config)
+{
+    int rc = uv_pipe_init(&listener->server->loop, &listener->uv.pipe, 0);
+    if (rc != 0)
+        return rc;
+    listener->is_open = true;
+    listener->is_unix = true;
+    const mode_t mask = umask(0177); /* for its owner and root alone */
+    rc = uv_pipe_bind(&listener->uv.pipe, config->path);
+    if (rc == UV_EADDRINUSE && remove_stale(config->path))
+        rc = uv_pipe_bind(&listener->uv.pipe, config->path);
+    (void)umask(mask);
+    if (rc != 0)
+        return rc;
+    memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */
+    return uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+int listener_bind(struct listener *listener, struct server *server,
+                  const struct config_listener *config, char *out_reason)
+{
+    const bool is_unix = config->kind == CONFIG_LISTENER_UNIX;
+    char where[128];
+
+    memset(listener, 0, sizeof(*listener));
+    listener->server = server;
+    snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
+             config->address, (unsigned)config->port);
+    const int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
+    if (rc != 0) {
+        listener_close(listener);
+        if (config->optional && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {
+            log_info("not listening on %s: this machine does not have it", where);
+            return LISTENER_SKIPPED;
+        }
+        return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc), remedy_for(rc));
+    }
+    listener->uv.handle.data = listener;
+    if (is_unix)
+        log_info("listening on %s", config->path);
+    else
+        log_bound(listener);
+    return 0;
+}
+
+int listener_inherit(struct listener *listener, struct server *server,
+                     const struct notify_socket *inherited, char *out_reason)
+{
+    memset(listener, 0, sizeof(*listener));
+    listener->server = server;
+    listener->is_unix = inherited->is_unix;
+
+    int rc = listener->is_unix ? uv_pipe_init(&server->loop, &listener->uv.pipe, 0)
+                               : uv_tcp_init(&server->loop, &listener->uv.tcp);
+    if (rc == 0) {
+        listener->is_open = true;
+        rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, inherited->descriptor)
+                               : uv_tcp_open(&listener->uv.tcp, inherited->descriptor);
+    }
+    if (rc == 0)
+        rc = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    if (rc != 0) {
+        listener_close(listener);
+        return fail(out_reason, "the inherited socket", uv_strerror(rc), "");
+    }
+    listener->uv.handle.data = listener;
+    if (listener->is_unix)
+        log_info("listening on an inherited Unix socket");
+    else
+        log_bound(listener);
+    return 0;
+}
+
+void listener_close(struct listener *listener)
+{
+    if (!listener->is_open)
+        return;
+    listener->is_open = false;
+    if (listener->path[0] != '\0')
+        (void)unlink(listener->path); /* libuv does so itself where it bound it */
+    uv_close(&listener->uv.handle, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener: one socket on which clients arrive, bound here or inherited from the service manager.
+ */
+#ifndef DAEMON_LISTENER_H
+#define DAEMON_LISTENER_H
+
+#include "daemon/config.h"
+#include "daemon/notify.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct server;
+
+struct listener {
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } uv;
+    struct server *server;
+    bool is_unix;
+    bool is_open;
+    char path[108]; /* of a Unix socket that we made and remove; "" otherwise */
+};
+
+/*
+ * Binds and listens. 0; LISTENER_SKIPPED when an optional one cannot be had here; -ERR_SYSTEM with
+ * a sentence in out_reason (CONFIG_REASON_BYTES) that names the address and what to do. A stale
+ * Unix socket is replaced, one that somebody listens on is not.
+ */
+enum { LISTENER_SKIPPED = 1 };
+int listener_bind(struct listener *listener, struct server *server,
+                  const struct config_listener *config, char *out_reason);
+
+/* The same for an inherited socket; takes the descriptor. */
+int listener_inherit(struct listener *listener, struct server *server,
+                     const struct notify_socket *inherited, char *out_reason);
+
+/* Stops listening; a Unix socket's file is removed. */
+void listener_close(struct listener *listener);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hearsayd: the message store of an access point. Builds the objects, runs, tears down.
+ */
+#include "daemon/config.h"
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "daemon/server.h"
+
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { EXIT_USAGE = 2 };
+
+/* What was asked for must have got out. */
+static int finish_output(void)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return EXIT_SUCCESS;
+    perror("hearsayd: standard output");
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    static struct config config; /* large for a small machine's stack */
+    static struct server server;
+    char reason[CONFIG_REASON_BYTES];
+    struct options options;
+
+    if (options_parse(argc, argv, &options, reason) != 0) {
+        fprintf(stderr, "hearsayd: %s\n", reason);
+        return EXIT_USAGE;
+    }
+    if (options_answer(&options, NULL, stdout))
+        return finish_output();
+    if (options_load(&options, &config, reason) != 0) {
+        fprintf(stderr, "hearsayd: %s\n", reason);
+        return EXIT_USAGE;
+    }
+    if (options_answer(&options, &config, stdout))
+        return finish_output();
+
+    (void)umask(0077);
+    (void)signal(SIGPIPE, SIG_IGN);
+    log_set_level(config.log_level);
+    if (sodium_init() < 0) {
+        log_error("the system gives no random numbers");
+        return EXIT_FAILURE;
+    }
+    const int rc = server_start(&server, &options, &config, reason);
+    if (rc != 0) {
+        log_error("%s", reason);
+        return rc == SERVER_REFUSED ? EXIT_USAGE : EXIT_FAILURE;
+    }
+    server_run(&server);
+    return EXIT_SUCCESS;
+}

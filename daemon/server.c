@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/server.h"
+
+#include "core/err.h"
+#include "daemon/datadir.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "daemon/persist_sqlite.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <utlist.h>
+
+enum {
+    TICK_MS = 1000,
+    STOPPING_TICK_MS = 100,
+    SWEEP_TICKS = 5,           /* seconds between looks for expired messages */
+    STOP_PATIENCE_MS = 3500,   /* then clients that still hold on are dropped */
+    SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
+    DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX,
+    ENCODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
+};
+
+static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+{
+    struct timespec wall;
+    struct timespec monotonic;
+    (void)context;
+
+    clock_gettime(CLOCK_REALTIME, &wall); /* neither fails with these clocks */
+    clock_gettime(CLOCK_BOOTTIME, &monotonic);
+    *out_wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
+    *out_monotonic_ms = (int64_t)monotonic.tv_sec * 1000 + monotonic.tv_nsec / 1000000;
+}
+
+int64_t server_loop_ms(const struct server *server)
+{
+    return (int64_t)uv_now(&server->loop);
+}
+
+/* --- a turn of the loop ----------------------------------------------------------------------- */
+
+static void on_idle(uv_idle_t *handle)
+{
+    (void)handle; /* that it is active keeps the loop from waiting */
+}
+
+void server_wake(struct server *server)
+{
+    if (!server->closing)
+        (void)uv_idle_start(&server->idle, on_idle); /* fails only without a callback */
+}
+
+static void flush_all(struct server *server)
+{
+    while (server->dirty != NULL) {
+        struct session *session = server->dirty;
+        DL_DELETE2(server->dirty, session, dirty_prev, dirty_next);
+        session->is_dirty = false;
+        session_flush(session);
+    }
+}
+
+/* Sessions that were kept waiting by the store go on when it has caught up. */
+static void end_congestion(struct server *server)
+{
+    struct session *session;
+
+    if (!server->was_congested || service_is_congested(server->service))
+        return;
+    server->was_congested = false;
+    DL_FOREACH(server->sessions, session)
+    session_resume(session);
+}
+
+static void on_check(uv_check_t *handle)
+{
+    struct server *server = handle->data;
+    struct session *session;
+    size_t waiting = 0;
+
+    end_congestion(server);
+    /* Those that become ready meanwhile wait for the next turn. */
+    DL_COUNT2(server->ready, session, waiting, ready_next);
+    for (; waiting > 0 && server->ready != NULL; waiting--) {
+        session = server->ready;
+        DL_DELETE2(server->ready, session, ready_prev, ready_next);
+        session->is_ready = false;
+        session_process(session);
+    }
+    const bool searching = handler_run_searches(server->service, SEARCH_BUDGET);
+    flush_all(server);
+    if (searching || server->ready != NULL)
+        server_wake(server);
+    else
+        (void)uv_idle_stop(&server->idle);
+}
+
+static void on_prepare(uv_prepare_t *handle)
+{
+    flush_all(handle->data);
+}
+
+/* --- caps ------------------------------------------------------------------------------------- */
+
+void server_drop_slowest(struct server *server)
+{
+    struct session *session;
+    struct session *slowest = NULL;
+
+    DL_FOREACH(server->sessions, session)
+    {
+        if (slowest == NULL || session->counted_output > slowest->counted_output)
+            slowest = session;
+    }
+    if (slowest != NULL && slowest->counted_output > 0) {
+        log_warning("session %" PRIu64 " dropped: unread output of all sessions is over its cap, "
+                    "and it holds the most (%zu bytes)",
+                    slowest->number, slowest->counted_output);
+        session_close(slowest);
+    }
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void on_persist_closed(void *context)
+{
+    struct server *server = context;
+
+    server->persist = NULL;
+    server->closing = true;
+    uv_close((uv_handle_t *)&server->prepare, NULL);
+    uv_close((uv_handle_t *)&server->check, NULL);
+    uv_close((uv_handle_t *)&server->idle, NULL);
+    uv_close((uv_handle_t *)&server->tick, NULL);
+    uv_close((uv_handle_t *)&server->watchdog, NULL);
+    uv_close((uv_handle_t *)&server->terminate[0], NULL);
+    uv_close((uv_handle_t *)&server->terminate[1], NULL);
+    uv_close((uv_handle_t *)&server->reload, NULL);
+}
+
+/* When nobody is connected and nothing is under way any more, the store is closed. */
+static void finish_if_quiet(struct server *server)
+{
+    if (!server->stopping || server->store_closing || server->sessions != NULL ||
+        server->service->working > 0)
+        return;
+    server->store_closing = true;
+    server->persist->interface->close(server->persist, on_persist_closed, server);
+}
+
+void server_session_gone(struct server *server)
+{
+    finish_if_quiet(server);
+}
+
+static void drop_all(struct server *server)
+{
+    struct session *session;
+    struct session *next;
+
+    DL_FOREACH_SAFE(server->sessions, session, next)
+    session_close(session);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    const int64_t now_ms = server_loop_ms(server);
+    struct session *session;
+    struct session *next;
+
+    DL_FOREACH_SAFE(server->sessions, session, next)
+    session_tick(session, now_ms);
+    if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0)
+        service_sweep(server->service);
+    if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS)
+        drop_all(server);
+    finish_if_quiet(server);
+}
+
+static void on_terminate(uv_signal_t *signal, int number)
+{
+    struct server *server = signal->data;
+    struct session *session;
+
+    if (server->stopping) { /* asked twice: no more patience with the clients */
+        drop_all(server);
+        return;
+    }
+    log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    notify_stopping("finishing what is under way");
+    server->stopping = true;
+    server->service->stopping = true;
+    server->stop_since_ms = server_loop_ms(server);
+    for (size_t i = 0; i < server->listener_count; i++)
+        listener_close(&server->listeners[i]);
+    DL_FOREACH(server->sessions, session)
+    session_stop(session);
+    service_save_clock(server->service);
+    (void)uv_timer_start(&server->tick, on_tick, STOPPING_TICK_MS, STOPPING_TICK_MS);
+    finish_if_quiet(server);
+}
+
+/* --- reload ----------------------------------------------------------------------------------- */
+
+static void on_reload(uv_signal_t *signal, int number)
+{
+    struct server *server = signal->data;
+    char reason[CONFIG_REASON_BYTES];
+    struct config fresh;
+    (void)number;
+
+    if (server->stopping)
+        return;
+    notify_reloading();
+    int rc = options_load(server->options, &fresh, reason);
+    if (rc == 0)
+        rc = config_check_reload(&server->config, &fresh, reason);
+    if (rc == 0) {
+        server->config = fresh;
+        service_reload(server->service, &fresh);
+        log_set_level(fresh.log_level);
+        log_info("configuration reloaded");
+    } else {
+        log_error("configuration not reloaded, the old one stays: %s", reason);
+    }
+    notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    (void)timer;
+    notify_watchdog();
+}
+
+/* Handles that cannot fail to be made, by libuv's documentation, but for want of memory. */
+static int init_handles(struct server *server)
+{
+    const uint64_t watchdog_ms = notify_watchdog_interval_ms();
+    int rc = 0;
+
+    uv_prepare_init(&server->loop, &server->prepare);
+    uv_check_init(&server->loop, &server->check);
+    uv_idle_init(&server->loop, &server->idle);
+    uv_timer_init(&server->loop, &server->tick);
+    uv_timer_init(&server->loop, &server->watchdog);
+    uv_signal_init(&server->loop, &server->terminate[0]);
+    uv_signal_init(&server->loop, &server->terminate[1]);
+    uv_signal_init(&server->loop, &server->reload);
+    server->prepare.data = server;
+    server->check.data = server;
+    server->tick.data = server;
+    server->terminate[0].data = server;
+    server->terminate[1].data = server;
+    server->reload.data = server;
+
+    uv_prepare_start(&server->prepare, on_prepare);
+    uv_check_start(&server->check, on_check);
+    uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
+    if (watchdog_ms > 0)
+        uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);
+    if (rc == 0)
+        rc = uv_signal_start(&server->terminate[0], on_terminate, SIGTERM);
+    if (rc == 0)
+        rc = uv_signal_start(&server->terminate[1], on_terminate, SIGINT);
+    if (rc == 0)
+        rc = uv_signal_start(&server->reload, on_reload, SIGHUP);
+    return rc;
+}
+
+static int open_store(struct server *server, char *out_reason)
+{
+    const struct config *config = &server->config;
+
+    int rc = datadir_lock(config->data, !config->relaxed, &server->lock, out_reason,
+                          CONFIG_REASON_BYTES);
+    if (rc != 0)
+        return rc;
+    const struct persist_sqlite_options options = {
+        .loop = &server->loop,
+        .directory = config->data,
+        .relaxed = config->relaxed,
+    };
+    return persist_sqlite_open(&options, &server->persist, out_reason);
+}
+
+static int make_service(struct server *server, char *out_reason)
+{
+    struct service_options options = {
+        .alloc = server->alloc,
+        .config = &server->config,
+        .persist = server->persist,
+        .read_clocks = read_clocks,
+    };
+
+    randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
+    return service_new(&options, &server->service, out_reason);
+}
+
+/* Sockets of the service manager replace the TCP ones that are configured. */
+static int listen_everywhere(struct server *server, char *out_reason)
+{
+    struct notify_socket sockets[CONFIG_LISTENERS_MAX];
+    size_t inherited = 0;
+
+    int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, &inherited, out_reason);
+    if (rc != 0)
+        return -ERR_SYSTEM;
+    for (size_t i = 0; i < inherited && rc == 0; i++) {
+        rc = listener_inherit(&server->listeners[server->listener_count], server, &sockets[i],
+                              out_reason);
+        server->listener_count += rc == 0;
+    }
+    for (size_t i = 0; i < server->config.listener_count && rc >= 0; i++) {
+        const struct config_listener *config = &server->config.listeners[i];
+        if (server->listener_count == CONFIG_LISTENERS_MAX)
+            break;
+        if (inherited > 0 && config->kind == CONFIG_LISTENER_TCP)
+            continue;
+        rc = listener_bind(&server->listeners[server->listener_count], server, config, out_reason);
+        server->listener_count += rc == 0;
+    }
+    if (rc >= 0 && server->listener_count == 0) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "there is nothing to listen on; set `listen`");
+        return -ERR_SYSTEM;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static void close_all(struct server *server)
+{
+    (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
+    service_free(server->service);
+    arena_deinit(&server->decode_arena);
+    arena_deinit(&server->encode_arena);
+    if (uv_loop_close(&server->loop) != 0)
+        log_error("the loop closed with handles left open"); /* our mistake; tests look for it */
+    if (server->lock >= 0)
+        datadir_unlock(server->lock);
+}
+
+int server_start(struct server *server, const struct options *options, const struct config *config,
+                 char *out_reason)
+{
+    memset(server, 0, sizeof(*server));
+    server->lock = -1;
+    server->alloc = alloc_system();
+    server->options = options;
+    server->config = *config;
+    arena_init(&server->decode_arena, server->alloc, DECODE_BYTES_MAX);
+    arena_init(&server->encode_arena, server->alloc, ENCODE_BYTES_MAX);
+    out_reason[0] = '\0';
+    int rc = uv_loop_init(&server->loop);
+    if (rc != 0) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
+        return -ERR_SYSTEM;
+    }
+
+    rc = open_store(server, out_reason);
+    if (rc == 0)
+        rc = make_service(server, out_reason);
+    if (rc == 0)
+        rc = listen_everywhere(server, out_reason);
+    if (rc == 0 && (rc = init_handles(server)) != 0)
+        snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
+    if (rc == 0)
+        return 0;
+
+    for (size_t i = 0; i < server->listener_count; i++)
+        listener_close(&server->listeners[i]);
+    if (server->persist != NULL)
+        server->persist->interface->close(server->persist, NULL, NULL);
+    close_all(server);
+    return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
+}
+
+void server_run(struct server *server)
+{
+    log_info("ready: hearsayd " HEARSAY_VERSION ", %zu host%s, data in %s",
+             server->service->host_count, server->service->host_count == 1 ? "" : "s",
+             server->config.data);
+    notify_ready("serving");
+    close_all(server);
+    log_info("stopped");
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server: the loop and what hangs on it: listeners, sessions, signals, timers, and the order in
+ * which all of that ends.
+ *
+ * A turn of the loop: what came in was read by its session; then sessions whose requests wait have
+ * their turn, searches go on by a bounded number of steps, and all output of the turn is sent.
+ */
+#ifndef DAEMON_SERVER_H
+#define DAEMON_SERVER_H
+
+#include "daemon/listener.h"
+#include "daemon/options.h"
+#include "daemon/service.h"
+#include "daemon/session.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct server {
+    uv_loop_t loop;
+    const struct alloc *alloc;
+    const struct options *options; /* borrowed: to read the configuration again */
+    struct config config;          /* as it was taken last */
+    struct persist *persist;
+    struct service *service;
+    int lock; /* of the data directory; -1: none */
+
+    struct listener listeners[CONFIG_LISTENERS_MAX];
+    size_t listener_count;
+
+    struct session *sessions;
+    struct session *ready; /* requests wait to be taken */
+    struct session *dirty; /* output waits to be sent */
+    size_t session_count;
+    uint64_t session_number;
+    size_t output_bytes; /* of all sessions */
+    struct arena decode_arena;
+    struct arena encode_arena;
+
+    uv_prepare_t prepare; /* before the loop waits: sends what timers left */
+    uv_check_t check;     /* after it waited: a turn */
+    uv_idle_t idle;       /* runs while a turn left work, so that the loop does not wait */
+    uv_timer_t tick;
+    uv_timer_t watchdog;
+    uv_signal_t terminate[2];
+    uv_signal_t reload;
+    uint64_t tick_count;
+    int64_t stop_since_ms;
+    bool was_congested;
+    bool stopping;      /* no one new, no new requests */
+    bool store_closing; /* nothing is under way any more */
+    bool closing;       /* the handles are */
+};
+
+/*
+ * Opens the data directory and the store, loads the messages, and binds the listeners. 0, or
+ * SERVER_REFUSED when the configuration is at fault (exit code 2), or negative; both with a
+ * sentence in out_reason (CONFIG_REASON_BYTES). After a failure nothing is left open.
+ */
+enum { SERVER_REFUSED = 1 };
+int server_start(struct server *server, const struct options *options, const struct config *config,
+                 char *out_reason);
+
+/* Serves until SIGTERM or SIGINT, and until all is answered, committed and closed after it. */
+void server_run(struct server *server);
+
+/* --- for sessions ----------------------------------------------------------------------------- */
+
+/* The loop's time, monotonic. */
+int64_t server_loop_ms(const struct server *server);
+
+/* Some session is ready: the next turn comes without waiting. */
+void server_wake(struct server *server);
+
+/* All output together is over its cap: drops the session that holds the most of it. */
+void server_drop_slowest(struct server *server);
+
+/* A session was freed. */
+void server_session_gone(struct server *server);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service.h"
+
+#include "core/err.h"
+#include "daemon/container.h"
+#include "daemon/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Operations waiting for the store may hold this much before clients are made to wait. */
+    WRITING_BYTES_MAX = 8 * 1024 * 1024,
+    /* What one request's or response's passage may take: 1,000 results with their structs. */
+    ARENA_BYTES_MAX = 4 * 1024 * 1024,
+    /* Between savings of the clock by themselves; what changes messages saves it, too. */
+    CLOCK_SAVE_MS = 10 * 60 * 1000
+};
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+struct loading {
+    struct service *service;
+    uint64_t loaded;
+    uint64_t expired;
+    uint64_t homeless; /* of hosts that are not configured */
+};
+
+static int load_message(void *context, const struct persist_message *message)
+{
+    struct loading *loading = context;
+    struct service *service = loading->service;
+    struct host *host = service_host_numbered(service, message->host);
+
+    if (host == NULL) {
+        loading->homeless++;
+        return 0;
+    }
+    if (message->expires_ms <= service_now_ms(service)) {
+        loading->expired++; /* the sweep takes it */
+        return 0;
+    }
+    const int rc = host_admit(host, message);
+    if (rc != 0)
+        return rc;
+    usage_add(&host->usage, host_message_bytes(message));
+    usage_add(&service->usage, host_message_bytes(message));
+    loading->loaded++;
+    return 0;
+}
+
+static int load(struct service *service, char *out_reason)
+{
+    struct loading loading = {.service = service};
+    const int rc =
+        service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
+
+    if (rc != 0) {
+        if (out_reason[0] == '\0')
+            snprintf(out_reason, CONFIG_REASON_BYTES, "loading messages: %s", err_text(rc));
+        return rc;
+    }
+    log_info("loaded %" PRIu64 " messages", loading.loaded);
+    if (loading.homeless > 0)
+        log_warning("%" PRIu64 " stored messages belong to hosts that are not configured; they "
+                    "are kept and not served",
+                    loading.homeless);
+    return 0;
+}
+
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+static int add_host(struct service *service, const struct config_host *config, uint64_t hash_seed,
+                    char *out_reason)
+{
+    char text[PROFILE_TEXT_MAX];
+    char stored[PROFILE_TEXT_MAX] = "";
+    uint32_t number = 0;
+
+    profile_print(&config->profile, text);
+    int rc = service->persist->interface->add_host(service->persist, config->name, text, &number,
+                                                   stored, out_reason);
+    if (rc == PERSIST_PROFILE_CHANGED) {
+        snprintf(out_reason, CONFIG_REASON_BYTES,
+                 "%s:%u: host %s: the profile is %s here, but its stored messages have %s; set it "
+                 "back, or use another data directory",
+                 service->config.file[0] != '\0' ? service->config.file : "(defaults)",
+                 config->profile_line, config->name, text, stored);
+        return CONFIG_REFUSED;
+    }
+    if (rc != 0)
+        return rc;
+    rc = host_init(&service->hosts[service->host_count], config, number, service->alloc,
+                   service->kernels, hash_seed);
+    if (rc == 0)
+        service->host_count++;
+    return rc;
+}
+
+struct host *service_host(struct service *service, const char *name)
+{
+    if (name == NULL)
+        return &service->hosts[0];
+    for (size_t i = 0; i < service->host_count; i++) {
+        if (strcmp(service->hosts[i].config.name, name) == 0)
+            return &service->hosts[i];
+    }
+    return NULL;
+}
+
+struct host *service_host_numbered(struct service *service, uint32_t number)
+{
+    for (size_t i = 0; i < service->host_count; i++) {
+        if (service->hosts[i].number == number)
+            return &service->hosts[i];
+    }
+    return NULL;
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+/* HEARSAY_CPU forces a kernel, for measuring and for finding faults. */
+static const struct bits_kernels *choose_kernels(void)
+{
+    enum bits_level level = BITS_AVX512;
+    const char *wanted = getenv("HEARSAY_CPU");
+
+    if (wanted != NULL && bits_level_parse(wanted, &level) != 0)
+        log_warning("HEARSAY_CPU is none of scalar, avx2, avx512; ignored");
+    const struct bits_kernels *kernels = bits_select(level);
+    log_debug("kernels: %s", kernels->name);
+    return kernels;
+}
+
+int service_new(const struct service_options *options, struct service **out_service,
+                char *out_reason)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+    int rc = -ERR_NOMEM;
+
+    out_reason[0] = '\0';
+    struct service *service = alloc_zeroed(options->alloc, 1, sizeof(*service));
+    if (service == NULL)
+        return rc;
+    service->alloc = options->alloc;
+    service->config = *options->config;
+    service->persist = options->persist;
+    service->read_clocks = options->read_clocks;
+    service->clock_context = options->clock_context;
+    service->kernels = choose_kernels();
+    arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
+    service->persist->interface->info(service->persist, &service->store);
+    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
+    clock_init(&service->clock, service->store.clock_ms, wall_ms, monotonic_ms);
+
+    service->cache = cache_new(service->config.limits.cache_bytes);
+    service->hosts =
+        alloc_zeroed(options->alloc, service->config.host_count, sizeof(*service->hosts));
+    if (service->cache == NULL || service->hosts == NULL)
+        goto fail;
+    for (size_t i = 0; i < service->config.host_count; i++) {
+        rc = add_host(service, &service->config.hosts[i], options->hash_seed + i, out_reason);
+        if (rc != 0)
+            goto fail;
+    }
+    rc = load(service, out_reason);
+    if (rc != 0)
+        goto fail;
+    *out_service = service;
+    return 0;
+
+fail:
+    if (out_reason[0] == '\0')
+        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
+    service_free(service);
+    return rc;
+}
+
+void service_free(struct service *service)
+{
+    if (service == NULL)
+        return;
+    for (size_t i = 0; i < service->host_count; i++)
+        host_deinit(&service->hosts[i]);
+    alloc_release(service->alloc, service->hosts, service->config.host_count,
+                  sizeof(*service->hosts));
+    cache_free(service->cache);
+    arena_deinit(&service->arena);
+    alloc_release(service->alloc, service, 1, sizeof(*service));
+}
+
+void service_reload(struct service *service, const struct config *config)
+{
+    service->config = *config;
+    for (size_t i = 0; i < service->host_count; i++)
+        service->hosts[i].config = config->hosts[i];
+    cache_set_limit(service->cache, config->limits.cache_bytes);
+}
+
+/* --- payloads ------------------------------------------------------------------------------- */
+
+void service_remember(struct service *service, const struct persist_message *message)
+{
+    const struct cache_entry entry = {
+        .payload = message->payload,
+        .payload_bytes = message->payload_bytes,
+        .media_type = message->media_type,
+        .media_type_bytes = message->media_type_bytes,
+    };
+
+    (void)cache_put(service->cache, message->host, message->id, &entry);
+}
+
+bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
+                    struct persist_message *out_message)
+{
+    struct cache_entry entry;
+
+    if (!cache_get(service->cache, host, id, &entry))
+        return false;
+    out_message->payload = entry.payload;
+    out_message->payload_bytes = entry.payload_bytes;
+    out_message->media_type = entry.media_type;
+    out_message->media_type_bytes = entry.media_type_bytes;
+    return true;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+int64_t service_now_ms(struct service *service)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
+    return clock_now(&service->clock, wall_ms, monotonic_ms);
+}
+
+bool service_clock_trusted(struct service *service)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
+    return clock_trusted(&service->clock, wall_ms, monotonic_ms);
+}
+
+/* --- expiry ----------------------------------------------------------------------------------- */
+
+static void submit_sweep(struct service *service);
+
+static void on_swept(struct persist_op *op)
+{
+    struct service *service = CONTAINER_OF(op, struct service, sweep);
+
+    service->sweeping = false;
+    service->working--;
+    if (op->outcome != PERSIST_APPLIED)
+        return; /* the store has said why; the next sweep tries again */
+    for (uint32_t i = 0; i < op->removed_count; i++) {
+        const struct persist_removed *removed = &op->removed[i];
+        struct host *host = service_host_numbered(service, removed->host);
+        struct index_item item;
+        if (host == NULL || index_remove(host->index, removed->id, &item) != 0)
+            continue;
+        usage_subtract(&host->usage, item.bytes);
+        usage_subtract(&service->usage, item.bytes);
+        cache_drop(service->cache, removed->host, removed->id);
+    }
+    if (op->removed_count > 0)
+        log_debug("%" PRIu32 " messages expired", op->removed_count);
+    if (op->removed_count == op->limit && !service->stopping)
+        submit_sweep(service);
+}
+
+static void submit_sweep(struct service *service)
+{
+    memset(&service->sweep, 0, sizeof(service->sweep));
+    service->sweep.kind = PERSIST_EXPIRE;
+    service->sweep.now_ms = service_now_ms(service);
+    service->sweep.removed = service->swept;
+    service->sweep.limit = PERSIST_EXPIRE_MAX;
+    service->sweep.done = on_swept;
+    service->sweeping = true;
+    service->working++;
+    service->persist->interface->submit(service->persist, &service->sweep);
+}
+
+static void on_clock_saved(struct persist_op *op)
+{
+    struct service *service = CONTAINER_OF(op, struct service, clock_op);
+
+    service->saving_clock = false; /* if it failed, the next one tries again */
+    service->working--;
+}
+
+void service_save_clock(struct service *service)
+{
+    if (service->saving_clock)
+        return;
+    memset(&service->clock_op, 0, sizeof(service->clock_op));
+    service->clock_op.kind = PERSIST_CLOCK;
+    service->clock_op.now_ms = service_now_ms(service);
+    service->clock_op.done = on_clock_saved;
+    service->clock_saved_ms = service->clock_op.now_ms;
+    service->saving_clock = true;
+    service->working++;
+    service->persist->interface->submit(service->persist, &service->clock_op);
+}
+
+void service_sweep(struct service *service)
+{
+    if (service->stopping)
+        return;
+    if (!service->sweeping)
+        submit_sweep(service);
+    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS)
+        service_save_clock(service);
+}
+
+bool service_is_congested(const struct service *service)
+{
+    return service->writing_bytes > WRITING_BYTES_MAX;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service: the hosts that a daemon serves, their messages and what they share: clock, store, cache,
+ * limits. No socket and no loop in here; time comes through a function, so that tests can set it.
+ */
+#ifndef DAEMON_SERVICE_H
+#define DAEMON_SERVICE_H
+
+#include "daemon/cache.h"
+#include "daemon/clock.h"
+#include "daemon/config.h"
+#include "daemon/host.h"
+#include "daemon/persist.h"
+#include "proto/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct query_job; /* handler_query.c */
+
+struct service_options {
+    const struct alloc *alloc;   /* borrowed */
+    const struct config *config; /* copied */
+    struct persist *persist;     /* borrowed */
+    uint64_t hash_seed;          /* random */
+    void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+    void *clock_context;
+};
+
+struct service {
+    const struct alloc *alloc;
+    struct config config; /* in force */
+    struct persist *persist;
+    struct persist_info store;
+    struct cache *cache;
+    struct clock_state clock;
+    void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+    void *clock_context;
+    const struct bits_kernels *kernels;
+    struct host *hosts; /* host_count of them, in the order of the configuration */
+    size_t host_count;
+    struct usage usage;         /* of all hosts together */
+    struct arena arena;         /* for one request's or response's passage */
+    size_t writing_bytes;       /* held by operations that wait for the store */
+    uint32_t working;           /* operations and reads under way */
+    struct query_job *searches; /* under way, in turn */
+    struct persist_op sweep;
+    struct persist_removed swept[PERSIST_EXPIRE_MAX];
+    bool sweeping;
+    struct persist_op clock_op; /* saves the clock */
+    int64_t clock_saved_ms;
+    bool saving_clock;
+    bool stopping;
+};
+
+/*
+ * Makes the hosts and loads their messages from the store. CONFIG_REFUSED when a host's profile
+ * differs from that of its stored messages (reason with file and line); negative when the store or
+ * memory fails. The reason has CONFIG_REASON_BYTES. Blocks; for start-up.
+ */
+int service_new(const struct service_options *options, struct service **out_service,
+                char *out_reason);
+
+/* No work may be under way. NULL is fine. */
+void service_free(struct service *service);
+
+/* The host's clock: never runs backwards. */
+int64_t service_now_ms(struct service *service);
+bool service_clock_trusted(struct service *service);
+
+/* The host of that name, the first one when name is NULL; NULL when there is none such. */
+struct host *service_host(struct service *service, const char *name);
+struct host *service_host_numbered(struct service *service, uint32_t number);
+
+/* Keeps a stored message's payload at hand. Only a cache: it may not fit, or be forgotten. */
+void service_remember(struct service *service, const struct persist_message *message);
+
+/* Media type and payload of a message from the cache; borrowed until something is remembered. */
+bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
+                    struct persist_message *out_message);
+
+/* Takes a configuration that config_check_reload has passed. */
+void service_reload(struct service *service, const struct config *config);
+
+/*
+ * To be called every few seconds: takes out a slice of the expired messages, and goes on with the
+ * next slice by itself while there are more; saves the clock every ten minutes.
+ */
+void service_sweep(struct service *service);
+
+/* Saves the clock now, so that it does not run backwards over a restart. */
+void service_save_clock(struct service *service);
+
+/* Whether a store operation of `bytes` should wait because too many are queued. */
+bool service_is_congested(const struct service *service);
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/session.h"
+
+#include "core/err.h"
+#include "daemon/container.h"
+#include "daemon/log.h"
+#include "daemon/server.h"
+#include "proto/codec.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+enum {
+    FRAMES_PER_TURN = 128,        /* then the others have their turn */
+    WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
+    LINGER_MS = 2000,             /* for the peer to take the last answers and end */
+    STUCK_MS = 30 * 1000,         /* output that the peer takes none of */
+    REFUSED_MAX = 64              /* sessions over the limit that are told so at a time */
+};
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+static const bool moves[4][4] = {
+    [SESSION_NEW] = {[SESSION_OPEN] = true, [SESSION_ENDING] = true, [SESSION_CLOSED] = true},
+    [SESSION_OPEN] = {[SESSION_ENDING] = true, [SESSION_CLOSED] = true},
+    [SESSION_ENDING] = {[SESSION_CLOSED] = true},
+};
+
+static void move_to(struct session *session, enum session_state state)
+{
+    assert(moves[session->state][state]);
+    session->state = state;
+    session->since_ms = server_loop_ms(session->server);
+}
+
+static bool takes_requests(const struct session *session)
+{
+    return session->state == SESSION_NEW || session->state == SESSION_OPEN;
+}
+
+/* --- lists of the server ---------------------------------------------------------------------- */
+
+static void mark_ready(struct session *session)
+{
+    if (session->is_ready || session->state == SESSION_CLOSED)
+        return;
+    session->is_ready = true;
+    DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
+    server_wake(session->server);
+}
+
+/* There may be room again; a session that reads was not kept waiting. */
+static void resume_if_held(struct session *session)
+{
+    if (!session->transport.reading)
+        mark_ready(session);
+}
+
+static void mark_dirty(struct session *session)
+{
+    if (session->is_dirty || session->state == SESSION_CLOSED)
+        return;
+    session->is_dirty = true;
+    DL_APPEND2(session->server->dirty, session, dirty_prev, dirty_next);
+}
+
+static void leave_lists(struct session *session)
+{
+    if (session->is_ready)
+        DL_DELETE2(session->server->ready, session, ready_prev, ready_next);
+    if (session->is_dirty)
+        DL_DELETE2(session->server->dirty, session, dirty_prev, dirty_next);
+    session->is_ready = false;
+    session->is_dirty = false;
+}
+
+static void count_output(struct session *session)
+{
+    const size_t now =
+        session->state == SESSION_CLOSED ? 0 : transport_output_bytes(&session->transport);
+
+    session->server->output_bytes += now;
+    session->server->output_bytes -= session->counted_output;
+    session->counted_output = now;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void free_if_unused(struct session *session)
+{
+    struct server *server = session->server;
+
+    if (!session->stream_closed || session->client.work_count > 0)
+        return;
+    DL_DELETE(server->sessions, session);
+    server->session_count--;
+    log_debug("session %" PRIu64 " is gone", session->number);
+    alloc_release(server->alloc, session, 1, sizeof(*session));
+    server_session_gone(server);
+}
+
+void session_close(struct session *session)
+{
+    if (session->state == SESSION_CLOSED)
+        return;
+    leave_lists(session);
+    move_to(session, SESSION_CLOSED);
+    count_output(session);
+    session->client.is_gone = true;
+    transport_close(&session->transport);
+}
+
+/* No more requests; when the last answer has gone out, the stream is ended. */
+static void end(struct session *session)
+{
+    if (!takes_requests(session))
+        return;
+    move_to(session, SESSION_ENDING);
+    transport_pause(&session->transport);
+    mark_dirty(session);
+}
+
+static void end_if_answered(struct session *session)
+{
+    if (session->state == SESSION_ENDING && session->client.work_count == 0)
+        transport_end(&session->transport);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void drop_slow_reader(struct session *session)
+{
+    log_info("session %" PRIu64 " dropped: it does not read its answers (%zu bytes wait)",
+             session->number, transport_output_bytes(&session->transport));
+    session_close(session);
+}
+
+static void on_respond(struct handler_client *client, const struct msg_response *response)
+{
+    struct session *session = (struct session *)client;
+    struct server *server = session->server;
+    const struct config_limits *limits = &server->service->config.limits;
+
+    if (session->state == SESSION_CLOSED)
+        return;
+    const int rc = codec_encode_response(response, &server->encode_arena, limits->frame_bytes,
+                                         &session->transport.output);
+    arena_reset(&server->encode_arena);
+    if (rc == CODEC_TOO_LARGE && response->kind != MSG_RESPONSE_ERROR) {
+        handler_refuse(client, response->id, MSG_TOO_LARGE, NULL,
+                       "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",
+                       limits->frame_bytes);
+        return;
+    }
+    if (rc != 0) { /* an answer that cannot be given must not be silently missing */
+        log_warning("session %" PRIu64 " dropped: %s", session->number, err_text(rc));
+        session_close(session);
+        return;
+    }
+    count_output(session);
+    mark_dirty(session);
+    if (transport_output_bytes(&session->transport) > limits->session_output_bytes)
+        drop_slow_reader(session);
+    else if (server->output_bytes > limits->output_bytes)
+        server_drop_slowest(server);
+}
+
+static void on_work_ended(struct handler_client *client)
+{
+    struct session *session = (struct session *)client;
+
+    if (session->state == SESSION_CLOSED)
+        free_if_unused(session);
+    else if (takes_requests(session))
+        resume_if_held(session);
+    else
+        mark_dirty(session); /* session_flush ends it when all is answered */
+}
+
+static const struct handler_client_events client_events = {on_respond, on_work_ended};
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static bool may_take_more(struct session *session)
+{
+    const struct service *service = session->server->service;
+    const struct config_limits *limits = &service->config.limits;
+
+    if (service_is_congested(service)) {
+        session->server->was_congested = true; /* and it resumes us when it no longer is */
+        return false;
+    }
+    return session->client.work_count < limits->requests_in_flight &&
+           session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
+           transport_output_bytes(&session->transport) < limits->session_output_bytes / 2;
+}
+
+static void act(struct session *session, const struct msg_request *request)
+{
+    struct service *service = session->server->service;
+
+    if (session->state == SESSION_OPEN) {
+        handler_handle(service, &session->client, request);
+    } else if (request->kind != MSG_REQUEST_HELLO) {
+        handler_refuse(&session->client, request->id, MSG_INVALID, "hello",
+                       "the first request of a connection must be Hello");
+        end(session);
+    } else if (handler_welcome(service, &session->client, request)) {
+        move_to(session, SESSION_OPEN);
+        log_debug("session %" PRIu64 " speaks version %d, %s", session->number, LIMIT_VERSION,
+                  request->hello.agent.text != NULL ? request->hello.agent.text : "no agent named");
+    } else {
+        end(session);
+    }
+}
+
+static void take_frame(struct session *session, const uint8_t *frame, size_t length)
+{
+    struct server *server = session->server;
+    struct msg_request request;
+    struct msg_response refusal = {.kind = MSG_RESPONSE_ERROR};
+
+    const int rc =
+        codec_decode_request(frame, length, &server->decode_arena, &request, &refusal.error);
+    if (rc == 0) {
+        act(session, &request);
+    } else if (rc < 0) {
+        log_warning("session %" PRIu64 " dropped: %s", session->number, err_text(rc));
+        session_close(session);
+    } else {
+        refusal.id = request.id;
+        on_respond(&session->client, &refusal);
+        if (rc == CODEC_MALFORMED || session->state == SESSION_NEW)
+            end(session);
+    }
+    arena_reset(&server->decode_arena);
+}
+
+/* The stream cannot be read any further: says why, and ends. */
+static void refuse_stream(struct session *session, int outcome, size_t length)
+{
+    if (outcome == FRAME_EMPTY)
+        handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+                       "a frame of length zero; a frame holds at least one byte");
+    else
+        handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+                       "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
+                       session->server->service->config.limits.frame_bytes);
+    end(session);
+}
+
+void session_process(struct session *session)
+{
+    struct transport *transport = &session->transport;
+    unsigned taken = 0;
+
+    while (takes_requests(session) && may_take_more(session)) {
+        const uint8_t *frame = NULL;
+        size_t length = 0;
+        if (taken == FRAMES_PER_TURN) {
+            mark_ready(session);
+            break;
+        }
+        const int outcome = frame_next(&transport->input, &frame, &length);
+        if (outcome == FRAME_MORE) {
+            frame_decoder_release(&transport->input);
+            if (session->server->stopping || session->peer_ended)
+                end(session);
+            else
+                transport_read(transport);
+            return;
+        }
+        if (outcome != 0)
+            refuse_stream(session, outcome, length);
+        else
+            take_frame(session, frame, length);
+        taken++;
+    }
+    transport_pause(transport); /* session_process is called again when there is room */
+}
+
+/* --- the transport's events ------------------------------------------------------------------- */
+
+static struct session *session_of(struct transport *transport)
+{
+    return CONTAINER_OF(transport, struct session, transport);
+}
+
+static void on_readable(struct transport *transport)
+{
+    struct session *session = session_of(transport);
+
+    session->activity_ms = server_loop_ms(session->server);
+    if (session->is_ready) /* its turn comes; until then there may be no room to read more into */
+        transport_pause(transport);
+    else
+        session_process(session);
+}
+
+static bool is_done(const struct session *session)
+{
+    return session->client.work_count == 0 && transport_output_bytes(&session->transport) == 0;
+}
+
+static void on_ended(struct transport *transport, bool clean)
+{
+    struct session *session = session_of(transport);
+
+    session->peer_ended = true;
+    if (!clean || (session->state == SESSION_ENDING && is_done(session)))
+        session_close(session);
+    else if (takes_requests(session))
+        mark_ready(session); /* what it asked before its end is answered */
+}
+
+static void on_written(struct transport *transport)
+{
+    struct session *session = session_of(transport);
+
+    count_output(session);
+    if (takes_requests(session))
+        resume_if_held(session);
+    else if (session->peer_ended && is_done(session))
+        session_close(session);
+}
+
+static void on_closed(struct transport *transport)
+{
+    struct session *session = session_of(transport);
+
+    session->stream_closed = true;
+    free_if_unused(session);
+}
+
+static const struct transport_events transport_events = {
+    .readable = on_readable,
+    .ended = on_ended,
+    .written = on_written,
+    .closed = on_closed,
+};
+
+void session_flush(struct session *session)
+{
+    transport_flush(&session->transport);
+    end_if_answered(session);
+}
+
+/* --- deadlines -------------------------------------------------------------------------------- */
+
+static void time_out(struct session *session, const char *sentence)
+{
+    handler_refuse(&session->client, 0, MSG_INVALID, NULL, "%s", sentence);
+    end(session);
+}
+
+void session_tick(struct session *session, int64_t now_ms)
+{
+    const struct config_limits *limits = &session->server->service->config.limits;
+    const bool is_ending = session->state == SESSION_ENDING;
+
+    if (session->state == SESSION_CLOSED)
+        return;
+    if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {
+        drop_slow_reader(session);
+    } else if (session->state == SESSION_NEW &&
+               now_ms - session->since_ms >= (int64_t)limits->hello_timeout_s * 1000) {
+        time_out(session, "no Hello came in time");
+    } else if (session->state == SESSION_OPEN && limits->idle_timeout_s > 0 && is_done(session) &&
+               now_ms - session->activity_ms >= (int64_t)limits->idle_timeout_s * 1000) {
+        time_out(session, "nothing was asked for too long");
+    } else if (is_ending && is_done(session) && now_ms - session->since_ms >= LINGER_MS) {
+        session_close(session);
+    }
+}
+
+void session_resume(struct session *session)
+{
+    if (takes_requests(session))
+        mark_ready(session);
+}
+
+void session_stop(struct session *session)
+{
+    if (takes_requests(session))
+        mark_ready(session); /* session_process takes what was received, then ends it */
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+/* Whether the peer of a Unix socket runs as our user or as root. */
+static bool is_administrator(uv_stream_t *stream)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    uv_os_fd_t descriptor = -1;
+
+    if (uv_fileno((uv_handle_t *)stream, &descriptor) != 0 ||
+        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        return false;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+static void refuse_one_too_many(struct session *session)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+
+    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
+                  "as many connections as are taken here are open; try again");
+    response.error.retry_after_ms = 5000;
+    on_respond(&session->client, &response);
+    end(session);
+}
+
+int session_accept(struct server *server, uv_stream_t *listener, bool is_unix)
+{
+    const struct config_limits *limits = &server->service->config.limits;
+    struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
+
+    if (session == NULL)
+        return UV_ENOMEM;
+    int rc = transport_init(&session->transport, &server->loop, is_unix, &transport_events,
+                            server->alloc, limits->frame_bytes);
+    if (rc != 0) {
+        alloc_release(server->alloc, session, 1, sizeof(*session));
+        return rc;
+    }
+    session->server = server;
+    session->client.events = &client_events;
+    session->number = ++server->session_number;
+    session->since_ms = server_loop_ms(server);
+    session->activity_ms = session->since_ms;
+    DL_APPEND(server->sessions, session);
+    server->session_count++;
+
+    rc = uv_accept(listener, &session->transport.uv.stream);
+    if (rc != 0 || server->session_count > (size_t)limits->sessions_max + REFUSED_MAX) {
+        session_close(session);
+        return rc;
+    }
+    if (is_unix)
+        session->client.is_administrator = is_administrator(&session->transport.uv.stream);
+    else
+        (void)uv_tcp_nodelay(&session->transport.uv.tcp, 1); /* only slower without */
+    if (server->session_count > limits->sessions_max)
+        refuse_one_too_many(session);
+    else
+        transport_read(&session->transport);
+    return 0;
+}

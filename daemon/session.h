@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session: one client's connection, from its first byte to its end. Takes frames out of the
+ * transport, has them decoded, hands requests to the handlers and puts responses into the output.
+ *
+ * What a client may hold is bounded here: requests under way, memory for them, output not read.
+ * Over a bound no more requests are taken until it has room again; a client that does not read its
+ * answers is dropped.
+ */
+#ifndef DAEMON_SESSION_H
+#define DAEMON_SESSION_H
+
+#include "daemon/handler.h"
+#include "daemon/transport.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct server;
+
+enum session_state {
+    SESSION_NEW,    /* nothing but Hello is taken */
+    SESSION_OPEN,   /* greeted */
+    SESSION_ENDING, /* no more requests; the last answers go out */
+    SESSION_CLOSED  /* the stream is closing; freed when no work is under way */
+};
+
+struct session {
+    struct handler_client client; /* first: handlers give it back */
+    struct transport transport;
+    struct server *server;
+    enum session_state state;
+    uint64_t number;     /* for the log */
+    int64_t since_ms;    /* loop time: accepted, or SESSION_ENDING since */
+    int64_t activity_ms; /* loop time: last bytes in */
+    size_t counted_output;
+    bool peer_ended; /* it sends no more, and may still read */
+    bool stream_closed;
+    bool is_ready;
+    bool is_dirty;
+    struct session *prev, *next;             /* server->sessions */
+    struct session *ready_prev, *ready_next; /* server->ready: requests wait to be taken */
+    struct session *dirty_prev, *dirty_next; /* server->dirty: output waits to be sent */
+};
+
+/*
+ * Accepts a connection from `listener`. One beyond the limit is told so and ended. 0 or a libuv
+ * error, when nothing is left of it.
+ */
+int session_accept(struct server *server, uv_stream_t *listener, bool is_unix);
+
+/* Takes a bounded number of the requests that wait. */
+void session_process(struct session *session);
+
+/* There may be room again for requests that were left waiting. */
+void session_resume(struct session *session);
+
+/* Sends what waits; called once in a turn of the loop. */
+void session_flush(struct session *session);
+
+/* Called every second: hello, idle, linger and stuck output have deadlines. */
+void session_tick(struct session *session, int64_t now_ms);
+
+/* The server stops: answers what was received, then ends. */
+void session_stop(struct session *session);
+
+/* Drops it at once. */
+void session_close(struct session *session);
+
+#endif

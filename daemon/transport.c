@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/transport.h"
+
+#include "core/err.h"
+
+#include <string.h>
+
+/* One read takes at most this much, so that one busy client cannot fill a whole turn. */
+enum { READ_BYTES = 64 * 1024 };
+
+int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
+                   const struct transport_events *events, const struct alloc *alloc,
+                   size_t frame_bytes)
+{
+    memset(transport, 0, sizeof(*transport));
+    const int rc = is_pipe ? uv_pipe_init(loop, &transport->uv.pipe, 0)
+                           : uv_tcp_init(loop, &transport->uv.tcp);
+    if (rc != 0)
+        return rc;
+    transport->uv.handle.data = transport;
+    transport->events = events;
+    frame_decoder_init(&transport->input, alloc, frame_bytes);
+    bytes_init(&transport->output, alloc);
+    bytes_init(&transport->writing, alloc);
+    return 0;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
+{
+    struct transport *transport = handle->data;
+    uint8_t *room = NULL;
+    size_t bytes = 0;
+    (void)suggested; /* always the same, and larger than we may want to hold */
+
+    if (frame_decoder_reserve(&transport->input, READ_BYTES, &room, &bytes) != 0)
+        bytes = 0; /* libuv reports UV_ENOBUFS to on_read */
+    *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
+{
+    struct transport *transport = stream->data;
+    (void)buf;
+
+    if (count < 0) {
+        transport_pause(transport);
+        frame_decoder_release(&transport->input);
+        transport->events->ended(transport, count == UV_EOF);
+        return;
+    }
+    if (transport->ending) {
+        frame_decoder_release(&transport->input);
+        return;
+    }
+    frame_decoder_commit(&transport->input, (size_t)count);
+    if (count > 0)
+        transport->events->readable(transport);
+}
+
+void transport_read(struct transport *transport)
+{
+    if (transport->reading || transport->closing)
+        return;
+    transport->reading = uv_read_start(&transport->uv.stream, on_alloc, on_read) == 0;
+    if (!transport->reading)
+        transport->events->ended(transport, false);
+}
+
+void transport_pause(struct transport *transport)
+{
+    if (!transport->reading)
+        return;
+    (void)uv_read_stop(&transport->uv.stream); /* cannot fail, by libuv's documentation */
+    transport->reading = false;
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    (void)request;
+    (void)status; /* the peer is gone: its end comes through on_read as well */
+}
+
+/* libuv shuts a stream down after the writes that it has; ours must all be with it by then. */
+static void shut_down_when_written(struct transport *transport)
+{
+    if (!transport->ending || transport->shut_down || transport->closing ||
+        transport->output.count > 0)
+        return;
+    transport->shut_down = true;
+    transport->shutdown_request.data = transport;
+    (void)uv_shutdown(&transport->shutdown_request, &transport->uv.stream, on_shutdown);
+}
+
+static void note_progress(struct transport *transport)
+{
+    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
+}
+
+/* All that was being written is through. */
+static void finish_write(struct transport *transport)
+{
+    bytes_consume(&transport->writing, transport->writing.count);
+    note_progress(transport);
+}
+
+static void on_write(uv_write_t *request, int status)
+{
+    struct transport *transport = request->data;
+
+    transport->write_active = false;
+    finish_write(transport);
+    if (transport->closing)
+        return;
+    if (status < 0) {
+        transport->events->ended(transport, false);
+        return;
+    }
+    transport_flush(transport);
+    shut_down_when_written(transport);
+    transport->events->written(transport);
+}
+
+/* Leaves to the loop what the socket did not take at once. */
+static void write_rest(struct transport *transport, size_t written)
+{
+    uv_buf_t buf = uv_buf_init((char *)transport->writing.data + written,
+                               (unsigned int)(transport->writing.count - written));
+
+    transport->write_request.data = transport;
+    const int rc = uv_write(&transport->write_request, &transport->uv.stream, &buf, 1, on_write);
+    if (rc != 0) {
+        transport->events->ended(transport, false);
+        return;
+    }
+    transport->write_active = true;
+    transport->write_remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
+    note_progress(transport);
+}
+
+void transport_flush(struct transport *transport)
+{
+    if (transport->write_active || transport->closing || transport->output.count == 0)
+        return;
+
+    const struct bytes empty = transport->writing;
+    transport->writing = transport->output;
+    transport->output = empty;
+
+    /* Mostly the socket takes it all, and another turn of the loop to be told so is saved. */
+    const uv_buf_t buf =
+        uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
+    const int written = uv_try_write(&transport->uv.stream, &buf, 1);
+    if (written < 0 && written != UV_EAGAIN) {
+        transport->events->ended(transport, false);
+    } else if (written < 0 || (size_t)written < transport->writing.count) {
+        write_rest(transport, written < 0 ? 0 : (size_t)written);
+    } else {
+        finish_write(transport);
+        shut_down_when_written(transport);
+        transport->events->written(transport);
+    }
+}
+
+size_t transport_output_bytes(const struct transport *transport)
+{
+    return transport->output.count + transport->writing.count;
+}
+
+bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms)
+{
+    if (!transport->write_active)
+        return false;
+    const size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
+    if (remaining != transport->write_remaining) {
+        transport->write_remaining = remaining;
+        transport->progress_ms = now_ms;
+    }
+    return now_ms - transport->progress_ms > patience_ms;
+}
+
+void transport_end(struct transport *transport)
+{
+    if (transport->ending || transport->closing)
+        return;
+    transport->ending = true;
+    const struct alloc *alloc = transport->input.alloc;
+    const size_t limit = transport->input.limit_bytes;
+    frame_decoder_deinit(&transport->input);
+    frame_decoder_init(&transport->input, alloc, limit);
+    transport_flush(transport);
+    shut_down_when_written(transport);
+    transport_read(transport);
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    struct transport *transport = handle->data;
+
+    frame_decoder_deinit(&transport->input);
+    bytes_deinit(&transport->output);
+    bytes_deinit(&transport->writing);
+    transport->events->closed(transport);
+}
+
+void transport_close(struct transport *transport)
+{
+    if (transport->closing)
+        return;
+    transport->closing = true;
+    transport->reading = false;
+    uv_close(&transport->uv.handle, on_close);
+}

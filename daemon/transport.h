@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport: one client's stream on the loop. Reads into a frame decoder, writes from a queue of
+ * bytes, and closes in good order. Knows nothing of messages.
+ *
+ * Output is appended to `output` and goes out with transport_flush; while a write is under way the
+ * next bytes gather in `output`. Memory for the handle is the owner's and may be freed only after
+ * `closed`.
+ */
+#ifndef DAEMON_TRANSPORT_H
+#define DAEMON_TRANSPORT_H
+
+#include "proto/bytes.h"
+#include "proto/frame.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct transport;
+
+struct transport_events {
+    void (*readable)(struct transport *transport); /* bytes were added to `input` */
+    /* The peer sent its end (clean), or the stream failed. A clean end may come more than once. */
+    void (*ended)(struct transport *transport, bool clean);
+    void (*written)(struct transport *transport); /* a write is through; output may be short now */
+    void (*closed)(struct transport *transport);  /* nothing of it is in use by the loop any more */
+};
+
+struct transport {
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } uv;
+    const struct transport_events *events;
+    struct frame_decoder input;
+    struct bytes output;  /* waits */
+    struct bytes writing; /* with the loop until the write is through */
+    uv_write_t write_request;
+    uv_shutdown_t shutdown_request;
+    size_t write_remaining; /* as the loop said when it was last asked */
+    int64_t progress_ms;    /* when the peer last took bytes, or there were none to take */
+    bool reading;
+    bool write_active;
+    bool ending;    /* what still comes in is thrown away */
+    bool shut_down; /* our end was sent, or will be after the writes under way */
+    bool closing;
+};
+
+/*
+ * Makes the handle, for uv_accept or uv_..._open. is_pipe: a Unix socket. frame_bytes: the limit of
+ * one frame. 0 or a libuv error; after an error nothing needs closing.
+ */
+int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
+                   const struct transport_events *events, const struct alloc *alloc,
+                   size_t frame_bytes);
+
+/* Reading on and off; both may be called at any time. */
+void transport_read(struct transport *transport);
+void transport_pause(struct transport *transport);
+
+/* Sends what is in `output`, unless a write is under way: then when that is through. */
+void transport_flush(struct transport *transport);
+
+/* Bytes that wait or are being written. */
+size_t transport_output_bytes(const struct transport *transport);
+
+/* Whether bytes have waited since before since_ms without the peer taking any. now_ms: loop time.
+ */
+bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms);
+
+/*
+ * Ends it gently: what is in `output` goes out, then our end of the stream; what the peer still
+ * sends is thrown away until its end (`ended`), so that nothing destroys the last answers on their
+ * way. The owner closes it after `ended` or when it loses patience.
+ */
+void transport_end(struct transport *transport);
+
+/* Closes it at once; `closed` comes later. Harmless when it is closing. */
+void transport_close(struct transport *transport);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    ARENA_ALIGNMENT = alignof(max_align_t),
+    ARENA_BLOCK_MIN = 4 * 1024, /* holds most messages */
+    ARENA_BLOCK_MAX = 64 * 1024 /* blocks double up to this; larger ones only for what needs it */
+};
+
+/*
+ *   +-----------------------+---------+---------------------------------+
+ *   | struct arena_block    | padding | room, aligned for any type      |
+ *   +-----------------------+---------+---------------------------------+
+ *   0                                 ARENA_HEADER_BYTES                bytes
+ */
+struct arena_block {
+    struct arena_block *next;
+    size_t bytes; /* with this header */
+    size_t used;  /* with this header; a multiple of ARENA_ALIGNMENT */
+};
+
+enum {
+    ARENA_HEADER_BYTES =
+        (sizeof(struct arena_block) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT
+};
+
+void arena_init(struct arena *arena, const struct alloc *alloc, size_t limit_bytes)
+{
+    *arena = (struct arena){.alloc = alloc, .limit_bytes = limit_bytes};
+}
+
+/* Frees a chain of blocks. */
+static void arena_free_blocks(struct arena *arena, struct arena_block *block)
+{
+    while (block != NULL) {
+        struct arena_block *next = block->next;
+
+        arena->held_bytes -= block->bytes;
+        alloc_release(arena->alloc, block, block->bytes, 1);
+        block = next;
+    }
+}
+
+void arena_deinit(struct arena *arena)
+{
+    arena_free_blocks(arena, arena->blocks);
+    arena->blocks = NULL;
+    arena->used_bytes = 0;
+    arena->refused = false;
+}
+
+/* How large the next block is to be: 0 when the budget has no room for `room` bytes. */
+static size_t arena_block_size(const struct arena *arena, size_t room)
+{
+    size_t left = arena->limit_bytes - arena->held_bytes;
+    size_t least, bytes;
+
+    if (left < ARENA_HEADER_BYTES || left - ARENA_HEADER_BYTES < room) {
+        return 0;
+    }
+    least = ARENA_HEADER_BYTES + room;
+    bytes = arena->blocks == NULL ? (size_t)ARENA_BLOCK_MIN : arena->blocks->bytes;
+    if (arena->blocks != NULL) {
+        bytes = bytes < ARENA_BLOCK_MAX / 2 ? bytes * 2 : (size_t)ARENA_BLOCK_MAX;
+    }
+    if (bytes < least) {
+        bytes = least;
+    }
+    return bytes < left ? bytes : left;
+}
+
+static struct arena_block *arena_add_block(struct arena *arena, size_t room)
+{
+    size_t bytes = arena_block_size(arena, room);
+    struct arena_block *block;
+
+    if (bytes == 0) {
+        arena->refused = true;
+        return NULL;
+    }
+    block = alloc_array(arena->alloc, bytes, 1);
+    if (block == NULL) {
+        return NULL;
+    }
+    block->next = arena->blocks;
+    block->bytes = bytes;
+    block->used = ARENA_HEADER_BYTES;
+    arena->blocks = block;
+    arena->held_bytes += bytes;
+    return block;
+}
+
+void *arena_take(struct arena *arena, size_t bytes)
+{
+    struct arena_block *block = arena->blocks;
+    void *room;
+
+    if (bytes > SIZE_MAX - ARENA_ALIGNMENT) {
+        arena->refused = true;
+        return NULL;
+    }
+    /* At least one unit, so that no two things share an address. */
+    bytes = bytes == 0 ? (size_t)ARENA_ALIGNMENT
+                       : (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    if (block == NULL || block->bytes - block->used < bytes) {
+        block = arena_add_block(arena, bytes);
+        if (block == NULL) {
+            return NULL;
+        }
+    }
+    room = (uint8_t *)block + block->used;
+    block->used += bytes;
+    arena->used_bytes += bytes;
+    return room;
+}
+
+void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes)
+{
+    size_t total;
+    void *room;
+
+    if (count == 0 || bytes == 0) {
+        total = 0;
+    } else if (!alloc_multiply(count, bytes, &total)) {
+        arena->refused = true;
+        return NULL;
+    }
+    room = arena_take(arena, total);
+    if (room != NULL && total > 0) {
+        memset(room, 0, total);
+    }
+    return room;
+}
+
+/* Takes the largest block that is no larger than ARENA_BLOCK_MAX out of the chain; NULL: none. */
+static struct arena_block *arena_detach_block(struct arena *arena)
+{
+    struct arena_block **best = NULL;
+    struct arena_block *block;
+
+    for (struct arena_block **link = &arena->blocks; *link != NULL; link = &(*link)->next) {
+        if ((*link)->bytes <= ARENA_BLOCK_MAX &&
+            (best == NULL || (*link)->bytes > (*best)->bytes)) {
+            best = link;
+        }
+    }
+    if (best == NULL) {
+        return NULL;
+    }
+    block = *best;
+    *best = block->next;
+    block->next = NULL;
+    return block;
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *kept = arena_detach_block(arena);
+
+    arena_free_blocks(arena, arena->blocks);
+    if (kept != NULL) {
+        kept->used = ARENA_HEADER_BYTES;
+    }
+    arena->blocks = kept;
+    arena->used_bytes = 0;
+    arena->refused = false;
+}

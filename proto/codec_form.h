@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * codec_form: the forms that texts in the protocol must have. Only the codec uses this.
+ */
+#ifndef PROTO_CODEC_FORM_H
+#define PROTO_CODEC_FORM_H
+
+#include "proto/codec_map.h"
+
+/* 1 to LIMIT_HOST_BYTES of a-z, 0-9 and -, with no - at the ends. */
+extern const struct map_form codec_form_host;
+
+/* type/subtype, perhaps with parameters: visible ASCII and spaces, since terminals show it. */
+extern const struct map_form codec_form_media_type;
+
+#endif

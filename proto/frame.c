@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/frame.h"
+
+#include <string.h>
+
+#include "core/err.h"
+#include "proto/limits.h"
+
+void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc,
+                        size_t limit_bytes)
+{
+    *decoder = (struct frame_decoder){.alloc = alloc, .limit_bytes = limit_bytes};
+}
+
+static void frame_drop_buffer(struct frame_decoder *decoder)
+{
+    if (decoder->buffer != NULL) {
+        alloc_release(decoder->alloc, decoder->buffer, decoder->capacity, 1);
+    }
+    decoder->buffer = NULL;
+    decoder->capacity = 0;
+    decoder->start = 0;
+    decoder->end = 0;
+}
+
+void frame_decoder_deinit(struct frame_decoder *decoder)
+{
+    frame_drop_buffer(decoder);
+}
+
+size_t frame_decoder_pending(const struct frame_decoder *decoder)
+{
+    return decoder->end - decoder->start;
+}
+
+void frame_decoder_release(struct frame_decoder *decoder)
+{
+    if (frame_decoder_pending(decoder) == 0) {
+        frame_drop_buffer(decoder);
+    }
+}
+
+/* Moves what is pending to the front. Each byte is moved at most once on its way. */
+static void frame_compact(struct frame_decoder *decoder)
+{
+    size_t pending = frame_decoder_pending(decoder);
+
+    if (decoder->start == 0) {
+        return;
+    }
+    if (pending > 0) {
+        memmove(decoder->buffer, decoder->buffer + decoder->start, pending);
+    }
+    decoder->start = 0;
+    decoder->end = pending;
+}
+
+/*
+ * Grows by what is wanted, not by what a header claims: a peer that announces a large frame and
+ * sends one byte of it has one byte's worth of memory.
+ */
+static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
+{
+    size_t doubled = decoder->capacity * 2;
+    size_t capacity = doubled > most ? most : doubled;
+    uint8_t *buffer;
+
+    if (capacity < needed) {
+        capacity = needed;
+    }
+    if (decoder->buffer == NULL) {
+        buffer = alloc_array(decoder->alloc, capacity, 1);
+    } else {
+        buffer = alloc_resize(decoder->alloc, decoder->buffer, decoder->capacity, capacity, 1);
+    }
+    if (buffer == NULL) {
+        return -ERR_NOMEM;
+    }
+    decoder->buffer = buffer;
+    decoder->capacity = capacity;
+    return 0;
+}
+
+int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t **out_room,
+                          size_t *out_bytes)
+{
+    const size_t frame_most = decoder->limit_bytes + LIMIT_FRAME_HEADER_BYTES;
+    size_t most, room;
+    int rv;
+
+    if (wanted > SIZE_MAX / 4) {
+        wanted = SIZE_MAX / 4;
+    }
+    most = frame_most + wanted;
+    frame_compact(decoder);
+    if (decoder->end >= most) {
+        return -ERR_BUDGET;
+    }
+    room = most - decoder->end < wanted ? most - decoder->end : wanted;
+    if (decoder->capacity - decoder->end < room) {
+        rv = frame_grow(decoder, decoder->end + room, most);
+        if (rv != 0) {
+            return rv;
+        }
+    }
+    *out_room = decoder->buffer + decoder->end;
+    *out_bytes = room;
+    return 0;
+}
+
+void frame_decoder_commit(struct frame_decoder *decoder, size_t count)
+{
+    decoder->end += count;
+}
+
+static size_t frame_read_header(const uint8_t *header)
+{
+    return (size_t)((uint32_t)header[0] << 24 | (uint32_t)header[1] << 16 |
+                    (uint32_t)header[2] << 8 | (uint32_t)header[3]);
+}
+
+int frame_next(struct frame_decoder *decoder, const uint8_t **out_frame, size_t *out_length)
+{
+    size_t pending = frame_decoder_pending(decoder);
+    size_t length;
+
+    if (pending < LIMIT_FRAME_HEADER_BYTES) {
+        return FRAME_MORE;
+    }
+    length = frame_read_header(decoder->buffer + decoder->start);
+    if (length == 0) {
+        return FRAME_EMPTY;
+    }
+    if (length > decoder->limit_bytes) {
+        *out_length = length;
+        return FRAME_TOO_LARGE;
+    }
+    if (pending - LIMIT_FRAME_HEADER_BYTES < length) {
+        return FRAME_MORE;
+    }
+    *out_frame = decoder->buffer + decoder->start + LIMIT_FRAME_HEADER_BYTES;
+    *out_length = length;
+    decoder->start += LIMIT_FRAME_HEADER_BYTES + length;
+    return 0;
+}
+
+void frame_write_header(uint8_t out_header[4], size_t length)
+{
+    out_header[0] = (uint8_t)(length >> 24 & 0xff);
+    out_header[1] = (uint8_t)(length >> 16 & 0xff);
+    out_header[2] = (uint8_t)(length >> 8 & 0xff);
+    out_header[3] = (uint8_t)(length & 0xff);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/msg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const msg_error_names[] = {
+    [MSG_MALFORMED] = "MALFORMED",
+    [MSG_UNSUPPORTED_VERSION] = "UNSUPPORTED_VERSION",
+    [MSG_UNSUPPORTED] = "UNSUPPORTED",
+    [MSG_INVALID] = "INVALID",
+    [MSG_UNKNOWN_HOST] = "UNKNOWN_HOST",
+    [MSG_UNKNOWN_EPOCH] = "UNKNOWN_EPOCH",
+    [MSG_PROFILE_MISMATCH] = "PROFILE_MISMATCH",
+    [MSG_TOO_LARGE] = "TOO_LARGE",
+    [MSG_FILL_OUT_OF_RANGE] = "FILL_OUT_OF_RANGE",
+    [MSG_RATE_LIMITED] = "RATE_LIMITED",
+    [MSG_QUOTA] = "QUOTA",
+    [MSG_NOT_FOUND] = "NOT_FOUND",
+    [MSG_ALREADY_EXISTS] = "ALREADY_EXISTS",
+    [MSG_FORBIDDEN] = "FORBIDDEN",
+    [MSG_STORAGE] = "STORAGE",
+    [MSG_SHUTTING_DOWN] = "SHUTTING_DOWN",
+    [MSG_INTERNAL] = "INTERNAL",
+};
+
+const char *msg_error_name(enum msg_error_code code)
+{
+    size_t index = (size_t)code;
+
+    if (index >= sizeof msg_error_names / sizeof msg_error_names[0]) {
+        return "UNKNOWN";
+    }
+    return msg_error_names[index] != NULL ? msg_error_names[index] : "UNKNOWN";
+}
+
+/* How many of `length` bytes to keep when `most` fit: no character is cut in two. */
+static size_t msg_whole_characters(const char *text, size_t length, size_t most)
+{
+    if (length <= most) {
+        return length;
+    }
+    /* Back over continuation bytes (10xxxxxx) to the start of the character that would be cut. */
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) {
+        most--;
+    }
+    return most;
+}
+
+void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length)
+{
+    size_t kept = msg_whole_characters(text, length, capacity - 1);
+
+    memcpy(out_text, text, kept);
+    out_text[kept] = '\0';
+}
+
+void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
+                   const char *format, ...)
+{
+    /* One character's bytes more than are kept, to see where the last one that fits ends. */
+    char sentence[LIMIT_ERROR_BYTES + 5];
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vsnprintf(sentence, sizeof sentence, format, arguments) < 0) {
+        sentence[0] = '\0';
+    }
+    va_end(arguments);
+
+    *error = (struct msg_error){.code = code};
+    msg_text_copy(error->message, sizeof error->message, sentence, strlen(sentence));
+    if (field != NULL) {
+        msg_text_copy(error->field, sizeof error->field, field, strlen(field));
+    }
+}

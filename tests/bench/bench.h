@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench: what the subcommands of hearsay-bench share. Each subcommand measures one thing and puts
+ * its figures into a report; comparisons are made within one run, with both sides taking turns.
+ */
+#ifndef TESTS_BENCH_BENCH_H
+#define TESTS_BENCH_BENCH_H
+
+#include "tests/bench/report.h"
+
+#include <stdint.h>
+
+struct bench_options {
+    const char *hearsayd; /* the daemon's binary */
+    const char *dir;      /* temporary directories are made here, and removed */
+    uint32_t rounds;      /* repetitions; 0: the subcommand's own number */
+    uint32_t count;       /* messages, or deposits a round; 0: the subcommand's own number */
+};
+
+enum { BENCH_ROUNDS_MAX = 99, BENCH_COUNT_MAX = 1000000 };
+
+/* The given number, or the standard one when none was given. */
+static inline uint32_t bench_or(uint32_t given, uint32_t standard)
+{
+    return given != 0 ? given : standard;
+}
+
+/* 0, or -1 when something failed; it is on standard error then. */
+int bench_deposit(const struct bench_options *options, struct report *report);
+int bench_query(const struct bench_options *options, struct report *report);
+int bench_memory(const struct bench_options *options, struct report *report);
+int bench_start(const struct bench_options *options, struct report *report);
+
+/* Says on standard error what failed, printf-style, and returns -1. */
+int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * deposit: durable deposits a second through the daemon, beside what SQLite alone does with the
+ * same rows. All sides take turns, each time on a new database.
+ */
+#include "tests/bench/alone.h"
+#include "tests/bench/stage.h"
+#include "tests/bench/stats.h"
+
+#include <stdio.h>
+
+enum {
+    COUNT = 100000,
+    ROUNDS = 5,
+    MANY = 8, /* connections */
+    /* Under way over all connections together: twice the transaction that SQLite alone makes, as
+       one group is being committed while the next one gathers. */
+    IN_FLIGHT = 2 * ALONE_TRANSACTION_ROWS,
+    SEED = 1
+};
+static const double goal = 0.5;
+
+struct samples {
+    double one[BENCH_ROUNDS_MAX];
+    double many[BENCH_ROUNDS_MAX];
+    double alone[BENCH_ROUNDS_MAX];
+    double ratio_one[BENCH_ROUNDS_MAX];
+    double ratio_many[BENCH_ROUNDS_MAX];
+    double client_share[BENCH_ROUNDS_MAX];
+    double daemon_share[BENCH_ROUNDS_MAX];
+};
+
+/* One round through a daemon: deposits a second, and what of the time client and daemon computed.
+ */
+static int run_daemon(const struct bench_options *options, const struct frames *frames,
+                      size_t connections, double *out_rate, double *out_client_share,
+                      double *out_daemon_share)
+{
+    static struct stage stage;
+    struct child_directory directory;
+    struct peer_outcome outcome = {0};
+    double cpu_seconds = 0;
+
+    if (child_directory_make(&directory, options->dir) != 0)
+        return -1;
+    int rc = stage_begin(&stage, options, directory.path, connections);
+    if (rc == 0) {
+        cpu_seconds = child_cpu_seconds(&stage.child);
+        rc = stage_deposit(&stage, frames, IN_FLIGHT, &outcome);
+        cpu_seconds = child_cpu_seconds(&stage.child) - cpu_seconds;
+    }
+    stage_end(&stage);
+    child_directory_remove(&directory);
+    if (rc != 0)
+        return -1;
+    *out_rate = (double)frames->count / outcome.seconds;
+    *out_client_share = outcome.cpu_seconds / outcome.seconds;
+    *out_daemon_share = cpu_seconds / outcome.seconds;
+    return 0;
+}
+
+static int run_alone(const struct bench_options *options, size_t count, double *out_rate)
+{
+    struct child_directory directory;
+    struct alone_outcome outcome = {0};
+
+    if (child_directory_make(&directory, options->dir) != 0)
+        return -1;
+    const int rc = alone_deposit(directory.path, SEED, count, &outcome);
+    child_directory_remove(&directory);
+    if (rc == 0)
+        *out_rate = (double)count / outcome.seconds;
+    return rc;
+}
+
+/* What the client could do if the server took no time. */
+static int run_ceiling(const struct frames *frames, double *out_rate)
+{
+    static struct stage stage;
+    const struct msg_response answer = {
+        .id = frames->count,
+        .kind = MSG_RESPONSE_DEPOSITED,
+        .deposited = {.deposited_ms = INT64_C(1800000000000),
+                      .expires_ms = INT64_C(1800000000000),
+                      .durability = MSG_DURABILITY_STORAGE},
+    };
+    struct peer_outcome outcome = {0};
+
+    int rc = stage_begin_echo(&stage, &answer, 1);
+    if (rc == 0)
+        rc = stage_deposit(&stage, frames, IN_FLIGHT, &outcome);
+    stage_end(&stage);
+    if (rc == 0)
+        *out_rate = (double)frames->count / outcome.seconds;
+    return rc;
+}
+
+static int run_round(const struct bench_options *options, const struct frames *frames,
+                     struct samples *samples, uint32_t round)
+{
+    double client_share = 0;
+    double daemon_share = 0;
+
+    if (run_alone(options, frames->count, &samples->alone[round]) != 0 ||
+        run_daemon(options, frames, 1, &samples->one[round], &samples->client_share[round],
+                   &samples->daemon_share[round]) != 0 ||
+        run_daemon(options, frames, MANY, &samples->many[round], &client_share, &daemon_share) != 0)
+        return -1;
+    samples->ratio_one[round] = samples->one[round] / samples->alone[round];
+    samples->ratio_many[round] = samples->many[round] / samples->alone[round];
+    return 0;
+}
+
+static void tell(struct report *report, struct samples *samples, uint32_t rounds, size_t count,
+                 double ceiling)
+{
+    char title[160];
+
+    snprintf(title, sizeof(title),
+             "%zu durable deposits a round, 200-byte payload, 512 bits; medians of %u rounds",
+             count, (unsigned)rounds);
+    report_begin(report, "deposit", title);
+    report_figure(report, "alone_per_s", stats_median(samples->alone, rounds), 0, "/s",
+                  "SQLite alone, transactions of 1,000");
+    report_figure(report, "one_connection_per_s", stats_median(samples->one, rounds), 0, "/s",
+                  "daemon, 1 connection, 2,000 in flight");
+    report_figure(report, "eight_connections_per_s", stats_median(samples->many, rounds), 0, "/s",
+                  "daemon, 8 connections, 250 in flight each");
+    report_goal(report, "one_connection_ratio", stats_median(samples->ratio_one, rounds), goal,
+                "1 connection / SQLite alone");
+    report_goal(report, "eight_connections_ratio", stats_median(samples->ratio_many, rounds), goal,
+                "8 connections / SQLite alone");
+    report_figure(report, "daemon_cpu_share", stats_median(samples->daemon_share, rounds), 2, "",
+                  "processor time of the daemon / elapsed, 1 connection");
+    report_figure(report, "client_cpu_share", stats_median(samples->client_share, rounds), 2, "",
+                  "processor time of the client / elapsed, 1 connection");
+    report_figure(report, "client_ceiling_per_s", ceiling, 0, "/s",
+                  "the same client against a server that does nothing");
+    report_end(report);
+}
+
+int bench_deposit(const struct bench_options *options, struct report *report)
+{
+    static struct samples samples;
+    const uint32_t rounds = bench_or(options->rounds, ROUNDS);
+    struct frames frames;
+    double ceiling = 0;
+
+    int rc = frames_make_deposits(&frames, SEED, bench_or(options->count, COUNT));
+    for (uint32_t round = 0; round < rounds && rc == 0; round++)
+        rc = run_round(options, &frames, &samples, round);
+    if (rc == 0)
+        rc = run_ceiling(&frames, &ceiling);
+    if (rc == 0)
+        tell(report, &samples, rounds, frames.count, ceiling);
+    frames_deinit(&frames);
+    return rc;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query: queries a second, and the time of a single one, beside a bare libuv echo server that
+ * answers frames of the same size with frames of the same size. Both sides run all the time and
+ * take turns; the client is the same.
+ */
+#include "tests/bench/stage.h"
+#include "tests/bench/stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MESSAGES = 1000,
+    QUERIES = 1000, /* different ones, asked over and over */
+    ROUNDS = 9,
+    COUNT = 50000,  /* queries of a round */
+    SINGLES = 2000, /* unpipelined ones of a round */
+    IN_FLIGHT = 64,
+    CONNECTIONS = IN_FLIGHT, /* of many clients with one question each */
+    WARM_UP = 2000,
+    PATIENCE_MS = 60 * 1000,
+    ARENA_BYTES = 1024 * 1024,
+    MESSAGES_SEED = 1,
+    QUERIES_SEED = 2
+};
+static const double goal = 0.5;
+
+/* How 64 questions can be in flight. */
+enum mode { ONE_CLIENT, MANY_CLIENTS, MODES };
+static const size_t mode_connections[MODES] = {1, CONNECTIONS};
+
+struct throughput {
+    double rates[BENCH_ROUNDS_MAX];
+    double server_shares[BENCH_ROUNDS_MAX];
+    double client_shares[BENCH_ROUNDS_MAX];
+};
+
+struct side {
+    struct stage stage;
+    struct throughput modes[MODES];
+    double *singles_us;
+    size_t single_count;
+};
+
+struct setting {
+    struct frames deposits;
+    struct frames queries;
+    uint32_t rounds;
+    uint64_t count;
+    size_t answer_bytes;
+    struct side daemon;
+    struct side echo;
+    double ratios[MODES][BENCH_ROUNDS_MAX];
+};
+
+/* --- a typical answer ------------------------------------------------------------------------- */
+
+/* An answer must be what its question asked for; else its speed is of no interest. */
+static int check_answer(const struct msg_response *response)
+{
+    if (response->kind != MSG_RESPONSE_RESULTS || response->results.result_count != WORKLOAD_K ||
+        !response->results.exact)
+        return bench_fail("an answer does not have the %d nearest", WORKLOAD_K);
+    for (size_t i = 1; i < WORKLOAD_K; i++) {
+        if (response->results.results[i].distance_ppm <
+            response->results.results[i - 1].distance_ppm)
+            return bench_fail("an answer is not in order");
+    }
+    return 0;
+}
+
+/* Asks every query once; then again the one whose answer has the median size, for the echo. */
+static int choose_answer(struct setting *setting, struct arena *arena, struct msg_response *out)
+{
+    struct peer *peer = &setting->daemon.stage.peers[0];
+    double sizes[QUERIES];
+    double sorted[QUERIES];
+    size_t chosen = 0;
+
+    for (size_t i = 0; i < QUERIES; i++) {
+        size_t bytes = 0;
+        arena_reset(arena);
+        if (peer_ask(peer, &setting->queries, i, arena, out, &bytes) != 0 || check_answer(out) != 0)
+            return -1;
+        sizes[i] = (double)bytes;
+    }
+    memcpy(sorted, sizes, sizeof(sorted));
+    const double median = stats_percentile(sorted, QUERIES, 0.5);
+    while (sizes[chosen] < median || sizes[chosen] > median)
+        chosen++;
+    arena_reset(arena);
+    return peer_ask(peer, &setting->queries, chosen, arena, out, &setting->answer_bytes);
+}
+
+/* --- measuring -------------------------------------------------------------------------------- */
+
+static int run_pipelined(struct setting *setting, struct side *side, enum mode mode, uint32_t round)
+{
+    const size_t connections = mode_connections[mode];
+    const struct peer_load load = {
+        .frames = &setting->queries,
+        .total = setting->count,
+        .window = IN_FLIGHT / connections,
+        .expected = MSG_RESPONSE_RESULTS,
+        .patience_ms = PATIENCE_MS,
+    };
+    struct throughput *found = &side->modes[mode];
+    struct peer_outcome outcome = {0};
+
+    const double cpu_seconds = child_cpu_seconds(&side->stage.child);
+    if (peer_run(side->stage.peers, connections, &load, &outcome) != 0)
+        return -1;
+    found->rates[round] = (double)load.total / outcome.seconds;
+    found->server_shares[round] =
+        (child_cpu_seconds(&side->stage.child) - cpu_seconds) / outcome.seconds;
+    found->client_shares[round] = outcome.cpu_seconds / outcome.seconds;
+    return 0;
+}
+
+static int run_singles(const struct setting *setting, struct side *side, size_t count)
+{
+    const struct peer_load load = {
+        .frames = &setting->queries,
+        .total = count,
+        .window = 1,
+        .expected = MSG_RESPONSE_RESULTS,
+        .patience_ms = PATIENCE_MS,
+        .latencies_us = side->singles_us + side->single_count,
+    };
+    struct peer_outcome outcome = {0};
+
+    side->single_count += count;
+    return peer_run(side->stage.peers, 1, &load, &outcome);
+}
+
+static int run_round(struct setting *setting, uint32_t round)
+{
+    struct side *daemon = &setting->daemon;
+    struct side *echo = &setting->echo;
+
+    for (enum mode mode = ONE_CLIENT; mode < MODES; mode++) {
+        if (run_pipelined(setting, echo, mode, round) != 0 ||
+            run_pipelined(setting, daemon, mode, round) != 0)
+            return -1;
+        setting->ratios[mode][round] =
+            daemon->modes[mode].rates[round] / echo->modes[mode].rates[round];
+    }
+    return run_singles(setting, echo, SINGLES) != 0 || run_singles(setting, daemon, SINGLES) != 0
+               ? -1
+               : 0;
+}
+
+static int warm_up(struct setting *setting)
+{
+    if (run_singles(setting, &setting->echo, WARM_UP) != 0 ||
+        run_singles(setting, &setting->daemon, WARM_UP) != 0)
+        return -1;
+    setting->echo.single_count = 0;
+    setting->daemon.single_count = 0;
+    return 0;
+}
+
+static int run_all(struct setting *setting)
+{
+    struct peer_outcome outcome = {0};
+    struct msg_response answer;
+    struct arena arena;
+
+    if (stage_deposit(&setting->daemon.stage, &setting->deposits, IN_FLIGHT, &outcome) != 0)
+        return -1;
+    arena_init(&arena, alloc_system(), ARENA_BYTES);
+    int rc = choose_answer(setting, &arena, &answer);
+    if (rc == 0)
+        rc = stage_begin_echo(&setting->echo.stage, &answer, CONNECTIONS);
+    arena_deinit(&arena);
+    if (rc == 0)
+        rc = warm_up(setting);
+    for (uint32_t round = 0; round < setting->rounds && rc == 0; round++)
+        rc = run_round(setting, round);
+    return rc;
+}
+
+/* --- telling ---------------------------------------------------------------------------------- */
+
+/* Echo, daemon, and the ratio of the two, of one mode. */
+static void tell_rates(struct report *report, struct setting *setting, enum mode mode,
+                       const char *const keys[3], const char *const texts[3])
+{
+    report_figure(report, keys[0], stats_median(setting->echo.modes[mode].rates, setting->rounds),
+                  0, "/s", texts[0]);
+    report_figure(report, keys[1], stats_median(setting->daemon.modes[mode].rates, setting->rounds),
+                  0, "/s", texts[1]);
+    report_goal(report, keys[2], stats_median(setting->ratios[mode], setting->rounds), goal,
+                texts[2]);
+}
+
+static void tell_latencies(struct report *report, struct side *side, const char *const keys[2],
+                           const char *const texts[2])
+{
+    report_figure(report, keys[0], stats_percentile(side->singles_us, side->single_count, .5), 1,
+                  "us", texts[0]);
+    report_figure(report, keys[1], stats_percentile(side->singles_us, side->single_count, .99), 1,
+                  "us", texts[1]);
+}
+
+static void tell_shares(struct report *report, struct throughput *found, uint32_t rounds,
+                        const char *const keys[2], const char *const texts[2])
+{
+    report_figure(report, keys[0], stats_median(found->server_shares, rounds), 2, "", texts[0]);
+    report_figure(report, keys[1], stats_median(found->client_shares, rounds), 2, "", texts[1]);
+}
+
+static void tell(struct report *report, struct setting *setting)
+{
+    struct side *daemon = &setting->daemon;
+    struct side *echo = &setting->echo;
+    char title[200];
+
+    snprintf(title, sizeof(title),
+             "%d messages, k = %d, without payload; question %zu bytes, answer %zu; "
+             "medians of %u rounds",
+             MESSAGES, WORKLOAD_K, setting->queries.bytes.count / QUERIES, setting->answer_bytes,
+             (unsigned)setting->rounds);
+    report_begin(report, "query", title);
+    tell_rates(report, setting, ONE_CLIENT,
+               (const char *const[]){"echo_per_s", "daemon_per_s", "ratio"},
+               (const char *const[]){"bare libuv echo, 1 connection, 64 in flight",
+                                     "daemon, 1 connection, 64 in flight", "daemon / echo"});
+    tell_rates(report, setting, MANY_CLIENTS,
+               (const char *const[]){"many_echo_per_s", "many_daemon_per_s", "many_ratio"},
+               (const char *const[]){"bare libuv echo, 64 connections, 1 in flight each",
+                                     "daemon, 64 connections, 1 in flight each", "daemon / echo"});
+    tell_latencies(report, echo, (const char *const[]){"echo_p50_us", "echo_p99_us"},
+                   (const char *const[]){"one at a time: echo, p50", "one at a time: echo, p99"});
+    tell_latencies(
+        report, daemon, (const char *const[]){"daemon_p50_us", "daemon_p99_us"},
+        (const char *const[]){"one at a time: daemon, p50", "one at a time: daemon, p99"});
+    tell_shares(report, &daemon->modes[ONE_CLIENT], setting->rounds,
+                (const char *const[]){"daemon_cpu_share", "daemon_client_cpu_share"},
+                (const char *const[]){"processor time / elapsed, 1 connection: the daemon",
+                                      "  and the client that asked it"});
+    tell_shares(report, &echo->modes[ONE_CLIENT], setting->rounds,
+                (const char *const[]){"echo_cpu_share", "echo_client_cpu_share"},
+                (const char *const[]){"processor time / elapsed, 1 connection: the echo",
+                                      "  and the client that asked it"});
+    report_end(report);
+}
+
+static int make_room(struct setting *setting)
+{
+    const size_t room = (size_t)BENCH_ROUNDS_MAX * SINGLES + WARM_UP;
+
+    setting->daemon.singles_us = calloc(room, sizeof(double));
+    setting->echo.singles_us = calloc(room, sizeof(double));
+    if (setting->daemon.singles_us == NULL || setting->echo.singles_us == NULL)
+        return bench_fail("out of memory");
+    if (frames_make_deposits(&setting->deposits, MESSAGES_SEED, MESSAGES) != 0)
+        return -1;
+    return frames_make_queries(&setting->queries, QUERIES_SEED, QUERIES);
+}
+
+int bench_query(const struct bench_options *options, struct report *report)
+{
+    static struct setting setting;
+    struct child_directory directory;
+
+    setting.rounds = bench_or(options->rounds, ROUNDS);
+    setting.count = bench_or(options->count, COUNT);
+    if (child_directory_make(&directory, options->dir) != 0)
+        return -1;
+    int rc = make_room(&setting);
+    if (rc == 0)
+        rc = stage_begin(&setting.daemon.stage, options, directory.path, CONNECTIONS);
+    if (rc == 0)
+        rc = run_all(&setting);
+    if (rc == 0)
+        tell(report, &setting);
+    stage_end(&setting.echo.stage);
+    stage_end(&setting.daemon.stage);
+    frames_deinit(&setting.deposits);
+    frames_deinit(&setting.queries);
+    free(setting.daemon.singles_us);
+    free(setting.echo.singles_us);
+    child_directory_remove(&directory);
+    return rc;
+}

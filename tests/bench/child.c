@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/child.h"
+
+#include "tests/bench/echo.h"
+#include "tests/bench/stats.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    START_PATIENCE_MS = 60 * 1000,
+    STOP_PATIENCE_MS = 10 * 1000,
+    STOP_LOOK_MS = 5,
+    LINES_BYTES = 64 * 1024,
+    FTW_DESCRIPTORS = 16,
+    BACKLOG = 128,
+    EXIT_EXEC = 127
+};
+
+/* --- directories ------------------------------------------------------------------------------ */
+
+int child_directory_make(struct child_directory *directory, const char *parent)
+{
+    const int length =
+        snprintf(directory->path, sizeof(directory->path), "%s/hearsay-bench-XXXXXX", parent);
+
+    if (length > 0 && (size_t)length < sizeof(directory->path) && mkdtemp(directory->path) != NULL)
+        return 0;
+    directory->path[0] = '\0';
+    return bench_fail("no directory can be made in %s: %s", parent, strerror(errno));
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+void child_directory_remove(struct child_directory *directory)
+{
+    if (directory->path[0] != '\0' &&
+        nftw(directory->path, remove_one, FTW_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) != 0)
+        (void)bench_fail("%s could not be removed", directory->path);
+    directory->path[0] = '\0';
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+/* In the new process: it must not outlive us, however we end. */
+static void end_with(pid_t parent)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_EXEC);
+}
+
+static int write_config(const char *directory, char *out_path)
+{
+    const int length = snprintf(out_path, CHILD_PATH_BYTES, "%s/hearsayd.conf", directory);
+    FILE *file = length < CHILD_PATH_BYTES ? fopen(out_path, "w") : NULL;
+
+    if (file == NULL)
+        return bench_fail("%s/hearsayd.conf: %s", directory, strerror(errno));
+    fprintf(file, "[limits]\nmessages = %d\nbytes = 1G\n", BENCH_COUNT_MAX);
+    return fclose(file) == 0 ? 0 : bench_fail("%s: %s", out_path, strerror(errno));
+}
+
+static void run_daemon(const char *hearsayd, const char *config, const char *data, int log)
+{
+    const char *const arguments[] = {
+        hearsayd, "--config", config, "--data", data, "--listen", "127.0.0.1:0", NULL,
+    };
+
+    if (dup2(log, STDERR_FILENO) >= 0)
+        execv(hearsayd, (char *const *)arguments);
+    _exit(EXIT_EXEC);
+}
+
+/* What is told by the lines that have come so far. Whether the daemon is ready. */
+static bool read_lines(struct child *child, const char *lines, int64_t start_ns)
+{
+    static const char listening[] = "listening on 127.0.0.1:";
+    const double now_ms = (double)(stats_now_ns() - start_ns) / 1e6;
+    const char *at = strstr(lines, listening);
+
+    if (at != NULL)
+        child->port = (uint16_t)strtoul(at + strlen(listening), NULL, 10);
+    if (child->times.loaded_ms <= 0 && strstr(lines, "loaded ") != NULL)
+        child->times.loaded_ms = now_ms;
+    if (strstr(lines, "ready: ") == NULL)
+        return false;
+    child->times.ready_ms = now_ms;
+    return true;
+}
+
+/* Waits for the line that says so; what else it said is shown when it does not come. */
+static int wait_until_ready(struct child *child, int64_t start_ns)
+{
+    static char lines[LINES_BYTES];
+    struct pollfd polled = {.fd = child->log, .events = POLLIN};
+    size_t used = 0;
+
+    while (stats_now_ns() - start_ns < (int64_t)START_PATIENCE_MS * 1000000) {
+        if (poll(&polled, 1, STOP_LOOK_MS) <= 0)
+            continue;
+        const ssize_t count = read(child->log, lines + used, sizeof(lines) - 1 - used);
+        if (count <= 0)
+            break;
+        used += (size_t)count;
+        lines[used] = '\0';
+        if (read_lines(child, lines, start_ns))
+            return child->port != 0 ? 0 : bench_fail("the daemon did not say where it listens");
+    }
+    lines[used] = '\0';
+    return bench_fail("the daemon did not start:\n%s", lines);
+}
+
+int child_start_daemon(struct child *child, const char *hearsayd, const char *directory)
+{
+    char config[CHILD_PATH_BYTES];
+    char data[CHILD_PATH_BYTES];
+    int log[2];
+    const pid_t parent = getpid();
+
+    *child = (struct child){.log = -1};
+    const int length = snprintf(data, sizeof(data), "%s/data", directory);
+    if (length >= (int)sizeof(data) || write_config(directory, config) != 0)
+        return -1;
+    if (access(hearsayd, X_OK) != 0)
+        return bench_fail("%s: %s; name the daemon with --hearsayd", hearsayd, strerror(errno));
+    if (pipe2(log, O_CLOEXEC) != 0)
+        return bench_fail("pipe: %s", strerror(errno));
+
+    const int64_t start_ns = stats_now_ns();
+    child->pid = fork();
+    if (child->pid == 0) {
+        end_with(parent);
+        run_daemon(hearsayd, config, data, log[1]);
+    }
+    (void)close(log[1]);
+    child->log = log[0];
+    if (child->pid < 0) {
+        child->pid = 0;
+        return bench_fail("fork: %s", strerror(errno));
+    }
+    return wait_until_ready(child, start_ns);
+}
+
+/* A listening socket on loopback, on any port that is free; -1 when there is none. */
+static int listen_anywhere(uint16_t *out_port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    socklen_t size = sizeof(address);
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (listener >= 0 && bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+        listen(listener, BACKLOG) == 0 &&
+        getsockname(listener, (struct sockaddr *)&address, &size) == 0) {
+        *out_port = ntohs(address.sin_port);
+        return listener;
+    }
+    (void)bench_fail("listening on loopback: %s", strerror(errno));
+    if (listener >= 0)
+        (void)close(listener);
+    return -1;
+}
+
+int child_start_echo(struct child *child, const uint8_t *answer, size_t answer_bytes)
+{
+    const pid_t parent = getpid();
+
+    *child = (struct child){.log = -1};
+    const int listener = listen_anywhere(&child->port);
+    if (listener < 0)
+        return -1;
+    (void)fflush(NULL); /* or it would be printed twice */
+    child->pid = fork();
+    if (child->pid == 0) {
+        end_with(parent);
+        _exit(echo_serve(listener, answer, answer_bytes) == 0 ? 0 : EXIT_FAILURE);
+    }
+    (void)close(listener);
+    if (child->pid < 0) {
+        child->pid = 0;
+        return bench_fail("fork: %s", strerror(errno));
+    }
+    return 0;
+}
+
+/*
+ * What it has said is read, so that it cannot hang on a full pipe; that it dropped one of our
+ * sessions, or was in trouble, is passed on.
+ */
+static void drain(const struct child *child)
+{
+    struct pollfd polled = {.fd = child->log, .events = POLLIN};
+    char text[4096];
+    char *rest = NULL;
+    ssize_t count = 0;
+
+    while (child->log >= 0 && poll(&polled, 1, 0) > 0 &&
+           (count = read(child->log, text, sizeof(text) - 1)) > 0) {
+        text[count] = '\0';
+        for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+             line = strtok_r(NULL, "\n", &rest)) {
+            if (strstr(line, "dropped") != NULL || strstr(line, "warning: ") != NULL ||
+                strstr(line, "error: ") != NULL || strstr(line, "ssert") != NULL)
+                (void)bench_fail("the daemon said: %s", line);
+        }
+    }
+}
+
+void child_stop(struct child *child)
+{
+    const struct timespec pause = {.tv_nsec = STOP_LOOK_MS * 1000000L};
+
+    if (child->pid > 0) {
+        int waited_ms = 0;
+        (void)kill(child->pid, SIGTERM);
+        while (waitpid(child->pid, NULL, WNOHANG) == 0) {
+            drain(child);
+            (void)nanosleep(&pause, NULL); /* shorter is fine */
+            waited_ms += STOP_LOOK_MS;
+            if (waited_ms == STOP_PATIENCE_MS) {
+                (void)bench_fail("a server did not end when asked to; killed");
+                (void)kill(child->pid, SIGKILL);
+            }
+        }
+        drain(child);
+        if (child->log >= 0)
+            (void)close(child->log);
+    }
+    *child = (struct child){.log = -1};
+}
+
+double child_cpu_seconds(const struct child *child)
+{
+    clockid_t clock;
+    struct timespec used = {0};
+
+    if (clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * child: the servers that are measured, each a process of its own on loopback with a port of its
+ * own, and the directory they keep their data in. Only processes started here are ever ended here;
+ * they end with us if we are killed.
+ */
+#ifndef TESTS_BENCH_CHILD_H
+#define TESTS_BENCH_CHILD_H
+
+#include "tests/bench/bench.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { CHILD_PATH_BYTES = 4096 };
+
+/* A directory for one run, removed with all that is in it. */
+struct child_directory {
+    char path[CHILD_PATH_BYTES]; /* "" when there is none */
+};
+
+/* Makes a new directory under `parent`. 0 or -1. */
+int child_directory_make(struct child_directory *directory, const char *parent);
+void child_directory_remove(struct child_directory *directory);
+
+/* What a daemon said on its way to being ready, in milliseconds after it was started. */
+struct child_times {
+    double loaded_ms; /* its messages were in the index */
+    double ready_ms;  /* it took requests */
+};
+
+struct child {
+    pid_t pid; /* 0: none */
+    int log;   /* the read end of its standard error; -1: none */
+    uint16_t port;
+    struct child_times times;
+};
+
+/*
+ * Starts `hearsayd` with its data in DIRECTORY/data and waits until it is ready. Limits are high
+ * enough for BENCH_COUNT_MAX messages; everything else is as it is without a configuration. 0 or
+ * -1; child_stop in any case.
+ */
+int child_start_daemon(struct child *child, const char *hearsayd, const char *directory);
+
+/*
+ * Starts an echo server that answers every frame with `answer` (with its header), which has
+ * `answer_bytes`. 0 or -1; child_stop in any case.
+ */
+int child_start_echo(struct child *child, const uint8_t *answer, size_t answer_bytes);
+
+/* Ends it with SIGTERM, or after some seconds with SIGKILL, and waits. A zeroed one is fine. */
+void child_stop(struct child *child);
+
+/* Processor time that it has used so far, in seconds; 0 when that cannot be read. */
+double child_cpu_seconds(const struct child *child);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stats: what is left of many measurements, and the clock that they are taken with.
+ */
+#ifndef TESTS_BENCH_STATS_H
+#define TESTS_BENCH_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The value below which `share` (0 to 1) of the samples lie, by the nearest rank. Sorts them.
+ * count >= 1. O(n log n).
+ */
+double stats_percentile(double *samples, size_t count, double share);
+
+/* The middle one, or the mean of the middle two. Sorts them. count >= 1. */
+double stats_median(double *samples, size_t count);
+
+/* Monotonic, nanoseconds. */
+int64_t stats_now_ns(void);
+
+/* Processor time of this thread, nanoseconds. */
+int64_t stats_cpu_ns(void);
+
+#endif

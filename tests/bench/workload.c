@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/workload.h"
+
+#include "core/bloom.h"
+#include "proto/codec.h"
+#include "tests/bench/bench.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20, ARENA_BYTES = 1024 * 1024 };
+
+const char workload_media_type[] = "text/plain";
+const char workload_profile[] = "v1:512/4";
+
+/* splitmix64 (Steele, Lea, Flood 2014): good enough to look random, and the same everywhere. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void fill_random(uint64_t *state, uint8_t *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (uint8_t)next_random(state);
+}
+
+void workload_read_profile(struct profile *out)
+{
+    const char *reason = NULL;
+    const int rc = profile_parse(workload_profile, strlen(workload_profile), out, &reason);
+
+    assert(rc == 0); /* it is a constant */
+    (void)rc;
+}
+
+/* The labels of one context; which of the neighbours are seen is drawn for each context. */
+static void add_labels(uint64_t *state, const struct profile *profile, uint64_t *filter)
+{
+    const uint64_t place = next_random(state) % PLACES * PLACE_STEP;
+    uint64_t seen = 0;
+
+    for (unsigned labels = 0; labels < WORKLOAD_LABELS;) {
+        const uint64_t neighbour = next_random(state) % NEIGHBOURS;
+        char label[32];
+        if ((seen >> neighbour & 1) != 0)
+            continue;
+        seen |= UINT64_C(1) << neighbour;
+        const uint64_t point = place + neighbour;
+        const int length = snprintf(label, sizeof(label), "wifi:02:00:00:%02x:%02x:%02x",
+                                    (unsigned)(point >> 16 & 0xff), (unsigned)(point >> 8 & 0xff),
+                                    (unsigned)(point & 0xff));
+        profile_add(profile, label, (size_t)length, filter);
+        labels++;
+    }
+}
+
+void workload_make(uint64_t seed, uint64_t number, struct workload_message *out)
+{
+    uint64_t state = seed * UINT64_C(0x100000001b3) + number * UINT64_C(0x9e3779b97f4a7c15);
+    struct profile profile;
+
+    workload_read_profile(&profile);
+    memset(out, 0, sizeof(*out));
+    (void)next_random(&state);
+    state = next_random(&state);
+    fill_random(&state, out->id, sizeof(out->id));
+    fill_random(&state, out->withdraw_hash, sizeof(out->withdraw_hash));
+    fill_random(&state, out->payload, sizeof(out->payload));
+    add_labels(&state, &profile, out->words);
+    out->filter_bytes = bloom_bytes(profile.bits);
+    bloom_store(out->words, profile.bits, out->filter);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static void describe_deposit(const struct workload_message *message, struct msg_request *out)
+{
+    out->kind = MSG_REQUEST_DEPOSIT;
+    out->deposit = (struct msg_deposit){
+        .id = {message->id, sizeof(message->id)},
+        .filter = {message->filter, message->filter_bytes},
+        .media_type = {workload_media_type, strlen(workload_media_type)},
+        .payload = {message->payload, sizeof(message->payload)},
+        .has_ttl = true,
+        .ttl_s = WORKLOAD_TTL_S,
+        .reach_ppm = DISTANCE_ONE_PPM,
+        .withdraw_hash = {message->withdraw_hash, sizeof(message->withdraw_hash)},
+    };
+}
+
+static void describe_query(const struct workload_message *message, struct msg_query_part *part,
+                           struct msg_request *out)
+{
+    *part = (struct msg_query_part){.filter = {message->filter, message->filter_bytes}};
+    out->kind = MSG_REQUEST_QUERY;
+    out->query = (struct msg_query){
+        .k = WORKLOAD_K,
+        .parts = part,
+        .part_count = 1,
+        .max_distance_ppm = DISTANCE_ONE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = MSG_METRIC_BITS,
+        .order = MSG_ORDER_SIMILARITY,
+    };
+}
+
+static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg_request_kind kind)
+{
+    struct arena arena;
+    int rc = 0;
+
+    *out = (struct frames){.count = count};
+    bytes_init(&out->bytes, alloc_system());
+    out->starts = calloc(count + 1, sizeof(*out->starts));
+    if (out->starts == NULL)
+        return bench_fail("out of memory");
+    arena_init(&arena, alloc_system(), ARENA_BYTES);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct workload_message message;
+        struct msg_query_part part;
+        struct msg_request request = {.id = i + 1};
+
+        workload_make(seed, i, &message);
+        if (kind == MSG_REQUEST_DEPOSIT)
+            describe_deposit(&message, &request);
+        else
+            describe_query(&message, &part, &request);
+        rc = codec_encode_request(&request, &arena, LIMIT_FRAME_BYTES_DEFAULT, &out->bytes);
+        arena_reset(&arena);
+        out->starts[i + 1] = out->bytes.count;
+    }
+    arena_deinit(&arena);
+    return rc == 0 ? 0 : bench_fail("a request could not be encoded");
+}
+
+int frames_make_deposits(struct frames *out, uint64_t seed, size_t count)
+{
+    return make_frames(out, seed, count, MSG_REQUEST_DEPOSIT);
+}
+
+int frames_make_queries(struct frames *out, uint64_t seed, size_t count)
+{
+    return make_frames(out, seed, count, MSG_REQUEST_QUERY);
+}
+
+void frames_deinit(struct frames *frames)
+{
+    free(frames->starts);
+    bytes_deinit(&frames->bytes);
+    *frames = (struct frames){0};
+}

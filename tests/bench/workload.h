@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workload: made-up messages and queries, the same for the same seed and number, and requests for
+ * them encoded beforehand, so that a measured client does nothing but send and receive.
+ *
+ * A context is 20 access points out of 60 neighbours somewhere in a town of 2,000 places, so that
+ * contexts of the same place are similar and others are not.
+ */
+#ifndef TESTS_BENCH_WORKLOAD_H
+#define TESTS_BENCH_WORKLOAD_H
+
+#include "core/index.h"
+#include "core/profile.h"
+#include "proto/bytes.h"
+#include "proto/limits.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WORKLOAD_LABELS = 20,
+    WORKLOAD_PAYLOAD_BYTES = 200,
+    WORKLOAD_K = 10,
+    WORKLOAD_TTL_S = 86400
+};
+
+/* The media type that all of them have. */
+extern const char workload_media_type[];
+/* The profile of all daemons that are measured. */
+extern const char workload_profile[];
+
+struct workload_message {
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint8_t withdraw_hash[LIMIT_HASH_BYTES];
+    uint64_t words[PROFILE_WORDS_MAX];
+    uint8_t filter[PROFILE_BYTES_MAX];
+    size_t filter_bytes;
+    uint8_t payload[WORKLOAD_PAYLOAD_BYTES];
+};
+
+/* Message `number` of `seed`; the profile of all. */
+void workload_make(uint64_t seed, uint64_t number, struct workload_message *out);
+void workload_read_profile(struct profile *out);
+
+/* Requests ready to be sent, one after another in one block. */
+struct frames {
+    struct bytes bytes;
+    size_t *starts; /* frame i is at [starts[i], starts[i + 1]); count + 1 of them; owned */
+    size_t count;
+};
+
+/* `count` frames with request ids 1 .. count. 0 or -1; frames_deinit in any case. */
+int frames_make_deposits(struct frames *out, uint64_t seed, size_t count);
+int frames_make_queries(struct frames *out, uint64_t seed, size_t count);
+void frames_deinit(struct frames *frames); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An independent client of the hearsay protocol, for tests.
+
+Nothing here comes from the daemon but its schema: frames, filters, distances and hashes are made
+anew from docs and headers, so that a mistake on one side shows on the other.
+"""
+
+import atexit
+import hashlib
+import importlib
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import xxhash
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WHOLE = 1_000_000  # one, in millionths
+PATIENCE = 60.0  # seconds that a test waits before it calls something stuck
+
+
+def _compile_schema():
+    folder = tempfile.mkdtemp(prefix="hearsay-schema-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    proto = os.path.join(ROOT, "proto")
+    subprocess.run(
+        ["protoc", f"--proto_path={proto}", f"--python_out={folder}", "hearsay.proto"], check=True
+    )
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module("hearsay_pb2")
+    finally:
+        sys.path.remove(folder)
+
+
+pb = _compile_schema()
+ERROR_CODES = {value: name for name, value in pb.ErrorCode.items()}
+
+
+# --- contexts, filters, distances -----------------------------------------------------------------
+
+
+def profile_of(text):
+    """`v1:512/4` as (bits, hashes)."""
+    version, rest = text.split(":")
+    assert version == "v1"
+    bits, hashes = rest.split("/")
+    return int(bits), int(hashes)
+
+
+def positions(label, profile="v1:512/4"):
+    bits, hashes = profile_of(profile)
+    whole = xxhash.xxh3_128_intdigest(label.encode())
+    low, step = whole & (2**64 - 1), whole >> 64 | 1
+    return [(low + i * step) % 2**64 % bits for i in range(hashes)]
+
+
+def filter_of(labels, profile="v1:512/4"):
+    """The filter's bytes: bit p is bit p % 8 of byte p // 8."""
+    bits, _ = profile_of(profile)
+    number = 0
+    for label in labels:
+        for position in positions(label, profile):
+            number |= 1 << position
+    return number.to_bytes((bits + 7) // 8, "little")
+
+
+def bits_of(filter_bytes):
+    return int.from_bytes(filter_bytes, "little")
+
+
+def counts(a, b):
+    """Set bits of the intersection and of the union of two filters."""
+    x, y = bits_of(a), bits_of(b)
+    return (x & y).bit_count(), (x | y).bit_count()
+
+
+def similarity_of(shared, everything):
+    return (1, 1) if everything == 0 else (shared, everything)
+
+
+def rounded_ppm(part, whole):
+    """part / whole in millionths, rounded to nearest, halves up."""
+    return (part * WHOLE * 2 + whole) // (whole * 2)
+
+
+def within(similarity, ppm):
+    shared, everything = similarity
+    return (everything - shared) * WHOLE <= everything * ppm
+
+
+_tables = {}
+
+
+def label_table(profile):
+    """Estimated labels by set bits, in 1/65536 label: -(b/d) ln(1 - s/b) in fixed point."""
+    if profile not in _tables:
+        bits, hashes = profile_of(profile)
+        steps = {}
+        for j in range(2, bits + 1):  # ln(j / (j - 1)) in Q48, each term of the series rounded down
+            base, total, odd = 2 * j - 1, 0, 1
+            while base**odd <= 2**49:
+                total += 2**49 // (odd * base**odd)
+                odd += 2
+            steps[j] = total
+        table, logarithm = [0], 0
+        for s in range(1, bits + 1):
+            logarithm += steps[max(bits - s + 1, 2)]  # the last: ln 2
+            table.append((logarithm * bits + hashes * 2**31) // (hashes * 2**32))
+        _tables[profile] = table
+    return _tables[profile]
+
+
+def estimated_similarity(a, b, profile):
+    """As a fraction in units of labels; clamped to [0, 1], 0/0 is 1."""
+    table = label_table(profile)
+    n_a, n_b = table[bits_of(a).bit_count()], table[bits_of(b).bit_count()]
+    n_union = table[(bits_of(a) | bits_of(b)).bit_count()]
+    return similarity_of(min(max(n_a + n_b - n_union, 0), n_union), n_union)
+
+
+def withdraw_hash(token):
+    return hashlib.blake2b(token, digest_size=32).digest()
+
+
+# --- frames and the connection --------------------------------------------------------------------
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, error):
+        self.error = error
+        self.code = ERROR_CODES[error.code]
+        super().__init__(f"{self.code}: {error.message} (field {error.field or '-'})")
+
+
+class Ended(Exception):
+    """The server ended the connection."""
+
+
+def frame(message):
+    data = message if isinstance(message, bytes) else message.SerializeToString()
+    return struct.pack(">I", len(data)) + data
+
+
+_FIELDS = {
+    f.message_type.name: f.name for f in pb.Request.DESCRIPTOR.oneofs_by_name["body"].fields
+}
+
+
+def request(body, request_id):
+    made = pb.Request(id=request_id)
+    getattr(made, _FIELDS[type(body).DESCRIPTOR.name]).CopyFrom(body)
+    return made
+
+
+class Client:
+    """A blocking client with a deadline on every wait. `address`: (host, port), or a Unix path."""
+
+    def __init__(self, address, hello=True, patience=PATIENCE, receive_buffer=None):
+        self.patience = patience
+        self.last_id = 0
+        self.pending = b""
+        self.socket = socket.socket(
+            socket.AF_UNIX if isinstance(address, str) else socket.AF_INET, socket.SOCK_STREAM
+        )
+        if receive_buffer is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(patience)
+        self.socket.connect(address)
+        self.welcome = self.call(pb.Hello(versions=[1], agent="test")) if hello else None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def send_bytes(self, data):
+        self.socket.sendall(data)
+
+    def new_id(self):
+        self.last_id += 1
+        return self.last_id
+
+    def post(self, body):
+        """Sends a request and returns its id; the answer is left to be received."""
+        made = request(body, self.new_id())
+        self.send_bytes(frame(made))
+        return made.id
+
+    def _parse(self):
+        """One whole frame out of what came in, or None."""
+        if len(self.pending) < 4:
+            return None
+        (length,) = struct.unpack(">I", self.pending[:4])
+        if len(self.pending) < 4 + length:
+            return None
+        data = self.pending[4 : 4 + length]
+        self.pending = self.pending[4 + length :]
+        return data
+
+    def receive_bytes(self):
+        """The next frame's bytes."""
+        while True:
+            data = self._parse()
+            if data is not None:
+                return data
+            more = self.socket.recv(1 << 16)
+            if not more:
+                raise Ended(f"the server ended with {len(self.pending)} bytes of a frame")
+            self.pending += more
+
+    def receive(self):
+        return pb.Response.FromString(self.receive_bytes())
+
+    def receive_until_end(self):
+        """All responses up to the server's end of the stream; a reset is no clean end."""
+        responses = []
+        while True:
+            try:
+                responses.append(self.receive())
+            except Ended:
+                assert not self.pending, "the server ended within a frame"
+                return responses
+
+    def body_of(self, response, request_id):
+        assert response.id == request_id, f"answer to {response.id}, not to {request_id}"
+        if response.WhichOneof("body") == "error":
+            raise Refused(response.error)
+        return getattr(response, response.WhichOneof("body"))
+
+    def call(self, body):
+        """Sends a request and returns the body of its answer; Refused when that is an error."""
+        request_id = self.post(body)
+        return self.body_of(self.receive(), request_id)
+
+    def refused(self, body):
+        """The error that a request is answered with."""
+        try:
+            answer = self.call(body)
+        except Refused as refusal:
+            return refusal
+        raise AssertionError(f"not refused: {answer}")
+
+    def pipeline(self, bodies):
+        """Sends all at once, reading all the while; returns responses in the order of `bodies`."""
+        made = [request(body, self.new_id()) for body in bodies]
+        answers = self.exchange(b"".join(map(frame, made)), len(made))
+        by_id = {answer.id: answer for answer in answers}
+        assert sorted(by_id) == [one.id for one in made], "each request has one answer"
+        return [by_id[one.id] for one in made]
+
+    def exchange(self, data, count):
+        """Writes `data` while reading `count` responses, without ever filling both directions."""
+        answers = []
+        view = memoryview(data)
+        deadline = time.monotonic() + self.patience
+        self.socket.setblocking(False)
+        try:
+            while len(answers) < count or len(view) > 0:
+                left = deadline - time.monotonic()
+                assert left > 0, f"{len(answers)} of {count} answers in {self.patience} s"
+                readable, writable, _ = select.select(
+                    [self.socket], [self.socket] if len(view) else [], [], left
+                )
+                if writable:
+                    view = view[self.socket.send(view[: 1 << 18]) :]
+                if readable:
+                    self._take_available(answers)
+        finally:
+            self.socket.settimeout(self.patience)
+        return answers
+
+    def _take_available(self, answers):
+        more = self.socket.recv(1 << 18)
+        if not more:
+            raise Ended(f"the server ended after {len(answers)} answers")
+        buffer = self.pending + more
+        start = 0
+        while len(buffer) - start >= 4:
+            (length,) = struct.unpack_from(">I", buffer, start)
+            if len(buffer) - start - 4 < length:
+                break
+            answers.append(pb.Response.FromString(buffer[start + 4 : start + 4 + length]))
+            start += 4 + length
+        self.pending = buffer[start:]
+
+
+# --- messages and the answers they should give ----------------------------------------------------
+
+
+def new_id(rng):
+    return rng.randbytes(16)
+
+
+def deposit_of(rng, labels, profile="v1:512/4", **fields):
+    """A Deposit with a random id; other fields as given."""
+    fields.setdefault("id", new_id(rng))
+    fields.setdefault("payload", b"text of " + fields["id"].hex().encode())
+    return pb.Deposit(filter=filter_of(labels, profile), **fields)
+
+
+def query_of(labels, k=10, profile="v1:512/4", contains=None, **fields):
+    part = pb.QueryPart(filter=filter_of(labels, profile))
+    if contains is not None:
+        part.contains = filter_of(contains, profile)
+    return pb.Query(k=k, parts=[part], **fields)
+
+
+class Reference:
+    """What a host should answer: a plain list of what was deposited, and sorting."""
+
+    def __init__(self, profile="v1:512/4"):
+        self.profile = profile
+        self.messages = {}  # id -> (Deposit, Deposited)
+
+    def add(self, deposit, deposited):
+        self.messages[deposit.id] = (deposit, deposited)
+
+    def answer(self, query, now_ms=None):
+        """The expected results as tuples; see `shape`."""
+        found = {}
+        for deposit, deposited in self.messages.values():
+            if now_ms is not None and deposited.expires_ms <= now_ms:
+                continue
+            if query.HasField("since_ms") and deposited.deposited_ms < query.since_ms:
+                continue
+            if query.HasField("until_ms") and deposited.deposited_ms >= query.until_ms:
+                continue
+            for part in query.parts:
+                rank = self._rank(query, part, deposit)
+                if rank is not None and (deposit.id not in found or rank < found[deposit.id][0]):
+                    found[deposit.id] = (rank, part, deposit, deposited)
+        nearest = sorted(
+            found.values(), key=lambda f: (f[0], -f[3].deposited_ms, f[2].id)
+        )[: query.k]
+        if query.order == pb.TIME:
+            nearest.sort(key=lambda f: (-f[3].deposited_ms, f[2].id))
+        return [self._shape(query, *entry[1:]) for entry in nearest]
+
+    def _rank(self, query, part, deposit):
+        """Smaller is nearer; None: not to be seen."""
+        bits = similarity_of(*counts(part.filter, deposit.filter))
+        limit = query.max_distance if query.HasField("max_distance") else WHOLE
+        reach = deposit.reach if deposit.HasField("reach") else WHOLE
+        if not within(bits, min(limit, reach)):
+            return None
+        wanted = bits_of(part.contains) if part.HasField("contains") else 0
+        if bits_of(deposit.filter) & wanted != wanted:
+            return None
+        if query.metric == pb.ESTIMATED:
+            bits = estimated_similarity(part.filter, deposit.filter, self.profile)
+        return Descending(*bits)
+
+    def _shape(self, query, part, deposit, deposited):
+        shared, everything = counts(part.filter, deposit.filter)
+        bits = similarity_of(shared, everything)
+        estimated = estimated_similarity(part.filter, deposit.filter, self.profile)
+        payload = (deposit.media_type or "text/plain", deposit.payload)
+        return (
+            deposit.id,
+            shared,
+            everything,
+            rounded_ppm(bits[1] - bits[0], bits[1]),
+            WHOLE - rounded_ppm(estimated[1] - estimated[0], estimated[1]),
+            deposited.deposited_ms,
+            deposited.expires_ms,
+            payload if query.with_payload else None,
+        )
+
+
+class Descending:
+    """A fraction that sorts larger ones first, by cross-multiplication."""
+
+    def __init__(self, shared, everything):
+        self.shared, self.everything = shared, everything
+
+    def __lt__(self, other):
+        return self.shared * other.everything > other.shared * self.everything
+
+    def __eq__(self, other):
+        return self.shared * other.everything == other.shared * self.everything
+
+
+def shape(result):
+    """A Result as the tuple that Reference.answer makes."""
+    payload = None
+    if result.HasField("payload") or result.HasField("media_type"):
+        payload = (result.media_type, result.payload)
+    return (
+        result.id,
+        result.intersection_count,
+        result.union_count,
+        result.distance,
+        result.estimated_similarity,
+        result.deposited_ms,
+        result.expires_ms,
+        payload,
+    )
+
+
+def wait_until(condition, what, patience=PATIENCE):
+    """Asks again and again; `condition` takes its time by a round trip or a wait of its own."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {patience} s: {what}"

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line and the configuration: what is wrong is said with file and line, exit 2."""
+
+import os
+import re
+import socket
+import subprocess
+
+import pytest
+
+import hearsay_wire as wire
+
+
+@pytest.fixture
+def idle(make_daemon):
+    """A daemon that is not started: its directories and its `run`."""
+    return make_daemon(start=False)
+
+
+def check(idle, text):
+    """Runs --check-config on a file with this text."""
+    with open(idle.config_file, "w", encoding="utf-8") as file:
+        file.write(text)
+    return idle.run("--config", idle.config_file, "--data", idle.data, "--check-config")
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def test_version(idle):
+    """--version prints one line and does nothing else."""
+    code, out, err = idle.run("--version")
+    assert code == 0 and err == "" and re.fullmatch(r"hearsayd \d+\.\d+\.\d+\S*\n", out)
+
+
+def test_help(idle):
+    """--help prints every option on standard output."""
+    code, out, err = idle.run("--help")
+    assert code == 0 and err == ""
+    for option in ("--config", "--data", "--listen", "--check-config", "--print-config"):
+        assert option in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nonsense"],
+        ["--data"],
+        ["--config"],
+        ["extra"],
+        ["--data", "a", "--data", "b"],
+        ["--version=1"],
+        ["--listen", "nowhere"],
+        ["--listen", "localhost:7117"],
+        ["--listen", "127.0.0.1:65536"],
+        ["--log-level", "loud"],
+        ["--durability", "eternal"],
+        ["--config", "/nonexistent/hearsayd.conf"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_command_lines(idle, arguments):
+    """Exit 2 and one sentence on standard error that names what is wrong."""
+    code, out, err = idle.run(*arguments)
+    assert code == 2 and out == ""
+    assert err.startswith("hearsayd: ") and err.count("\n") == 1
+    named = (arguments[0].split("=")[0], arguments[-1])
+    assert any(word in err for word in named), "it names the option or what was given to it"
+
+
+def test_a_mistyped_option_is_guessed(idle):
+    """The nearest option is suggested."""
+    _, _, err = idle.run("--check-confg")
+    assert "--check-config" in err
+
+
+def test_options_go_over_the_file(make_daemon, rng):
+    """The command line wins over the file: listeners, durability, log level."""
+    daemon = make_daemon("durability = storage\n", args=["--durability", "relaxed"])
+    with daemon.client() as client:
+        answer = client.call(wire.deposit_of(rng, ["topic:options"]))
+        assert answer.durability == wire.pb.RELAXED
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def test_check_config(idle):
+    """A correct file: exit 0; nothing is made or bound."""
+    code, out, err = check(idle, "[limits]\nk = 5\n")
+    assert code == 0 and "correct" in out and err == ""
+    assert not os.path.exists(idle.data)
+
+
+@pytest.mark.parametrize(
+    "text, line, word",
+    [
+        ("[limits]\nkk = 5\n", 2, "kk"),
+        ("[limits]\n\n# comment\nttl_maximum = 5d\n", 4, "ttl_max"),
+        ("[limits]\nk = many\n", 2, "number"),
+        ("[limits]\nk = 0\n", 2, "k"),
+        ("[limits]\nk = 1001\n", 2, "1000"),
+        ("[limits]\nk = -1\n", 2, "k"),
+        ("[limits]\nk = 5\nk = 6\n", 3, "line 2"),
+        ("[limits]\nttl_max = 5\n", 2, "duration"),
+        ("[limits]\nbytes = 99999999999999999999\n", 2, "bytes"),
+        ("[limits]\ndeposit_fill_max = 110%\n", 2, "deposit_fill_max"),
+        ("[daemon]\ndurability = always\n", 2, "relaxed"),
+        ("[daemon]\nlisten = localhost:1\n", 2, "numeric"),
+        ("[daemon]\ndata = relative/path\n", 2, "absolute"),
+        ("[daemon]\nk = 5\n", 2, "k"),
+        ("[nonsense]\n", 1, "nonsense"),
+        ("[host]\nprofile = v1:512/4\n", 1, "name"),
+        ("[host Bad_Name]\n", 1, "Bad_Name"),
+        ("[host a]\n[host b]\n[host a]\n", 3, "line 1"),
+        ("[host a]\nprofile = v1:500/4\n", 2, "64"),
+        ("[host a]\nprofile = v2:512/4\n", 2, "v1"),
+        ("[host a]\nprofile = v1:512/0\n", 2, "profile"),
+        ("[host a]\nsuggested_max_distance = 1.5\n", 2, "suggested_max_distance"),
+        ("k = 5\n", 1, "section"),
+        ("[limits]\nno equals sign\n", 2, "key"),
+        ("[limits]\nk = " + " " * 200 + "5\n", 2, "bytes"),
+        ("[limits]\nk = 5\0\n", 2, "NUL"),
+    ],
+)
+def test_errors_name_file_and_line(idle, text, line, word):
+    """Unknown key, wrong type, out of range, twice: file, line and what would be right; exit 2."""
+    code, out, err = check(idle, text)
+    assert code == 2 and out == "", err
+    assert f"{idle.config_file}:{line}: " in err, err
+    assert word in err, err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("[limits]\nttl_default = 2d\nttl_max = 1d\n", "ttl_default"),
+        ("[limits]\npayload = 64K\n", "frame"),
+        ("[limits]\ndeposit_fill_min = 50%\ndeposit_fill_max = 40%\n", "deposit_fill_min"),
+        ("[limits]\nsession_output = 2M\noutput = 1M\n", "session_output"),
+    ],
+)
+def test_keys_that_contradict_each_other(idle, text, word):
+    """What concerns two keys is said with the file and both."""
+    code, out, err = check(idle, text)
+    assert code == 2 and out == "" and idle.config_file in err and word in err, err
+
+
+def test_a_wrong_file_starts_nothing(make_daemon):
+    """The daemon itself refuses it too: exit 2, and no data directory is made."""
+    daemon = make_daemon("[limits]\nk = many\n", start=False).launch()
+    assert daemon.wait_exit() == 2
+    assert f"{daemon.config_file}:5: " in daemon.log_text()
+    assert not os.path.exists(daemon.data)
+
+
+def test_print_config_round_trip(idle):
+    """What --print-config prints gives the same configuration again."""
+    code, first, _ = idle.run("--print-config", "--data", idle.data)
+    assert code == 0
+    text = first.replace("k = 100\n", "k = 42\n") + (
+        "\n[host lobby]\nprofile = v1:1024/3\nsuggested_max_distance = 0.75\nmessages = 7\n"
+    )
+    with open(idle.config_file, "w", encoding="utf-8") as file:
+        file.write(text)
+    code, second, err = idle.run("--config", idle.config_file, "--print-config")
+    assert code == 0, err
+    assert "k = 42" in second and "[host lobby]" in second and "0.75" in second
+    with open(idle.config_file, "w", encoding="utf-8") as file:
+        file.write(second)
+    code, third, err = idle.run("--config", idle.config_file, "--print-config")
+    assert code == 0, err
+    assert third == second
+
+
+def test_reference_of_all_keys(idle):
+    """The reference page comes from the table that parses: it has every key that is printed."""
+    code, page, _ = idle.run("--print-reference", "markdown")
+    assert code == 0
+    _, printed, _ = idle.run("--print-config", "--data", idle.data)
+    keys = re.findall(r"^(?:# by default: )?(\w+) = ", printed, re.MULTILINE)
+    assert len(keys) > 20
+    for key in keys:
+        assert f"`{key}`" in page, key
+
+
+def test_the_default_configuration_runs_anywhere(idle):
+    """Without configuration: loopback, one host, its data where --data says."""
+    code, out, _ = idle.run("--print-config", "--data", idle.data)
+    assert code == 0
+    assert "127.0.0.1:7117" in out and "[host default]" in out and "v1:512/4" in out
+
+
+# --- hosts and their profiles ---------------------------------------------------------------------
+
+
+def test_a_changed_profile_is_refused(make_daemon, rng):
+    """A host that has messages keeps its profile: exit 2 naming file and line; nothing is lost."""
+    daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
+    sent = wire.deposit_of(rng, ["topic:profile"], "v1:256/4")
+    with daemon.client() as client:
+        client.call(sent)
+    daemon.stop()
+    daemon.configure("[host a]\nmessages = 5\nprofile = v1:512/4\n")
+    daemon.launch()
+    assert daemon.wait_exit() == 2
+    text = daemon.log_text()
+    assert f"{daemon.config_file}:6: " in text, text
+    assert "v1:256/4" in text and "v1:512/4" in text
+    daemon.check_log()
+    daemon.configure("[host a]\nprofile = v1:256/4\n")
+    daemon.start()
+    with daemon.client() as client:
+        assert client.call(wire.pb.Get(id=sent.id)).payload == sent.payload
+
+
+def test_a_changed_profile_of_an_empty_host_is_taken(make_daemon):
+    """Without messages there is nothing that a profile could spoil."""
+    daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
+    daemon.stop()
+    daemon.configure("[host a]\nprofile = v1:512/4\n")
+    daemon.start()
+    with daemon.client() as client:
+        assert client.welcome.hosts[0].profile == "v1:512/4"
+
+
+def test_a_host_that_is_left_out_is_kept(make_daemon, rng):
+    """Messages of a host that is not configured are kept, said so, and back when it is again."""
+    both = "[host a]\n[host b]\n"
+    daemon = make_daemon(both)
+    sent = wire.deposit_of(rng, ["topic:kept"], host="b")
+    with daemon.client() as client:
+        client.call(sent)
+    daemon.stop()
+    daemon.configure("[host a]\n")
+    daemon.start()
+    assert "not configured" in daemon.log_text()
+    with daemon.client() as client:
+        assert client.refused(wire.pb.Get(id=sent.id, host="b")).code == "UNKNOWN_HOST"
+        assert client.refused(wire.pb.Get(id=sent.id)).code == "NOT_FOUND"
+    daemon.stop()
+    daemon.configure(both)
+    daemon.start()
+    with daemon.client() as client:
+        assert client.call(wire.pb.Get(id=sent.id, host="b")).payload == sent.payload
+
+
+def test_a_port_in_use(make_daemon):
+    """Two daemons on one port: the second says so, with what to do, and ends with an error."""
+    first = make_daemon()
+    second = make_daemon(start=False)
+    with open(second.config_file, "w", encoding="utf-8") as file:
+        file.write(f"[daemon]\nlisten = 127.0.0.1:{first.port}\nlisten = {second.socket_path}\n")
+    second.launch()
+    assert second.wait_exit() not in (0, -6, -11)
+    assert str(first.port) in second.log_text() and "listen" in second.log_text()
+    second.check_log()
+    with first.client() as client:
+        client.call(wire.pb.Ping())
+
+
+def test_ipv6(make_daemon):
+    """An IPv6 address in brackets; the daemon says which port it got."""
+    if not socket.has_ipv6 or not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("no IPv6 here")
+    daemon = make_daemon(start=False)
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(f"[daemon]\nlisten = [::1]:0\nlisten = {daemon.socket_path}\n")
+    daemon.start()
+    port = int(daemon.find_log(r"listening on \[::1\]:(\d+)").group(1))
+    with socket.create_connection(("::1", port), timeout=10) as one:
+        one.sendall(wire.frame(wire.request(wire.pb.Hello(versions=[1]), 1)))
+        assert one.recv(4096)
+
+
+def test_no_environment_is_needed(make_daemon):
+    """It runs with an empty environment, as service managers may give it."""
+    daemon = make_daemon(start=False)
+    done = subprocess.run([*daemon.command(), "--check-config"], env={}, capture_output=True,
+                          timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

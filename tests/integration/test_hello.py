@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first exchange: versions, Welcome, and what it promises."""
+
+import pytest
+
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping"]
+
+
+def test_welcome_says_what_is_served(client):
+    """Welcome carries version, store id, clock, limits, capabilities and hosts."""
+    welcome = client.welcome
+    assert welcome.version == 1
+    assert len(welcome.store_id) == 16 and any(welcome.store_id)
+    assert welcome.clock_trusted
+    assert list(welcome.capabilities) == SERVED
+    assert welcome.agent.startswith("hearsayd/")
+    assert [(h.name, h.profile) for h in welcome.hosts] == [("default", "v1:512/4")]
+    assert welcome.hosts[0].suggested_max_distance == 800_000
+    assert not welcome.hosts[0].HasField("epoch"), "absent: epoch 0"
+
+
+def test_default_limits(client):
+    """The limits in force without configuration are those that are documented."""
+    limits = client.welcome.limits
+    assert limits.frame_bytes == 64 * 1024
+    assert limits.media_type_bytes == 127
+    assert limits.deposit_fill_min_ppm == 5_000
+    assert limits.deposit_fill_max_ppm == 900_000
+    assert limits.query_fill_max_ppm == 900_000
+    assert 1 <= limits.ttl_default_s <= limits.ttl_max_s
+    assert limits.k_max >= 10 and limits.parts_max >= 1 and limits.payload_bytes >= 200
+    assert limits.requests_in_flight >= 64
+    assert not limits.HasField("deposits_per_minute"), "absent: no such limit"
+
+
+def test_configured_limits_and_hosts_are_announced(make_daemon):
+    """What the operator sets is what Welcome says, hosts in the file's order."""
+    daemon = make_daemon(
+        "[limits]\nk = 7\npayload = 1K\nttl_default = 2h\nttl_max = 3d\nparts = 2\n"
+        "[host market]\nprofile = v1:256/3\nsuggested_max_distance = 0.5\n"
+        "[host cafe]\nprofile = v1:1024/4\n"
+    )
+    with daemon.client() as client:
+        limits = client.welcome.limits
+        assert (limits.k_max, limits.payload_bytes, limits.parts_max) == (7, 1024, 2)
+        assert (limits.ttl_default_s, limits.ttl_max_s) == (7200, 3 * 86400)
+        hosts = [(h.name, h.profile) for h in client.welcome.hosts]
+        assert hosts == [("market", "v1:256/3"), ("cafe", "v1:1024/4")]
+        assert client.welcome.hosts[0].suggested_max_distance == 500_000
+
+
+def test_administrator_may_export(shared):
+    """Export is among the capabilities on the Unix socket, and only there."""
+    with shared.administrator() as client:
+        assert list(client.welcome.capabilities) == [*SERVED, "export"]
+
+
+def test_the_highest_common_version(shared):
+    """Among several versions offered the common one is chosen, in whatever order they come."""
+    for versions in ([7, 1], [1, 7], [0, 1, 2, 3], list(range(1, 17))):
+        with shared.client(hello=False) as client:
+            assert client.call(pb.Hello(versions=versions)).version == 1
+
+
+def test_no_common_version_is_told_and_ended(shared):
+    """UNSUPPORTED_VERSION names the versions spoken, then the connection ends."""
+    with shared.client(hello=False) as client:
+        refusal = client.refused(pb.Hello(versions=[2, 9]))
+        assert refusal.code == "UNSUPPORTED_VERSION"
+        assert list(refusal.error.versions) == [1]
+        assert refusal.error.message
+        assert client.receive_until_end() == []
+
+
+def test_hello_without_versions_is_refused(shared):
+    """A Hello that speaks no version cannot be served: the error names the field."""
+    with shared.client(hello=False) as client:
+        refusal = client.refused(pb.Hello())
+        assert refusal.code in ("INVALID", "UNSUPPORTED_VERSION")
+        assert refusal.error.field == "versions"
+        assert client.receive_until_end() == []
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pb.Ping(),
+        pb.Get(id=bytes(16)),
+        wire.query_of(["topic:x"]),
+        pb.Deposit(id=bytes(16), filter=bytes(64)),
+        pb.Stats(),
+    ],
+    ids=lambda body: type(body).__name__,
+)
+def test_nothing_is_served_before_hello(shared, first):
+    """A first request that is not Hello is refused in words, and the connection ends."""
+    with shared.client(hello=False) as client:
+        refusal = client.refused(first)
+        assert refusal.code == "INVALID" and refusal.error.field == "hello"
+        assert "Hello" in refusal.error.message
+        assert client.receive_until_end() == []
+
+
+def test_nothing_behind_a_missing_hello_is_served(shared, rng):
+    """Requests pipelined behind a wrong first one are not acted on."""
+    deposit = wire.deposit_of(rng, ["topic:before-hello", "topic:never"])
+    with shared.client(hello=False) as client:
+        bodies = [pb.Ping(), pb.Hello(versions=[1]), deposit]
+        client.send_bytes(
+            b"".join(wire.frame(wire.request(b, i + 1)) for i, b in enumerate(bodies))
+        )
+        answers = client.receive_until_end()
+        assert [a.WhichOneof("body") for a in answers] == ["error"]
+    with shared.client() as client:
+        assert client.refused(pb.Get(id=deposit.id)).code == "NOT_FOUND"
+
+
+def test_second_hello_is_refused_and_nothing_else(client):
+    """Hello is sent once; another is refused, and the session goes on."""
+    refusal = client.refused(pb.Hello(versions=[1]))
+    assert refusal.code == "INVALID" and refusal.error.field == "hello"
+    assert client.call(pb.Ping()).now_ms > 0
+
+
+def test_hello_and_requests_in_one_write(shared):
+    """Requests may follow Hello without waiting for Welcome."""
+    with shared.client(hello=False) as client:
+        answers = client.pipeline([pb.Hello(versions=[1]), pb.Ping(), pb.Ping()])
+        kinds = [a.WhichOneof("body") for a in answers]
+        assert kinds == ["welcome", "pong", "pong"]
+
+
+def test_ping_tells_the_host_clock(client):
+    """Pong carries the host's clock, which does not run backwards."""
+    before = client.welcome.now_ms
+    times = [client.call(pb.Ping()).now_ms for _ in range(50)]
+    assert times == sorted(times) and times[0] >= before
+    assert client.call(pb.Ping()).clock_trusted
+
+
+def test_new_data_directory_has_new_store_id(make_daemon):
+    """Cursors of another store are void: two databases never share an id."""
+    ids = set()
+    for _ in range(2):
+        with make_daemon().client() as client:
+            ids.add(client.welcome.store_id)
+    assert len(ids) == 2

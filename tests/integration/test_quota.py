@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expiry and quotas: what is stored stays within bounds, and goes when its time is over."""
+
+import os
+
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+HERE = ["topic:quota", "topic:bounds"]
+
+
+def deposit(rng, **fields):
+    return wire.deposit_of(rng, HERE, **fields)
+
+
+def codes(answers):
+    """`deposited`, or the name of the error, for each answer."""
+    return [
+        wire.ERROR_CODES[a.error.code] if a.HasField("error") else a.WhichOneof("body")
+        for a in answers
+    ]
+
+
+def stored_ids(client, **fields):
+    return {r.id for r in client.call(wire.query_of(HERE, k=100, **fields)).results}
+
+
+# --- expiry ---------------------------------------------------------------------------------------
+
+
+def test_expired_is_gone(client, rng):
+    """From its expiry on a message is neither found nor got; one that lives longer stays."""
+    brief, long = deposit(rng, ttl_s=1), deposit(rng, ttl_s=1000)
+    expires = client.call(brief).expires_ms
+    client.call(long)
+    while True:
+        before = client.call(pb.Ping()).now_ms
+        found = brief.id in stored_ids(client)
+        after = client.call(pb.Ping()).now_ms
+        if after < expires:
+            assert found, "not gone before its time"
+        elif before >= expires:
+            assert not found, "gone at its time"
+            break
+    assert client.refused(pb.Get(id=brief.id)).code == "NOT_FOUND"
+    assert long.id in stored_ids(client)
+
+
+def test_expired_id_may_be_used_again(client, rng):
+    """After its expiry an id is as good as new, swept or not."""
+    brief = deposit(rng, ttl_s=1)
+    expires = client.call(brief).expires_ms
+    wire.wait_until(lambda: client.call(pb.Ping()).now_ms >= expires, "expiry")
+    other = deposit(rng, id=brief.id, payload=b"other")
+    assert not client.call(other).duplicate
+    assert client.call(pb.Get(id=brief.id)).payload == b"other"
+
+
+def test_expired_while_stopped(make_daemon, rng):
+    """A message whose time ran out while the daemon was down is not there after the start."""
+    daemon = make_daemon()
+    with daemon.client() as client:
+        brief, long = deposit(rng, ttl_s=1), deposit(rng, ttl_s=1000)
+        client.call(long)
+        expires = client.call(brief).expires_ms
+        daemon.stop()
+    daemon.start()
+    with daemon.client() as client:
+        wire.wait_until(lambda: client.call(pb.Ping()).now_ms >= expires, "expiry")
+        assert stored_ids(client) == {long.id}
+
+
+# --- quotas ---------------------------------------------------------------------------------------
+
+
+def test_messages_of_a_host(make_daemon, rng):
+    """A host's cap on messages: QUOTA says whose limit it is; other hosts are not full."""
+    daemon = make_daemon("[host small]\nmessages = 3\n[host large]\n")
+    with daemon.client() as client:
+        answers = client.pipeline([deposit(rng) for _ in range(5)])
+        assert codes(answers) == ["deposited"] * 3 + ["QUOTA"] * 2
+        assert "messages" in answers[-1].error.message and "host" in answers[-1].error.message
+        client.call(deposit(rng, host="large"))
+        assert len(stored_ids(client)) == 3
+
+
+def test_messages_in_all(make_daemon, rng):
+    """The cap of all hosts together."""
+    daemon = make_daemon("[limits]\nmessages = 4\n[host one]\n[host two]\n")
+    with daemon.client() as client:
+        answers = client.pipeline([deposit(rng, host=h) for h in ["one", "two"] * 3])
+        assert codes(answers) == ["deposited"] * 4 + ["QUOTA"] * 2
+        assert "server" in answers[-1].error.message
+
+
+def test_bytes_of_a_host(make_daemon, rng):
+    """Bytes count filter, media type and payload: 64 + 10 + 950 is a quarter of 4K."""
+    daemon = make_daemon("[host small]\nbytes = 4K\n[host large]\n")
+    with daemon.client() as client:
+        answers = client.pipeline([deposit(rng, payload=bytes(950)) for _ in range(5)])
+        assert codes(answers) == ["deposited"] * 4 + ["QUOTA"]
+        assert "bytes" in answers[-1].error.message
+        client.call(deposit(rng, host="large", payload=bytes(950)))
+
+
+def test_bytes_in_all(make_daemon, rng):
+    """The cap of bytes of all hosts together."""
+    daemon = make_daemon("[limits]\nbytes = 4K\n[host one]\n[host two]\n")
+    with daemon.client() as client:
+        sent = [deposit(rng, payload=bytes(950), host=h) for h in ["one", "two"] * 3]
+        assert codes(client.pipeline(sent)) == ["deposited"] * 4 + ["QUOTA"] * 2
+
+
+def test_a_full_host_still_knows_its_messages(make_daemon, rng):
+    """A duplicate needs no room, queries and withdrawals neither; one withdrawn makes room."""
+    with make_daemon("[host small]\nmessages = 2\n").client() as client:
+        token = rng.randbytes(32)
+        first = deposit(rng, withdraw_hash=wire.withdraw_hash(token))
+        second, third = deposit(rng), deposit(rng)
+        assert codes(client.pipeline([first, second, third])) == ["deposited"] * 2 + ["QUOTA"]
+        assert client.call(first).duplicate
+        assert stored_ids(client) == {first.id, second.id}
+        client.call(pb.Withdraw(id=first.id, token=token))
+        client.call(third)
+        assert stored_ids(client) == {second.id, third.id}
+
+
+def test_refused_deposits_do_not_count(make_daemon, rng):
+    """Conflicts and duplicates leave the count as it was, pipelined or not."""
+    with make_daemon("[host small]\nmessages = 6\n").client() as client:
+        first = deposit(rng)
+        other = deposit(rng, id=first.id, payload=b"other")
+        answers = codes(client.pipeline([first, first, other, other, first]))
+        assert answers == ["deposited"] * 2 + ["ALREADY_EXISTS"] * 2 + ["deposited"]
+        answers = codes(client.pipeline([deposit(rng) for _ in range(6)]))
+        assert answers == ["deposited"] * 5 + ["QUOTA"]
+
+
+def test_quota_counts_what_was_there_before(make_daemon, rng):
+    """After a restart the stored messages count as before."""
+    daemon = make_daemon("[host small]\nmessages = 3\n")
+    with daemon.client() as client:
+        client.pipeline([deposit(rng) for _ in range(2)])
+    daemon.restart()
+    with daemon.client() as client:
+        answers = client.pipeline([deposit(rng) for _ in range(3)])
+        assert codes(answers) == ["deposited"] + ["QUOTA"] * 2
+
+
+def test_the_sweep_makes_room(make_daemon, rng):
+    """Expired messages go without anyone asking for them, and leave room for others."""
+    with make_daemon("[host small]\nmessages = 600\n").client() as client:
+        answers = client.pipeline([deposit(rng, ttl_s=1) for _ in range(601)])
+        assert codes(answers) == ["deposited"] * 600 + ["QUOTA"]
+
+        def has_room():
+            return codes(client.pipeline([deposit(rng)])) == ["deposited"]
+
+        wire.wait_until(has_room, "room after expiry")
+
+        def has_all_room():
+            client.pipeline([deposit(rng) for _ in range(50)])
+            return len(stored_ids(client)) == 100
+
+        wire.wait_until(has_all_room, "more than one slice is swept")
+
+
+def test_space_is_reused(make_daemon, rng):
+    """Stored bytes do not grow with every generation of messages."""
+    daemon = make_daemon("[limits]\nmessages = 500\n")
+    sizes = []
+    with daemon.client() as client:
+        for _ in range(3):
+            answers = []
+
+            def stored():
+                bodies = [deposit(rng, ttl_s=1, payload=bytes(2000)) for _ in range(250)]
+                answers.extend(codes(client.pipeline(bodies)))
+                return answers.count("deposited") >= 500
+
+            wire.wait_until(stored, "a generation of messages")
+            sizes.append(os.path.getsize(os.path.join(daemon.data, "messages.db")))
+    daemon.stop()
+    assert os.path.getsize(os.path.join(daemon.data, "messages.db")) < 2 * 500 * 2500 + (1 << 20)

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data directory: who may use it, what is refused, and what happens when the disk is full."""
+
+import hashlib
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import stat
+import tempfile
+
+import pytest
+
+import conftest
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+HERE = ["topic:storage", "topic:disk"]
+
+
+def deposit(rng, **fields):
+    return wire.deposit_of(rng, HERE, **fields)
+
+
+def database(daemon):
+    return os.path.join(daemon.data, "messages.db")
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def stocked(make_daemon, rng, count=50):
+    """A stopped daemon with messages, and those messages."""
+    daemon = make_daemon()
+    sent = [deposit(rng, payload=rng.randbytes(400)) for _ in range(count)]
+    with daemon.client() as client:
+        client.pipeline(sent)
+    daemon.stop()
+    return daemon, sent
+
+
+def refuses_to_start(daemon):
+    """Launches it and expects an orderly refusal; returns what it said."""
+    daemon.launch()
+    code = daemon.wait_exit()
+    daemon.check_log()
+    assert code in (1, 2), f"exit {code}:\n{daemon.log_text()}"
+    assert "error: " in daemon.log_text() and "ready:" not in daemon.log_text()
+    return daemon.log_text()
+
+
+# --- whose it is ----------------------------------------------------------------------------------
+
+
+def test_the_directory_is_private(daemon, rng):
+    """The data directory and what is in it are for the daemon's user alone."""
+    with daemon.client() as client:
+        client.call(deposit(rng))
+    assert stat.S_IMODE(os.stat(daemon.data).st_mode) == 0o700
+    for name in os.listdir(daemon.data):
+        assert os.stat(os.path.join(daemon.data, name)).st_mode & 0o077 == 0, name
+
+
+def test_missing_parents_are_made(make_daemon):
+    """--data may name a directory several levels deep that is not there yet."""
+    daemon = make_daemon(start=False)
+    daemon.data = os.path.join(daemon.data, "a", "b", "c")
+    daemon.start()
+    assert os.path.exists(database(daemon))
+
+
+def test_one_daemon_to_a_directory(make_daemon, rng):
+    """A second daemon on the same data is refused with a sentence; the first serves on."""
+    first = make_daemon()
+    second = make_daemon(start=False, data=first.data)
+    assert first.data in refuses_to_start(second)
+    with first.client() as client:
+        client.call(deposit(rng))
+    first.stop()
+    second.start()
+
+
+def test_a_file_in_place_of_the_directory(make_daemon):
+    """A path that is no directory is refused by name."""
+    daemon = make_daemon(start=False)
+    with open(daemon.data, "w", encoding="utf-8") as file:
+        file.write("not a directory")
+    assert daemon.data in refuses_to_start(daemon)
+
+
+def test_a_directory_that_others_may_write_to(make_daemon):
+    """Where others may write, others may replace the store: refused, with what to do."""
+    daemon = make_daemon(start=False)
+    os.mkdir(daemon.data)
+    os.chmod(daemon.data, 0o777)
+    assert daemon.data in refuses_to_start(daemon)
+    os.chmod(daemon.data, 0o700)
+    daemon.start()
+
+
+# --- durability -----------------------------------------------------------------------------------
+
+
+def test_memory_is_no_storage(make_daemon, rng):
+    """On tmpfs durability = storage is refused with the setting to change; relaxed is taken."""
+    if not os.path.isdir("/dev/shm") or conftest.file_system_of("/dev/shm") != "tmpfs":
+        pytest.skip("/dev/shm is no tmpfs here")
+    memory = tempfile.mkdtemp(prefix="hearsay-", dir="/dev/shm")
+    try:
+        daemon = make_daemon(start=False, data=os.path.join(memory, "data"))
+        said = refuses_to_start(daemon)
+        assert "durability" in said and "relaxed" in said and memory in said
+        daemon.configure("durability = relaxed\n")
+        daemon.start()
+        with daemon.client() as client:
+            sent = deposit(rng)
+            assert client.call(sent).durability == pb.RELAXED
+            assert client.call(sent).durability == pb.RELAXED, "duplicates say so too"
+        daemon.restart()
+        with daemon.client() as client:
+            assert client.call(pb.Get(id=sent.id)).payload == sent.payload
+        daemon.stop()
+    finally:
+        shutil.rmtree(memory, ignore_errors=True)
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def test_garbage_in_place_of_the_database(make_daemon):
+    """A file that is no database is refused with what to do, and left as it is."""
+    daemon = make_daemon(start=False)
+    os.mkdir(daemon.data, 0o700)
+    with open(database(daemon), "wb") as file:
+        file.write(b"This was never a database.\n" * 1000)
+    before = digest(database(daemon))
+    said = refuses_to_start(daemon)
+    assert "messages.db" in said
+    assert digest(database(daemon)) == before
+
+
+@pytest.mark.parametrize("where", ["header", "schema", "middle"])
+def test_damaged_database(make_daemon, rng, where):
+    """Damage is found at the start, said with what to do, and nothing is overwritten."""
+    daemon, _ = stocked(make_daemon, rng, 400)
+    size = os.path.getsize(database(daemon))
+    page = 4096
+    at = {"header": 0, "schema": 100, "middle": size // 2 // page * page}[where]
+    with open(database(daemon), "r+b") as file:
+        file.seek(at)
+        file.write(bytes(rng.randrange(1, 256) for _ in range(page)))
+    before = digest(database(daemon))
+    said = refuses_to_start(daemon)
+    assert "messages.db" in said
+    assert any(word in said for word in ("restore", "backup", "move", "rename", "aside")), said
+    assert digest(database(daemon)) == before
+
+
+def test_truncated_database(make_daemon, rng):
+    """A database that lost its end is refused too."""
+    daemon, _ = stocked(make_daemon, rng, 400)
+    size = os.path.getsize(database(daemon))
+    os.truncate(database(daemon), size // 2 // 4096 * 4096)
+    before = digest(database(daemon))
+    refuses_to_start(daemon)
+    assert digest(database(daemon)) == before
+
+
+def test_newer_database(make_daemon, rng):
+    """A newer schema is refused, not written to, with advice to use the newer program."""
+    daemon, _ = stocked(make_daemon, rng)
+    with sqlite3.connect(database(daemon)) as connection:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        assert version >= 1
+        connection.execute(f"PRAGMA user_version = {version + 1}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    before = digest(database(daemon))
+    said = refuses_to_start(daemon)
+    assert "newer" in said
+    assert digest(database(daemon)) == before
+
+
+def test_another_programs_database(make_daemon):
+    """An SQLite database of somebody else is not taken over."""
+    daemon = make_daemon(start=False)
+    os.mkdir(daemon.data, 0o700)
+    with sqlite3.connect(database(daemon)) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+        connection.execute("INSERT INTO bookmarks VALUES ('https://example.org')")
+    connection.close()
+    before = digest(database(daemon))
+    refuses_to_start(daemon)
+    assert digest(database(daemon)) == before
+
+
+def test_the_database_opens_elsewhere(make_daemon, rng):
+    """One sound file that sqlite3 opens: every message is a row, and integrity_check agrees."""
+    daemon, sent = stocked(make_daemon, rng)
+    with sqlite3.connect(f"file:{database(daemon)}?mode=ro", uri=True) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        tables = [
+            name for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        ]
+        rows = {t: connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in tables}
+    connection.close()
+    assert len(sent) in rows.values(), rows
+
+
+# --- a full disk ----------------------------------------------------------------------------------
+
+
+def limit_files(size):
+    """For the child: a limit on file sizes, which makes writes fail instead of ending it."""
+    def prepare():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    return prepare
+
+
+def test_full_disk(make_daemon, rng):
+    """No room: STORAGE to the depositor, queries go on; with room again deposits work again."""
+    daemon = make_daemon(preexec=limit_files(1 << 20))
+    stored, codes = [], []
+    with daemon.client() as client:
+        for _ in range(100):
+            bodies = [deposit(rng, payload=rng.randbytes(2000)) for _ in range(50)]
+            for body, answer in zip(bodies, client.pipeline(bodies)):
+                if answer.HasField("deposited"):
+                    stored.append(body)
+                else:
+                    codes.append(wire.ERROR_CODES[answer.error.code])
+                    assert answer.error.message and answer.error.retry_after_ms > 0
+            if codes:
+                break
+        assert set(codes) == {"STORAGE"} and len(stored) > 20
+        assert len(client.call(wire.query_of(HERE, k=10, with_payload=True)).results) == 10
+        client.call(pb.Ping())
+        resource.prlimit(
+            daemon.process.pid, resource.RLIMIT_FSIZE,
+            (resource.RLIM_INFINITY, resource.RLIM_INFINITY),
+        )
+
+        def works_again():
+            one = deposit(rng)
+            (answer,) = client.pipeline([one])
+            if answer.HasField("deposited"):
+                stored.append(one)
+            return answer.HasField("deposited")
+
+        wire.wait_until(works_again, "deposits after there is room again")
+        for answer, body in zip(client.pipeline([pb.Get(id=b.id) for b in stored]), stored):
+            assert answer.got.payload == body.payload
+    daemon.restart()
+    with daemon.client() as client:
+        for answer, body in zip(client.pipeline([pb.Get(id=b.id) for b in stored]), stored):
+            assert answer.got.payload == body.payload
+
+
+def test_read_errors(make_daemon, rng):
+    """A payload that cannot be read is STORAGE to who asks; the rest goes on."""
+    daemon = make_daemon("[limits]\ncache = 0\n")
+    sent = [deposit(rng, payload=rng.randbytes(3000)) for _ in range(300)]
+    with daemon.client() as client:
+        client.pipeline(sent)
+    daemon.restart()
+    with daemon.client() as client:
+        with open(database(daemon), "r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(8192)
+            file.write(b"\xa5" * (size - 8192))
+        answers = client.pipeline([pb.Get(id=s.id) for s in sent])
+        kinds = {
+            wire.ERROR_CODES[a.error.code] if a.HasField("error") else "got" for a in answers
+        }
+        print(kinds)
+        assert kinds <= {"STORAGE", "got", "NOT_FOUND", "INTERNAL"}
+        client.call(pb.Ping())
+        assert len(client.call(wire.query_of(HERE, k=20)).results) == 20

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/fake_persist.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048 };
+
+struct stored {
+    struct persist_message message;
+    uint8_t content[CONTENT_MAX]; /* what the message points to */
+    bool withdrawn;
+};
+
+struct fake {
+    struct persist persist;
+    struct stored *messages;
+    size_t count;
+    struct persist_op *first_op;
+    struct persist_op **last_op;
+    struct persist_read *first_read;
+    struct persist_read **last_read;
+    bool fail_next;
+};
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static struct stored *find(struct fake *fake, uint32_t host, const uint8_t *id)
+{
+    for (size_t i = 0; i < fake->count; i++) {
+        const struct persist_message *message = &fake->messages[i].message;
+        if (message->host == host && memcmp(message->id, id, MESSAGE_ID_BYTES) == 0)
+            return &fake->messages[i];
+    }
+    return NULL;
+}
+
+static void keep(struct stored *stored, const struct persist_message *message)
+{
+    uint8_t *at = stored->content;
+
+    if (message->filter_bytes + message->media_type_bytes + message->payload_bytes > CONTENT_MAX)
+        abort(); /* the test's mistake */
+    stored->message = *message;
+    stored->withdrawn = false;
+    stored->message.filter = at;
+    memcpy(at, message->filter, message->filter_bytes);
+    at += message->filter_bytes;
+    stored->message.media_type = (const char *)at;
+    memcpy(at, message->media_type, message->media_type_bytes);
+    at += message->media_type_bytes;
+    stored->message.payload = at;
+    memcpy(at, message->payload, message->payload_bytes);
+}
+
+static bool same_content(const struct persist_message *a, const struct persist_message *b)
+{
+    return a->epoch == b->epoch && a->reach_ppm == b->reach_ppm &&
+           a->filter_bytes == b->filter_bytes && a->payload_bytes == b->payload_bytes &&
+           a->media_type_bytes == b->media_type_bytes && a->can_withdraw == b->can_withdraw &&
+           memcmp(a->filter, b->filter, a->filter_bytes) == 0 &&
+           memcmp(a->payload, b->payload, a->payload_bytes) == 0 &&
+           memcmp(a->media_type, b->media_type, a->media_type_bytes) == 0 &&
+           memcmp(a->withdraw_hash, b->withdraw_hash, LIMIT_HASH_BYTES) == 0;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
+{
+    struct stored *stored = find(fake, op->message.host, op->message.id);
+
+    if (stored != NULL && stored->message.expires_ms > op->now_ms) {
+        if (stored->withdrawn)
+            return PERSIST_GONE;
+        if (!same_content(&stored->message, &op->message))
+            return PERSIST_CONFLICT;
+        op->message.deposited_ms = stored->message.deposited_ms;
+        op->message.expires_ms = stored->message.expires_ms;
+        return PERSIST_DUPLICATE;
+    }
+    if (stored == NULL) {
+        if (fake->count == MESSAGES_MAX)
+            abort();
+        stored = &fake->messages[fake->count++];
+    }
+    keep(stored, &op->message);
+    return PERSIST_APPLIED;
+}
+
+static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
+{
+    struct stored *stored = find(fake, op->message.host, op->message.id);
+
+    if (stored == NULL || stored->withdrawn)
+        return PERSIST_NOT_FOUND;
+    if (!stored->message.can_withdraw ||
+        memcmp(stored->message.withdraw_hash, op->message.withdraw_hash, LIMIT_HASH_BYTES) != 0)
+        return PERSIST_FORBIDDEN;
+    stored->withdrawn = true;
+    return PERSIST_APPLIED;
+}
+
+static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
+{
+    op->removed_count = 0;
+    for (size_t i = 0; i < fake->count && op->removed_count < op->limit;) {
+        const struct persist_message *message = &fake->messages[i].message;
+        if (message->expires_ms > op->now_ms) {
+            i++;
+            continue;
+        }
+        struct persist_removed *removed = &op->removed[op->removed_count++];
+        removed->host = message->host;
+        memcpy(removed->id, message->id, MESSAGE_ID_BYTES);
+        struct stored *last = &fake->messages[--fake->count];
+        if (last != &fake->messages[i]) {
+            const struct persist_message moved = last->message;
+            keep(&fake->messages[i], &moved);
+            fake->messages[i].withdrawn = last->withdrawn;
+        }
+    }
+    return PERSIST_APPLIED;
+}
+
+size_t fake_persist_commit(struct persist *persist)
+{
+    struct fake *fake = (struct fake *)persist;
+    struct persist_op *op = fake->first_op;
+    const bool failing = fake->fail_next;
+    size_t count = 0;
+
+    fake->fail_next = false;
+    fake->first_op = NULL;
+    fake->last_op = &fake->first_op;
+    while (op != NULL) {
+        struct persist_op *next = op->next;
+        if (failing)
+            op->outcome = PERSIST_FAILED;
+        else if (op->kind == PERSIST_DEPOSIT)
+            op->outcome = deposit(fake, op);
+        else if (op->kind == PERSIST_WITHDRAW)
+            op->outcome = withdraw(fake, op);
+        else
+            op->outcome = op->kind == PERSIST_EXPIRE ? expire(fake, op) : PERSIST_APPLIED;
+        op->reason = failing ? "the test lets it fail" : NULL;
+        op->done(op);
+        op = next;
+        count++;
+    }
+    return count;
+}
+
+size_t fake_persist_answer_reads(struct persist *persist)
+{
+    struct fake *fake = (struct fake *)persist;
+    struct persist_read *read = fake->first_read;
+    size_t count = 0;
+
+    fake->first_read = NULL;
+    fake->last_read = &fake->first_read;
+    while (read != NULL) {
+        struct persist_read *next = read->next;
+        for (size_t i = 0; i < read->entry_count; i++) {
+            struct persist_entry *entry = &read->entries[i];
+            const struct stored *stored = find(fake, entry->message.host, entry->message.id);
+            entry->found = stored != NULL && !stored->withdrawn;
+            if (entry->found)
+                entry->message = stored->message;
+        }
+        read->done(read);
+        read = next;
+        count++;
+    }
+    return count;
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+static int add_host(struct persist *persist, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile, char *out_reason)
+{
+    (void)persist;
+    (void)profile;
+    (void)out_profile;
+    (void)out_reason;
+    *out_host = (uint32_t)name[0]; /* tests give hosts different first letters */
+    return 0;
+}
+
+static int replay(struct persist *persist,
+                  int (*visit)(void *context, const struct persist_message *message), void *context,
+                  char *out_reason)
+{
+    struct fake *fake = (struct fake *)persist;
+    int rc = 0;
+    (void)out_reason;
+
+    for (size_t i = 0; i < fake->count && rc == 0; i++) {
+        if (!fake->messages[i].withdrawn)
+            rc = visit(context, &fake->messages[i].message);
+    }
+    return rc;
+}
+
+static void submit(struct persist *persist, struct persist_op *op)
+{
+    struct fake *fake = (struct fake *)persist;
+
+    op->next = NULL;
+    *fake->last_op = op;
+    fake->last_op = &op->next;
+}
+
+static void read_later(struct persist *persist, struct persist_read *read)
+{
+    struct fake *fake = (struct fake *)persist;
+
+    read->next = NULL;
+    *fake->last_read = read;
+    fake->last_read = &read->next;
+}
+
+static void read_release(struct persist *persist, struct persist_read *read)
+{
+    (void)persist;
+    (void)read; /* entries point into the store itself */
+}
+
+static void info(const struct persist *persist, struct persist_info *out_info)
+{
+    (void)persist;
+    memset(out_info, 0, sizeof(*out_info));
+}
+
+static const struct persist_interface interface = {
+    .name = "fake",
+    .add_host = add_host,
+    .replay = replay,
+    .submit = submit,
+    .read = read_later,
+    .read_release = read_release,
+    .info = info,
+};
+
+struct persist *fake_persist_new(void)
+{
+    struct fake *fake = calloc(1, sizeof(*fake));
+
+    if (fake == NULL || (fake->messages = calloc(MESSAGES_MAX, sizeof(*fake->messages))) == NULL)
+        abort();
+    fake->persist.interface = &interface;
+    fake->last_op = &fake->first_op;
+    fake->last_read = &fake->first_read;
+    return &fake->persist;
+}
+
+void fake_persist_free(struct persist *persist)
+{
+    struct fake *fake = (struct fake *)persist;
+
+    free(fake->messages);
+    free(fake);
+}
+
+void fake_persist_fail_next(struct persist *persist)
+{
+    ((struct fake *)persist)->fail_next = true;
+}
+
+size_t fake_persist_count(const struct persist *persist)
+{
+    return ((const struct fake *)persist)->count;
+}

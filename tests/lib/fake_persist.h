@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_persist: persist in memory, for tests of what stands above it. Nothing happens until the
+ * test says so: operations and reads wait in order, as they do while a commit runs.
+ */
+#ifndef TESTS_LIB_FAKE_PERSIST_H
+#define TESTS_LIB_FAKE_PERSIST_H
+
+#include "daemon/persist.h"
+
+struct persist *fake_persist_new(void);
+void fake_persist_free(struct persist *persist);
+
+/* Applies what was submitted, in order, and calls `done` for each. How many there were. */
+size_t fake_persist_commit(struct persist *persist);
+
+/* Lets the next commit fail as a full disk does. */
+void fake_persist_fail_next(struct persist *persist);
+
+/* Answers the reads that wait. How many there were. */
+size_t fake_persist_answer_reads(struct persist *persist);
+
+/* Messages stored. */
+size_t fake_persist_count(const struct persist *persist);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/wire_fixture.h"
+
+#include <stdlib.h>
+
+#include "proto/codec.h"
+
+static void wire_append(struct bytes *out, const void *data, size_t count)
+{
+    if (bytes_append(out, data, count) != 0) {
+        abort();
+    }
+}
+
+void wire_put_varint(struct bytes *out, uint64_t value)
+{
+    uint8_t encoded[10];
+    size_t count = 0;
+
+    do {
+        encoded[count] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        value >>= 7;
+        count++;
+    } while (value > 0);
+    wire_append(out, encoded, count);
+}
+
+void wire_put_tag(struct bytes *out, uint32_t field, uint32_t wire_type)
+{
+    wire_put_varint(out, (uint64_t)field << 3 | wire_type);
+}
+
+void wire_put_number(struct bytes *out, uint32_t field, uint64_t value)
+{
+    wire_put_tag(out, field, 0);
+    wire_put_varint(out, value);
+}
+
+void wire_put_data(struct bytes *out, uint32_t field, const void *data, size_t count)
+{
+    wire_put_tag(out, field, 2);
+    wire_put_varint(out, count);
+    wire_append(out, data, count);
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+#define SAMPLE_TEXT(literal)         \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+#define SAMPLE_BYTES(array, bytes) \
+    {                              \
+        array, bytes               \
+    }
+
+static const uint8_t sample_id[LIMIT_ID_BYTES] = {1, 2,  3,  4,  5,  6,  7,  8,
+                                                  9, 10, 11, 12, 13, 14, 15, 16};
+static const uint8_t sample_hash[LIMIT_HASH_BYTES] = {0xff, 0xfe, 0, 1};
+static const uint8_t sample_filter[64] = {0x11, 0x80, 0, 0x42};
+static const uint8_t sample_payload[200] = "black coffee at the second window";
+
+static const struct msg_query_part sample_parts[] = {
+    {.filter = SAMPLE_BYTES(sample_filter, 64)},
+    {.epoch = UINT64_MAX,
+     .filter = SAMPLE_BYTES(sample_filter, 64),
+     .contains = SAMPLE_BYTES(sample_filter, 64)},
+};
+static const struct msg_slice sample_slices[] = {
+    {.bits = SAMPLE_BYTES(sample_payload, 100), .hashes = 7},
+    {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES},
+};
+
+#define QUERY_DEFAULTS                                                                    \
+    .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX, \
+    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY
+
+static const struct msg_request sample_requests[] = {
+    {.id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}},
+    {.id = UINT64_MAX,
+     .kind = MSG_REQUEST_HELLO,
+     .hello = {.versions = {1, 2, UINT32_MAX},
+               .version_count = 3,
+               .agent = SAMPLE_TEXT("caf\xc3\xa9/1.0"),
+               .resume_token = SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 2,
+     .kind = MSG_REQUEST_DEPOSIT,
+     .deposit = {.id = SAMPLE_BYTES(sample_id, 16),
+                 .filter = SAMPLE_BYTES(sample_filter, 64),
+                 .reach_ppm = LIMIT_DISTANCE_PPM}},
+    {.id = 3,
+     .kind = MSG_REQUEST_DEPOSIT,
+     .deposit = {.host = SAMPLE_TEXT("cafe-1"),
+                 .id = SAMPLE_BYTES(sample_id, 16),
+                 .epoch = 300,
+                 .filter = SAMPLE_BYTES(sample_filter, 64),
+                 .media_type = SAMPLE_TEXT("text/plain; charset=utf-8"),
+                 .payload = SAMPLE_BYTES(sample_payload, 200),
+                 .has_ttl = true,
+                 .ttl_s = 86400,
+                 .reach_ppm = 0,
+                 .withdraw_hash = SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 4,
+     .kind = MSG_REQUEST_QUERY,
+     .query = {.k = 1, .parts = sample_parts, .part_count = 1, QUERY_DEFAULTS}},
+    {.id = 5,
+     .kind = MSG_REQUEST_QUERY,
+     .query = {.host = SAMPLE_TEXT("default"),
+               .k = 100,
+               .parts = sample_parts,
+               .part_count = 2,
+               .max_distance_ppm = 500000,
+               .since_ms = -1,
+               .until_ms = INT64_C(1790000000000),
+               .metric = MSG_METRIC_ESTIMATED,
+               .order = MSG_ORDER_TIME,
+               .exclude = sample_slices,
+               .exclude_count = 2,
+               .with_payload = true}},
+    {.id = 6, .kind = MSG_REQUEST_GET, .get = {.id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 7,
+     .kind = MSG_REQUEST_GET,
+     .get = {.host = SAMPLE_TEXT("0"), .id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 8,
+     .kind = MSG_REQUEST_WITHDRAW,
+     .withdraw = {.id = SAMPLE_BYTES(sample_id, 16), .token = SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 9,
+     .kind = MSG_REQUEST_WITHDRAW,
+     .withdraw = {.host = SAMPLE_TEXT("default"),
+                  .id = SAMPLE_BYTES(sample_id, 16),
+                  .token = SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 10, .kind = MSG_REQUEST_PING},
+    {.id = 11, .kind = MSG_REQUEST_EXPORT},
+    {.id = 12,
+     .kind = MSG_REQUEST_EXPORT,
+     .export_page = {.host = SAMPLE_TEXT("default"),
+                     .after = SAMPLE_BYTES(sample_hash, 24),
+                     .limit = 500}},
+    {.id = 13, .kind = MSG_REQUEST_KNOWN_ONLY, .name = "log_level"},
+    {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
+};
+
+static const struct msg_text sample_capabilities[] = {
+    SAMPLE_TEXT("hello"),
+    SAMPLE_TEXT("deposit"),
+    SAMPLE_TEXT("query"),
+    SAMPLE_TEXT("get"),
+};
+static const struct msg_host sample_hosts[] = {
+    {SAMPLE_TEXT("default"), SAMPLE_TEXT("v1:512/4"), 700000},
+    {SAMPLE_TEXT("b"), SAMPLE_TEXT("v1:1024/4"), LIMIT_DISTANCE_PPM},
+};
+static const struct msg_result sample_results[] = {
+    {.id = SAMPLE_BYTES(sample_id, 16)},
+    {.id = SAMPLE_BYTES(sample_id, 16),
+     .epoch = 9,
+     .intersection_count = 60,
+     .union_count = 64,
+     .distance_ppm = 62500,
+     .estimated_similarity_ppm = 930000,
+     .deposited_ms = INT64_C(1789999999999),
+     .expires_ms = INT64_C(1790086399999),
+     .media_type = SAMPLE_TEXT("image/png"),
+     .payload = SAMPLE_BYTES(sample_payload, 200)},
+    {.id = SAMPLE_BYTES(sample_id, 16),
+     .payload_omitted = true,
+     .media_type = SAMPLE_TEXT("a/b"),
+     .payload = SAMPLE_BYTES(sample_payload, 0)},
+};
+static const struct msg_exported_message sample_exported[] = {
+    {.id = SAMPLE_BYTES(sample_id, 16),
+     .filter = SAMPLE_BYTES(sample_filter, 64),
+     .reach_ppm = LIMIT_DISTANCE_PPM},
+    {.id = SAMPLE_BYTES(sample_id, 16),
+     .epoch = 1,
+     .filter = SAMPLE_BYTES(sample_filter, 8),
+     .media_type = SAMPLE_TEXT("text/plain"),
+     .payload = SAMPLE_BYTES(sample_payload, 200),
+     .deposited_ms = INT64_MIN,
+     .expires_ms = INT64_MAX,
+     .reach_ppm = 1,
+     .withdraw_hash = SAMPLE_BYTES(sample_hash, 32)},
+};
+
+static const struct msg_response sample_responses[] = {
+    {.id = 1, .kind = MSG_RESPONSE_ERROR, .error = {.code = MSG_INTERNAL}},
+    {.id = 0,
+     .kind = MSG_RESPONSE_ERROR,
+     .error = {.code = MSG_UNSUPPORTED_VERSION,
+               .message = "version 9 is not spoken here; 1 is",
+               .field = "versions",
+               .retry_after_ms = 60000,
+               .versions = {1, 2},
+               .version_count = 2}},
+    {.id = 2,
+     .kind = MSG_RESPONSE_WELCOME,
+     .welcome = {.version = 1, .store_id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 3,
+     .kind = MSG_RESPONSE_WELCOME,
+     .welcome = {.version = 1,
+                 .store_id = SAMPLE_BYTES(sample_id, 16),
+                 .now_ms = INT64_C(1790000000000),
+                 .clock_trusted = true,
+                 .limits = {65536, 4096, 127, 5000, 900000, 900000, 100, 86400, 604800, 64, 4096},
+                 .capabilities = sample_capabilities,
+                 .capability_count = 4,
+                 .hosts = sample_hosts,
+                 .host_count = 2,
+                 .agent = SAMPLE_TEXT("hearsayd/0.1.0")}},
+    {.id = 4, .kind = MSG_RESPONSE_DEPOSITED, .deposited = {.durability = MSG_DURABILITY_STORAGE}},
+    {.id = 5,
+     .kind = MSG_RESPONSE_DEPOSITED,
+     .deposited = {INT64_C(1789999999999), INT64_C(1790086399999), true, MSG_DURABILITY_RELAXED}},
+    {.id = 6, .kind = MSG_RESPONSE_RESULTS},
+    {.id = 7, .kind = MSG_RESPONSE_RESULTS, .results = {sample_results, 3, UINT64_MAX, true, true}},
+    {.id = 8, .kind = MSG_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 9,
+     .kind = MSG_RESPONSE_GOT,
+     .got = {SAMPLE_BYTES(sample_id, 16), 7, 1, 2, SAMPLE_TEXT("text/plain"),
+             SAMPLE_BYTES(sample_payload, 200)}},
+    {.id = 10, .kind = MSG_RESPONSE_WITHDRAWN},
+    {.id = 11, .kind = MSG_RESPONSE_PONG, .pong = {INT64_C(1790000000000), true}},
+    {.id = 12, .kind = MSG_RESPONSE_EXPORTED},
+    {.id = 13,
+     .kind = MSG_RESPONSE_EXPORTED,
+     .exported = {sample_exported, 2, SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES)}},
+    {.id = 14, .kind = MSG_RESPONSE_UNKNOWN},
+};
+
+size_t wire_request_count(void)
+{
+    return sizeof sample_requests / sizeof sample_requests[0];
+}
+
+const struct msg_request *wire_request(size_t index)
+{
+    return &sample_requests[index];
+}
+
+size_t wire_response_count(void)
+{
+    return sizeof sample_responses / sizeof sample_responses[0];
+}
+
+const struct msg_response *wire_response(size_t index)
+{
+    return &sample_responses[index];
+}
+
+/* --- both sides ------------------------------------------------------------------------------- */
+
+static int encode_request_sample(size_t index, struct arena *arena, struct bytes *out)
+{
+    return codec_encode_request(wire_request(index), arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+}
+
+static int decode_request(const uint8_t *frame, size_t length, struct arena *arena,
+                          struct msg_error *out_error)
+{
+    struct msg_request request;
+
+    return codec_decode_request(frame, length, arena, &request, out_error);
+}
+
+static int again_request(const uint8_t *frame, size_t length, struct arena *arena,
+                         struct bytes *out, struct msg_error *out_error)
+{
+    struct msg_request request;
+    int rv = codec_decode_request(frame, length, arena, &request, out_error);
+
+    if (rv == 0) {
+        if (codec_encode_request(&request, arena, LIMIT_FRAME_BYTES_MAX, out) != 0) {
+            abort();
+        }
+    }
+    return rv;
+}
+
+static int encode_response_sample(size_t index, struct arena *arena, struct bytes *out)
+{
+    return codec_encode_response(wire_response(index), arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+}
+
+static int decode_response(const uint8_t *frame, size_t length, struct arena *arena,
+                           struct msg_error *out_error)
+{
+    struct msg_response response;
+
+    return codec_decode_response(frame, length, arena, &response, out_error);
+}
+
+static int again_response(const uint8_t *frame, size_t length, struct arena *arena,
+                          struct bytes *out, struct msg_error *out_error)
+{
+    struct msg_response response;
+    int rv = codec_decode_response(frame, length, arena, &response, out_error);
+
+    if (rv == 0) {
+        if (codec_encode_response(&response, arena, LIMIT_FRAME_BYTES_MAX, out) != 0) {
+            abort();
+        }
+    }
+    return rv;
+}
+
+const struct wire_side wire_sides[WIRE_SIDES] = {
+    {"request", wire_request_count, encode_request_sample, decode_request, again_request,
+     LIMIT_FRAME_BYTES_DEFAULT + CODEC_REQUEST_ARENA_BYTES},
+    {"response", wire_response_count, encode_response_sample, decode_response, again_response,
+     LIMIT_FRAME_BYTES_DEFAULT + CODEC_RESPONSE_ARENA_BYTES},
+};
+
+void wire_sample(const struct wire_side *side, size_t index, struct bytes *out)
+{
+    struct arena arena;
+
+    arena_init(&arena, alloc_system(), 1 << 20);
+    bytes_init(out, alloc_system());
+    if (side->encode_sample(index, &arena, out) != 0) {
+        abort();
+    }
+    arena_deinit(&arena);
+}

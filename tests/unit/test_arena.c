@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An arena hands out memory for anything, never more than its budget, and leaks none. */
+#include <stdalign.h>
+#include <string.h>
+
+#include "proto/arena.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+
+enum { PIECES = 400 };
+
+static void test_pieces_are_aligned_and_do_not_overlap(void **state)
+{
+    struct fail_alloc memory;
+    struct arena arena;
+    uint8_t *pieces[PIECES];
+
+    (void)state;
+    fail_alloc_init(&memory);
+    arena_init(&arena, &memory.alloc, 1 << 20);
+    assert_int_equal(memory.requests, 0); /* nothing before it is needed */
+    for (size_t i = 0; i < PIECES; i++) {
+        pieces[i] = arena_take(&arena, i);
+        assert_non_null(pieces[i]);
+        assert_int_equal((uintptr_t)pieces[i] % alignof(max_align_t), 0);
+        memset(pieces[i], (int)(i & 0xff), i);
+    }
+    for (size_t i = 0; i < PIECES; i++) {
+        for (size_t j = 0; j < i; j++) {
+            assert_int_equal(pieces[i][j], i & 0xff);
+        }
+    }
+    assert_true(arena.used_bytes <= arena.held_bytes);
+    assert_int_equal(arena.held_bytes, memory.live_bytes);
+    arena_deinit(&arena);
+    assert_int_equal(memory.live_bytes, 0);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void test_budget_is_never_exceeded(void **state)
+{
+    (void)state;
+    for (size_t limit = 0; limit < 20000; limit += 997) {
+        struct fail_alloc memory;
+        struct arena arena;
+        size_t taken = 0;
+
+        fail_alloc_init(&memory);
+        arena_init(&arena, &memory.alloc, limit);
+        while (arena_take(&arena, 48) != NULL) {
+            taken += 48;
+            assert_true(arena.held_bytes <= limit);
+            assert_true(taken <= limit);
+        }
+        assert_true(arena.refused);
+        assert_true(memory.live_bytes <= limit);
+        arena_deinit(&arena);
+        assert_int_equal(memory.live_bytes, 0);
+    }
+}
+
+/* A piece that fits the budget is given although a doubled block would not fit. */
+static void test_budget_can_be_used_up(void **state)
+{
+    struct arena arena;
+
+    (void)state;
+    arena_init(&arena, alloc_system(), 100000);
+    assert_non_null(arena_take(&arena, 40000));
+    assert_non_null(arena_take(&arena, 50000));
+    assert_false(arena.refused);
+    assert_null(arena_take(&arena, 50000));
+    assert_true(arena.refused);
+    arena_deinit(&arena);
+}
+
+static void test_reset_keeps_one_small_block(void **state)
+{
+    struct fail_alloc memory;
+    struct arena arena;
+
+    (void)state;
+    fail_alloc_init(&memory);
+    arena_init(&arena, &memory.alloc, 1 << 22);
+    for (size_t i = 0; i < 100; i++) {
+        assert_non_null(arena_take(&arena, 5000));
+    }
+    assert_non_null(arena_take(&arena, 1 << 20));
+    arena_reset(&arena);
+    assert_int_equal(memory.live_blocks, 1);
+    assert_true(memory.live_bytes <= 64 * 1024);
+    assert_int_equal(arena.used_bytes, 0);
+    assert_int_equal(arena.held_bytes, memory.live_bytes);
+
+    size_t requests = memory.requests;
+    assert_non_null(arena_take(&arena, 1000));
+    assert_int_equal(memory.requests, requests); /* the next message costs no allocation */
+    arena_deinit(&arena);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void test_zeroed_memory_and_overflow(void **state)
+{
+    struct arena arena;
+    uint8_t *room;
+
+    (void)state;
+    arena_init(&arena, alloc_system(), 1 << 20);
+    memset(arena_take(&arena, 3000), 0xff, 3000);
+    arena_reset(&arena);
+    room = arena_take_zeroed(&arena, 30, 100);
+    assert_non_null(room);
+    for (size_t i = 0; i < 3000; i++) {
+        assert_int_equal(room[i], 0);
+    }
+    assert_null(arena_take_zeroed(&arena, SIZE_MAX / 2, 3));
+    assert_null(arena_take(&arena, SIZE_MAX));
+    assert_true(arena.refused);
+    assert_non_null(arena_take_zeroed(&arena, 0, 5));
+    arena_reset(&arena);
+    assert_false(arena.refused);
+    arena_deinit(&arena);
+}
+
+/* Memory running out is not the budget's refusal, and what was taken before stays. */
+static void test_failed_allocation(void **state)
+{
+    struct fail_alloc memory;
+    struct arena arena;
+    char *kept;
+
+    (void)state;
+    fail_alloc_init(&memory);
+    fail_alloc_arm(&memory, 2);
+    arena_init(&arena, &memory.alloc, 1 << 20);
+    kept = arena_take(&arena, 4);
+    assert_non_null(kept);
+    memcpy(kept, "abc", 4);
+    assert_null(arena_take(&arena, 10000));
+    assert_false(arena.refused);
+    assert_string_equal(kept, "abc");
+    assert_non_null(arena_take(&arena, 10000));
+    arena_deinit(&arena);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void test_zeroed_one_can_be_given_back(void **state)
+{
+    struct arena arena = {0};
+
+    (void)state;
+    arena_deinit(&arena);
+    arena_reset(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(test_budget_is_never_exceeded),
+        cmocka_unit_test(test_budget_can_be_used_up),
+        cmocka_unit_test(test_reset_keeps_one_small_block),
+        cmocka_unit_test(test_zeroed_memory_and_overflow),
+        cmocka_unit_test(test_failed_allocation),
+        cmocka_unit_test(test_zeroed_one_can_be_given_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

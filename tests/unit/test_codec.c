@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is sent is what is read, and what is wrong is named. test_codec_faults.c has the rest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/codec.h"
+#include "tests/lib/check.h"
+#include "tests/lib/wire_fixture.h"
+
+enum { HEADER = LIMIT_FRAME_HEADER_BYTES };
+
+/* --- round trips ------------------------------------------------------------------------------ */
+
+static void test_samples_come_back_the_same(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
+            struct msg_error error;
+            struct arena arena;
+            struct bytes once, twice;
+
+            wire_sample(&wire_sides[s], i, &once);
+            arena_init(&arena, alloc_system(), wire_sides[s].arena_bytes);
+            bytes_init(&twice, alloc_system());
+            assert_int_equal(wire_sides[s].again(once.data + HEADER, once.count - HEADER, &arena,
+                                                 &twice, &error),
+                             0);
+            assert_int_equal(once.count, twice.count);
+            assert_memory_equal(once.data, twice.data, once.count);
+            bytes_deinit(&twice);
+            bytes_deinit(&once);
+            arena_deinit(&arena);
+        }
+    }
+}
+
+static void assert_bytes(struct msg_bytes a, struct msg_bytes b)
+{
+    assert_int_equal(a.data == NULL, b.data == NULL);
+    assert_int_equal(a.count, b.count);
+    if (a.count > 0) {
+        assert_memory_equal(a.data, b.data, a.count);
+    }
+}
+
+/* Bytes alone could hide a field that neither direction knows: values are compared here, and all
+ * of them against another implementation in tests/vectors. */
+static void test_a_full_query_keeps_its_values(void **state)
+{
+    const struct msg_query *sent = &wire_request(5)->query;
+    struct msg_request back;
+    struct msg_error error;
+    struct arena arena;
+    struct bytes bytes;
+
+    (void)state;
+    wire_sample(&wire_sides[0], 5, &bytes);
+    arena_init(&arena, alloc_system(), 1 << 20);
+    assert_int_equal(
+        codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
+    bytes_deinit(&bytes); /* nothing borrows from the frame */
+    assert_int_equal(back.id, 5);
+    assert_int_equal(back.kind, MSG_REQUEST_QUERY);
+    assert_string_equal(back.name, "query");
+    assert_string_equal(back.query.host.text, "default");
+    assert_int_equal(back.query.host.length, 7);
+    assert_int_equal(back.query.k, 100);
+    assert_int_equal(back.query.part_count, 2);
+    assert_int_equal(back.query.parts[1].epoch, UINT64_MAX);
+    for (size_t i = 0; i < 2; i++) {
+        assert_bytes(back.query.parts[i].filter, sent->parts[i].filter);
+        assert_bytes(back.query.parts[i].contains, sent->parts[i].contains);
+        assert_bytes(back.query.exclude[i].bits, sent->exclude[i].bits);
+        assert_int_equal(back.query.exclude[i].hashes, sent->exclude[i].hashes);
+    }
+    assert_int_equal(back.query.max_distance_ppm, 500000);
+    assert_int_equal(back.query.since_ms, -1);
+    assert_int_equal(back.query.until_ms, INT64_C(1790000000000));
+    assert_int_equal(back.query.metric, MSG_METRIC_ESTIMATED);
+    assert_int_equal(back.query.order, MSG_ORDER_TIME);
+    assert_int_equal(back.query.exclude_count, 2);
+    assert_true(back.query.with_payload);
+    arena_deinit(&arena);
+}
+
+static void test_defaults_of_absent_fields(void **state)
+{
+    struct msg_request back;
+    struct msg_error error;
+    struct arena arena;
+    struct bytes bytes;
+
+    (void)state;
+    arena_init(&arena, alloc_system(), 1 << 20);
+    wire_sample(&wire_sides[0], 2, &bytes);
+    assert_int_equal(
+        codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
+    assert_null(back.deposit.host.text);
+    assert_int_equal(back.deposit.epoch, 0);
+    assert_string_equal(back.deposit.media_type.text, "text/plain");
+    assert_int_equal(back.deposit.payload.count, 0);
+    assert_false(back.deposit.has_ttl);
+    assert_int_equal(back.deposit.reach_ppm, 1000000);
+    assert_null(back.deposit.withdraw_hash.data);
+    bytes_deinit(&bytes);
+
+    wire_sample(&wire_sides[0], 4, &bytes);
+    assert_int_equal(
+        codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
+    assert_int_equal(back.query.max_distance_ppm, 1000000);
+    assert_int_equal(back.query.since_ms, INT64_MIN);
+    assert_int_equal(back.query.until_ms, INT64_MAX);
+    assert_int_equal(back.query.metric, MSG_METRIC_BITS);
+    assert_int_equal(back.query.order, MSG_ORDER_SIMILARITY);
+    assert_null(back.query.parts[0].contains.data);
+    assert_false(back.query.with_payload);
+    bytes_deinit(&bytes);
+    arena_deinit(&arena);
+}
+
+/* Texts to be sent need no NUL behind them: a sanitizer sees a read beyond these. */
+static void test_texts_without_a_nul_behind_them(void **state)
+{
+    static const char type[] = "text/plain; charset=utf-8";
+    const size_t length = sizeof type - 1;
+    char *exact = malloc(length);
+    struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_GOT};
+    struct msg_response back;
+    struct msg_error error;
+    struct arena arena;
+    struct bytes bytes;
+
+    (void)state;
+    assert_non_null(exact);
+    memcpy(exact, type, length);
+    response.got.id = (struct msg_bytes){(const uint8_t *)"0123456789abcdef", LIMIT_ID_BYTES};
+    response.got.media_type = (struct msg_text){exact, length};
+    arena_init(&arena, alloc_system(), 1 << 20);
+    bytes_init(&bytes, alloc_system());
+    assert_int_equal(codec_encode_response(&response, &arena, 65536, &bytes), 0);
+    free(exact);
+    assert_int_equal(
+        codec_decode_response(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
+    assert_int_equal(back.got.media_type.length, length);
+    assert_string_equal(back.got.media_type.text, type);
+    bytes_deinit(&bytes);
+    arena_deinit(&arena);
+}
+
+/* --- semantic errors -------------------------------------------------------------------------- */
+
+static const uint8_t spare[LIMIT_FILTER_BYTES + 1];
+static char long_agent[LIMIT_AGENT_BYTES + 2];
+static char long_host[LIMIT_HOST_BYTES + 2];
+
+static const struct msg_query_part no_filter[2] = {{.epoch = 1}};
+static const struct msg_query_part long_filter[2] = {{.filter = {spare, 513}}};
+static const struct msg_query_part no_bits_contained[2] = {
+    {.filter = {spare, 64}, .contains = {spare, 0}},
+};
+static const struct msg_slice no_hashes[2] = {{.bits = {spare, 64}}};
+static const struct msg_slice many_hashes[2] = {{.bits = {spare, 64}, .hashes = 33}};
+static const struct msg_slice no_bits[2] = {{.hashes = 3}};
+
+/* A good request, with one member overwritten by a value; the field that is then wrong. */
+struct spoiled {
+    const char *field;
+    size_t sample;
+    size_t member;
+    size_t bytes;
+    const void *value;
+};
+#define SPOILED(field, sample, member, type, ...)                                  \
+    {                                                                              \
+        field, sample, offsetof(struct msg_request, member), sizeof(type), &(type) \
+        {                                                                          \
+            __VA_ARGS__                                                            \
+        }                                                                          \
+    }
+
+static const struct spoiled spoiled_rows[] = {
+    SPOILED("versions", 1, hello.version_count, uint32_t, 0),
+    SPOILED("agent", 1, hello.agent, struct msg_text, long_agent, LIMIT_AGENT_BYTES + 1),
+    SPOILED("resume_token", 1, hello.resume_token, struct msg_bytes, spare, 0),
+    SPOILED("resume_token", 1, hello.resume_token, struct msg_bytes, spare, 65),
+    SPOILED("id", 3, deposit.id, struct msg_bytes, NULL, 0),
+    SPOILED("id", 3, deposit.id, struct msg_bytes, spare, 0),
+    SPOILED("id", 3, deposit.id, struct msg_bytes, spare, 15),
+    SPOILED("filter", 3, deposit.filter, struct msg_bytes, NULL, 0),
+    SPOILED("filter", 3, deposit.filter, struct msg_bytes, spare, 0),
+    SPOILED("filter", 3, deposit.filter, struct msg_bytes, spare, 513),
+    SPOILED("host", 3, deposit.host, struct msg_text, "", 0),
+    SPOILED("host", 3, deposit.host, struct msg_text, "Default", 7),
+    SPOILED("host", 3, deposit.host, struct msg_text, "-a", 2),
+    SPOILED("host", 3, deposit.host, struct msg_text, long_host, LIMIT_HOST_BYTES + 1),
+    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "", 0),
+    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text", 4),
+    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text/", 5),
+    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text/\x1b[31m", 10),
+    SPOILED("ttl_s", 3, deposit.ttl_s, uint32_t, 0),
+    SPOILED("reach", 3, deposit.reach_ppm, uint32_t, 1000001),
+    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct msg_bytes, spare, 0),
+    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct msg_bytes, spare, 31),
+    SPOILED("k", 5, query.k, uint32_t, 0),
+    SPOILED("parts", 5, query.part_count, size_t, 0),
+    SPOILED("parts.filter", 5, query.parts, const struct msg_query_part *, no_filter),
+    SPOILED("parts.filter", 5, query.parts, const struct msg_query_part *, long_filter),
+    SPOILED("parts.contains", 5, query.parts, const struct msg_query_part *, no_bits_contained),
+    SPOILED("max_distance", 5, query.max_distance_ppm, uint32_t, 1000001),
+    SPOILED("metric", 5, query.metric, enum msg_metric, 0),
+    SPOILED("metric", 5, query.metric, enum msg_metric, 3),
+    SPOILED("order", 5, query.order, enum msg_order, (enum msg_order) - 1),
+    SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, no_hashes),
+    SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, many_hashes),
+    SPOILED("exclude.bits", 5, query.exclude, const struct msg_slice *, no_bits),
+    SPOILED("id", 7, get.id, struct msg_bytes, NULL, 0),
+    SPOILED("id", 7, get.id, struct msg_bytes, spare, 17),
+    SPOILED("host", 7, get.host, struct msg_text, "a_b", 3),
+    SPOILED("id", 9, withdraw.id, struct msg_bytes, NULL, 0),
+    SPOILED("token", 9, withdraw.token, struct msg_bytes, NULL, 0),
+    SPOILED("token", 9, withdraw.token, struct msg_bytes, spare, 31),
+    SPOILED("after", 12, export_page.after, struct msg_bytes, spare, 0),
+    SPOILED("after", 12, export_page.after, struct msg_bytes, spare, 33),
+    SPOILED("host", 12, export_page.host, struct msg_text, "a-", 2),
+};
+
+static void check_spoiled(const struct spoiled *row)
+{
+    struct msg_request request = *wire_request(row->sample);
+    struct msg_request back;
+    struct msg_error error;
+    struct arena arena;
+    struct bytes bytes;
+    int rv;
+
+    memcpy((uint8_t *)&request + row->member, row->value, row->bytes);
+    arena_init(&arena, alloc_system(), 1 << 20);
+    bytes_init(&bytes, alloc_system());
+    assert_int_equal(codec_encode_request(&request, &arena, 65536, &bytes), 0);
+    rv = codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error);
+    if (rv != CODEC_INVALID || strcmp(error.field, row->field) != 0) {
+        fail_msg("%s, row %td: outcome %d, field %s: %s", row->field, row - spoiled_rows, rv,
+                 error.field, error.message);
+    }
+    assert_int_equal(error.code, MSG_INVALID);
+    assert_true(strlen(error.message) > 10);
+    assert_int_equal(back.id, request.id); /* it can be answered */
+    assert_true(strlen(back.name) > 0);
+    bytes_deinit(&bytes);
+    arena_deinit(&arena);
+}
+
+static void test_semantic_errors_name_the_field(void **state)
+{
+    (void)state;
+    memset(long_agent, 'a', sizeof long_agent - 1);
+    memset(long_host, 'a', sizeof long_host - 1);
+    for (size_t i = 0; i < sizeof spoiled_rows / sizeof spoiled_rows[0]; i++) {
+        check_spoiled(&spoiled_rows[i]);
+    }
+}
+
+/* The same on the client's side: what a server must not send. */
+static void test_bad_responses_name_the_field(void **state)
+{
+    static const struct {
+        const char *field;
+        uint32_t body;
+        const char *bytes;
+        size_t length;
+    } rows[] = {
+        {"code", 15, "", 0},
+        {"code", 15, "\x08\x00", 2},
+        {"version", 2, "", 0},
+        {"store_id", 2, "\x08\x01", 2},
+        {"limits", 2,
+         "\x08\x01\x12\x10"
+         "0123456789abcdef",
+         20},
+        {"hosts.name", 2,
+         "\x08\x01\x12\x10"
+         "0123456789abcdef"
+         "\x2a\x00\x3a\x00",
+         24},
+        {"durability", 3, "\x08\x01", 2},
+        {"durability", 3, "\x18\x03", 2},
+        {"results.id", 4, "\x0a\x00", 2},
+        {"results.distance", 4,
+         "\x0a\x16\x0a\x10"
+         "0123456789abcdef"
+         "\x20\xc1\x84\x3d",
+         24},
+        {"id", 5, "", 0},
+        {"messages.id", 39, "\x0a\x00", 2},
+        {"messages.filter", 39,
+         "\x0a\x12\x0a\x10"
+         "0123456789abcdef",
+         20},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct msg_error error;
+        struct arena arena;
+        struct bytes bytes;
+        int rv;
+
+        bytes_init(&bytes, alloc_system());
+        wire_put_data(&bytes, rows[i].body, rows[i].bytes, rows[i].length);
+        arena_init(&arena, alloc_system(), 1 << 20);
+        rv = wire_sides[1].decode(bytes.data, bytes.count, &arena, &error);
+        if (rv != CODEC_INVALID || strcmp(error.field, rows[i].field) != 0) {
+            fail_msg("%s: outcome %d, field %s: %s", rows[i].field, rv, error.field, error.message);
+        }
+        arena_deinit(&arena);
+        bytes_deinit(&bytes);
+    }
+}
+
+/* An error code of a later version is passed on; its sentence says what it means. */
+static void test_error_codes_of_later_versions(void **state)
+{
+    struct msg_response response;
+    struct msg_error error;
+    struct arena arena;
+    struct bytes bytes;
+
+    (void)state;
+    bytes_init(&bytes, alloc_system());
+    wire_put_data(&bytes, 15, "\x08\x63\x12\x04later", 8);
+    arena_init(&arena, alloc_system(), 1 << 20);
+    assert_int_equal(codec_decode_response(bytes.data, bytes.count, &arena, &response, &error), 0);
+    assert_int_equal(response.kind, MSG_RESPONSE_ERROR);
+    assert_int_equal(response.error.code, 99);
+    assert_string_equal(msg_error_name(response.error.code), "UNKNOWN");
+    assert_string_equal(response.error.message, "late");
+    arena_deinit(&arena);
+    bytes_deinit(&bytes);
+}
+
+/* Decodes a request put together by hand. */
+static int decode_by_hand(const struct bytes *bytes, struct msg_request *out,
+                          struct msg_error *out_error)
+{
+    struct arena arena;
+    int rv;
+
+    arena_init(&arena, alloc_system(), LIMIT_FRAME_BYTES_MAX + CODEC_REQUEST_ARENA_BYTES);
+    rv = codec_decode_request(bytes->data, bytes->count, &arena, out, out_error);
+    arena_deinit(&arena);
+    return rv;
+}
+
+static void test_an_id_is_needed(void **state)
+{
+    struct msg_request request;
+    struct msg_error error;
+    struct bytes bytes;
+
+    (void)state;
+    bytes_init(&bytes, alloc_system());
+    wire_put_data(&bytes, 12, "", 0);
+    assert_int_equal(decode_by_hand(&bytes, &request, &error), CODEC_MALFORMED);
+    assert_int_equal(error.code, MSG_MALFORMED);
+    assert_string_equal(error.field, "id");
+    wire_put_number(&bytes, 1, 0);
+    assert_int_equal(decode_by_hand(&bytes, &request, &error), CODEC_MALFORMED);
+    bytes_deinit(&bytes);
+
+    /* A field that is wrong does not matter where nobody can be told. */
+    bytes_init(&bytes, alloc_system());
+    wire_put_data(&bytes, 2, "\x12\x01\xff", 3);
+    assert_int_equal(decode_by_hand(&bytes, &request, &error), CODEC_MALFORMED);
+    bytes_deinit(&bytes);
+}
+
+static void test_requests_that_are_not_served(void **state)
+{
+    struct msg_request request;
+    struct msg_error error;
+    struct bytes bytes;
+
+    (void)state;
+    bytes_init(&bytes, alloc_system());
+    wire_put_number(&bytes, 1, 9);
+    assert_int_equal(decode_by_hand(&bytes, &request, &error), 0); /* no body at all */
+    assert_int_equal(request.kind, MSG_REQUEST_UNKNOWN);
+    assert_string_equal(request.name, "");
+    wire_put_data(&bytes, 77, "\x01\x02", 2); /* a body of a later version */
+    assert_int_equal(decode_by_hand(&bytes, &request, &error), 0);
+    assert_int_equal(request.kind, MSG_REQUEST_UNKNOWN);
+    wire_put_data(&bytes, 7, "\x10\x05", 2);
+    assert_int_equal(decode_by_hand(&bytes, &request, &error), 0);
+    assert_int_equal(request.kind, MSG_REQUEST_KNOWN_ONLY);
+    assert_string_equal(request.name, "watch");
+    assert_int_equal(request.id, 9);
+    bytes_deinit(&bytes);
+}
+
+static void test_unknown_fields_are_ignored(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
+            struct msg_error error;
+            struct arena arena;
+            struct bytes plain, more, again;
+
+            wire_sample(&wire_sides[s], i, &plain);
+            bytes_init(&more, alloc_system());
+            bytes_init(&again, alloc_system());
+            wire_put_number(&more, 5000, 7);
+            assert_int_equal(bytes_append(&more, plain.data + HEADER, plain.count - HEADER), 0);
+            wire_put_data(&more, 60, "later", 5);
+            arena_init(&arena, alloc_system(), wire_sides[s].arena_bytes);
+            assert_int_equal(wire_sides[s].again(more.data, more.count, &arena, &again, &error), 0);
+            assert_int_equal(again.count, plain.count);
+            assert_memory_equal(again.data, plain.data, plain.count);
+            arena_deinit(&arena);
+            bytes_deinit(&again);
+            bytes_deinit(&more);
+            bytes_deinit(&plain);
+        }
+    }
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+static void test_error_names(void **state)
+{
+    (void)state;
+    assert_string_equal(msg_error_name(MSG_MALFORMED), "MALFORMED");
+    assert_string_equal(msg_error_name(MSG_INTERNAL), "INTERNAL");
+    assert_string_equal(msg_error_name((enum msg_error_code)0), "UNKNOWN");
+    assert_string_equal(msg_error_name((enum msg_error_code)18), "UNKNOWN");
+    assert_string_equal(msg_error_name((enum msg_error_code) - 1), "UNKNOWN");
+}
+
+/* A sentence that is too long is cut between characters, never within one. */
+static void test_long_sentences_are_cut(void **state)
+{
+    (void)state;
+    for (size_t shift = 0; shift < 4; shift++) {
+        char text[2 * LIMIT_ERROR_BYTES] = "";
+        struct msg_error error;
+        size_t length;
+
+        memset(text, 'a', shift);
+        for (size_t at = shift; at + 4 < sizeof text; at += 4) {
+            memcpy(text + at, "\xf0\x9f\x98\x80", 5);
+        }
+        msg_error_set(&error, MSG_INVALID, text, "%s", text);
+        length = strlen(error.message);
+        assert_in_range(length, LIMIT_ERROR_BYTES - 3, LIMIT_ERROR_BYTES);
+        assert_int_equal(length % 4, shift);
+        length = strlen(error.field);
+        assert_in_range(length, LIMIT_FIELD_BYTES - 3, LIMIT_FIELD_BYTES);
+        assert_int_equal(length % 4, shift);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples_come_back_the_same),
+        cmocka_unit_test(test_a_full_query_keeps_its_values),
+        cmocka_unit_test(test_defaults_of_absent_fields),
+        cmocka_unit_test(test_texts_without_a_nul_behind_them),
+        cmocka_unit_test(test_semantic_errors_name_the_field),
+        cmocka_unit_test(test_bad_responses_name_the_field),
+        cmocka_unit_test(test_error_codes_of_later_versions),
+        cmocka_unit_test(test_an_id_is_needed),
+        cmocka_unit_test(test_requests_that_are_not_served),
+        cmocka_unit_test(test_unknown_fields_are_ignored),
+        cmocka_unit_test(test_error_names),
+        cmocka_unit_test(test_long_sentences_are_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

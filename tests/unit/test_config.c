@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every key: its default, what it takes, what it refuses and in which words. */
+#include "daemon/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/config_table.h"
+#include "daemon/config_value.h"
+#include "tests/lib/check.h"
+
+static struct config config; /* 30 KiB: not on the stack */
+static char reason[CONFIG_REASON_BYTES];
+
+static int parse(const char *text)
+{
+    return config_parse(text, strlen(text), "t.conf", &config, reason);
+}
+
+/* --- defaults --------------------------------------------------------------------------------- */
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    config_defaults(&config);
+    assert_string_equal(config.file, "");
+    assert_string_equal(config.data, "");
+    assert_int_equal(config.listener_count, 0);
+    assert_int_equal(config.host_count, 0);
+    assert_false(config.relaxed);
+    assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+    assert_int_equal(config.limits.frame_bytes, 65536);
+    assert_int_equal(config.limits.payload_bytes, 4096);
+    assert_int_equal(config.limits.deposit_fill_min_ppm, 5000);
+    assert_int_equal(config.limits.deposit_fill_max_ppm, 900000);
+    assert_int_equal(config.limits.query_fill_max_ppm, 900000);
+    assert_int_equal(config.limits.k_max, 100);
+    assert_int_equal(config.limits.parts_max, 64);
+    assert_int_equal(config.limits.ttl_default_s, 86400);
+    assert_int_equal(config.limits.ttl_max_s, 604800);
+    assert_int_equal(config.limits.messages_max, 100000);
+    assert_int_equal(config.limits.bytes_max, 64 << 20);
+    assert_int_equal(config.limits.sessions_max, 256);
+    assert_int_equal(config.limits.requests_in_flight, 4096);
+    assert_int_equal(config.limits.session_output_bytes, 1 << 20);
+    assert_int_equal(config.limits.output_bytes, 16 << 20);
+    assert_int_equal(config.limits.cache_bytes, 8 << 20);
+    assert_int_equal(config.limits.hello_timeout_s, 10);
+    assert_int_equal(config.limits.idle_timeout_s, 600);
+}
+
+/* What config_finish adds: one host, bounded by the whole; loopback and a socket. */
+static void test_finish_fills_in(void **state)
+{
+    (void)state;
+    config_defaults(&config);
+    memcpy(config.data, "/srv", 5);
+    assert_int_equal(config_finish(&config, reason), 0);
+    assert_int_equal(config.host_count, 1);
+    assert_string_equal(config.hosts[0].name, "default");
+    assert_int_equal(config.hosts[0].profile.bits, 512);
+    assert_int_equal(config.hosts[0].profile.sections[0].hashes, 4);
+    assert_int_equal(config.hosts[0].profile_line, 0);
+    assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 800000);
+    assert_int_equal(config.hosts[0].messages_max, 100000);
+    assert_int_equal(config.hosts[0].bytes_max, 64 << 20);
+    assert_int_equal(config.listener_count, 3);
+    assert_string_equal(config.listeners[0].address, "127.0.0.1");
+    assert_int_equal(config.listeners[0].port, 7117);
+    assert_false(config.listeners[0].optional);
+    assert_string_equal(config.listeners[1].address, "::1");
+    assert_true(config.listeners[1].optional);
+    assert_int_equal(config.listeners[2].kind, CONFIG_LISTENER_UNIX);
+    assert_string_equal(config.listeners[2].path, "/srv/hearsayd.sock");
+}
+
+/* The table's default texts are in the form in which values are printed, and within the range. */
+static void test_table_is_sound(void **state)
+{
+    char text[CONFIG_NUMBER_BYTES];
+
+    (void)state;
+    config_defaults(&config);
+    config_add_host(&config, "h");
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+        const void *base = key->section == CONFIG_SECTION_HOST ? (const void *)&config.hosts[0]
+                                                               : (const void *)&config;
+
+        assert_non_null(key->help);
+        assert_true((key->standard != NULL) != (key->standard_note != NULL));
+        assert_ptr_equal(config_key_find(key->section, key->name), key);
+        if (!config_key_is_number(key)) {
+            continue;
+        }
+        assert_true(key->width == 4 || key->width == 8 || key->type == CONFIG_TYPE_CHOICE);
+        assert_true(key->width == 8 || key->max <= UINT32_MAX);
+        if (key->standard != NULL) {
+            config_key_print(key, config_key_get(key, base), text);
+            assert_string_equal(text, key->standard);
+            assert_true(key->type == CONFIG_TYPE_CHOICE || key->min <= key->max);
+        }
+    }
+}
+
+/* --- every key -------------------------------------------------------------------------------- */
+
+struct key_case {
+    const char *section;
+    const char *key;
+    const char *good;   /* a value */
+    const char *shown;  /* as it is printed again */
+    const char *bad;    /* another value */
+    const char *answer; /* the sentence, without "t.conf:2: " */
+};
+
+#define SIZE_WANTED  "must be a size in bytes, or with K, M or G, such as 64K"
+#define COUNT_WANTED "must be a number, such as 100"
+#define TIME_WANTED  "must be a duration with s, m, h or d, such as 90s or 24h"
+#define SHARE_WANTED "must be a percentage with at most 4 decimal places, such as 0.5%"
+
+static const struct key_case key_cases[] = {
+    {"daemon", "data", "/var/lib/x y", "/var/lib/x y", "relative",
+     "`data` must be an absolute path, one that begins with /; not `relative`"},
+    {"daemon", "data", "/", "/", "",
+     "`data` has no value; it must be an absolute path, such as "
+     "/var/lib/hearsay"},
+    {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
+     "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
+     "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
+    {"daemon", "durability", "relaxed", "relaxed", "none",
+     "`durability` must be storage or relaxed; not `none`"},
+    {"daemon", "log_level", "debug", "debug", "INFO",
+     "`log_level` must be error, warning, info or debug; not `INFO`"},
+    {"daemon", "log_level", "error", "error", "",
+     "`log_level` must be error, warning, info or debug; not ``"},
+    {"limits", "frame", "1M", "1M", "4095", "`frame` must be from 4K to 1M; not 4095"},
+    {"limits", "frame", "4096", "4K", "1048577", "`frame` must be from 4K to 1M; not 1048577"},
+    {"limits", "frame", "100000", "100000", "64KB", "`frame` " SIZE_WANTED "; not `64KB`"},
+    {"limits", "frame", "65k", "65K", "1.5K", "`frame` " SIZE_WANTED "; not `1.5K`"},
+    {"limits", "payload", "0", "0", "-1", "`payload` " SIZE_WANTED "; not `-1`"},
+    {"limits", "payload", "1022K", "1022K", "1023K",
+     "`payload` must be from 0 to 1022K; not 1023K"},
+    {"limits", "deposit_fill_min", "0.0001%", "0.0001%", "0.00001%",
+     "`deposit_fill_min` " SHARE_WANTED "; not `0.00001%`"},
+    {"limits", "deposit_fill_max", "100.0000%", "100%", "100.0001%",
+     "`deposit_fill_max` must be from 0% to 100%; not 100.0001%"},
+    {"limits", "query_fill_max", "87.25%", "87.25%", "87.25",
+     "`query_fill_max` " SHARE_WANTED "; not `87.25`"},
+    {"limits", "query_fill_max", "0%", "0%", "5.%", "`query_fill_max` " SHARE_WANTED "; not `5.%`"},
+    {"limits", "k", "1000", "1000", "1001", "`k` must be from 1 to 1000; not 1001"},
+    {"limits", "k", "1", "1", "0", "`k` must be from 1 to 1000; not 0"},
+    {"limits", "k", "007", "7", "0x10", "`k` " COUNT_WANTED "; not `0x10`"},
+    {"limits", "parts", "1", "1", "65", "`parts` must be from 1 to 64; not 65"},
+    {"limits", "ttl_default", "90s", "90s", "90", "`ttl_default` " TIME_WANTED "; not `90`"},
+    {"limits", "ttl_default", "120m", "2h", "0", "`ttl_default` must be from 1s to 3650d; not 0"},
+    {"limits", "ttl_max", "3650d", "3650d", "3651d",
+     "`ttl_max` must be from 1s to 3650d; not 3651d"},
+    {"limits", "ttl_max", "24h", "24h", "1w", "`ttl_max` " TIME_WANTED "; not `1w`"},
+    {"limits", "ttl_max", "1d", "24h", "1h30m", "`ttl_max` " TIME_WANTED "; not `1h30m`"},
+    {"limits", "messages", "16000000", "16000000", "16000001",
+     "`messages` must be from 1 to 16000000; not 16000001"},
+    {"limits", "messages", "1", "1", "18446744073709551617",
+     "`messages` must be from 1 to 16000000; not 18446744073709551617"},
+    {"limits", "bytes", "16G", "16G", "17179869185",
+     "`bytes` must be from 4K to 16G; not 17179869185"},
+    {"limits", "bytes", "4K", "4K", "17179869184G",
+     "`bytes` must be from 4K to 16G; not 17179869184G"},
+    {"limits", "sessions", "65536", "65536", "65537",
+     "`sessions` must be from 1 to 65536; not 65537"},
+    {"limits", "requests_in_flight", "1", "1", "many",
+     "`requests_in_flight` " COUNT_WANTED "; not `many`"},
+    {"limits", "session_output", "8K", "8K", "8191",
+     "`session_output` must be from 8K to 256M; not 8191"},
+    {"limits", "output", "1G", "1G", "2G", "`output` must be from 8K to 1G; not 2G"},
+    {"limits", "cache", "0", "0", "K", "`cache` " SIZE_WANTED "; not `K`"},
+    {"limits", "hello_timeout", "300s", "5m", "301s",
+     "`hello_timeout` must be from 1s to 5m; not 301s"},
+    {"limits", "idle_timeout", "0", "0", "7d1", "`idle_timeout` " TIME_WANTED "; not `7d1`"},
+    {"limits", "idle_timeout", "0s", "0", "8d", "`idle_timeout` must be from 0 to 7d; not 8d"},
+    {"host h", "profile", "v1:1024/3", "v1:1024/3", "v1:511/4", "`profile`: `v1:511/4` is not a "},
+    {"host h", "suggested_max_distance", "0.850", "0.85", "0.8500001",
+     "`suggested_max_distance` must be a distance with at most 6 decimal places, such as 0.85; not "
+     "`0.8500001`"},
+    {"host h", "suggested_max_distance", "1", "1", "1.000001",
+     "`suggested_max_distance` must be from 0 to 1; not 1.000001"},
+    {"host h", "suggested_max_distance", "0.000001", "0.000001", ".5",
+     "`suggested_max_distance` must be a distance with at most 6 decimal places, such as 0.85; not "
+     "`.5`"},
+    {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
+    {"host h", "bytes", "5M", "5M", "1K", "`bytes` must be from 4K to 16G; not 1K"},
+};
+
+/* Whether the configuration, printed, has the line `key = value`. */
+static bool prints(const char *key, const char *value)
+{
+    char *text = NULL;
+    size_t length = 0;
+    char line[256];
+    FILE *out = open_memstream(&text, &length);
+    bool found;
+
+    assert_non_null(out);
+    config_print(&config, out);
+    assert_int_equal(fclose(out), 0);
+    (void)snprintf(line, sizeof(line), "\n%s = %s\n", key, value);
+    found = strstr(text, line) != NULL;
+    free(text);
+    return found;
+}
+
+static void test_every_key(void **state)
+{
+    char text[512];
+    char expected[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(key_cases) / sizeof(key_cases[0]); i++) {
+        const struct key_case *row = &key_cases[i];
+
+        (void)snprintf(text, sizeof(text), "[%s]\n%s = %s\n", row->section, row->key, row->good);
+        if (parse(text) != 0) {
+            fail_msg("%s = %s: %s", row->key, row->good, reason);
+        }
+        if (!prints(row->key, row->shown)) {
+            fail_msg("%s = %s is not printed as %s", row->key, row->good, row->shown);
+        }
+        (void)snprintf(text, sizeof(text), "[%s]\n%s = %s\n", row->section, row->key, row->bad);
+        (void)snprintf(expected, sizeof(expected), "t.conf:2: %s", row->answer);
+        assert_int_equal(parse(text), CONFIG_REFUSED);
+        if (row->key[0] == 'p' && row->key[1] == 'r') {
+            reason[strlen(expected)] = '\0'; /* the profile's reason is core's to word */
+        }
+        assert_string_equal(reason, expected);
+    }
+}
+
+static void test_every_key_is_tested(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+        const char *section = config_sections[key->section].name;
+        bool found = false;
+
+        for (size_t j = 0; j < sizeof(key_cases) / sizeof(key_cases[0]); j++) {
+            found = found || (strcmp(key_cases[j].key, key->name) == 0 &&
+                              strncmp(key_cases[j].section, section, strlen(section)) == 0);
+        }
+        if (!found) {
+            fail_msg("no case for %s in [%s]", key->name, section);
+        }
+    }
+}
+
+/* --- listeners -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *value;
+    const char *shown;  /* NULL: refused */
+    const char *answer; /* a part of the sentence */
+} listener_cases[] = {
+    {"127.0.0.1:7117", "127.0.0.1:7117", NULL},
+    {"0.0.0.0:65535", "0.0.0.0:65535", NULL},
+    {"[::1]:7117", "[::1]:7117", NULL},
+    {"[::]:0", "[::]:0", NULL},
+    {"[2001:DB8:0::1]:7117", "[2001:db8::1]:7117", NULL},
+    {"[::ffff:192.0.2.1]:7117", "[::ffff:192.0.2.1]:7117", NULL},
+    {"/run/x.sock", "/run/x.sock", NULL},
+    {"/run/with:colon:1", "/run/with:colon:1", NULL},
+    {"7117", NULL, "must be an address with a port"},
+    {":7117", NULL, "`` is not a numeric address"},
+    {"127.0.0.1", NULL, "must be an address with a port"},
+    {"127.0.0.1:", NULL, "the port must be from 0 (any free one) to 65535; not ``"},
+    {"127.0.0.1:65536", NULL, "the port must be from 0 (any free one) to 65535; not `65536`"},
+    {"127.0.0.1:+1", NULL, "the port must be"},
+    {"127.0.0.1:http", NULL, "the port must be"},
+    {"127.1:7117", NULL, "is not a numeric address"},
+    {"127.0.0.256:7117", NULL, "is not a numeric address"},
+    {"example.org:7117", NULL, "names are not looked up"},
+    {"[example.org]:7117", NULL, "`[example.org]` is not a numeric IPv6 address"},
+    {"[127.0.0.1]:7117", NULL, "is not a numeric IPv6 address"},
+    {"[fe80::1%eth0]:7117", NULL, "is not a numeric IPv6 address"},
+    {"::1:7117", NULL, "an IPv6 address stands in brackets"},
+    {"[::1]", NULL, "must be an address with a port"},
+    {"[::1:7117", NULL, "stands in brackets"},
+    {"./socket", NULL, "must be an address with a port"},
+};
+
+static void test_listeners(void **state)
+{
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(listener_cases) / sizeof(listener_cases[0]); i++) {
+        (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\n", listener_cases[i].value);
+        if (listener_cases[i].shown != NULL) {
+            assert_int_equal(parse(text), 0);
+            config_value_print_listener(&config.listeners[0], text);
+            assert_string_equal(text, listener_cases[i].shown);
+            assert_false(config.listeners[0].optional);
+        } else {
+            assert_int_equal(parse(text), CONFIG_REFUSED);
+            if (strstr(reason, listener_cases[i].answer) == NULL) {
+                fail_msg("%s: %s", listener_cases[i].value, reason);
+            }
+        }
+    }
+}
+
+/* sun_path has 108 bytes: 107 and a NUL. */
+static void test_socket_path_length(void **state)
+{
+    char path[109];
+    char text[256];
+
+    (void)state;
+    memset(path, 'x', sizeof(path));
+    path[0] = '/';
+    path[107] = '\0';
+    (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\n", path);
+    assert_int_equal(parse(text), 0);
+    assert_string_equal(config.listeners[0].path, path);
+    path[107] = 'x';
+    path[108] = '\0';
+    (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\n", path);
+    assert_int_equal(parse(text), CONFIG_REFUSED);
+    assert_string_equal(reason, "t.conf:2: `listen` is a path of 108 bytes; at most 107 fit");
+}
+
+static void test_listeners_many_and_twice(void **state)
+{
+    char text[1024] = "[daemon]\n";
+    size_t used = strlen(text);
+
+    (void)state;
+    for (int i = 1; i <= 15; i++) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "listen = 127.0.0.1:%d\n", i);
+    }
+    assert_int_equal(parse(text), 0);
+    assert_int_equal(config.listener_count, 15);
+    /* With the administrator's socket they are 16. */
+    memcpy(config.data, "/d", 3);
+    assert_int_equal(config_finish(&config, reason), 0);
+    assert_int_equal(config.listener_count, 16);
+    (void)snprintf(text + used, sizeof(text) - used, "listen = 127.0.0.1:16\n");
+    assert_int_equal(parse(text), CONFIG_REFUSED);
+    assert_string_equal(reason, "t.conf:17: `listen`: there may be at most 15");
+
+    assert_int_equal(parse("[daemon]\nlisten = [::0]:5\nlisten = [::]:5\n"), CONFIG_REFUSED);
+    assert_string_equal(reason, "t.conf:3: `listen`: `[::]:5` is already among them");
+    assert_int_equal(parse("[daemon]\nlisten = [::0]:0\nlisten = [::]:0\n"), 0);
+    assert_int_equal(parse("[daemon]\nlisten = /a\nlisten = /a\n"), CONFIG_REFUSED);
+}
+
+/* Which defaults stay when some listeners are named. */
+static void test_listeners_default(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("[daemon]\ndata = /d\nlisten = 0.0.0.0:1\n"), 0);
+    assert_int_equal(config_finish(&config, reason), 0);
+    assert_int_equal(config.listener_count, 2);
+    assert_string_equal(config.listeners[1].path, "/d/hearsayd.sock");
+
+    assert_int_equal(parse("[daemon]\ndata = /d\nlisten = /run/s\n"), 0);
+    assert_int_equal(config_finish(&config, reason), 0);
+    assert_int_equal(config.listener_count, 1);
+
+    /* A path too long for a socket is no reason not to serve. */
+    config_defaults(&config);
+    memset(config.data, 'x', 100);
+    config.data[0] = '/';
+    assert_int_equal(config_finish(&config, reason), 0);
+    assert_int_equal(config.listener_count, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_finish_fills_in),
+        cmocka_unit_test(test_table_is_sound),
+        cmocka_unit_test(test_every_key),
+        cmocka_unit_test(test_every_key_is_tested),
+        cmocka_unit_test(test_listeners),
+        cmocka_unit_test(test_socket_path_length),
+        cmocka_unit_test(test_listeners_many_and_twice),
+        cmocka_unit_test(test_listeners_default),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

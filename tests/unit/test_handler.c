@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers over a service with a store in memory, a clock that the test sets, and no loop.
+ */
+#include "core/bloom.h"
+#include "daemon/handler.h"
+#include "tests/lib/fake_persist.h"
+
+#include <setjmp.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ANSWERS_MAX = 64, RESULTS_MAX = 128, FILTER_BYTES = 64 };
+
+/* What is remembered of a response. */
+struct answer {
+    uint64_t id;
+    enum msg_response_kind kind;
+    enum msg_error_code code;
+    char field[64];
+    bool duplicate;
+    int64_t expires_ms;
+    size_t result_count;
+    uint8_t ids[RESULTS_MAX];      /* first bytes */
+    bool has_payload[RESULTS_MAX]; /* of the result */
+    uint64_t comparisons;
+    char text[64]; /* payload of the first result, or of Got */
+};
+
+struct fixture {
+    struct handler_client client; /* first */
+    struct config config;
+    struct persist *persist;
+    struct service *service;
+    int64_t wall_ms;
+    int64_t monotonic_ms;
+    struct answer answers[ANSWERS_MAX];
+    size_t answer_count;
+    size_t ended_count;
+    uint8_t withdraw_hash[LIMIT_HASH_BYTES]; /* of every deposit */
+};
+
+/* --- fixture ---------------------------------------------------------------------------------- */
+
+static void remember_payload(struct answer *answer, const struct msg_bytes *payload)
+{
+    const size_t count =
+        payload->count < sizeof(answer->text) - 1 ? payload->count : sizeof(answer->text) - 1;
+
+    memcpy(answer->text, payload->data, count);
+}
+
+static void on_respond(struct handler_client *client, const struct msg_response *response)
+{
+    struct fixture *fixture = (struct fixture *)client;
+    struct answer *answer = &fixture->answers[fixture->answer_count++];
+
+    assert_true(fixture->answer_count <= ANSWERS_MAX);
+    memset(answer, 0, sizeof(*answer));
+    answer->id = response->id;
+    answer->kind = response->kind;
+    if (response->kind == MSG_RESPONSE_ERROR) {
+        answer->code = response->error.code;
+        memcpy(answer->field, response->error.field, sizeof(answer->field));
+        assert_true(strlen(response->error.message) > 10); /* a sentence, always */
+    } else if (response->kind == MSG_RESPONSE_DEPOSITED) {
+        answer->duplicate = response->deposited.duplicate;
+        answer->expires_ms = response->deposited.expires_ms;
+    } else if (response->kind == MSG_RESPONSE_RESULTS) {
+        answer->result_count = response->results.result_count;
+        answer->comparisons = response->results.comparisons;
+        assert_true(response->results.exact);
+        for (size_t i = 0; i < answer->result_count; i++) {
+            answer->ids[i] = response->results.results[i].id.data[0];
+            answer->has_payload[i] = response->results.results[i].payload.data != NULL;
+        }
+        if (answer->result_count > 0 && answer->has_payload[0])
+            remember_payload(answer, &response->results.results[0].payload);
+    } else if (response->kind == MSG_RESPONSE_GOT) {
+        remember_payload(answer, &response->got.payload);
+    }
+}
+
+static void on_work_ended(struct handler_client *client)
+{
+    ((struct fixture *)client)->ended_count++;
+}
+
+static const struct handler_client_events events = {on_respond, on_work_ended};
+
+static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+{
+    const struct fixture *fixture = context;
+
+    *out_wall_ms = fixture->wall_ms;
+    *out_monotonic_ms = fixture->monotonic_ms;
+}
+
+static void start(struct fixture *fixture)
+{
+    char reason[CONFIG_REASON_BYTES];
+    const struct service_options options = {
+        .alloc = alloc_system(),
+        .config = &fixture->config,
+        .persist = fixture->persist,
+        .hash_seed = 7,
+        .read_clocks = read_clocks,
+        .clock_context = fixture,
+    };
+
+    assert_int_equal(service_new(&options, &fixture->service, reason), 0);
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    char reason[CONFIG_REASON_BYTES];
+
+    assert_non_null(fixture);
+    fixture->client.events = &events;
+    fixture->wall_ms = INT64_C(1800000000000);
+    config_defaults(&fixture->config);
+    snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
+    assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", "0", reason), 0);
+    assert_int_equal(config_finish(&fixture->config, reason), 0);
+    fixture->persist = fake_persist_new();
+    start(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(fixture->client.work_count, 0);
+    assert_int_equal(fixture->client.work_bytes, 0);
+    assert_int_equal(fixture->service->working, 0);
+    assert_int_equal(fixture->service->writing_bytes, 0);
+    service_free(fixture->service);
+    fake_persist_free(fixture->persist);
+    free(fixture);
+    return 0;
+}
+
+static void advance(struct fixture *fixture, int64_t ms)
+{
+    fixture->wall_ms += ms;
+    fixture->monotonic_ms += ms;
+}
+
+/* A filter with ten bits set from `first` on: neighbours overlap. */
+static void make_filter(unsigned first, uint8_t *out)
+{
+    memset(out, 0, FILTER_BYTES);
+    for (unsigned p = first; p < first + 10; p++)
+        out[p / 8] |= (uint8_t)(1U << p % 8);
+}
+
+/* Sends a deposit whose id begins with `number`, and whose filter begins at bit `number`. */
+static void send_deposit(struct fixture *fixture, uint8_t number, const char *text, uint32_t ttl_s)
+{
+    uint8_t id[MESSAGE_ID_BYTES] = {number};
+    uint8_t filter[FILTER_BYTES];
+    struct msg_request request = {.id = 1000U + number, .name = "deposit"};
+
+    make_filter(number, filter);
+    request.kind = MSG_REQUEST_DEPOSIT;
+    request.deposit = (struct msg_deposit){
+        .id = {id, sizeof(id)},
+        .filter = {filter, sizeof(filter)},
+        .media_type = {"text/plain", 10},
+        .payload = {(const uint8_t *)text, strlen(text)},
+        .has_ttl = ttl_s > 0,
+        .ttl_s = ttl_s,
+        .reach_ppm = 1000000,
+        .withdraw_hash = {fixture->withdraw_hash, LIMIT_HASH_BYTES},
+    };
+    handler_handle(fixture->service, &fixture->client, &request);
+}
+
+static void deposit(struct fixture *fixture, uint8_t number, const char *text, uint32_t ttl_s)
+{
+    send_deposit(fixture, number, text, ttl_s);
+    assert_int_equal(fake_persist_commit(fixture->persist), 1);
+    assert_int_equal(fixture->answers[fixture->answer_count - 1].kind, MSG_RESPONSE_DEPOSITED);
+}
+
+static void send_query(struct fixture *fixture, unsigned first, uint32_t k, bool with_payload)
+{
+    uint8_t filter[FILTER_BYTES];
+    const struct msg_query_part part = {.filter = {filter, sizeof(filter)}};
+    struct msg_request request = {.id = 77, .name = "query", .kind = MSG_REQUEST_QUERY};
+
+    make_filter(first, filter);
+    request.query = (struct msg_query){
+        .k = k,
+        .parts = &part,
+        .part_count = 1,
+        .max_distance_ppm = 1000000,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = MSG_METRIC_BITS,
+        .order = MSG_ORDER_SIMILARITY,
+        .with_payload = with_payload,
+    };
+    handler_handle(fixture->service, &fixture->client, &request);
+}
+
+static struct answer *last_answer(struct fixture *fixture)
+{
+    assert_true(fixture->answer_count > 0);
+    return &fixture->answers[fixture->answer_count - 1];
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+/* An acknowledgement, and the message's place in answers, follow the commit. */
+static void deposit_shows_after_commit_only(void **state)
+{
+    struct fixture *fixture = *state;
+
+    send_deposit(fixture, 1, "hello", 0);
+    assert_int_equal(fixture->answer_count, 0);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 0);
+
+    fake_persist_commit(fixture->persist);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_DEPOSITED);
+    assert_true(last_answer(fixture)->expires_ms == fixture->wall_ms + 24 * 3600 * 1000);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+}
+
+/* A failed commit gives STORAGE, changes nothing, and the next deposit works. */
+static void failed_commit_changes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fake_persist_fail_next(fixture->persist);
+    send_deposit(fixture, 1, "lost", 0);
+    fake_persist_commit(fixture->persist);
+    assert_int_equal(last_answer(fixture)->code, MSG_STORAGE);
+    assert_int_equal(fixture->service->usage.messages, 0);
+    assert_int_equal(fixture->service->usage.bytes, 0);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 0);
+    deposit(fixture, 1, "kept", 0);
+}
+
+/* Deposits that wait for the store count against the quota, or a burst would pass it. */
+static void waiting_deposits_count_against_quota(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->service->hosts[0].config.messages_max = 2;
+    send_deposit(fixture, 1, "a", 0);
+    send_deposit(fixture, 2, "b", 0);
+    send_deposit(fixture, 3, "c", 0);
+    assert_int_equal(last_answer(fixture)->code, MSG_QUOTA);
+    fake_persist_commit(fixture->persist);
+    send_deposit(fixture, 4, "d", 0);
+    assert_int_equal(last_answer(fixture)->code, MSG_QUOTA);
+
+    send_deposit(fixture, 1, "a", 0); /* a duplicate takes no room: it is answered as ever */
+    fake_persist_commit(fixture->persist);
+    assert_true(last_answer(fixture)->duplicate);
+    assert_int_equal(fixture->service->usage.messages, 2);
+}
+
+/* Expired messages are gone from answers at once, and from quota and store with the sweep. */
+static void sweep_gives_room_back(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, 1, "short", 1);
+    deposit(fixture, 2, "long", 100);
+    advance(fixture, 1000);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+    assert_int_equal(fixture->service->usage.messages, 2);
+    service_sweep(fixture->service);
+    fake_persist_commit(fixture->persist);
+    assert_int_equal(fixture->service->usage.messages, 1);
+    assert_int_equal(fake_persist_count(fixture->persist), 1);
+    assert_int_equal(index_count(fixture->service->hosts[0].index), 1);
+}
+
+/* More expired messages than a slice holds go in several, without being asked again. */
+static void sweep_goes_on_by_itself(void **state)
+{
+    struct fixture *fixture = *state;
+    size_t commits = 0;
+
+    for (unsigned i = 0; i < PERSIST_EXPIRE_MAX + 50; i++) {
+        uint8_t id[MESSAGE_ID_BYTES] = {(uint8_t)i, (uint8_t)(i >> 8)};
+        uint8_t filter[FILTER_BYTES];
+        make_filter(i % 256, filter);
+        struct msg_request request = {.id = 1, .kind = MSG_REQUEST_DEPOSIT};
+        request.deposit = (struct msg_deposit){.id = {id, sizeof(id)},
+                                               .filter = {filter, sizeof(filter)},
+                                               .media_type = {"text/plain", 10},
+                                               .payload = {(const uint8_t *)"x", 1},
+                                               .has_ttl = true,
+                                               .ttl_s = 1,
+                                               .reach_ppm = 1000000};
+        handler_handle(fixture->service, &fixture->client, &request);
+        fake_persist_commit(fixture->persist);
+        fixture->answer_count = 0;
+    }
+    advance(fixture, 2000);
+    service_sweep(fixture->service);
+    while (fake_persist_commit(fixture->persist) > 0)
+        commits++;
+    assert_int_equal(commits, 2);
+    assert_int_equal(fixture->service->usage.messages, 0);
+    assert_int_equal(fixture->service->usage.bytes, 0);
+}
+
+/* An id that is used again after its message expired, before the sweep, is a new message. */
+static void expired_id_is_free_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, 1, "old", 1);
+    advance(fixture, 5000);
+    deposit(fixture, 1, "new", 100);
+    assert_false(last_answer(fixture)->duplicate);
+    assert_int_equal(fixture->service->usage.messages, 1);
+    send_query(fixture, 1, 5, true);
+    fake_persist_answer_reads(fixture->persist);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+    assert_string_equal(last_answer(fixture)->text, "new");
+}
+
+/* A message withdrawn between search and reading is not in the answer; the next one is. */
+static void answer_is_right_when_a_message_goes_meanwhile(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint8_t token[LIMIT_TOKEN_BYTES] = {42};
+    const uint8_t id[MESSAGE_ID_BYTES] = {1};
+    struct msg_request withdrawal = {.id = 5, .kind = MSG_REQUEST_WITHDRAW};
+
+    crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
+    deposit(fixture, 1, "first", 0);
+    deposit(fixture, 2, "second", 0);
+    send_query(fixture, 1, 1, true); /* its payload is being read now */
+
+    withdrawal.withdraw =
+        (struct msg_withdraw){.id = {id, sizeof(id)}, .token = {token, sizeof(token)}};
+    handler_handle(fixture->service, &fixture->client, &withdrawal);
+    fake_persist_commit(fixture->persist);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_WITHDRAWN);
+
+    assert_int_equal(fake_persist_answer_reads(fixture->persist), 1); /* finds it gone */
+    assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+    assert_string_equal(last_answer(fixture)->text, "second");
+}
+
+/* A search over more messages than one step looks at goes on in turns, and ends right. */
+static void long_search_goes_in_steps(void **state)
+{
+    struct fixture *fixture = *state;
+    struct host *host = &fixture->service->hosts[0];
+    uint64_t filter[8] = {0};
+
+    for (uint32_t i = 0; i < 40000; i++) {
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
+        memcpy(item.id, &i, sizeof(i));
+        memset(filter, 0, sizeof(filter));
+        bloom_set(filter, 200 + i % 300);
+        assert_int_equal(index_insert(host->index, &item, filter), 0);
+    }
+    send_query(fixture, 0, 3, false);
+    assert_int_equal(fixture->answer_count, 0);
+    assert_int_equal(fixture->client.searches, 1);
+    deposit(fixture, 0, "came while it was searching", 0);
+    unsigned turns = 0;
+    while (handler_run_searches(fixture->service, 1))
+        turns++;
+    assert_true(turns > 0);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(last_answer(fixture)->result_count, 3);
+    assert_int_equal(fixture->client.searches, 0);
+    assert_int_equal(fixture->ended_count, 2);
+}
+
+/* Searches of a client that has gone are dropped. */
+static void search_of_a_gone_client_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct host *host = &fixture->service->hosts[0];
+    uint64_t filter[8] = {1};
+
+    for (uint32_t i = 0; i < 40000; i++) {
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
+        memcpy(item.id, &i, sizeof(i));
+        assert_int_equal(index_insert(host->index, &item, filter), 0);
+    }
+    send_query(fixture, 0, 3, false);
+    fixture->client.is_gone = true;
+    assert_false(handler_run_searches(fixture->service, 1));
+    assert_int_equal(fixture->answer_count, 0);
+    assert_int_equal(fixture->ended_count, 1);
+}
+
+/* After a restart the same messages are there, expired ones are not shown. */
+static void restart_loads_what_was_stored(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, 1, "stays", 100);
+    deposit(fixture, 2, "goes", 1);
+    service_free(fixture->service);
+    advance(fixture, 2000);
+    start(fixture);
+    assert_int_equal(fixture->service->usage.messages, 1);
+    send_query(fixture, 1, 5, true);
+    fake_persist_answer_reads(fixture->persist);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+    assert_string_equal(last_answer(fixture)->text, "stays");
+}
+
+/* The clock going backwards neither brings messages back nor lets them live for ever. */
+static void clock_never_runs_backwards(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, 1, "an hour", 3600);
+    fixture->wall_ms -= INT64_C(86400000) * 365;
+    assert_false(service_clock_trusted(fixture->service));
+    fixture->monotonic_ms += 3600 * 1000;
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(deposit_shows_after_commit_only),
+        TEST(failed_commit_changes_nothing),
+        TEST(waiting_deposits_count_against_quota),
+        TEST(sweep_gives_room_back),
+        TEST(sweep_goes_on_by_itself),
+        TEST(expired_id_is_free_again),
+        TEST(answer_is_right_when_a_message_goes_meanwhile),
+        TEST(long_search_goes_in_steps),
+        TEST(search_of_a_gone_client_ends),
+        TEST(restart_loads_what_was_stored),
+        TEST(clock_never_runs_backwards),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

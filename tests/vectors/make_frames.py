@@ -1,0 +1,633 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes frames.json: frames of the protocol, by an implementation that shares nothing with ours.
+
+  make_frames.py             writes frames.json beside this file, and the exchange into
+                             docs/protocol.md
+  make_frames.py --check     says whether frames.json and docs/protocol.md hold what it would write
+  make_frames.py --example   prints the worked exchange of docs/protocol.md
+
+Needs protoc, python3-protobuf and python3-xxhash. FRAMES.md explains the file's format.
+"""
+
+import argparse
+import hashlib
+import importlib
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import google.protobuf  # noqa: F401  what protoc makes needs it
+    import xxhash
+except ImportError as missing:
+    print(f"skipped: {missing}; install python3-protobuf and python3-xxhash", file=sys.stderr)
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FRAMES = HERE / "frames.json"
+REFERENCE = ROOT / "docs" / "protocol.md"
+
+BEGIN = "<!-- the exchange: made by tests/vectors/make_frames.py --example -->"
+END = "<!-- end of the exchange -->"
+
+
+def load_schema():
+    """Compiles hearsay.proto into a temporary folder and imports what protoc made."""
+    if shutil.which("protoc") is None:
+        print("skipped: no protoc; install protobuf-compiler", file=sys.stderr)
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            ["protoc", f"--proto_path={ROOT / 'proto'}", f"--python_out={folder}", "hearsay.proto"],
+            check=True,
+        )
+        sys.path.insert(0, folder)
+        try:
+            return importlib.import_module("hearsay_pb2")
+        finally:
+            sys.path.remove(folder)
+
+
+pb = load_schema()
+
+# --- messages to JSON and back ---------------------------------------------------------------------
+
+EXACT = 2**53  # larger whole numbers are strings: JSON readers with doubles would round them
+
+
+def to_plain(message):
+    """The fields that are present: bytes in hex, enums by name, large numbers as strings."""
+    plain = {}
+    for field, value in message.ListFields():
+        convert = converter(field)
+        repeated = field.label == field.LABEL_REPEATED
+        plain[field.name] = [convert(v) for v in value] if repeated else convert(value)
+    return plain
+
+
+def converter(field):
+    if field.type == field.TYPE_MESSAGE:
+        return to_plain
+    if field.type == field.TYPE_BYTES:
+        return bytes.hex
+    if field.type == field.TYPE_ENUM:
+        names = {v.number: v.name for v in field.enum_type.values}
+        return lambda number: names.get(number, number)
+    if field.type in (field.TYPE_INT64, field.TYPE_UINT64):
+        return lambda number: number if abs(number) <= EXACT else str(number)
+    return lambda value: value
+
+
+def fill(message, fields):
+    """Sets fields from a dict, with bytes as bytes, lists as lists, dicts as messages."""
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            inner = getattr(message, name)
+            inner.SetInParent()
+            fill(inner, value)
+        elif isinstance(value, list):
+            for entry in value:
+                if isinstance(entry, dict):
+                    fill(getattr(message, name).add(), entry)
+                else:
+                    getattr(message, name).append(entry)
+        else:
+            setattr(message, name, value)
+    return message
+
+
+def framed(body):
+    return struct.pack(">I", len(body)) + body
+
+
+def enveloped(side, number, kind, fields):
+    """A Request or Response: id first, then the body."""
+    message = pb.Request() if side == "request" else pb.Response()
+    if number is not None:
+        message.id = number
+    if kind is not None:
+        body = getattr(message, kind)
+        body.SetInParent()
+        fill(body, fields)
+    return message
+
+
+# --- fields by hand, for what no encoder makes -------------------------------------------------------
+
+
+def varint(value):
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def data(field, content):
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+# --- filters and distances, as docs/protocol.md defines them ----------------------------------------
+
+M, D = 512, 4
+
+
+def positions(label):
+    h = xxhash.xxh3_128(label.encode(), seed=0).intdigest()
+    low, high = h & (2**64 - 1), h >> 64
+    return [((low + i * (high | 1)) % 2**64) % M for i in range(D)]
+
+
+def filter_of(labels):
+    out = bytearray(M // 8)
+    for label in labels:
+        for p in positions(label):
+            out[p // 8] |= 1 << (p % 8)
+    return bytes(out)
+
+
+def set_bits(content):
+    return sum(bin(byte).count("1") for byte in content)
+
+
+def both(a, b):
+    return bytes(x & y for x, y in zip(a, b))
+
+
+def either(a, b):
+    return bytes(x | y for x, y in zip(a, b))
+
+
+def ln_q48(j):
+    """ln(j / (j - 1)) in Q48, each term of the series rounded down."""
+    x = 2 * j - 1
+    total, k = 0, 0
+    while True:
+        term = 2 * 2**48 // (x ** (2 * k + 1) * (2 * k + 1))
+        if term == 0:
+            return total
+        total += term
+        k += 1
+
+
+def estimate_table(bits, hashes):
+    """Estimated labels by the number of set bits, in 1/65536 label."""
+    logs = [0]
+    for s in range(1, bits):
+        logs.append(logs[-1] + ln_q48(bits - s + 1))
+    logs.append(logs[-1] + ln_q48(2))
+    return [(log * bits + hashes * 2**31) // (hashes * 2**32) for log in logs]
+
+
+def distance_millionths(shared, whole):
+    """1 - shared / whole, rounded to nearest, halves up; 0/0 is distance 0."""
+    return ((whole - shared) * 1000000 + whole // 2) // whole if whole else 0
+
+
+def similarity_figures(query, stored):
+    table = estimate_table(M, D)
+    shared, union = set_bits(both(query, stored)), set_bits(either(query, stored))
+    n_union = table[union]
+    n_shared = table[set_bits(query)] + table[set_bits(stored)] - n_union
+    n_shared = min(max(n_shared, 0), n_union)
+    return {
+        "intersection_count": shared,
+        "union_count": union,
+        "distance": distance_millionths(shared, union),
+        "estimated_similarity": 1000000 - distance_millionths(n_shared, n_union),
+    }
+
+
+# --- the worked exchange ----------------------------------------------------------------------------
+
+NOW = 1795176000000  # 2026-11-20T12:00:00Z
+ID = bytes(range(0x10, 0x20))
+TOKEN = bytes(range(0x40, 0x60))
+STORE = bytes(range(0xA0, 0xB0))
+HERE_LABELS = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281zd"]
+DEPOSIT_LABELS = HERE_LABELS + ["topic:coffee"]
+QUERY_LABELS = HERE_LABELS
+LIMITS = {
+    "frame_bytes": 65536,
+    "payload_bytes": 4096,
+    "media_type_bytes": 127,
+    "deposit_fill_min_ppm": 5000,
+    "deposit_fill_max_ppm": 900000,
+    "query_fill_max_ppm": 900000,
+    "k_max": 100,
+    "ttl_default_s": 86400,
+    "ttl_max_s": 604800,
+    "parts_max": 64,
+    "requests_in_flight": 4096,
+}
+WELCOME = {
+    "version": 1,
+    "store_id": STORE,
+    "now_ms": NOW,
+    "clock_trusted": True,
+    "limits": LIMITS,
+    "capabilities": ["hello", "deposit", "query", "get", "withdraw", "ping"],
+    "hosts": [{"name": "default", "profile": "v1:512/4", "suggested_max_distance": 800000}],
+    "agent": "hearsayd/0.1.0",
+}
+
+
+def example():
+    """(title, side, message) of each step."""
+    stored, asked = filter_of(DEPOSIT_LABELS), filter_of(QUERY_LABELS)
+    text = "The espresso machine on the second floor works again.".encode()
+    result = {
+        "id": ID,
+        **similarity_figures(asked, stored),
+        "deposited_ms": NOW + 250,
+        "expires_ms": NOW + 250 + 7200000,
+        "media_type": "text/plain",
+        "payload": text,
+    }
+    steps = [
+        ("Hello", "request", 1, "hello", {"versions": [1], "agent": "example/1"}),
+        ("Welcome", "response", 1, "welcome", WELCOME),
+        (
+            "Deposit",
+            "request",
+            2,
+            "deposit",
+            {
+                "id": ID,
+                "filter": stored,
+                "payload": text,
+                "ttl_s": 7200,
+                "withdraw_hash": hashlib.blake2b(TOKEN, digest_size=32).digest(),
+            },
+        ),
+        (
+            "Deposited",
+            "response",
+            2,
+            "deposited",
+            {
+                "expires_ms": NOW + 250 + 7200000,
+                "durability": pb.ON_STORAGE,
+                "deposited_ms": NOW + 250,
+            },
+        ),
+        (
+            "Query",
+            "request",
+            3,
+            "query",
+            {"k": 10, "parts": [{"filter": asked}], "max_distance": 800000, "with_payload": True},
+        ),
+        (
+            "Results",
+            "response",
+            3,
+            "results",
+            {"results": [result], "comparisons": 1, "exact": True},
+        ),
+    ]
+    return [(title, side, enveloped(side, n, kind, fields)) for title, side, n, kind, fields in steps]
+
+
+def hex_lines(content):
+    text = content.hex()
+    pairs = [text[i : i + 2] for i in range(0, len(text), 2)]
+    return "\n".join(" ".join(pairs[i : i + 24]) for i in range(0, len(pairs), 24))
+
+
+def example_text():
+    out = [BEGIN]
+    for title, side, message in example():
+        arrow = "client to server" if side == "request" else "server to client"
+        frame = framed(message.SerializeToString())
+        out += ["", f"**{title}**, {arrow}, {len(frame)} bytes with the header:", "", "```"]
+        out += [hex_lines(frame), "```", "", "```"]
+        out += [json.dumps(to_plain(message), indent=1, ensure_ascii=False), "```"]
+    out += ["", END]
+    return "\n".join(out)
+
+
+# --- the vectors ------------------------------------------------------------------------------------
+
+
+def good_messages():
+    """(name, side, id, kind, fields, canonical?). Canonical: no field holds its default value."""
+    a, b = filter_of(DEPOSIT_LABELS), filter_of(QUERY_LABELS)
+    hash_ = hashlib.blake2b(TOKEN, digest_size=32).digest()
+    text = "grüezi ☕".encode()
+    for title, side, message in example():
+        body = message.WhichOneof("body")
+        yield f"example {title}", side, message.id, body, getattr(message, body), True
+
+    full_deposit = {
+        "host": "cafe-1", "id": ID, "epoch": 2**64 - 1, "filter": a, "media_type": "text/markdown",
+        "payload": text, "ttl_s": 604800, "reach": 0, "withdraw_hash": hash_,
+    }  # fmt: skip
+    full_query = {
+        "host": "cafe-1", "k": 100,
+        "parts": [{"filter": b}, {"epoch": 3, "filter": a, "contains": b}],
+        "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.ESTIMATED,
+        "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}], "with_payload": True,
+    }  # fmt: skip
+    full_result = {
+        "id": ID, **similarity_figures(b, a), "deposited_ms": NOW, "expires_ms": NOW + 1,
+        "media_type": "image/png", "payload": bytes(range(256)), "payload_omitted": True, "epoch": 9,
+    }  # fmt: skip
+    full_exported = {
+        "id": ID, "epoch": 4, "filter": a, "media_type": "text/plain", "payload": text,
+        "deposited_ms": NOW, "expires_ms": NOW + 60000, "reach": 250000, "withdraw_hash": hash_,
+    }  # fmt: skip
+    rows = [
+        ("hello, largest id", "request", 2**64 - 1, "hello",
+         {"versions": [1, 2, 2**32 - 1], "agent": "käse/2", "resume_token": TOKEN}),
+        ("hello, least", "request", 1, "hello", {"versions": [1]}),
+        ("deposit, least", "request", 300, "deposit", {"id": ID, "filter": a}),
+        ("deposit, every field", "request", 301, "deposit", full_deposit),
+        ("deposit, empty payload", "request", 302, "deposit",
+         {"id": ID, "filter": a, "payload": b""}),
+        ("query, least", "request", 4, "query", {"k": 1, "parts": [{"filter": b}]}),
+        ("query, every field", "request", 5, "query", full_query),
+        ("query, two empty parts of 8 bytes", "request", 6, "query",
+         {"k": 2**32 - 1, "parts": [{"filter": bytes(8)}, {"filter": bytes(8)}]}),
+        ("get", "request", 7, "get", {"id": ID}),
+        ("get, with host", "request", 8, "get", {"host": "default", "id": ID}),
+        ("withdraw", "request", 9, "withdraw", {"id": ID, "token": TOKEN}),
+        ("withdraw, with host", "request", 10, "withdraw",
+         {"host": "default", "id": ID, "token": TOKEN}),
+        ("ping", "request", 11, "ping", {}),
+        ("export", "request", 12, "export", {}),
+        ("export, every field", "request", 13, "export",
+         {"host": "default", "after": bytes(24), "limit": 500}),
+        ("error, least", "response", 1, "error", {"code": pb.INTERNAL}),
+        ("error, every field", "response", 1, "error",
+         {"code": pb.UNSUPPORTED_VERSION, "message": "version 9 is not spoken here; 1 is",
+          "field": "versions", "retry_after_ms": 1000, "versions": [1]}),
+        ("welcome, least", "response", 1, "welcome",
+         {"version": 1, "store_id": STORE, "limits": {}}),
+        ("welcome, two hosts", "response", 2, "welcome",
+         {**WELCOME, "hosts": [{"name": "a", "profile": "v1:64/1", "suggested_max_distance": 0},
+                               {"name": "b", "profile": "v1:4096/32"}]}),
+        ("deposited, least", "response", 3, "deposited", {"durability": pb.ON_STORAGE}),
+        ("deposited, duplicate", "response", 3, "deposited",
+         {"expires_ms": NOW, "duplicate": True, "durability": pb.RELAXED, "deposited_ms": NOW - 1}),
+        ("results, none", "response", 4, "results", {"exact": True, "comparisons": 2**64 - 1}),
+        ("results, three", "response", 4, "results",
+         {"results": [{"id": bytes(16)}, full_result, {"id": ID, "payload": b""}],
+          "comparisons": 100000, "exact": True, "capped": True}),
+        ("got, least", "response", 5, "got", {"id": ID}),
+        ("got, every field", "response", 5, "got",
+         {"id": ID, "epoch": 2, "deposited_ms": -(2**63), "expires_ms": 2**63 - 1,
+          "media_type": "text/plain; charset=utf-8", "payload": text}),
+        ("withdrawn", "response", 6, "withdrawn", {}),
+        ("pong", "response", 7, "pong", {"now_ms": NOW, "clock_trusted": True}),
+        ("exported, the last page", "response", 8, "exported", {}),
+        ("exported, two", "response", 8, "exported",
+         {"messages": [{"id": ID, "filter": b}, full_exported], "next": bytes(range(24))}),
+        ("an error about the connection", "response", 0, "error", {"code": pb.MALFORMED}),
+    ]  # fmt: skip
+    for name, side, n, kind, fields in rows:
+        yield name, side, n, kind, fields, True
+    reserved = [
+        ("watch", {"after_seq": 5}), ("unwatch", {"watch_id": 1}), ("report", {"id": ID}),
+        ("here", {}), ("summary", {}), ("stats", {}), ("remove", {"id": ID}),
+        ("restore", {"id": ID}), ("reported", {"limit": 3}), ("ban", {"payload_hash": TOKEN}),
+        ("accept", {"mode": "open"}), ("check", {}), ("backup", {"path": "b"}), ("compact", {}),
+        ("reload", {}), ("log_level", {"level": "info"}),
+    ]  # fmt: skip
+    for kind, fields in reserved:
+        yield f"reserved: {kind}", "request", 50, kind, fields, False
+    for kind in ["watching", "match", "epoch_changed", "here_changed", "summarized"]:
+        yield f"reserved: {kind}", "response", 0, kind, {}, False
+
+
+def other_encodings():
+    """(name, side, bytes, message it means). Frames that other encoders may make of a message."""
+    a = filter_of(DEPOSIT_LABELS)
+    hello = enveloped("request", 1, "hello", {"versions": [1, 300]})
+    yield "versions packed", "request", data(2, data(1, varint(1) + varint(300))) + number(
+        1, 1
+    ), hello
+    yield "body before id", "request", data(2, number(1, 1) + number(1, 300)) + number(1, 1), hello
+    yield "long varints", "request", b"\x08\x81\x80\x00\x12\x05\x08\x01\x08\xac\x02", hello
+    yield "unknown fields", "request", (
+        number(1, 1)
+        + data(2, number(1, 1) + number(1, 300) + data(900, b"later"))
+        + number(5000, 1)
+        + varint(901 << 3 | 1) + bytes(8)
+        + varint(902 << 3 | 5) + bytes(4)
+    ), hello  # fmt: skip
+    spelled = {
+        "id": ID, "epoch": 0, "filter": a, "media_type": "text/plain", "reach": 1000000,
+    }  # fmt: skip
+    yield "defaults spelled out", "request", enveloped(
+        "request", 2, "deposit", spelled
+    ).SerializeToString(), enveloped("request", 2, "deposit", {"id": ID, "filter": a})
+    spelled = {
+        "k": 3, "parts": [{"epoch": 0, "filter": a}], "max_distance": 1000000,
+        "metric": pb.BITS, "order": pb.SIMILARITY, "with_payload": False,
+    }  # fmt: skip
+    yield "a query with its defaults", "request", enveloped(
+        "request", 2, "query", spelled
+    ).SerializeToString(), enveloped("request", 2, "query", {"k": 3, "parts": [{"filter": a}]})
+    yield "a pong without an id", "response", data(12, b""), enveloped("response", 0, "pong", {})
+    yield "an unknown request", "request", number(1, 9) + data(77, b"\x01"), enveloped(
+        "request", 9, None, {}
+    )
+    yield "no body", "request", number(1, 9), enveloped("request", 9, None, {})
+
+
+def bad_frames():
+    """(name, side, whole frame, outcome, id, field)."""
+    a = filter_of(DEPOSIT_LABELS)
+    one = number(1, 5)
+
+    def request(kind, fields):
+        return framed(enveloped("request", 5, kind, fields).SerializeToString())
+
+    yield "length zero", "request", bytes(4), "empty", 0, ""
+    yield "length over the default limit", "request", b"\0\x01\0\x01", "too_large", 0, ""
+    yield "another protocol", "request", b"GET / HTTP/1.1\r\n", "too_large", 0, ""
+    yield "cut off", "request", framed(one)[:-1], "more", 0, ""
+    malformed = [
+        ("no id", data(12, b""), 0, "id"),
+        ("id 0", number(1, 0) + data(12, b""), 0, "id"),
+        ("id twice", one + one, 5, "id"),
+        ("two bodies", one + data(2, b"") + data(12, b""), 5, "ping"),
+        ("the same body twice", one + data(2, b"") + data(2, b""), 5, "hello"),
+        ("a field beyond the message", one + b"\x12\x05\x08\x01", 5, "hello"),
+        ("a varint of 11 bytes", b"\x08" + b"\x80" * 10 + b"\x00", 0, "id"),
+        ("a varint over 64 bits", b"\x08" + b"\xff" * 9 + b"\x02", 0, "id"),
+        ("field number 0", one + b"\x00\x01", 5, ""),
+        ("a group", one + varint(100 << 3 | 3) + varint(100 << 3 | 4), 5, ""),
+        ("k as bytes", one + data(4, data(2, b"\x01")), 5, "k"),
+        ("a single field twice", one + data(4, number(2, 1) + number(2, 2)), 5, "k"),
+    ]  # fmt: skip
+    for name, content, n, field in malformed:
+        yield name, "request", framed(content), "malformed", n, field
+    good = {"id": ID, "filter": a}
+    part = {"filter": a}
+    invalid = [
+        ("hello without versions", request("hello", {"agent": "x"}), "versions"),
+        ("17 versions", request("hello", {"versions": list(range(1, 18))}), "versions"),
+        ("deposit without an id", request("deposit", {"filter": a}), "id"),
+        ("an id of 15 bytes", request("deposit", {**good, "id": bytes(15)}), "id"),
+        ("deposit without a filter", request("deposit", {"id": ID}), "filter"),
+        ("an empty filter", request("deposit", {**good, "filter": b""}), "filter"),
+        ("a filter of 513 bytes", request("deposit", {**good, "filter": bytes(513)}), "filter"),
+        ("ttl 0", request("deposit", {**good, "ttl_s": 0}), "ttl_s"),
+        ("reach above one", request("deposit", {**good, "reach": 1000001}), "reach"),
+        ("a hash of 16 bytes", request("deposit", {**good, "withdraw_hash": ID}), "withdraw_hash"),
+        ("host in capitals", request("deposit", {**good, "host": "Cafe"}), "host"),
+        ("media type without a slash", request("deposit", {**good, "media_type": "text"}),
+         "media_type"),
+        ("text that is not UTF-8", framed(one + data(3, data(5, b"text/\xff"))), "media_type"),
+        ("text with a NUL", framed(one + data(3, data(5, b"text/\0"))), "media_type"),
+        ("query without k", request("query", {"parts": [part]}), "k"),
+        ("k = 0", request("query", {"k": 0, "parts": [part]}), "k"),
+        ("k over 32 bits", framed(one + data(4, number(2, 2**32 + 1))), "k"),
+        ("query without parts", request("query", {"k": 1}), "parts"),
+        ("a part without a filter", request("query", {"k": 1, "parts": [{"epoch": 1}]}),
+         "parts.filter"),
+        ("65 parts", request("query", {"k": 1, "parts": [part] * 65}), "parts"),
+        ("max distance above one", request("query", {"k": 1, "parts": [part],
+                                                     "max_distance": 1000001}), "max_distance"),
+        ("metric 9", framed(one + data(4, number(2, 1) + data(3, data(2, a)) + number(7, 9))),
+         "metric"),
+        ("order 0", framed(one + data(4, number(2, 1) + data(3, data(2, a)) + number(8, 0))),
+         "order"),
+        ("a slice without hashes", request("query", {"k": 1, "parts": [part],
+                                                     "exclude": [{"bits": b"\1"}]}),
+         "exclude.hashes"),
+        ("get without an id", request("get", {}), "id"),
+        ("withdraw without a token", request("withdraw", {"id": ID}), "token"),
+        ("a token of 16 bytes", request("withdraw", {"id": ID, "token": ID}), "token"),
+        ("257 unknown fields", framed(one + b"".join(number(100, 0) for _ in range(257))), ""),
+    ]  # fmt: skip
+    for name, frame, field in invalid:
+        yield name, "request", frame, "invalid", 5, field
+    yield "error without a code", "response", framed(one + data(15, b"")), "invalid", 5, "code"
+    yield "deposited without durability", "response", framed(one + data(3, b"")), "invalid", 5, (
+        "durability"
+    )
+    yield "a result without an id", "response", framed(one + data(4, data(1, b""))), "invalid", 5, (
+        "results.id"
+    )
+
+
+def make():
+    good, bad = [], []
+    for name, side, n, kind, fields, canonical in good_messages():
+        if isinstance(fields, dict):
+            message = enveloped(side, n, kind, fields)
+        else:
+            message = pb.Request() if side == "request" else pb.Response()
+            message.id = n
+            getattr(message, kind).CopyFrom(fields)
+        good.append(
+            {
+                "name": name,
+                "side": side,
+                "frame": framed(message.SerializeToString()).hex(),
+                "canonical": canonical,
+                "message": to_plain(message),
+            }
+        )
+    for name, side, content, message in other_encodings():
+        good.append(
+            {
+                "name": name,
+                "side": side,
+                "frame": framed(content).hex(),
+                "canonical": False,
+                "message": to_plain(message),
+            }
+        )
+    for name, side, frame, outcome, n, field in bad_frames():
+        bad.append(
+            {
+                "name": name,
+                "side": side,
+                "frame": frame.hex(),
+                "outcome": outcome,
+                "id": n,
+                "field": field,
+            }
+        )
+    return {"version": 1, "good": good, "bad": bad}
+
+
+def text_of(vectors):
+    return json.dumps(vectors, indent=1, ensure_ascii=False) + "\n"
+
+
+def write():
+    FRAMES.write_text(text_of(make()), encoding="utf-8")
+    reference = REFERENCE.read_text(encoding="utf-8")
+    before, _, rest = reference.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    REFERENCE.write_text(before + example_text() + after, encoding="utf-8")
+
+
+SERVED = [
+    "Request", "Response", "Error", "Hello", "Welcome", "Limits", "HostInfo", "Deposit",
+    "Deposited", "Query", "QueryPart", "Results", "Result", "Get", "Got", "Withdraw", "Pong",
+    "Export", "Exported", "ExportedMessage",
+]  # fmt: skip
+
+
+def undocumented(reference):
+    """Fields of messages that are served, and enum values, that the reference does not name."""
+    for message in SERVED:
+        for field in pb.DESCRIPTOR.message_types_by_name[message].fields:
+            if message == "Response" and field.message_type is not None:
+                continue  # these stand in headings, behind their requests
+            if f"`{field.name}`" not in reference and f"### {field.name} (" not in reference:
+                yield f"{message}.{field.name}"
+    for enum in pb.DESCRIPTOR.enum_types_by_name.values():
+        for value in enum.values:
+            if f"`{value.name}` ({value.number})" not in reference:
+                yield f"{enum.name}.{value.name}"
+
+
+def check():
+    """What differs, one sentence each."""
+    if not FRAMES.exists() or FRAMES.read_text(encoding="utf-8") != text_of(make()):
+        yield f"{FRAMES.name} is not what make_frames.py makes: run it"
+    reference = REFERENCE.read_text(encoding="utf-8") if REFERENCE.exists() else ""
+    if example_text() not in reference:
+        yield f"{REFERENCE.name}'s exchange is not what make_frames.py makes: run it"
+    for name in undocumented(reference):
+        yield f"{REFERENCE.name} does not name {name}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--check", action="store_true")
+    group.add_argument("--example", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.example:
+        print(example_text())
+        return 0
+    if arguments.check:
+        wrong = list(check())
+        for sentence in wrong:
+            print(sentence, file=sys.stderr)
+        return 1 if wrong else 0
+    write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

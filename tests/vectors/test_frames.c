@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * frames.json against the codec: what another implementation wrote is read as it was meant, and
+ * written again with the same bytes where there is only one way to write it.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "proto/codec.h"
+#include "proto/frame.h"
+#include "tests/lib/check.h"
+
+static const char *vectors_path;
+
+enum { HEADER = LIMIT_FRAME_HEADER_BYTES };
+#define EXACT (INT64_C(1) << 53) /* whole numbers beyond this are strings */
+
+/* --- structs to JSON: what is not a default -----------------------------------------------------
+ */
+
+static void put(json_t *object, const char *name, json_t *value)
+{
+    assert_non_null(value);
+    assert_int_equal(json_object_set_new(object, name, value), 0);
+}
+
+static void put_u64(json_t *object, const char *name, uint64_t value, uint64_t absent)
+{
+    char digits[24];
+
+    if (value == absent) {
+        return;
+    }
+    if (value <= (uint64_t)EXACT) {
+        put(object, name, json_integer((json_int_t)value));
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)value); /* it fits */
+    put(object, name, json_string(digits));
+}
+
+static void put_i64(json_t *object, const char *name, int64_t value, int64_t absent)
+{
+    char digits[24];
+
+    if (value == absent) {
+        return;
+    }
+    if (value >= -EXACT && value <= EXACT) {
+        put(object, name, json_integer((json_int_t)value));
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%lld", (long long)value); /* it fits */
+    put(object, name, json_string(digits));
+}
+
+static void put_bool(json_t *object, const char *name, bool value)
+{
+    if (value) {
+        put(object, name, json_true());
+    }
+}
+
+static void put_text(json_t *object, const char *name, struct msg_text text)
+{
+    if (text.text != NULL) {
+        assert_int_equal(strlen(text.text), text.length);
+        put(object, name, json_stringn(text.text, text.length));
+    }
+}
+
+static void put_bytes(json_t *object, const char *name, struct msg_bytes bytes)
+{
+    char *hex;
+
+    if (bytes.data == NULL) {
+        return;
+    }
+    hex = calloc(bytes.count * 2 + 1, 1);
+    assert_non_null(hex);
+    for (size_t i = 0; i < bytes.count; i++) {
+        (void)snprintf(hex + 2 * i, 3, "%02x", bytes.data[i]); /* it fits */
+    }
+    put(object, name, json_string(hex));
+    free(hex);
+}
+
+static void put_name(json_t *object, const char *name, const char *value)
+{
+    put(object, name, json_string(value));
+}
+
+/* An array, unless it is empty: where entries go. */
+static json_t *put_list(json_t *object, const char *name, size_t count)
+{
+    json_t *list = NULL;
+
+    if (count > 0) {
+        list = json_array();
+        put(object, name, list);
+    }
+    return list;
+}
+
+static json_t *add_object(json_t *list)
+{
+    json_t *object = json_object();
+
+    assert_int_equal(json_array_append_new(list, object), 0);
+    return object;
+}
+
+static void put_numbers(json_t *object, const char *name, const uint32_t *numbers, uint32_t count)
+{
+    json_t *list = put_list(object, name, count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(json_array_append_new(list, json_integer(numbers[i])), 0);
+    }
+}
+
+/* --- requests -----------------------------------------------------------------------------------
+ */
+
+static void put_hello(json_t *body, const struct msg_request *request)
+{
+    const struct msg_hello *hello = &request->hello;
+
+    put_numbers(body, "versions", hello->versions, hello->version_count);
+    put_text(body, "agent", hello->agent);
+    put_bytes(body, "resume_token", hello->resume_token);
+}
+
+static void put_deposit(json_t *body, const struct msg_request *request)
+{
+    const struct msg_deposit *deposit = &request->deposit;
+
+    put_text(body, "host", deposit->host);
+    put_bytes(body, "id", deposit->id);
+    put_u64(body, "epoch", deposit->epoch, 0);
+    put_bytes(body, "filter", deposit->filter);
+    if (strcmp(deposit->media_type.text, "text/plain") != 0) {
+        put_text(body, "media_type", deposit->media_type);
+    }
+    put_bytes(body, "payload", deposit->payload);
+    put_u64(body, "ttl_s", deposit->ttl_s, 0);
+    assert_int_equal(deposit->has_ttl, deposit->ttl_s != 0);
+    put_u64(body, "reach", deposit->reach_ppm, LIMIT_DISTANCE_PPM);
+    put_bytes(body, "withdraw_hash", deposit->withdraw_hash);
+}
+
+static void put_query(json_t *body, const struct msg_request *request)
+{
+    const struct msg_query *query = &request->query;
+    json_t *list;
+
+    put_text(body, "host", query->host);
+    put_u64(body, "k", query->k, 0);
+    list = put_list(body, "parts", query->part_count);
+    for (size_t i = 0; i < query->part_count; i++) {
+        json_t *part = add_object(list);
+
+        put_u64(part, "epoch", query->parts[i].epoch, 0);
+        put_bytes(part, "filter", query->parts[i].filter);
+        put_bytes(part, "contains", query->parts[i].contains);
+    }
+    put_u64(body, "max_distance", query->max_distance_ppm, LIMIT_DISTANCE_PPM);
+    put_i64(body, "since_ms", query->since_ms, INT64_MIN);
+    put_i64(body, "until_ms", query->until_ms, INT64_MAX);
+    if (query->metric == MSG_METRIC_ESTIMATED) {
+        put_name(body, "metric", "ESTIMATED");
+    }
+    if (query->order == MSG_ORDER_TIME) {
+        put_name(body, "order", "TIME");
+    }
+    list = put_list(body, "exclude", query->exclude_count);
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        json_t *slice = add_object(list);
+
+        put_bytes(slice, "bits", query->exclude[i].bits);
+        put_u64(slice, "hashes", query->exclude[i].hashes, 0);
+    }
+    put_bool(body, "with_payload", query->with_payload);
+}
+
+static void put_get(json_t *body, const struct msg_request *request)
+{
+    put_text(body, "host", request->get.host);
+    put_bytes(body, "id", request->get.id);
+}
+
+static void put_withdraw(json_t *body, const struct msg_request *request)
+{
+    put_text(body, "host", request->withdraw.host);
+    put_bytes(body, "id", request->withdraw.id);
+    put_bytes(body, "token", request->withdraw.token);
+}
+
+static void put_export(json_t *body, const struct msg_request *request)
+{
+    put_text(body, "host", request->export_page.host);
+    put_bytes(body, "after", request->export_page.after);
+    put_u64(body, "limit", request->export_page.limit, 0);
+}
+
+static void put_no_request(json_t *body, const struct msg_request *request)
+{
+    (void)body; /* it has no fields */
+    (void)request;
+}
+
+static void (*const request_writers[])(json_t *, const struct msg_request *) = {
+    [MSG_REQUEST_HELLO] = put_hello,       [MSG_REQUEST_DEPOSIT] = put_deposit,
+    [MSG_REQUEST_QUERY] = put_query,       [MSG_REQUEST_GET] = put_get,
+    [MSG_REQUEST_WITHDRAW] = put_withdraw, [MSG_REQUEST_PING] = put_no_request,
+    [MSG_REQUEST_EXPORT] = put_export,
+};
+
+static json_t *request_json(const struct msg_request *request)
+{
+    json_t *object = json_object();
+
+    put_u64(object, "id", request->id, 0);
+    if (request->kind != MSG_REQUEST_UNKNOWN && request->kind != MSG_REQUEST_KNOWN_ONLY) {
+        json_t *body = json_object();
+
+        request_writers[request->kind](body, request);
+        put(object, request->name, body);
+    }
+    return object;
+}
+
+/* --- responses ----------------------------------------------------------------------------------
+ */
+
+static void put_error(json_t *body, const struct msg_response *response)
+{
+    const struct msg_error *error = &response->error;
+
+    put_name(body, "code", msg_error_name(error->code));
+    if (error->message[0] != '\0') {
+        put_name(body, "message", error->message);
+    }
+    if (error->field[0] != '\0') {
+        put_name(body, "field", error->field);
+    }
+    put_u64(body, "retry_after_ms", error->retry_after_ms, 0);
+    put_numbers(body, "versions", error->versions, error->version_count);
+}
+
+static void put_limits(json_t *body, const struct msg_limits *limits)
+{
+    put_u64(body, "frame_bytes", limits->frame_bytes, 0);
+    put_u64(body, "payload_bytes", limits->payload_bytes, 0);
+    put_u64(body, "media_type_bytes", limits->media_type_bytes, 0);
+    put_u64(body, "deposit_fill_min_ppm", limits->deposit_fill_min_ppm, 0);
+    put_u64(body, "deposit_fill_max_ppm", limits->deposit_fill_max_ppm, 0);
+    put_u64(body, "query_fill_max_ppm", limits->query_fill_max_ppm, 0);
+    put_u64(body, "k_max", limits->k_max, 0);
+    put_u64(body, "ttl_default_s", limits->ttl_default_s, 0);
+    put_u64(body, "ttl_max_s", limits->ttl_max_s, 0);
+    put_u64(body, "parts_max", limits->parts_max, 0);
+    put_u64(body, "requests_in_flight", limits->requests_in_flight, 0);
+}
+
+static void put_welcome(json_t *body, const struct msg_response *response)
+{
+    const struct msg_welcome *welcome = &response->welcome;
+    json_t *limits = json_object();
+    json_t *list;
+
+    put_u64(body, "version", welcome->version, 0);
+    put_bytes(body, "store_id", welcome->store_id);
+    put_i64(body, "now_ms", welcome->now_ms, 0);
+    put_bool(body, "clock_trusted", welcome->clock_trusted);
+    put_limits(limits, &welcome->limits);
+    put(body, "limits", limits);
+    list = put_list(body, "capabilities", welcome->capability_count);
+    for (size_t i = 0; i < welcome->capability_count; i++) {
+        assert_int_equal(json_array_append_new(list, json_string(welcome->capabilities[i].text)),
+                         0);
+    }
+    list = put_list(body, "hosts", welcome->host_count);
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        json_t *host = add_object(list);
+
+        put_text(host, "name", welcome->hosts[i].name);
+        put_text(host, "profile", welcome->hosts[i].profile);
+        put_u64(host, "suggested_max_distance", welcome->hosts[i].suggested_max_distance_ppm,
+                LIMIT_DISTANCE_PPM);
+    }
+    put_text(body, "agent", welcome->agent);
+}
+
+static void put_deposited(json_t *body, const struct msg_response *response)
+{
+    const struct msg_deposited *deposited = &response->deposited;
+
+    put_i64(body, "expires_ms", deposited->expires_ms, 0);
+    put_bool(body, "duplicate", deposited->duplicate);
+    put_name(body, "durability",
+             deposited->durability == MSG_DURABILITY_STORAGE ? "ON_STORAGE" : "RELAXED");
+    put_i64(body, "deposited_ms", deposited->deposited_ms, 0);
+}
+
+static void put_results(json_t *body, const struct msg_response *response)
+{
+    const struct msg_results *results = &response->results;
+    json_t *list = put_list(body, "results", results->result_count);
+
+    for (size_t i = 0; i < results->result_count; i++) {
+        const struct msg_result *result = &results->results[i];
+        json_t *entry = add_object(list);
+
+        put_bytes(entry, "id", result->id);
+        put_u64(entry, "intersection_count", result->intersection_count, 0);
+        put_u64(entry, "union_count", result->union_count, 0);
+        put_u64(entry, "distance", result->distance_ppm, 0);
+        put_u64(entry, "estimated_similarity", result->estimated_similarity_ppm, 0);
+        put_i64(entry, "deposited_ms", result->deposited_ms, 0);
+        put_i64(entry, "expires_ms", result->expires_ms, 0);
+        put_text(entry, "media_type", result->media_type);
+        put_bytes(entry, "payload", result->payload);
+        put_bool(entry, "payload_omitted", result->payload_omitted);
+        put_u64(entry, "epoch", result->epoch, 0);
+    }
+    put_u64(body, "comparisons", results->comparisons, 0);
+    put_bool(body, "exact", results->exact);
+    put_bool(body, "capped", results->capped);
+}
+
+static void put_got(json_t *body, const struct msg_response *response)
+{
+    const struct msg_got *got = &response->got;
+
+    put_bytes(body, "id", got->id);
+    put_u64(body, "epoch", got->epoch, 0);
+    put_i64(body, "deposited_ms", got->deposited_ms, 0);
+    put_i64(body, "expires_ms", got->expires_ms, 0);
+    put_text(body, "media_type", got->media_type);
+    put_bytes(body, "payload", got->payload);
+}
+
+static void put_pong(json_t *body, const struct msg_response *response)
+{
+    put_i64(body, "now_ms", response->pong.now_ms, 0);
+    put_bool(body, "clock_trusted", response->pong.clock_trusted);
+}
+
+static void put_exported(json_t *body, const struct msg_response *response)
+{
+    const struct msg_exported *exported = &response->exported;
+    json_t *list = put_list(body, "messages", exported->message_count);
+
+    for (size_t i = 0; i < exported->message_count; i++) {
+        const struct msg_exported_message *message = &exported->messages[i];
+        json_t *entry = add_object(list);
+
+        put_bytes(entry, "id", message->id);
+        put_u64(entry, "epoch", message->epoch, 0);
+        put_bytes(entry, "filter", message->filter);
+        put_text(entry, "media_type", message->media_type);
+        put_bytes(entry, "payload", message->payload);
+        put_i64(entry, "deposited_ms", message->deposited_ms, 0);
+        put_i64(entry, "expires_ms", message->expires_ms, 0);
+        put_u64(entry, "reach", message->reach_ppm, LIMIT_DISTANCE_PPM);
+        put_bytes(entry, "withdraw_hash", message->withdraw_hash);
+    }
+    put_bytes(body, "next", exported->next);
+}
+
+static void put_no_response(json_t *body, const struct msg_response *response)
+{
+    (void)body; /* it has no fields */
+    (void)response;
+}
+
+static const struct {
+    const char *name;
+    void (*write)(json_t *, const struct msg_response *);
+} response_writers[] = {
+    [MSG_RESPONSE_ERROR] = {"error", put_error},
+    [MSG_RESPONSE_WELCOME] = {"welcome", put_welcome},
+    [MSG_RESPONSE_DEPOSITED] = {"deposited", put_deposited},
+    [MSG_RESPONSE_RESULTS] = {"results", put_results},
+    [MSG_RESPONSE_GOT] = {"got", put_got},
+    [MSG_RESPONSE_WITHDRAWN] = {"withdrawn", put_no_response},
+    [MSG_RESPONSE_PONG] = {"pong", put_pong},
+    [MSG_RESPONSE_EXPORTED] = {"exported", put_exported},
+};
+
+/* Responses may have id 0, and then it is in the vectors; one without an id means 0. */
+static json_t *response_json(const struct msg_response *response)
+{
+    json_t *object = json_object();
+
+    put_u64(object, "id", response->id, UINT64_MAX);
+    if (response->kind != MSG_RESPONSE_UNKNOWN) {
+        json_t *body = json_object();
+
+        response_writers[response->kind].write(body, response);
+        put(object, response_writers[response->kind].name, body);
+    }
+    return object;
+}
+
+/* --- the vectors --------------------------------------------------------------------------------
+ */
+
+static const char *text_of(const json_t *row, const char *name)
+{
+    const char *text = json_string_value(json_object_get(row, name));
+
+    assert_non_null(text);
+    return text;
+}
+
+static bool is_request(const json_t *row)
+{
+    return strcmp(text_of(row, "side"), "request") == 0;
+}
+
+/* Whole bytes of a frame, header included. The caller frees them. */
+static uint8_t *frame_of(const json_t *row, size_t *out_length)
+{
+    const char *hex = text_of(row, "frame");
+    size_t length = strlen(hex) / 2;
+    uint8_t *bytes = malloc(length + 1);
+
+    assert_non_null(bytes);
+    for (size_t i = 0; i < length; i++) {
+        const char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+
+        bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    *out_length = length;
+    return bytes;
+}
+
+/* Decodes into JSON and encodes again. NULL when it could not be decoded. */
+static json_t *read_and_write(const json_t *row, const uint8_t *frame, size_t length,
+                              struct arena *arena, struct bytes *again)
+{
+    struct msg_request request;
+    struct msg_response response;
+    struct msg_error error;
+
+    if (is_request(row)) {
+        if (codec_decode_request(frame, length, arena, &request, &error) != 0) {
+            return NULL;
+        }
+        assert_int_equal(codec_encode_request(&request, arena, LIMIT_FRAME_BYTES_MAX, again), 0);
+        return request_json(&request);
+    }
+    if (codec_decode_response(frame, length, arena, &response, &error) != 0) {
+        return NULL;
+    }
+    assert_int_equal(codec_encode_response(&response, arena, LIMIT_FRAME_BYTES_MAX, again), 0);
+    return response_json(&response);
+}
+
+/* Reserved messages are known by name at most; their fields are not read. */
+static bool is_reserved(const json_t *row)
+{
+    return strncmp(text_of(row, "name"), "reserved: ", 10) == 0;
+}
+
+static void check_good(const json_t *row)
+{
+    struct arena arena;
+    struct bytes again;
+    size_t length;
+    uint8_t *frame = frame_of(row, &length);
+    json_t *message;
+
+    arena_init(&arena, alloc_system(), 1 << 22);
+    bytes_init(&again, alloc_system());
+    message = read_and_write(row, frame + HEADER, length - HEADER, &arena, &again);
+    if (message == NULL) {
+        fail_msg("%s: refused", text_of(row, "name"));
+    }
+    if (!is_reserved(row) && !json_equal(message, json_object_get(row, "message"))) {
+        fail_msg("%s: read as %s", text_of(row, "name"), json_dumps(message, JSON_COMPACT));
+    }
+    if (json_is_true(json_object_get(row, "canonical")) &&
+        (again.count != length || memcmp(again.data, frame, length) != 0)) {
+        fail_msg("%s: written with other bytes", text_of(row, "name"));
+    }
+    json_decref(message);
+    bytes_deinit(&again);
+    arena_deinit(&arena);
+    free(frame);
+}
+
+static void check_reserved(const json_t *row)
+{
+    struct msg_request request;
+    struct msg_error error;
+    struct arena arena;
+    size_t length;
+    uint8_t *frame = frame_of(row, &length);
+
+    if (is_reserved(row) && is_request(row)) {
+        arena_init(&arena, alloc_system(), 1 << 22);
+        assert_int_equal(
+            codec_decode_request(frame + HEADER, length - HEADER, &arena, &request, &error), 0);
+        assert_int_equal(request.kind, MSG_REQUEST_KNOWN_ONLY);
+        assert_string_equal(request.name, text_of(row, "name") + 10);
+        arena_deinit(&arena);
+    }
+    free(frame);
+}
+
+/* What a receiver of these bytes finds: an outcome's name, and the id and field of its answer. */
+static const char *outcome_of(const json_t *row, const uint8_t *bytes, size_t length, uint64_t *id,
+                              struct msg_error *error)
+{
+    static const char *const codec_outcomes[] = {"good", "malformed", "invalid"};
+    struct frame_decoder decoder;
+    struct msg_request request;
+    struct msg_response response;
+    struct arena arena;
+    const uint8_t *frame;
+    uint8_t *room;
+    size_t some;
+    int rv;
+
+    frame_decoder_init(&decoder, alloc_system(), LIMIT_FRAME_BYTES_DEFAULT);
+    assert_int_equal(frame_decoder_reserve(&decoder, length, &room, &some), 0);
+    assert_int_equal(some, length);
+    memcpy(room, bytes, length);
+    frame_decoder_commit(&decoder, length);
+    rv = frame_next(&decoder, &frame, &some);
+    if (rv != 0) {
+        frame_decoder_deinit(&decoder);
+        return rv == FRAME_EMPTY ? "empty" : rv == FRAME_TOO_LARGE ? "too_large" : "more";
+    }
+    arena_init(&arena, alloc_system(), 1 << 22);
+    if (is_request(row)) {
+        rv = codec_decode_request(frame, some, &arena, &request, error);
+        *id = request.id;
+    } else {
+        rv = codec_decode_response(frame, some, &arena, &response, error);
+        *id = response.id;
+    }
+    assert_in_range(rv, 0, CODEC_INVALID);
+    arena_deinit(&arena);
+    frame_decoder_deinit(&decoder);
+    return codec_outcomes[rv];
+}
+
+static void check_bad(const json_t *row)
+{
+    struct msg_error error = {0};
+    uint64_t id = 0;
+    size_t length;
+    uint8_t *frame = frame_of(row, &length);
+    const char *outcome = outcome_of(row, frame, length, &id, &error);
+
+    if (strcmp(outcome, text_of(row, "outcome")) != 0 ||
+        id != (uint64_t)json_integer_value(json_object_get(row, "id")) ||
+        strcmp(error.field, text_of(row, "field")) != 0) {
+        fail_msg("%s: %s, id %llu, field \"%s\": %s", text_of(row, "name"), outcome,
+                 (unsigned long long)id, error.field, error.message);
+    }
+    free(frame);
+}
+
+static json_t *load(void)
+{
+    json_error_t error;
+    json_t *vectors = json_load_file(vectors_path, 0, &error);
+
+    if (vectors == NULL) {
+        fail_msg("%s: line %d: %s", vectors_path, error.line, error.text);
+    }
+    return vectors;
+}
+
+static void for_each_row(const char *list, void (*check)(const json_t *row))
+{
+    json_t *vectors = load();
+    const json_t *rows = json_object_get(vectors, list);
+
+    assert_true(json_array_size(rows) > 30);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        check(json_array_get(rows, i));
+    }
+    json_decref(vectors);
+}
+
+static void test_good_frames_mean_what_was_meant(void **state)
+{
+    (void)state;
+    for_each_row("good", check_good);
+}
+
+static void test_reserved_requests_are_named(void **state)
+{
+    (void)state;
+    for_each_row("good", check_reserved);
+}
+
+static void test_bad_frames_have_their_outcomes(void **state)
+{
+    (void)state;
+    for_each_row("bad", check_bad);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_frames_mean_what_was_meant),
+        cmocka_unit_test(test_reserved_requests_are_named),
+        cmocka_unit_test(test_bad_frames_have_their_outcomes),
+    };
+
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: test_frames frames.json\n");
+        return 2;
+    }
+    vectors_path = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The C code against the files of this folder, which another implementation wrote. The folder's
+ * path is the only argument.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "core/bloom.h"
+#include "core/distance.h"
+#include "core/estimate.h"
+#include "core/hash.h"
+#include "core/label.h"
+#include "core/profile.h"
+#include "tests/lib/check.h"
+
+enum { BYTES_MAX = PROFILE_BYTES_MAX, TABLE_MAX = PROFILE_BITS_MAX + 1 };
+
+static const char *folder;
+
+/* ---- reading ---- */
+
+static json_t *load(const char *name)
+{
+    char path[4096];
+    json_error_t error;
+
+    assert_true(snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path);
+    json_t *root = json_load_file(path, 0, &error);
+    if (root == NULL) {
+        fail_msg("%s:%d: %s", path, error.line, error.text);
+    }
+    return root;
+}
+
+static json_t *field(const json_t *object, const char *name)
+{
+    json_t *value = json_object_get(object, name);
+
+    if (value == NULL) {
+        fail_msg("field %s is missing", name);
+    }
+    return value;
+}
+
+static uint32_t number(const json_t *object, const char *name)
+{
+    json_int_t value = json_integer_value(field(object, name));
+
+    assert_true(json_is_integer(field(object, name)) && value >= 0 && value <= UINT32_MAX);
+    return (uint32_t)value;
+}
+
+static const char *text(const json_t *object, const char *name)
+{
+    assert_true(json_is_string(field(object, name)));
+    return json_string_value(field(object, name));
+}
+
+static uint64_t hex64(const json_t *object, const char *name)
+{
+    assert_int_equal(strlen(text(object, name)), 16);
+    return strtoull(text(object, name), NULL, 16);
+}
+
+static size_t hex_bytes(const json_t *object, const char *name, uint8_t *out)
+{
+    const char *hex = text(object, name);
+    size_t length = strlen(hex) / 2;
+
+    assert_true(length <= BYTES_MAX);
+    for (size_t i = 0; i < length; i++) {
+        char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+
+        out[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    return length;
+}
+
+static void hex_filter(const json_t *object, const char *name, uint32_t m, uint64_t *out)
+{
+    uint8_t bytes[BYTES_MAX];
+    size_t length = hex_bytes(object, name, bytes);
+
+    assert_int_equal(bloom_load(out, m, bytes, length), 0);
+}
+
+static struct profile profile_of(const json_t *object)
+{
+    struct profile profile;
+    const char *spelling = text(object, "profile");
+    const char *reason = "";
+
+    if (profile_parse(spelling, strlen(spelling), &profile, &reason) != 0) {
+        fail_msg("%s: %s", spelling, reason);
+    }
+    return profile;
+}
+
+/* ---- labels ---- */
+
+static void check_stored(const json_t *object, const uint64_t *filter, uint32_t m)
+{
+    uint8_t expected[BYTES_MAX];
+    uint8_t bytes[BYTES_MAX];
+
+    assert_int_equal(hex_bytes(object, "filter", expected), bloom_bytes(m));
+    bloom_store(filter, m, bytes);
+    assert_memory_equal(bytes, expected, bloom_bytes(m));
+}
+
+static void check_size(const json_t *size, struct hash128 hash)
+{
+    uint64_t filter[PROFILE_WORDS_MAX] = {0};
+    uint32_t m = number(size, "m");
+    uint32_t d = number(size, "d");
+    const json_t *positions = field(size, "positions");
+
+    assert_int_equal(json_array_size(positions), d);
+    for (uint32_t i = 0; i < d; i++) {
+        uint32_t position = bloom_position(hash, i, m);
+
+        assert_int_equal(json_integer_value(json_array_get(positions, i)), position);
+        bloom_set(filter, position);
+    }
+    check_stored(size, filter, m);
+}
+
+static void test_labels(void **state)
+{
+    json_t *root = load("labels.json");
+    const json_t *entries = field(root, "labels");
+    size_t i = 0;
+    const json_t *entry = NULL;
+
+    (void)state;
+    assert_true(json_array_size(entries) >= 30);
+    json_array_foreach(entries, i, entry)
+    {
+        uint8_t bytes[BYTES_MAX];
+        size_t length = hex_bytes(entry, "bytes", bytes);
+        struct hash128 hash = hash_label(bytes, length);
+        const char *reason = NULL;
+        size_t j = 0;
+        const json_t *size = NULL;
+
+        assert_int_equal(strlen(text(entry, "label")), length);
+        assert_memory_equal(text(entry, "label"), bytes, length);
+        assert_int_equal(label_check((const char *)bytes, length, &reason) == 0,
+                         json_is_true(field(entry, "is_label")));
+        assert_true(hash.low64 == hex64(entry, "low64"));
+        assert_true(hash.high64 == hex64(entry, "high64"));
+        json_array_foreach(field(entry, "filters"), j, size)
+        {
+            check_size(size, hash);
+        }
+    }
+    json_decref(root);
+}
+
+static void test_contexts(void **state)
+{
+    json_t *root = load("labels.json");
+    const json_t *contexts = field(root, "contexts");
+    size_t i = 0;
+    const json_t *context = NULL;
+
+    (void)state;
+    assert_true(json_array_size(contexts) >= 10);
+    json_array_foreach(contexts, i, context)
+    {
+        struct profile profile = profile_of(context);
+        uint64_t filter[PROFILE_WORDS_MAX] = {0};
+        size_t j = 0;
+        const json_t *label = NULL;
+
+        json_array_foreach(field(context, "labels"), j, label)
+        {
+            profile_add(&profile, json_string_value(label), json_string_length(label), filter);
+        }
+        check_stored(context, filter, profile.bits);
+        assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
+                         number(context, "cardinality"));
+    }
+    json_decref(root);
+}
+
+/* ---- distances ---- */
+
+static void check_bits(const json_t *pair, const uint64_t *a, const uint64_t *b, uint32_t m)
+{
+    size_t words = bloom_words(m);
+    uint32_t both = bloom_intersection_count(a, b, words);
+    uint32_t either = bloom_union_count(a, b, words);
+    struct similarity s = similarity_of(both, either);
+
+    assert_int_equal(bloom_cardinality(a, words), number(pair, "cardinality_a"));
+    assert_int_equal(bloom_cardinality(b, words), number(pair, "cardinality_b"));
+    assert_int_equal(both, number(pair, "intersection"));
+    assert_int_equal(either, number(pair, "union"));
+    assert_int_equal(distance_ppm(s), number(pair, "distance_ppm"));
+    assert_int_equal(similarity_ppm(s), number(pair, "similarity_ppm"));
+}
+
+static void check_estimates(const json_t *pair, const uint64_t *a, const uint64_t *b,
+                            const struct profile *profile)
+{
+    struct estimate *estimate = NULL;
+
+    assert_int_equal(estimate_new(alloc_system(), profile, &estimate), 0);
+    uint32_t n_a = estimate_labels(estimate, a);
+    uint32_t n_b = estimate_labels(estimate, b);
+    uint32_t n_union = estimate_union(estimate, a, b);
+    struct similarity s = estimate_similarity(n_a, n_b, n_union);
+
+    assert_int_equal(n_a, number(pair, "labels_a"));
+    assert_int_equal(n_b, number(pair, "labels_b"));
+    assert_int_equal(n_union, number(pair, "labels_union"));
+    assert_int_equal(s.shared, number(pair, "estimated_shared"));
+    assert_int_equal(s.all, number(pair, "estimated_all"));
+    assert_int_equal(distance_ppm(s), number(pair, "estimated_distance_ppm"));
+    assert_int_equal(similarity_ppm(s), number(pair, "estimated_similarity_ppm"));
+    estimate_free(estimate);
+}
+
+static void test_distances(void **state)
+{
+    json_t *root = load("distances.json");
+    const json_t *pairs = field(root, "pairs");
+    size_t i = 0;
+    const json_t *pair = NULL;
+
+    (void)state;
+    assert_true(json_array_size(pairs) >= 100);
+    json_array_foreach(pairs, i, pair)
+    {
+        struct profile profile = profile_of(pair);
+        uint64_t a[PROFILE_WORDS_MAX];
+        uint64_t b[PROFILE_WORDS_MAX];
+
+        hex_filter(pair, "a", profile.bits, a);
+        hex_filter(pair, "b", profile.bits, b);
+        check_bits(pair, a, b, profile.bits);
+        check_estimates(pair, a, b, &profile);
+    }
+    json_decref(root);
+}
+
+/* ---- estimates ---- */
+
+static struct estimate *estimate_for(const json_t *entry)
+{
+    uint32_t b = number(entry, "b");
+    struct profile profile = {1, b, 1, {{0, b, number(entry, "d")}}};
+    struct estimate *estimate = NULL;
+
+    assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
+    return estimate;
+}
+
+static uint64_t checksum(const uint32_t *table, uint32_t count)
+{
+    static uint8_t bytes[TABLE_MAX * 4];
+
+    assert_true(count <= TABLE_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t byte = 0; byte < 4; byte++) {
+            bytes[i * 4 + byte] = (uint8_t)(table[i] >> (8 * byte) & 0xff);
+        }
+    }
+    return hash_seeded(bytes, (size_t)count * 4, 0);
+}
+
+static void test_estimate_tables(void **state)
+{
+    json_t *root = load("estimate.json");
+    size_t i = 0;
+    const json_t *entry = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "tables")) >= 5);
+    json_array_foreach(field(root, "tables"), i, entry)
+    {
+        struct estimate *estimate = estimate_for(entry);
+        const json_t *table = field(entry, "table");
+
+        assert_int_equal(json_array_size(table), number(entry, "b") + 1);
+        for (uint32_t s = 0; s <= number(entry, "b"); s++) {
+            assert_int_equal(json_integer_value(json_array_get(table, s)),
+                             estimate_table(estimate, 0)[s]);
+        }
+        estimate_free(estimate);
+    }
+    assert_true(json_array_size(field(root, "checksums")) >= 500);
+    json_array_foreach(field(root, "checksums"), i, entry)
+    {
+        struct estimate *estimate = estimate_for(entry);
+
+        assert_true(checksum(estimate_table(estimate, 0), number(entry, "b") + 1) ==
+                    hex64(entry, "xxh3_64"));
+        estimate_free(estimate);
+    }
+    json_decref(root);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_estimate_tables),
+    };
+
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    folder = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
