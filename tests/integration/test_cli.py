@@ -269,6 +269,15 @@ def test_usage(cli, args):
     assert out == "" and err
 
 
+def test_when_to_try_again(make_daemon):
+    """A refusal that says for how long: exit 4, and the seconds as the server said them."""
+    daemon = make_daemon("[limits]\nsessions = 1\n")
+    with daemon.client():
+        code, out, err = cli_runner.of_daemon(daemon).run("ping")
+    assert code == 4 and out == "", err
+    assert "RATE_LIMITED" in err and "worth trying again in 5 s" in err, err
+
+
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["query", "--help"]], ids=" ".join)
 def test_help(cli, args):
     """Help and version are data: standard output, exit 0, no server needed."""
