@@ -222,8 +222,8 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
 }
 
 /*
- * Payloads in the order of the answer, as many as the frame holds; the others are marked as
- * omitted. `texts[i]` and `payloads[i]` belong to results[i].
+ * Payloads, nearest first, each that the rest of the frame has room for; the others are marked as
+ * omitted. messages[i] belongs to results[i], which are in the search's order.
  */
 static void attach_payloads(struct msg_result *results, size_t count,
                             const struct persist_message *messages, size_t frame_bytes)
@@ -278,7 +278,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 static void start_search(struct query_job *job);
 
-/* The payloads of a finished read, in the order of the answer; NULL for want of memory. */
+/* The payloads of a finished read, in the search's order; NULL for want of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->service;
