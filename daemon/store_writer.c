@@ -118,7 +118,7 @@ static int reopen(struct store_writer *writer)
     rc = store_schema_connect(writer->options.path, writer->options.use, &db);
     if (rc != SQLITE_OK)
         return rc;
-    rc = store_ops_init(&writer->ops, db);
+    rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
         return rc;
@@ -137,15 +137,18 @@ static void drop_connection(struct store_writer *writer)
 /*
  * A commit that failed may have left its pages in the log, and after a power cut the log might be
  * read with them: what was reported as failed would be there. A small transaction of its own, if
- * the storage takes it, overwrites their beginning, and with that none of them is valid.
+ * the storage takes it, overwrites their beginning, and with that none of them is valid. It has to
+ * change something, since SQLite does not write what stays the same: a number is skipped.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
     int rc = store_ops_begin(&writer->ops);
 
-    writer->ops.state.changed = true; /* the clock is change enough */
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
+        writer->ops.state.next_seq++;
+        writer->ops.state.changed = true;
         rc = store_ops_commit(&writer->ops);
+    }
     if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK)
         drop_connection(writer);
 }
@@ -354,7 +357,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     if (writer == NULL)
         return code;
     writer->options = *options;
-    switch (store_ops_init(&writer->ops, db) & 0xff) {
+    switch (store_ops_init(&writer->ops, db, writer->options.marks_max) & 0xff) {
     case SQLITE_OK:
         break;
     case SQLITE_NOMEM:
