@@ -45,7 +45,7 @@ struct persist_message {
 /* --- writing ---------------------------------------------------------------------------------- */
 
 enum persist_kind {
-    PERSIST_DEPOSIT,  /* message */
+    PERSIST_DEPOSIT,  /* message; one of the same id that has expired by now_ms is replaced */
     PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
     PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms */
     PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */

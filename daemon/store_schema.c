@@ -351,7 +351,8 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
     char log_path[4096 + 8];
     struct stat info;
     bool has_file = stat(path, &info) == 0;
-    bool is_new = !has_file || info.st_size == 0;
+    /* One byte is none to SQLite: some systems' empty files had to have one. */
+    bool is_new = !has_file || info.st_size <= 1;
 
     if (has_file && !S_ISREG(info.st_mode))
         return store_schema_refuse(path, SQLITE_CANTOPEN, "not a regular file", out_reason);

@@ -137,15 +137,18 @@ static void drop_connection(struct store_writer *writer)
 /*
  * A commit that failed may have left its pages in the log, and after a power cut the log might be
  * read with them: what was reported as failed would be there. A small transaction of its own, if
- * the storage takes it, overwrites their beginning, and with that none of them is valid.
+ * the storage takes it, overwrites their beginning, and with that none of them is valid. It has to
+ * change something, since SQLite does not write what stays the same: a number is skipped.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
     int rc = store_ops_begin(&writer->ops);
 
-    writer->ops.state.changed = true; /* the clock is change enough */
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
+        writer->ops.state.next_seq++;
+        writer->ops.state.changed = true;
         rc = store_ops_commit(&writer->ops);
+    }
     if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK)
         drop_connection(writer);
 }

@@ -69,6 +69,12 @@ static void print_help(struct cli *cli)
                 stream);
 }
 
+static int print_version(const struct cli *cli)
+{
+    (void)fprintf(cli->out.stream, "hearsay %s\n", hearsay_version());
+    return CLI_DONE;
+}
+
 static void print_command_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
@@ -134,6 +140,8 @@ static int run_command(struct cli *cli, int argc, char **argv)
     } else if (cli->help) {
         print_command_help(cli);
         status = CLI_DONE;
+    } else if (cli->version) {
+        status = print_version(cli);
     } else {
         status = command->run(cli, options, argc - first, argv + first);
     }
@@ -150,8 +158,7 @@ static int run(struct cli *cli, int argc, char **argv)
         return cli_misuse(cli, "%s", sentence);
     }
     if (cli->version) {
-        (void)fprintf(cli->out.stream, "hearsay %s\n", hearsay_version());
-        return CLI_DONE;
+        return print_version(cli);
     }
     if (first >= argc) {
         if (cli->help) {
@@ -187,6 +194,5 @@ int main(int argc, char **argv)
     /* A reader that went away shows as a failed write, which is reported; not as silent death. */
     (void)signal(SIGPIPE, SIG_IGN);
     int status = argc > 0 ? run(&cli, argc, argv) : CLI_USAGE;
-    int flushed = cli_flush(&cli);
-    return status == CLI_DONE ? flushed : status;
+    return status == CLI_DONE ? cli_flush(&cli) : status;
 }

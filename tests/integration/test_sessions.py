@@ -254,3 +254,31 @@ def test_a_client_that_stops_reading_for_a_while(shared, rng, count):
             for _ in range(20):
                 other.call(pb.Ping())
         assert sorted(client.receive().id for _ in posted) == posted
+
+
+# --- out of descriptors ---------------------------------------------------------------------------
+
+
+def test_out_of_descriptors(make_daemon, rng):
+    """Without descriptors nobody new comes in; who is here is served, and later others again."""
+    limit = 48
+    daemon = make_daemon(
+        preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    )
+    with daemon.client() as bystander:
+        many = [daemon.client(hello=False) for _ in range(limit)]
+        for _ in range(20):
+            bystander.call(wire.deposit_of(rng, ["topic:descriptors"]))
+            assert bystander.call(wire.query_of(["topic:descriptors"])).results
+        for client in many:
+            client.close()
+
+        def comes_in():
+            try:
+                daemon.client().close()
+                return True
+            except (OSError, wire.Ended):
+                return False
+
+        wire.wait_until(comes_in, "a new client after the others have left")
+        bystander.call(pb.Ping())
