@@ -15,7 +15,11 @@
 #include "daemon/store_writer.h"
 
 /* The promise is a minute; a reader in the way costs a second or two of it. */
-enum { SCRUB_AFTER_MS = 30 * 1000 };
+enum {
+    SCRUB_AFTER_MS = 30 * 1000,
+    /* Whoever deposits and withdraws for ever must not fill the disk: some ten megabytes. */
+    MARKS_MAX = 100000
+};
 
 /*
  * Closing goes step by step, on the loop: the reader first, so that its connection does not stand
@@ -293,7 +297,8 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
         .done = on_ops_done,
         .ended = on_writer_ended,
         .context = store,
-        .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS};
+        .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
+        .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
     int code = store_reader_new(&reader, &store->reader);
 
     if (code != 0)

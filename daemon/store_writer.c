@@ -118,7 +118,7 @@ static int reopen(struct store_writer *writer)
     rc = store_schema_connect(writer->options.path, writer->options.use, &db);
     if (rc != SQLITE_OK)
         return rc;
-    rc = store_ops_init(&writer->ops, db);
+    rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
         return rc;
@@ -357,7 +357,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     if (writer == NULL)
         return code;
     writer->options = *options;
-    switch (store_ops_init(&writer->ops, db) & 0xff) {
+    switch (store_ops_init(&writer->ops, db, writer->options.marks_max) & 0xff) {
     case SQLITE_OK:
         break;
     case SQLITE_NOMEM:

@@ -24,6 +24,7 @@ struct store_writer_options {
     void (*done)(void *context, struct persist_op *first, struct persist_op *last);
     void (*ended)(void *context);
     void *context;
+    int64_t marks_max;       /* of withdrawn ids */
     uint64_t scrub_after_ms; /* at most so long after a removal its bytes leave the log */
 };
 

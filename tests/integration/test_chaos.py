@@ -4,6 +4,7 @@
 import random
 import signal
 import threading
+import time
 
 import pytest
 
@@ -22,7 +23,7 @@ class Actor(threading.Thread):
     """
 
     def __init__(self, seed, turn):
-        super().__init__()
+        super().__init__(daemon=True)  # a test that fails must end all the same
         self.turn, self.rng = turn, random.Random(seed)
         self.token = self.rng.randbytes(32)
         self.stored, self.gone, self.failure = {}, {}, None
@@ -67,7 +68,9 @@ class Actor(threading.Thread):
         touched = set()
         operations = [self.next_operation(touched) for _ in range(self.rng.randint(1, 60))]
         waiting = dict(enumerate(operations, 1))
+        deadline = time.monotonic() + wire.PATIENCE
         while waiting:
+            assert time.monotonic() < deadline, f"{len(waiting)} requests are never answered"
             try:
                 with self.turn.connected() as client:
                     self.attempt(client, waiting)

@@ -114,7 +114,7 @@ def flight(client, bodies, done):
             except OSError:
                 pass  # the end came first
 
-        sender = threading.Thread(target=send)
+        sender = threading.Thread(target=send, daemon=True)
         sender.start()
         for answer in client.receive_until_end():
             body = bodies[answer.id - 1000]
@@ -137,7 +137,7 @@ def test_stop_with_deposits_in_flight(make_daemon, rng):
     clients = [daemon.client() for _ in range(4)]
     for client in clients:
         bodies = [deposit(rng, payload=rng.randbytes(100)) for _ in range(6000)]
-        threads.append(threading.Thread(target=flight, args=(client, bodies, done)))
+        threads.append(threading.Thread(target=flight, args=(client, bodies, done), daemon=True))
     with daemon.client() as observer:
         for thread in threads:
             thread.start()
@@ -255,7 +255,7 @@ def test_reload_again_and_again_under_load(make_daemon, rng):
         def fly():
             done.extend(client.pipeline([deposit(rng) for _ in range(2000)]))
 
-        thread = threading.Thread(target=fly)
+        thread = threading.Thread(target=fly, daemon=True)
         thread.start()
         for _ in range(10):
             reload(daemon, "configuration reloaded")

@@ -348,3 +348,26 @@ def test_messages_that_go_during_a_search(crowded, rng):
             assert len({r.id for r in found}) == len(found) <= 100
             assert found or n > 0
         assert not reader.call(wire.query_of(labels, max_distance=0)).results
+
+
+def test_payloads_of_messages_that_go(make_daemon, rng):
+    """However fast messages are withdrawn, a query is answered; what has no payload says so."""
+    daemon = make_daemon("[limits]\ncache = 0\n")
+    token = rng.randbytes(32)
+    labels = ["topic:fast", "topic:slow"]
+    sent = [
+        wire.deposit_of(rng, labels, withdraw_hash=wire.withdraw_hash(token)) for _ in range(3000)
+    ]
+    with daemon.client() as writer, daemon.client() as reader:
+        writer.pipeline(sent)
+        withdrawals = [wire.request(pb.Withdraw(id=s.id, token=token), 5000 + n)
+                       for n, s in enumerate(reversed(sent))]
+        query = wire.query_of(labels, k=100, with_payload=True)
+        for start in range(0, len(sent), 300):
+            writer.send_bytes(b"".join(map(wire.frame, withdrawals[start : start + 300])))
+            for answer in reader.pipeline([query] * 10):
+                assert answer.HasField("results"), answer
+                for result in answer.results.results:
+                    assert result.payload_omitted != result.HasField("payload")
+        for _ in sent:
+            assert writer.receive().HasField("withdrawn")

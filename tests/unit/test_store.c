@@ -200,6 +200,29 @@ static void test_withdraw(void **state)
     assert_int_equal(store_withdraw(&fixture, 7, LATER), PERSIST_NOT_FOUND);
 }
 
+/* Depositing and withdrawing without end must not grow the file without end. */
+static void test_marks_are_bounded(void **state)
+{
+    enum { MARKS = 20 };
+
+    (void)state;
+    store_close(&fixture);
+    fixture.options.marks_max = MARKS;
+    store_open(&fixture);
+    fixture.options.marks_max = 0;
+    for (uint32_t i = 0; i < 5 * MARKS; i++) {
+        const uint32_t number = i * 7 + 1; /* multiples of 7 have no token */
+        assert_int_equal(store_deposit(&fixture, number, 10, SOON + i), PERSIST_APPLIED);
+        assert_int_equal(store_withdraw(&fixture, number, 20), PERSIST_APPLIED);
+    }
+    unsigned refused = 0;
+    for (uint32_t i = 0; i < 5 * MARKS; i++)
+        refused += store_deposit(&fixture, i * 7 + 1, 30, SOON + i) == PERSIST_GONE;
+    assert_in_range(refused, MARKS - MARKS / 10, MARKS);
+    /* The latest to end is the last to go. */
+    assert_int_equal(store_deposit(&fixture, (5 * MARKS - 1) * 7 + 1, 30, LATER), PERSIST_GONE);
+}
+
 static void test_expiry_in_slices(void **state)
 {
     struct store_op op;
@@ -530,6 +553,7 @@ int main(void)
         TEST(test_duplicates_and_conflicts),
         TEST(test_an_expired_message_is_replaced),
         TEST(test_withdraw),
+        TEST(test_marks_are_bounded),
         TEST(test_expiry_in_slices),
         TEST(test_marks_expire_in_slices),
         TEST(test_largest_and_smallest_values),
