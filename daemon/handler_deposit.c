@@ -7,7 +7,6 @@
 
 #include "core/bloom.h"
 #include "core/err.h"
-#include "daemon/log.h"
 
 #include <inttypes.h>
 #include <sodium.h>
@@ -80,7 +79,7 @@ static void job_fail(struct job *job, enum msg_error_code code, const char *fiel
 
 static void job_fail_storage(struct job *job)
 {
-    log_warning("storage: %s", job->op.reason != NULL ? job->op.reason : "failed");
+    service_storage_failed(job->service, "storage", job->op.reason);
     job_fail(job, MSG_STORAGE, NULL,
              "the message store could not write to its storage; nothing was changed, try again "
              "later");

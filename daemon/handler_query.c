@@ -9,7 +9,6 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "daemon/container.h"
-#include "daemon/log.h"
 #include "proto/codec.h"
 
 #include <inttypes.h>
@@ -307,7 +306,7 @@ static void on_payloads(struct persist_read *read)
     bool all_found = false;
 
     if (read->failed) {
-        log_warning("reading payloads: %s", read->reason != NULL ? read->reason : "failed");
+        service_storage_failed(service, "reading payloads", read->reason);
     } else {
         const struct persist_message *messages = take_payloads(job, &all_found);
         if (messages != NULL && all_found) {

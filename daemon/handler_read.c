@@ -5,7 +5,6 @@
 #include "daemon/handler.h"
 
 #include "core/err.h"
-#include "daemon/log.h"
 #include "proto/codec.h"
 
 #include <string.h>
@@ -84,7 +83,7 @@ static void job_fail(struct job *job, enum msg_error_code code, const char *fiel
 
 static void job_fail_storage(struct job *job)
 {
-    log_warning("reading: %s", job->read.reason != NULL ? job->read.reason : "failed");
+    service_storage_failed(job->service, "reading", job->read.reason);
     job_fail(job, MSG_STORAGE, NULL,
              "the message store could not read its storage; try again later");
 }
