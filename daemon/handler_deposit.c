@@ -249,7 +249,11 @@ void handler_deposit(struct service *service, struct handler_client *client,
         return;
     const size_t bytes =
         deposit->filter.count + deposit->media_type.length + deposit->payload.count;
-    const bool known = index_find(host->index, deposit->id.data, NULL, NULL) == 0;
+    /* What is there already takes no room, unless its time is over: then it is replaced. */
+    const int64_t now_ms = service_now_ms(service);
+    struct index_item there;
+    const bool known =
+        index_find(host->index, deposit->id.data, &there, NULL) == 0 && there.expires_ms > now_ms;
     if (!known && !check_quota(service, client, request, host, bytes))
         return;
 
@@ -259,7 +263,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     struct persist_op *op = &job->op;
     const uint32_t ttl_s = deposit->has_ttl ? deposit->ttl_s : service->config.limits.ttl_default_s;
     op->kind = PERSIST_DEPOSIT;
-    op->now_ms = service_now_ms(service);
+    op->now_ms = now_ms;
     op->done = on_deposited;
     copy_content(job, deposit);
     op->message.host = host->number;
