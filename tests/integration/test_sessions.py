@@ -282,3 +282,28 @@ def test_out_of_descriptors(make_daemon, rng):
 
         wire.wait_until(comes_in, "a new client after the others have left")
         bystander.call(pb.Ping())
+
+
+# --- out of memory --------------------------------------------------------------------------------
+
+
+def test_out_of_memory_for_a_connection(make_daemon, sanitized):
+    """When there is memory again, new clients come in, on the same listener."""
+    if sanitized:
+        pytest.skip("a sanitizer takes more address space than any limit")
+    daemon = make_daemon("[limits]\nsessions = 20000\n")
+    pid, none = daemon.process.pid, resource.RLIM_INFINITY
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    many = []
+    resource.prlimit(pid, resource.RLIMIT_AS, (size, none))
+    try:
+        while len(many) < 5000 and not daemon.find_log("could not be accepted"):
+            many.append(daemon.client(hello=False))
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, (none, none))
+    daemon.wait_log("could not be accepted: not enough memory")
+    for client in many:
+        client.close()
+    with daemon.client() as client:
+        client.call(pb.Ping())
