@@ -47,7 +47,7 @@ static void job_submit(struct job *job)
 {
     struct service *service = job->service;
 
-    handler_work_begin(job->client, job->bytes);
+    handler_work_begin(job->client, job->bytes, HANDLER_ANSWER_BYTES);
     service->writing_bytes += job->bytes;
     service->working++;
     service->persist->interface->submit(service->persist, &job->op);
@@ -63,7 +63,7 @@ static void job_finish(struct job *job, const struct msg_response *response)
     service->writing_bytes -= bytes;
     service->working--;
     alloc_release(service->alloc, job, 1, bytes);
-    handler_work_end(client, bytes);
+    handler_work_end(client, bytes, HANDLER_ANSWER_BYTES);
 }
 
 static void job_fail(struct job *job, enum msg_error_code code, const char *field,

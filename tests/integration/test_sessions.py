@@ -256,6 +256,23 @@ def test_a_client_that_stops_reading_for_a_while(shared, rng, count):
         assert sorted(client.receive().id for _ in posted) == posted
 
 
+@pytest.mark.parametrize("pause", [0, 0.01])
+def test_a_client_that_reads_is_not_dropped(make_daemon, rng, pause):
+    """However many answers it asks for at once, and though they all come from storage."""
+    daemon = make_daemon("[limits]\ncache = 0\nsession_output = 256K\n")
+    labels = ["topic:many"]
+    with daemon.client() as other:
+        other.pipeline([wire.deposit_of(rng, labels, payload=bytes(4000)) for _ in range(16)])
+    query = wire.query_of(labels, k=15, with_payload=True)
+    with daemon.client(receive_buffer=32768) as client:
+        posted = [wire.request(query, client.new_id()) for _ in range(300)]
+        client.send_bytes(b"".join(map(wire.frame, posted)))
+        for number in range(len(posted)):
+            assert len(client.receive().results.results) == 15
+            if number % 4 == 0:
+                time.sleep(pause)
+
+
 # --- out of descriptors ---------------------------------------------------------------------------
 
 
