@@ -7,6 +7,7 @@
 #include "daemon/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,24 @@ enum { BACKLOG = 128 };
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
+    uint64_t withheld = 0;
 
-    if (status == 0)
+    if (status == 0) {
         status = session_accept(listener->server, stream, listener->is_unix);
-    if (status != 0) /* out of descriptors or memory: those who are here go on */
-        log_warning("a connection could not be accepted: %s", uv_strerror(status));
+        /* libuv tells of no other connection before this one was taken. */
+        listener->is_held = status == UV_ENOMEM;
+    }
+    /* Out of descriptors or memory: those who are here go on. */
+    if (status != 0 && log_gate_opens(&listener->gate, server_loop_ms(listener->server), &withheld))
+        log_warning("a connection could not be accepted: %s (%" PRIu64
+                    " more since this was last said)",
+                    uv_strerror(status), withheld);
+}
+
+void listener_retry(struct listener *listener)
+{
+    if (listener->is_open && listener->is_held)
+        on_connection(&listener->uv.stream, 0);
 }
 
 static int fail(char *out_reason, const char *where, const char *why, const char *remedy)

@@ -325,6 +325,21 @@ void service_sweep(struct service *service)
         service_save_clock(service);
 }
 
+void service_storage_failed(struct service *service, const char *what, const char *reason)
+{
+    uint64_t withheld = 0;
+
+    if (!log_gate_opens(&service->storage_gate, service_now_ms(service), &withheld))
+        return;
+    if (reason == NULL)
+        reason = "failed";
+    if (withheld > 0)
+        log_warning("%s: %s (%" PRIu64 " more failures since this was last said)", what, reason,
+                    withheld);
+    else
+        log_warning("%s: %s", what, reason);
+}
+
 bool service_is_congested(const struct service *service)
 {
     return service->writing_bytes > WRITING_BYTES_MAX;

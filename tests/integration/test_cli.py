@@ -330,6 +330,23 @@ def test_closed_output(cli):
     assert process.returncode == 1 and err
 
 
+@pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 1, 2), (1,), (2,)])
+def test_closed_streams(cli, client, closed):
+    """Nothing that is opened takes the place of a stream that is not there: no read from the
+    connection, no output to it."""
+    def close():
+        for fd in closed:
+            os.close(fd)
+    label = f"topic:closed{len(closed)}{closed[0]}"
+    line = json.dumps({"labels": [label], "text": "hello"}).encode()
+    for args in (["import", "-"], ["query", "--batch", "-"], ["deposit", "-l", label, "hello"]):
+        process = cli.start(*args, stdin=-1, stdout=-1, stderr=-1, preexec_fn=close)
+        process.communicate(line, timeout=wire.PATIENCE)
+        assert process.returncode in (0, 1), args
+    stored = len(client.call(wire.query_of([label], max_distance=0)).results)
+    assert stored == (1 if 0 in closed else 2)
+
+
 # --- other people's text --------------------------------------------------------------------------
 
 
