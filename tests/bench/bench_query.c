@@ -173,7 +173,7 @@ static int run_all(struct setting *setting)
     arena_init(&arena, alloc_system(), ARENA_BYTES);
     int rc = choose_answer(setting, &arena, &answer);
     if (rc == 0)
-        rc = stage_begin_echo(&setting->echo.stage, &answer, CONNECTIONS);
+        rc = stage_begin_echo(&setting->echo.stage, NULL, &answer, CONNECTIONS);
     arena_deinit(&arena);
     if (rc == 0)
         rc = warm_up(setting);
