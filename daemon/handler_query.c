@@ -9,7 +9,6 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "daemon/container.h"
-#include "daemon/log.h"
 #include "proto/codec.h"
 
 #include <inttypes.h>
@@ -33,7 +32,8 @@ struct query_job {
     struct host *host;
     struct index_search *search; /* owned */
     uint64_t request_id;
-    size_t bytes; /* charged to the client while under way; 0: answered within the call */
+    size_t bytes;        /* charged to the client while under way; 0: answered within the call */
+    size_t answer_bytes; /* charged, too */
     struct index_query query;
     struct index_part *parts;
     uint64_t *filters; /* part_count of filter words, then as many of contains */
@@ -67,12 +67,13 @@ static void job_end(struct query_job *job)
 {
     struct handler_client *client = job->client;
     const size_t bytes = job->bytes;
+    const size_t answer_bytes = job->answer_bytes;
 
     if (bytes > 0)
         job->service->working--;
     job_free(job);
     if (bytes > 0)
-        handler_work_end(client, bytes);
+        handler_work_end(client, bytes, answer_bytes);
 }
 
 static void job_fail(struct query_job *job, enum msg_error_code code, const char *sentence)
@@ -81,17 +82,27 @@ static void job_fail(struct query_job *job, enum msg_error_code code, const char
     job_end(job);
 }
 
+/* The most that the answer may take of the output. */
+static size_t answer_bytes_max(const struct query_job *job)
+{
+    const size_t frame_bytes = job->service->config.limits.frame_bytes;
+    const size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
+
+    return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
+}
+
 /* From here on the answer comes later. What it holds until then is charged to the client. */
 static void job_charge(struct query_job *job)
 {
     if (job->bytes > 0)
         return;
+    job->answer_bytes = answer_bytes_max(job);
     job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
                  job->query.k * sizeof(struct nearest_candidate);
     if (job->with_payload)
         job->bytes += job->service->config.limits.frame_bytes;
     job->service->working++;
-    handler_work_begin(job->client, job->bytes);
+    handler_work_begin(job->client, job->bytes, job->answer_bytes);
 }
 
 static struct query_job *job_new(struct service *service, struct handler_client *client,
@@ -223,8 +234,9 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
 }
 
 /*
- * Payloads in the order of the answer, as many as the frame holds; the others, and those that went
- * (without a media type), are marked as omitted. messages[i] belongs to results[i].
+ * Payloads, nearest first, each that the rest of the frame has room for; the others, and those that
+ * went (without a media type), are marked as omitted. messages[i] belongs to results[i], which are
+ * in the search's order.
  */
 static void attach_payloads(struct msg_result *results, size_t count,
                             const struct persist_message *messages, size_t frame_bytes)
@@ -279,7 +291,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 static void start_search(struct query_job *job);
 
-/* The payloads of a finished read, in the order of the answer; NULL for want of memory. */
+/* The payloads of a finished read, in the search's order; NULL for want of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->service;
@@ -308,7 +320,7 @@ static void on_payloads(struct persist_read *read)
     bool all_found = false;
 
     if (read->failed) {
-        log_warning("reading payloads: %s", read->reason != NULL ? read->reason : "failed");
+        service_storage_failed(service, "reading payloads", read->reason);
     } else {
         const struct persist_message *messages = take_payloads(job, &all_found);
         if (messages != NULL && (all_found || job->attempts == ATTEMPTS_MAX)) {

@@ -185,6 +185,20 @@ static const struct handler_client_events client_events = {on_respond, on_work_e
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/*
+ * Whether the answers under way and one more would still fit the output: they may come all at
+ * once, and a client that reads must not be dropped for it. An empty session always has room for
+ * one, since its output is at least two frames.
+ */
+static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
+{
+    const size_t waiting = transport_output_bytes(&session->transport);
+
+    return waiting < limits->session_output_bytes / 2 &&
+           waiting + session->client.answer_bytes + limits->frame_bytes <=
+               limits->session_output_bytes;
+}
+
 static bool may_take_more(struct session *session)
 {
     const struct service *service = session->server->service;
@@ -196,7 +210,7 @@ static bool may_take_more(struct session *session)
     }
     return session->client.work_count < limits->requests_in_flight &&
            session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
-           transport_output_bytes(&session->transport) < limits->session_output_bytes / 2;
+           has_room_for_answer(session, limits);
 }
 
 static void act(struct session *session, const struct msg_request *request)

@@ -64,6 +64,7 @@ int store_ops_init(struct store_ops *ops, sqlite3 *db, int64_t marks_max);
 /* Finalizes and gives the connection back for closing (NULL: there was none). */
 sqlite3 *store_ops_deinit(struct store_ops *ops);
 
+/* Begins a transaction and notes the state, for a rollback. 0, or what SQLite said. */
 int store_ops_begin(struct store_ops *ops);
 
 /*

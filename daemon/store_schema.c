@@ -15,7 +15,8 @@
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a row: four times the largest frame */
-    BUSY_WAIT_MS = 1000
+    BUSY_WAIT_MS = 1000,
+    BUSY_WAIT_BRIEF_MS = 20
 };
 
 /*
@@ -239,6 +240,12 @@ int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db)
     }
     *out_db = db;
     return SQLITE_OK;
+}
+
+void store_schema_set_patience(sqlite3 *db, bool patient)
+{
+    /* Cannot fail on an open connection. */
+    (void)sqlite3_busy_timeout(db, patient ? BUSY_WAIT_MS : BUSY_WAIT_BRIEF_MS);
 }
 
 void store_schema_close_last(sqlite3 *db)

@@ -28,6 +28,7 @@ struct store_writer {
     int log_pages;      /* the thread's: after the last commit */
     uint64_t scrub_due; /* the thread's: uv_hrtime of the next scrub, 0: none is due */
     bool has_scrubbed;  /* the thread's: at least once */
+    bool locked_out;    /* the thread's: another program held the lock for all our patience */
     bool hands_off;     /* written before the first submit */
 
     uv_thread_t thread;
@@ -124,6 +125,7 @@ static int reopen(struct store_writer *writer)
         return rc;
     }
     (void)sqlite3_wal_hook(db, on_commit, writer);
+    writer->locked_out = false;
     return SQLITE_OK;
 }
 
@@ -245,11 +247,24 @@ static void retry_in_parts(struct store_writer *writer, const struct batch *batc
     }
 }
 
+/*
+ * Patience with another program's lock is spent once, not for each of the batches that gathered
+ * meanwhile: they, and the end of the daemon, would wait for the sum.
+ */
+static void note_lock(struct store_writer *writer, bool locked_out)
+{
+    if (locked_out == writer->locked_out || writer->ops.db == NULL)
+        return;
+    writer->locked_out = locked_out;
+    store_schema_set_patience(writer->ops.db, !locked_out);
+}
+
 static void run_batch(struct store_writer *writer, const struct batch *batch)
 {
     int rc = run_transaction(writer, batch);
     int primary = rc & 0xff;
 
+    note_lock(writer, primary == SQLITE_BUSY);
     if (rc == SQLITE_OK)
         return;
     /* A log that is brought home is written from its beginning again: that needs no new space. */

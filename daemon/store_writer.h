@@ -52,6 +52,7 @@ void store_writer_stop(struct store_writer *writer);
 /* Waits for the thread, which has been stopped, and frees everything. */
 void store_writer_free(struct store_writer *writer);
 
+/* Any thread. What was done since the start. */
 void store_writer_count(struct store_writer *writer, struct store_writer_counters *out_counters);
 
 /*

@@ -54,7 +54,7 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error)
                      error->field[0] != '\0' ? ", " : "", error->field, error->sentence);
         if (error->retry_after_ms > 0) {
             cli_complain(cli, "worth trying again in %" PRIu64 " s",
-                         error->retry_after_ms / 1000 + 1);
+                         error->retry_after_ms / 1000 + (error->retry_after_ms % 1000 != 0));
         }
         return error->code == HEARSAY_CODE_NOT_FOUND ? CLI_NEGATIVE : CLI_REFUSED;
     case HEARSAY_ERR_ARGUMENT:

@@ -2,9 +2,12 @@
 /*
  * main: the hearsay command. A table of commands; each has a file of its own.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/cli.h"
 #include "client/cli/commands.h"
@@ -182,9 +185,24 @@ static int run(struct cli *cli, int argc, char **argv)
     return run_command(cli, argc - first, argv + first);
 }
 
+/*
+ * A standard stream that was closed by who started us would be the next file or socket to open, and
+ * the connection would be read as input or written to as output. Its place is taken; using it fails
+ * as before.
+ */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli;
+    keep_standard_streams();
     memset(&cli, 0, sizeof(cli));
     out_init(&cli.out, stdout);
     out_init(&cli.err, stderr);

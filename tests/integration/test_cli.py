@@ -269,6 +269,15 @@ def test_usage(cli, args):
     assert out == "" and err
 
 
+def test_when_to_try_again(make_daemon):
+    """A refusal that says for how long: exit 4, and the seconds as the server said them."""
+    daemon = make_daemon("[limits]\nsessions = 1\n")
+    with daemon.client():
+        code, out, err = cli_runner.of_daemon(daemon).run("ping")
+    assert code == 4 and out == "", err
+    assert "RATE_LIMITED" in err and "worth trying again in 5 s" in err, err
+
+
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["query", "--help"]], ids=" ".join)
 def test_help(cli, args):
     """Help and version are data: standard output, exit 0, no server needed."""
@@ -319,6 +328,23 @@ def test_closed_output(cli):
         process = cli.start("query", *ON, "--json", stdout=full, stderr=-1)
         _, err = process.communicate(timeout=wire.PATIENCE)
     assert process.returncode == 1 and err
+
+
+@pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 1, 2), (1,), (2,)])
+def test_closed_streams(cli, client, closed):
+    """Nothing that is opened takes the place of a stream that is not there: no read from the
+    connection, no output to it."""
+    def close():
+        for fd in closed:
+            os.close(fd)
+    label = f"topic:closed{len(closed)}{closed[0]}"
+    line = json.dumps({"labels": [label], "text": "hello"}).encode()
+    for args in (["import", "-"], ["query", "--batch", "-"], ["deposit", "-l", label, "hello"]):
+        process = cli.start(*args, stdin=-1, stdout=-1, stderr=-1, preexec_fn=close)
+        process.communicate(line, timeout=wire.PATIENCE)
+        assert process.returncode in (0, 1), args
+    stored = len(client.call(wire.query_of([label], max_distance=0)).results)
+    assert stored == (1 if 0 in closed else 2)
 
 
 # --- other people's text --------------------------------------------------------------------------

@@ -160,6 +160,21 @@ def test_stop_with_deposits_in_flight(make_daemon, rng):
     assert not problems, "a reset may have destroyed answers on their way"
 
 
+@pytest.mark.parametrize("closed", [(2,), (0, 1, 2)])
+def test_closed_streams(make_daemon, closed):
+    """Started without a standard error, the daemon logs to nowhere: to no file, socket or pipe."""
+    def close():
+        for fd in closed:
+            os.close(fd)
+    daemon = make_daemon(start=False, preexec=close).launch()
+    wire.wait_until(lambda: os.path.exists(daemon.socket_path), "the socket")
+    with daemon.administrator() as client:
+        client.call(pb.Ping())
+        for fd in closed:
+            assert os.readlink(f"/proc/{daemon.process.pid}/fd/{fd}") == "/dev/null"
+    daemon.stop()
+
+
 def test_new_connections_while_stopping(make_daemon):
     """When it ends, its port is free again at once."""
     daemon = make_daemon()

@@ -256,6 +256,23 @@ def test_a_client_that_stops_reading_for_a_while(shared, rng, count):
         assert sorted(client.receive().id for _ in posted) == posted
 
 
+@pytest.mark.parametrize("pause", [0, 0.01])
+def test_a_client_that_reads_is_not_dropped(make_daemon, rng, pause):
+    """However many answers it asks for at once, and though they all come from storage."""
+    daemon = make_daemon("[limits]\ncache = 0\nsession_output = 256K\n")
+    labels = ["topic:many"]
+    with daemon.client() as other:
+        other.pipeline([wire.deposit_of(rng, labels, payload=bytes(4000)) for _ in range(16)])
+    query = wire.query_of(labels, k=15, with_payload=True)
+    with daemon.client(receive_buffer=32768) as client:
+        posted = [wire.request(query, client.new_id()) for _ in range(300)]
+        client.send_bytes(b"".join(map(wire.frame, posted)))
+        for number in range(len(posted)):
+            assert len(client.receive().results.results) == 15
+            if number % 4 == 0:
+                time.sleep(pause)
+
+
 # --- out of descriptors ---------------------------------------------------------------------------
 
 
@@ -282,3 +299,28 @@ def test_out_of_descriptors(make_daemon, rng):
 
         wire.wait_until(comes_in, "a new client after the others have left")
         bystander.call(pb.Ping())
+
+
+# --- out of memory --------------------------------------------------------------------------------
+
+
+def test_out_of_memory_for_a_connection(make_daemon, sanitized):
+    """When there is memory again, new clients come in, on the same listener."""
+    if sanitized:
+        pytest.skip("a sanitizer takes more address space than any limit")
+    daemon = make_daemon("[limits]\nsessions = 20000\n")
+    pid, none = daemon.process.pid, resource.RLIM_INFINITY
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    many = []
+    resource.prlimit(pid, resource.RLIMIT_AS, (size, none))
+    try:
+        while len(many) < 5000 and not daemon.find_log("could not be accepted"):
+            many.append(daemon.client(hello=False))
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, (none, none))
+    daemon.wait_log("could not be accepted: not enough memory")
+    for client in many:
+        client.close()
+    with daemon.client() as client:
+        client.call(pb.Ping())

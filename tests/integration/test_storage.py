@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import stat
 import tempfile
+import time
 
 import pytest
 
@@ -259,6 +260,33 @@ def test_full_disk(make_daemon, rng):
     with daemon.client() as client:
         for answer, body in zip(client.pipeline([pb.Get(id=b.id) for b in stored]), stored):
             assert answer.got.payload == body.payload
+
+
+def test_another_programs_lock(make_daemon, rng):
+    """Deposits fail after a moment, once for all that wait; queries go on, and so does the end."""
+    daemon = make_daemon("durability = relaxed\n")
+    with daemon.client() as client, daemon.client() as other:
+        client.call(deposit(rng))
+        locker = sqlite3.connect(database(daemon), isolation_level=None)
+        locker.execute("BEGIN IMMEDIATE")
+        assert client.refused(deposit(rng)).code == "STORAGE"
+        many = [pb.Withdraw(id=rng.randbytes(16), token=bytes(32)) for _ in range(20000)]
+        began = time.monotonic()
+        answers = client.pipeline(many)
+        assert {wire.ERROR_CODES[a.error.code] for a in answers} == {"STORAGE"}
+        assert time.monotonic() - began < 20
+        assert len(other.call(wire.query_of(HERE, with_payload=True)).results) == 1
+        assert len(daemon.log) < 50, "not a line for each"
+        locker.execute("ROLLBACK")
+        client.call(deposit(rng))
+        locker.execute("BEGIN IMMEDIATE")
+        many = [wire.request(body, number) for number, body in enumerate(many, 100)]
+        full = [daemon.client() for _ in range(8)]
+        for one in full:
+            one.socket.setblocking(False)
+            one.socket.send(b"".join(map(wire.frame, many)))
+        daemon.stop()
+        locker.close()
 
 
 def test_read_errors(make_daemon, rng):

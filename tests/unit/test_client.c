@@ -320,6 +320,36 @@ static void test_deadline(void **state)
     fake_server_stop(&server);
 }
 
+/* Talks for ever, of nothing that was asked. */
+static void script_chatter(struct fake_peer *peer, void *context)
+{
+    struct msg_request request;
+    (void)context;
+    if (!fake_greet(peer, 8) || !fake_read(peer, &request)) {
+        return;
+    }
+    const struct msg_response push = {.kind = MSG_RESPONSE_PONG};
+    for (int i = 0; i < 50000; i++) {
+        fake_put(peer, &push);
+    }
+    while (send(peer->fd, peer->output.data, peer->output.count, MSG_NOSIGNAL) > 0) {
+    }
+}
+
+/* A server that never stops talking does not keep a call beyond its deadline. */
+static void test_chatter(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    fake_server_pair(&server, script_chatter, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay_error error;
+    struct hearsay_pong pong;
+    assert_int_equal(hearsay_ping(client, 100, &pong, &error), HEARSAY_ERR_TIMEOUT);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
 /* Sends the first *context bytes of a Welcome and a Pong, and hangs up. */
 static void script_cut(struct fake_peer *peer, void *context)
 {
@@ -421,10 +451,15 @@ static void test_connect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),       cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_overtaking),  cmocka_unit_test(test_deaf_server),
-        cmocka_unit_test(test_deadline),    cmocka_unit_test(test_hang_up_everywhere),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_connect),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_overtaking),
+        cmocka_unit_test(test_deaf_server),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_chatter),
+        cmocka_unit_test(test_hang_up_everywhere),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_connect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
