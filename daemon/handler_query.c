@@ -99,7 +99,8 @@ static void job_charge(struct query_job *job)
     job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
                  job->query.k * sizeof(struct nearest_candidate);
     if (job->with_payload)
-        job->bytes += job->service->config.limits.frame_bytes;
+        job->bytes += 2 * (size_t)job->service->config.limits.frame_bytes +
+                      job->query.k * sizeof(struct persist_entry);
     job->service->working++;
     handler_work_begin(job->client, job->bytes, job->answer_bytes);
 }
@@ -233,8 +234,8 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
 }
 
 /*
- * Payloads in the order of the answer, as many as the frame holds; the others are marked as
- * omitted. `texts[i]` and `payloads[i]` belong to results[i].
+ * Payloads in the order of the answer, as many as the frame holds; the others, and those that were
+ * not read for that reason, are marked as omitted. messages[i] belongs to results[i].
  */
 static void attach_payloads(struct msg_result *results, size_t count,
                             const struct persist_message *messages, size_t frame_bytes)
@@ -246,7 +247,7 @@ static void attach_payloads(struct msg_result *results, size_t count,
         const size_t more =
             codec_result_bytes_max(message->payload_bytes, message->media_type_bytes) -
             codec_result_bytes_max(0, 0);
-        results[i].payload_omitted = used + more > frame_bytes;
+        results[i].payload_omitted = message->payload == NULL || used + more > frame_bytes;
         if (results[i].payload_omitted)
             continue;
         used += more;
@@ -305,7 +306,8 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
             continue;
         }
         messages[i] = *message;
-        service_remember(service, message);
+        if (!read->entries[i].omitted)
+            service_remember(service, message);
     }
     return messages;
 }
@@ -374,6 +376,8 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
+    /* What does not fit the answer need not be read, with room for one that is passed over. */
+    job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     job_charge(job);
     service->persist->interface->read(service->persist, &job->read);
