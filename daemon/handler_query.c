@@ -100,7 +100,8 @@ static void job_charge(struct query_job *job)
     job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
                  job->query.k * sizeof(struct nearest_candidate);
     if (job->with_payload)
-        job->bytes += job->service->config.limits.frame_bytes;
+        job->bytes += 2 * (size_t)job->service->config.limits.frame_bytes +
+                      job->query.k * sizeof(struct persist_entry);
     job->service->working++;
     handler_work_begin(job->client, job->bytes, job->answer_bytes);
 }
@@ -234,9 +235,9 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
 }
 
 /*
- * Payloads, nearest first, each that the rest of the frame has room for; the others, and those that
- * went (without a media type), are marked as omitted. messages[i] belongs to results[i], which are
- * in the search's order.
+ * Payloads, nearest first, each that the rest of the frame has room for; the others, those that
+ * were not read because no frame holds them, and those that went are marked as omitted. messages[i]
+ * belongs to results[i], which are in the search's order.
  */
 static void attach_payloads(struct msg_result *results, size_t count,
                             const struct persist_message *messages, size_t frame_bytes)
@@ -307,7 +308,8 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
             continue;
         }
         messages[i] = *message;
-        service_remember(service, message);
+        if (!read->entries[i].omitted)
+            service_remember(service, message);
     }
     return messages;
 }
@@ -376,6 +378,8 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
+    /* What does not fit the answer need not be read, with room for one that is passed over. */
+    job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     job_charge(job);
     service->persist->interface->read(service->persist, &job->read);

@@ -256,6 +256,35 @@ def test_a_client_that_stops_reading_for_a_while(shared, rng, count):
         assert sorted(client.receive().id for _ in posted) == posted
 
 
+def peak_bytes(daemon):
+    """The most memory that it ever had."""
+    with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+
+
+def test_payloads_for_no_answer_take_no_memory(make_daemon, rng, sanitized):
+    """Of the k best only as many payloads are read from storage as an answer can hold."""
+    daemon = make_daemon("[limits]\nk = 1000\npayload = 60K\nbytes = 64M\ncache = 0\n")
+    labels = ["topic:large"]
+    with daemon.client() as client:
+        sent = [wire.deposit_of(rng, labels, payload=bytes(60000)) for _ in range(800)]
+        for i in range(0, len(sent), 50):
+            client.pipeline(sent[i : i + 50])
+        sent.append(wire.deposit_of(rng, labels, payload=b""))
+        client.call(sent[-1])
+        before = peak_bytes(daemon)
+        query = wire.query_of(labels, k=600, with_payload=True)
+        for answer in client.pipeline([query] * 10):
+            results = answer.results.results
+            assert len(results) == 600
+            assert all(r.HasField("payload") != r.payload_omitted for r in results)
+            assert results[0].id == sent[-1].id and results[0].HasField("payload")
+        grown = peak_bytes(daemon) - before
+        print(f"grew by {grown}")
+        if not sanitized:  # a sanitizer keeps what was freed for a while
+            assert grown < 20 * MIB
+
+
 @pytest.mark.parametrize("pause", [0, 0.01])
 def test_a_client_that_reads_is_not_dropped(make_daemon, rng, pause):
     """However many answers it asks for at once, and though they all come from storage."""
