@@ -73,8 +73,8 @@ void handler_export(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
 
 /*
- * Goes on with searches that did not end at once: looks at about `budget` filters in all, each
- * search getting its turn. Returns whether some are still under way.
+ * Goes on with searches that did not end at once, each getting its turn: looks at about `budget`
+ * filters in all, in steps of 16,384 (less does nothing). Returns whether some are still under way.
  */
 bool handler_run_searches(struct service *service, uint64_t budget);
 

@@ -19,6 +19,9 @@
 enum {
     /* Filters looked at in one go: well under a millisecond without vector instructions. */
     STEP_BUDGET = 16 * 1024,
+    /* Every deposit and removal is shown to all searches under way, so they must be few; more wait
+     * without costing anything. */
+    SEARCHES_MAX = 8,
     /* A message withdrawn between search and reading makes the search run again, so often; then the
      * answer is that of the last search's end, and what went since then has no payload in it. */
     ATTEMPTS_MAX = 4
@@ -408,6 +411,44 @@ static bool step(struct query_job *job, uint64_t budget)
     return index_search_step(job->search, budget, service_now_ms(job->service)) != INDEX_MORE;
 }
 
+/* Puts a job at the end of a list of the service; its client has a search under way then. */
+static void enlist(struct query_job *job, struct query_job **list)
+{
+    job_charge(job);
+    job->client->searches++;
+    DL_APPEND(*list, job);
+}
+
+/* Takes a job off its list. Whether its client is still there; if not, the job is over. */
+static bool delist(struct query_job *job, struct query_job **list)
+{
+    DL_DELETE(*list, job);
+    job->client->searches--;
+    if (!job->client->is_gone)
+        return true;
+    job_end(job);
+    return false;
+}
+
+/* Finishes a search that has ended, and lets any other go on in turn. */
+static void go_on(struct query_job *job)
+{
+    if (step(job, STEP_BUDGET)) {
+        finish_search(job);
+        return;
+    }
+    enlist(job, &job->service->searches);
+    job->service->search_count++;
+}
+
+static void begin_search(struct query_job *job)
+{
+    if (index_search_new(job->service->alloc, &job->query, &job->search) != 0)
+        job_fail(job, MSG_INTERNAL, "the server is out of memory");
+    else
+        go_on(job);
+}
+
 static void start_search(struct query_job *job)
 {
     struct service *service = job->service;
@@ -415,38 +456,27 @@ static void start_search(struct query_job *job)
     index_search_free(job->search);
     job->search = NULL;
     job->attempts++; /* on_payloads counts them */
-    if (index_search_new(service->alloc, &job->query, &job->search) != 0) {
-        job_fail(job, MSG_INTERNAL, "the server is out of memory");
-        return;
-    }
-    if (step(job, STEP_BUDGET)) {
-        finish_search(job);
-        return;
-    }
-    job_charge(job);
-    job->client->searches++;
-    DL_APPEND(service->searches, job);
+    if (service->search_count >= SEARCHES_MAX && index_count(job->host->index) > STEP_BUDGET)
+        enlist(job, &service->waiting);
+    else
+        begin_search(job);
 }
 
 bool handler_run_searches(struct service *service, uint64_t budget)
 {
-    while (service->searches != NULL) {
+    while (service->searches != NULL && budget >= STEP_BUDGET) {
         struct query_job *job = service->searches;
-        DL_DELETE(service->searches, job);
-        job->client->searches--;
-        if (job->client->is_gone) {
-            job_end(job);
-        } else if (step(job, STEP_BUDGET)) {
-            finish_search(job);
-        } else {
-            job->client->searches++;
-            DL_APPEND(service->searches, job);
-        }
-        if (budget <= STEP_BUDGET)
-            break;
         budget -= STEP_BUDGET;
+        service->search_count--;
+        if (delist(job, &service->searches))
+            go_on(job);
     }
-    return service->searches != NULL;
+    while (service->waiting != NULL && service->search_count < SEARCHES_MAX) {
+        struct query_job *job = service->waiting;
+        if (delist(job, &service->waiting))
+            begin_search(job);
+    }
+    return service->searches != NULL || service->waiting != NULL;
 }
 
 void handler_query(struct service *service, struct handler_client *client,

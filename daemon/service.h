@@ -45,7 +45,9 @@ struct service {
     struct arena arena;         /* for one request's or response's passage */
     size_t writing_bytes;       /* held by operations that wait for the store */
     uint32_t working;           /* operations and reads under way */
-    struct query_job *searches; /* under way, in turn */
+    struct query_job *searches; /* under way, in turn; search_count of them */
+    struct query_job *waiting;  /* to begin when there are fewer under way */
+    uint32_t search_count;
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;

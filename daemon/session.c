@@ -17,7 +17,7 @@
 enum {
     FRAMES_PER_TURN = 128,
     FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
-        /* then the others have their turn */
+    /* then the others have their turn */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
     LINGER_MS = 2000,             /* for the peer to take the last answers and end */
     STUCK_MS = 30 * 1000,         /* output that the peer takes none of */

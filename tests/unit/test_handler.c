@@ -413,13 +413,38 @@ static void long_search_goes_in_steps(void **state)
     assert_int_equal(fixture->client.searches, 1);
     deposit(fixture, 0, "came while it was searching", 0);
     unsigned turns = 0;
-    while (handler_run_searches(fixture->service, 1))
+    while (handler_run_searches(fixture->service, 16 * 1024))
         turns++;
     assert_true(turns > 0);
     assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
     assert_int_equal(last_answer(fixture)->result_count, 3);
     assert_int_equal(fixture->client.searches, 0);
     assert_int_equal(fixture->ended_count, 2);
+}
+
+/* However many ask, few searches run at a time; the others wait, and all are answered. */
+static void few_searches_run_at_a_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct host *host = &fixture->service->hosts[0];
+    uint64_t filter[8] = {1};
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < 40000; i++) {
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
+        memcpy(item.id, &i, sizeof(i));
+        assert_int_equal(index_insert(host->index, &item, filter), 0);
+    }
+    for (unsigned i = 0; i < 40; i++)
+        send_query(fixture, i, 3, false);
+    assert_int_equal(fixture->client.searches, 40);
+    while (handler_run_searches(fixture->service, 16 * 1024)) {
+        if (fixture->service->search_count > most)
+            most = fixture->service->search_count;
+    }
+    assert_in_range(most, 2, 8);
+    assert_int_equal(fixture->answer_count, 40);
+    assert_int_equal(fixture->ended_count, 40);
 }
 
 /* Searches of a client that has gone are dropped. */
@@ -436,7 +461,7 @@ static void search_of_a_gone_client_ends(void **state)
     }
     send_query(fixture, 0, 3, false);
     fixture->client.is_gone = true;
-    assert_false(handler_run_searches(fixture->service, 1));
+    assert_false(handler_run_searches(fixture->service, 16 * 1024));
     assert_int_equal(fixture->answer_count, 0);
     assert_int_equal(fixture->ended_count, 1);
 }
@@ -484,6 +509,7 @@ int main(void)
         TEST(answer_is_right_when_a_message_goes_meanwhile),
         TEST(answer_comes_though_messages_keep_going),
         TEST(long_search_goes_in_steps),
+        TEST(few_searches_run_at_a_time),
         TEST(search_of_a_gone_client_ends),
         TEST(restart_loads_what_was_stored),
         TEST(clock_never_runs_backwards),
