@@ -17,8 +17,15 @@
 
 enum { BITS_BLOCK = 8 };
 
+/*
+ * Up to BITS_LANES sets of bits lie the other way round, by columns: column p has BITS_LANE_WORDS
+ * words, and its bit i (bit i % 64 of word i / 64) is bit p of set i. A query reads only the
+ * columns of its own bits.
+ */
+enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX = 13 };
+
 struct bits_kernels {
-    const char *name; /* "scalar", "avx2", "avx512" */
+    const char *name; /* "scalar", "avx2", "avx512", "neon" */
 
     /* Set bits of `words` words. */
     uint32_t (*cardinality)(const uint64_t *filter, size_t words);
@@ -28,7 +35,27 @@ struct bits_kernels {
      * words, `out` BITS_BLOCK numbers. No alignment beyond that of the types is needed.
      */
     void (*overlaps)(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out);
+
+    /*
+     * Adds up columns (see below), bit-sliced: bit i of word w of plane p is bit p of the number of
+     * columns given that have lane 64 w + i set. `columns` are all columns, `positions` says which
+     * `count` of them (at most 4096). Writes bits_planes(count) planes; of each, the first
+     * `lane_words` words (1 .. BITS_LANE_WORDS) count.
+     */
+    void (*count_columns)(const uint64_t *columns, const uint16_t *positions, size_t count,
+                          size_t lane_words, uint64_t *planes);
 };
+
+/* Planes that numbers from 0 to `most` take. */
+static inline size_t bits_planes(size_t most)
+{
+    size_t planes = 0;
+
+    for (; most > 0; most >>= 1) {
+        planes++;
+    }
+    return planes;
+}
 
 enum bits_level { BITS_SCALAR, BITS_AVX2, BITS_AVX512 };
 

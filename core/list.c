@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "core/block.h"
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/idmap.h"
@@ -361,36 +362,6 @@ static void list_cursor_restart(void *engine, void *cursor)
     list_cursor->left = list->count;
 }
 
-/*
- * By how much, in quarters of a bit, each message of a block exceeds the overlap that the floor
- * asks for; what is negative cannot pass, what is not is checked exactly afterwards. Returns a
- * negative number if all are: the sign bit of an "and" is set where all signs are. No branch and
- * 16 bits throughout, so that compilers do all lanes at once: with a filter of at most 4096 bits
- * the sum of two cardinalities is at most 2^13, four times that 2^15, the floor at most 2^15.
- */
-static int16_t compare_block(const uint32_t *restrict overlaps,
-                             const uint16_t *restrict cardinalities, uint32_t query_cardinality,
-                             uint16_t floor, int16_t *restrict out_excess)
-{
-    uint16_t base = (uint16_t)query_cardinality;
-    uint16_t reached[BITS_BLOCK];
-    int16_t all = -1;
-
-    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-        reached[lane] = (uint16_t)(overlaps[lane] * 4);
-    }
-    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-        uint16_t sum = (uint16_t)((cardinalities[lane] + base) * 4);
-        uint16_t needed = (uint16_t)(((uint32_t)sum * floor) >> INDEX_FLOOR_SHIFT);
-
-        out_excess[lane] = (int16_t)(reached[lane] - needed);
-    }
-    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-        all = (int16_t)(all & out_excess[lane]);
-    }
-    return all;
-}
-
 /* Offers what may pass of the first `lanes` messages of the block that begins at `first`. */
 static void offer_block(const struct list *list, struct index_probe *probe, size_t first,
                         size_t lanes, const uint32_t *overlaps, const int16_t *excess)
@@ -434,7 +405,7 @@ static void scan_run(const struct list *list, struct index_probe *probe, size_t 
         int16_t excess[BITS_BLOCK];
 
         list->kernels->overlaps(probe->filter, block, list->words, overlaps);
-        if (compare_block(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
+        if (block_excess(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
             size_t lanes = end - first < BITS_BLOCK ? end - first : BITS_BLOCK;
 
             offer_block(list, probe, first, lanes, overlaps, excess);
