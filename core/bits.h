@@ -44,6 +44,9 @@ struct bits_kernels {
      */
     void (*count_columns)(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes);
+
+    /* About how many columns cost as much as one block of overlaps, both of usual size. */
+    uint32_t block_columns;
 };
 
 /* Planes that numbers from 0 to `most` take. */

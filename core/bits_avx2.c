@@ -120,4 +120,5 @@ const struct bits_kernels bits_avx2 = {
     .cardinality = avx2_cardinality,
     .overlaps = avx2_overlaps,
     .count_columns = count_columns,
+    .block_columns = 16,
 };

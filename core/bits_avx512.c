@@ -94,4 +94,5 @@ const struct bits_kernels bits_avx512 = {
     .cardinality = avx512_cardinality,
     .overlaps = avx512_overlaps,
     .count_columns = count_columns,
+    .block_columns = 8,
 };

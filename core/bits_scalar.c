@@ -105,4 +105,5 @@ const struct bits_kernels bits_scalar = {
     .cardinality = scalar_cardinality,
     .overlaps = scalar_overlaps,
     .count_columns = count_columns,
+    .block_columns = 16,
 };

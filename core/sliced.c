@@ -8,17 +8,18 @@
  */
 bool sliced_keep_least(const struct sliced *sliced, uint32_t least, uint64_t *mask)
 {
+    bool too_wide = least >> sliced->plane_count != 0;
     uint64_t any = 0;
 
     for (size_t w = 0; w < sliced->lane_words; w++) {
-        uint64_t reached = least >> sliced->plane_count == 0 ? mask[w] : 0;
+        uint64_t reached = UINT64_MAX;
 
-        for (size_t p = 0; p < sliced->plane_count && reached != 0; p++) {
+        for (size_t p = 0; p < sliced->plane_count; p++) {
             uint64_t plane = sliced->planes[p * BITS_LANE_WORDS + w];
 
             reached = (least >> p & 1) != 0 ? plane & reached : plane | reached;
         }
-        mask[w] &= reached;
+        mask[w] &= too_wide ? 0 : reached;
         any |= mask[w];
     }
     return any != 0;
@@ -54,6 +55,26 @@ uint32_t sliced_largest(const struct sliced *sliced, const uint64_t *mask, uint3
         }
     }
     return largest;
+}
+
+void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count)
+{
+    size_t most = sliced->plane_count > plane_count ? sliced->plane_count : plane_count;
+    uint64_t carry[BITS_LANE_WORDS] = {0};
+
+    most = most < BITS_PLANES_MAX ? most + 1 : most;
+    for (size_t p = 0; p < most; p++) {
+        uint64_t *plane = sliced->planes + p * BITS_LANE_WORDS;
+
+        for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+            uint64_t a = p < sliced->plane_count ? plane[w] : 0;
+            uint64_t b = p < plane_count ? planes[p * BITS_LANE_WORDS + w] : 0;
+
+            plane[w] = a ^ b ^ carry[w];
+            carry[w] = (a & b) | ((a ^ b) & carry[w]);
+        }
+    }
+    sliced->plane_count = most;
 }
 
 uint32_t sliced_number(const struct sliced *sliced, uint32_t lane)

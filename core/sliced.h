@@ -24,6 +24,10 @@ bool sliced_keep_least(const struct sliced *sliced, uint32_t least, uint64_t *ma
  */
 uint32_t sliced_largest(const struct sliced *sliced, const uint64_t *mask, uint32_t *out_lane);
 
+/* Adds to each lane's number that of `planes` (plane_count of them, all lane words). The sums must
+ * be below 2^BITS_PLANES_MAX. */
+void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count);
+
 /* The number of one lane. */
 uint32_t sliced_number(const struct sliced *sliced, uint32_t lane);
 

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Searching. Bounds are useless until k good answers are known, so a walk has three phases:
+ *
+ *   seek   the columns of all nodes: how much the best group of each could share with the query
+ *   best   the few most promising nodes: after these the k best are nearly final
+ *   sweep  all nodes from the last to the first; one whose best group cannot reach the k best is
+ *          passed without a look
+ *
+ * The sweep alone is what makes the answer right: nodes at places below `left` are still to be
+ * visited, and the tree tells cursors when nodes come and go (tree_cursors_replaced). What seek
+ * and best have learnt is used only while no message has changed nodes since.
+ */
+#include "core/tree.h"
+
+#include <string.h>
+
+#include "core/block.h"
+#include "core/err.h"
+#include "core/sliced.h"
+
+enum {
+    BEST_NODES = 4,    /* visited first */
+    NODES_SEEKING = 2, /* fewer are swept at once */
+    DIRECT_LANES = 16, /* so few groups are opened without counting first */
+    RETRY_NODES = 8,   /* of nodes that are swept as bounds do not pay, every n-th tries again */
+    REACH_DONE = 0,    /* visited, or known to hold nothing */
+    REACH_UNKNOWN = 0xffff
+};
+
+enum phase { PHASE_SEEK, PHASE_BEST, PHASE_SWEEP };
+
+struct tree_cursor {
+    const struct alloc *alloc;
+    struct tree_cursor *next; /* in tree->cursors */
+    struct tree_cursor **link;
+    enum phase phase;
+    uint32_t left;      /* nodes at places below are still to be visited by the sweep */
+    uint32_t seek_left; /* the same of the seek */
+    uint32_t best_left; /* nodes that may still be visited as the best */
+    uint64_t moves;     /* tree->moves when the walk began; `reach` holds while it has not grown */
+    bool reach_known;
+    uint32_t retry;      /* nodes since bounds were last tried */
+    uint64_t considered; /* groups whose bound was computed in visits, */
+    uint64_t opened;     /* and those of them that were opened */
+    uint32_t reach_room;
+    uint16_t reach[]; /* by place: 1 + the most bits that a group shares with the query */
+};
+
+/* What one step knows of its query, computed when first needed. */
+struct walk {
+    struct tree *tree;
+    struct tree_cursor *cursor;
+    struct index_probe *probe;
+    size_t position_count; /* of the filter's set bits */
+    size_t wanted_count;   /* of those of `contains` */
+    bool ready;
+    uint16_t positions[PROFILE_BITS_MAX];
+    uint16_t wanted[PROFILE_BITS_MAX];
+};
+
+/* ---- cursors ---- */
+
+static size_t cursor_bytes(uint32_t reach_room)
+{
+    return sizeof(struct tree_cursor) + (size_t)reach_room * sizeof(uint16_t);
+}
+
+void tree_cursor_restart(void *engine, void *cursor)
+{
+    const struct tree *tree = engine;
+    struct tree_cursor *c = cursor;
+
+    c->reach_known = tree->node_count >= NODES_SEEKING && tree->node_count <= c->reach_room;
+    c->phase = c->reach_known ? PHASE_SEEK : PHASE_SWEEP;
+    c->left = tree->node_count;
+    c->seek_left = tree->node_count;
+    c->best_left = BEST_NODES;
+    c->moves = tree->moves;
+    c->retry = 0;
+    c->considered = 0;
+    c->opened = 0;
+}
+
+int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
+{
+    struct tree *tree = engine;
+    struct tree_cursor *cursor = alloc_array(alloc, 1, cursor_bytes(tree->node_count));
+
+    if (cursor == NULL) {
+        return -ERR_NOMEM;
+    }
+    memset(cursor, 0, sizeof *cursor);
+    cursor->alloc = alloc;
+    cursor->reach_room = tree->node_count;
+    cursor->next = tree->cursors;
+    cursor->link = &tree->cursors;
+    if (cursor->next != NULL) {
+        cursor->next->link = &cursor->next;
+    }
+    tree->cursors = cursor;
+    tree_cursor_restart(engine, cursor);
+    *out_cursor = cursor;
+    return 0;
+}
+
+void tree_cursor_free(void *engine, void *cursor)
+{
+    struct tree_cursor *c = cursor;
+
+    (void)engine;
+    if (c == NULL) {
+        return;
+    }
+    *c->link = c->next;
+    if (c->next != NULL) {
+        c->next->link = c->link;
+    }
+    alloc_release(c->alloc, c, 1, cursor_bytes(c->reach_room));
+}
+
+void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,
+                           uint32_t new_count)
+{
+    tree->moves++;
+    for (struct tree_cursor *c = tree->cursors; c != NULL; c = c->next) {
+        if (c->left >= place + old_count && c->left > place) {
+            c->left = c->left - old_count + new_count;
+        } else if (c->left > place) {
+            c->left = place + new_count;
+        }
+    }
+}
+
+/* ---- groups ---- */
+
+/* Offers what may pass of a group, whose overlaps have been compared. */
+static void offer_group(const struct walk *walk, const struct tree_node *node, uint32_t group,
+                        const uint32_t *overlaps, const int16_t *excess)
+{
+    const struct tree *tree = walk->tree;
+    const struct tree_page *page = tree_page_of(node, group);
+    const uint64_t *block = tree_block(tree, node, group);
+    struct index_probe *probe = walk->probe;
+    uint32_t contains[TREE_GROUP] = {0};
+    bool contains_known = probe->contains == NULL;
+
+    for (uint32_t lane = 0; lane < node->used[group]; lane++) {
+        uint32_t at = tree_at(group, lane);
+        struct index_item item;
+
+        if (excess[lane] < 0 ||
+            !index_probe_may_pass(probe, page->cardinality[at], overlaps[lane])) {
+            continue;
+        }
+        if (!contains_known) {
+            tree->kernels->overlaps(probe->contains, block, tree->words, contains);
+            probe->bytes += TREE_GROUP * tree->words * sizeof *block;
+            contains_known = true;
+        }
+        tree_read_item((struct tree_spot){(struct tree_node *)node, group, lane}, &item);
+        index_probe_offer(probe, &item, block + lane, TREE_GROUP, page->cardinality[at],
+                          overlaps[lane], contains[lane]);
+    }
+}
+
+static void open_group(struct walk *walk, const struct tree_node *node, uint32_t group)
+{
+    const struct tree *tree = walk->tree;
+    struct index_probe *probe = walk->probe;
+    uint32_t overlaps[TREE_GROUP];
+    int16_t excess[TREE_GROUP];
+
+    tree->kernels->overlaps(probe->filter, tree_block(tree, node, group), tree->words, overlaps);
+    probe->comparisons += node->used[group];
+    probe->bytes += TREE_GROUP * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+    walk->cursor->opened++;
+    if (block_excess(overlaps, &tree_page_of(node, group)->cardinality[tree_at(group, 0)],
+                     probe->cardinality, index_probe_floor(probe), excess) >= 0) {
+        offer_group(walk, node, group, overlaps, excess);
+    }
+}
+
+/* All groups of a node, in order: what the list does. */
+static void sweep_node(struct walk *walk, const struct tree_node *node)
+{
+    const struct tree *tree = walk->tree;
+    struct index_probe *probe = walk->probe;
+    uint16_t floor = index_probe_floor(probe);
+
+    for (uint32_t first = 0; first < node->group_count; first += TREE_PAGE_GROUPS) {
+        const struct tree_page *page = tree_page_of(node, first);
+        const uint64_t *block = page->filters;
+        const uint16_t *cardinalities = page->cardinality;
+        uint32_t end = node->group_count - first < TREE_PAGE_GROUPS ? node->group_count
+                                                                    : first + TREE_PAGE_GROUPS;
+
+        for (uint32_t group = first; group < end; group++) {
+            uint32_t overlaps[TREE_GROUP];
+            int16_t excess[TREE_GROUP];
+
+            tree->kernels->overlaps(probe->filter, block, tree->words, overlaps);
+            if (block_excess(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
+                offer_group(walk, node, group, overlaps, excess);
+                floor = index_probe_floor(probe);
+            }
+            block += TREE_GROUP * tree->words;
+            cardinalities += TREE_GROUP;
+        }
+    }
+    probe->comparisons += node->message_count;
+    probe->bytes += (uint64_t)node->group_count * TREE_GROUP *
+                    (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+}
+
+/* ---- nodes ---- */
+
+static void make_ready(struct walk *walk)
+{
+    const struct index_probe *probe = walk->probe;
+
+    if (!walk->ready) {
+        walk->position_count = sliced_positions(probe->filter, walk->tree->words, walk->positions);
+        if (probe->contains != NULL) {
+            walk->wanted_count = sliced_positions(probe->contains, walk->tree->words, walk->wanted);
+        }
+        walk->ready = true;
+    }
+}
+
+/* The least overlap with which any message of a node can pass: (a + low) floor, rounded up. */
+static uint32_t least_overlap(const struct index_probe *probe, const struct tree_node *node)
+{
+    uint32_t product = (probe->cardinality + node->low) * index_probe_floor(probe);
+
+    return (product + (UINT32_C(1) << INDEX_FLOOR_SHIFT) - 1) >> INDEX_FLOOR_SHIFT;
+}
+
+/*
+ * Whether counting columns costs more than it can save: in a node of few groups; with a query that
+ * only complete filters can rank; where the unions are so full that unrelated ones share more bits
+ * with the query than a similarity of 2/3 asks for (0.4 of both cardinalities' sum).
+ */
+static bool is_plain(const struct walk *walk, const struct tree_node *node)
+{
+    const struct index_probe *probe = walk->probe;
+    uint64_t shared = node->column_bits * probe->cardinality / node->group_count;
+    uint64_t sum = probe->cardinality + node->cardinality_sum / node->message_count;
+
+    return node->group_count * walk->tree->kernels->block_columns < probe->cardinality + 32 ||
+           shared * 5 > sum * 2 * walk->tree->bits || index_probe_is_unbounded(probe);
+}
+
+/* Groups of a node that may hold messages with all bits of the `contains` filter. */
+static bool keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask)
+{
+    size_t lane_words = tree_lane_words(node);
+    uint64_t any = 1;
+
+    for (size_t i = 0; any != 0 && i < walk->wanted_count; i++) {
+        const uint64_t *column = node->columns + (size_t)walk->wanted[i] * BITS_LANE_WORDS;
+
+        any = 0;
+        for (size_t w = 0; w < lane_words; w++) {
+            mask[w] &= column[w];
+            any |= mask[w];
+        }
+        walk->probe->bytes += lane_words * sizeof *column;
+    }
+    return any != 0;
+}
+
+static uint32_t count_lanes(const uint64_t *mask, uint32_t enough)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+        for (uint64_t left = mask[w]; left != 0 && count < enough; left &= left - 1) {
+            count++;
+        }
+    }
+    return count;
+}
+
+static void count_node(struct walk *walk, const struct tree_node *node, struct sliced *out)
+{
+    out->plane_count = bits_planes(walk->position_count);
+    out->lane_words = tree_lane_words(node);
+    walk->tree->kernels->count_columns(node->columns, walk->positions, walk->position_count,
+                                       out->lane_words, out->planes);
+    walk->probe->comparisons += node->group_count;
+    walk->probe->bytes += walk->position_count * out->lane_words * sizeof(uint64_t);
+}
+
+static bool may_hold(const struct walk *walk, const struct tree_node *node, uint32_t group,
+                     uint32_t shared)
+{
+    return index_probe_may_hold(walk->probe, node->group_low[group], node->group_high[group],
+                                shared, node->group_newest_ms[group]);
+}
+
+static void open_counted(struct walk *walk, const struct tree_node *node, uint32_t group,
+                         uint32_t shared)
+{
+    walk->probe->bytes += 2 * sizeof(uint16_t) + sizeof(int64_t);
+    if (may_hold(walk, node, group, shared)) {
+        open_group(walk, node, group);
+    }
+}
+
+/* Every group of the mask in turn. Without counts (NULL) its own bits are all that is known. */
+static void open_masked(struct walk *walk, const struct tree_node *node,
+                        const struct sliced *sliced, const uint64_t *mask)
+{
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
+            uint32_t group = w * 64 + sliced_lowest(left);
+            uint32_t shared =
+                sliced != NULL ? sliced_number(sliced, group) : walk->probe->cardinality;
+
+            open_counted(walk, node, group, shared);
+        }
+    }
+}
+
+/* The groups that share the most first, then those that still may hold something. */
+static void open_best_first(struct walk *walk, const struct tree_node *node,
+                            const struct sliced *sliced, uint64_t *mask)
+{
+    uint32_t first = walk->probe->nearest->k / TREE_GROUP + 2;
+
+    for (; first > 0; first--) {
+        uint32_t group = 0;
+
+        if (!sliced_keep_least(sliced, least_overlap(walk->probe, node), mask)) {
+            return;
+        }
+        uint32_t shared = sliced_largest(sliced, mask, &group);
+        open_counted(walk, node, group, shared);
+        mask[group / 64] &= ~(UINT64_C(1) << group % 64);
+    }
+    if (sliced_keep_least(sliced, least_overlap(walk->probe, node), mask)) {
+        open_masked(walk, node, sliced, mask);
+    }
+}
+
+/* Whether bounds have been of little use so far, and are not to be tried again at this node. */
+static bool has_given_up(struct tree_cursor *cursor)
+{
+    if (cursor->considered < TREE_GROUPS || cursor->opened * 2 < cursor->considered) {
+        return false;
+    }
+    return ++cursor->retry % RETRY_NODES != 0;
+}
+
+static void visit_node(struct walk *walk, const struct tree_node *node)
+{
+    uint64_t mask[BITS_LANE_WORDS];
+    struct sliced sliced;
+
+    if (node->newest_ms < walk->probe->query->since_ms) {
+        return;
+    }
+    if (walk->probe->contains == NULL && (is_plain(walk, node) || has_given_up(walk->cursor))) {
+        sweep_node(walk, node);
+        return;
+    }
+    make_ready(walk);
+    sliced_first(node->group_count, mask);
+    if (walk->probe->contains != NULL) {
+        if (!keep_containing(walk, node, mask)) {
+            return;
+        }
+        if (count_lanes(mask, DIRECT_LANES) < DIRECT_LANES) {
+            open_masked(walk, node, NULL, mask);
+            return;
+        }
+    }
+    count_node(walk, node, &sliced);
+    walk->cursor->considered += node->group_count;
+    if (sliced_keep_least(&sliced, least_overlap(walk->probe, node), mask)) {
+        open_best_first(walk, node, &sliced, mask);
+    }
+}
+
+/* ---- the phases ---- */
+
+/* What a node promises: see tree_cursor.reach. */
+static uint16_t seek_node(struct walk *walk, const struct tree_node *node)
+{
+    uint64_t mask[BITS_LANE_WORDS];
+    struct sliced sliced;
+    uint32_t group = 0;
+
+    if (node->newest_ms < walk->probe->query->since_ms) {
+        return REACH_DONE;
+    }
+    if (walk->probe->contains == NULL && is_plain(walk, node)) {
+        return REACH_UNKNOWN;
+    }
+    make_ready(walk);
+    sliced_first(node->group_count, mask);
+    if (walk->probe->contains != NULL) {
+        if (!keep_containing(walk, node, mask)) {
+            return REACH_DONE;
+        }
+        if (count_lanes(mask, DIRECT_LANES) < DIRECT_LANES) {
+            return REACH_UNKNOWN;
+        }
+    }
+    count_node(walk, node, &sliced);
+    return (uint16_t)(1 + sliced_largest(&sliced, mask, &group));
+}
+
+static void seek(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+
+    cursor->seek_left--;
+    cursor->reach[cursor->seek_left] = seek_node(walk, walk->tree->nodes[cursor->seek_left]);
+    if (cursor->seek_left == 0) {
+        cursor->phase = PHASE_BEST;
+    }
+}
+
+static void visit_best(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    uint16_t most = REACH_DONE;
+    uint32_t best = 0;
+
+    for (uint32_t n = 0; n < walk->tree->node_count; n++) {
+        if (cursor->reach[n] != REACH_UNKNOWN && cursor->reach[n] > most) {
+            most = cursor->reach[n];
+            best = n;
+        }
+    }
+    if (cursor->best_left == 0 || most == REACH_DONE) {
+        cursor->phase = PHASE_SWEEP;
+        return;
+    }
+    cursor->best_left--;
+    visit_node(walk, walk->tree->nodes[best]);
+    cursor->reach[best] = REACH_DONE;
+}
+
+static void sweep(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    const struct tree_node *node = walk->tree->nodes[--cursor->left];
+    uint16_t reach = cursor->reach_known ? cursor->reach[cursor->left] : REACH_UNKNOWN;
+
+    if (reach == REACH_DONE ||
+        (reach != REACH_UNKNOWN && (uint32_t)reach - 1 < least_overlap(walk->probe, node))) {
+        return;
+    }
+    visit_node(walk, node);
+}
+
+/* Once messages have changed nodes, what was learnt of the nodes holds no more. */
+static void forget_if_changed(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+
+    if (cursor->reach_known && cursor->moves != walk->tree->moves) {
+        cursor->reach_known = false;
+        cursor->phase = PHASE_SWEEP;
+        walk->probe->check_repeats = true;
+    }
+}
+
+int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget)
+{
+    struct walk walk;
+    struct tree_cursor *c = cursor;
+    uint64_t before = probe->comparisons;
+
+    walk.tree = engine;
+    walk.cursor = cursor;
+    walk.probe = probe;
+    walk.ready = false;
+    walk.position_count = 0;
+    walk.wanted_count = 0;
+    forget_if_changed(&walk);
+    while (c->left > 0 && (probe->comparisons - before < budget || probe->comparisons == before)) {
+        if (c->phase == PHASE_SEEK) {
+            seek(&walk);
+        } else if (c->phase == PHASE_BEST) {
+            visit_best(&walk);
+        } else {
+            sweep(&walk);
+        }
+    }
+    return c->left > 0 ? INDEX_MORE : 0;
+}
