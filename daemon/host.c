@@ -25,7 +25,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
             .kernels = kernels,
             .hash_seed = hash_seed,
         };
-        rc = index_new(index_engine_named("list"), &options, &host->index);
+        rc = index_new(index_engine_named("tree"), &options, &host->index);
     }
     if (rc != 0)
         host_deinit(host);
