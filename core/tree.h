@@ -87,6 +87,7 @@ struct tree {
     uint32_t page_count;
     bool loading;     /* messages come in bulk: arranged at the end */
     uint64_t moves;   /* grows when messages change nodes */
+    uint64_t changes; /* grows with each: groups may change lanes */
     struct idmap ids; /* to positions */
     struct tree_cursor *cursors;
 };

@@ -113,7 +113,7 @@ static void move_row(struct tree_arranger *arranger, size_t from, size_t to)
 }
 
 struct candidate {
-    int32_t score; /* 2 |a and b| - |b|: the more, the fewer bits differ */
+    int32_t score; /* 4 |a and b| - |b|: see tree_cluster.c */
     uint32_t row;
 };
 
@@ -129,7 +129,7 @@ static size_t find_candidates(const struct tree_arranger *arranger, const uint64
 
         tree->kernels->overlaps(filter, row_of(arranger, first), tree->words, overlaps);
         for (size_t i = first; i < first + TREE_GROUP && i < count; i++) {
-            int32_t score = 2 * (int32_t)overlaps[i - first] - arranger->cardinalities[i];
+            int32_t score = 4 * (int32_t)overlaps[i - first] - arranger->cardinalities[i];
 
             if (found == CANDIDATES && score <= out[found - 1].score) {
                 continue;

@@ -6,7 +6,7 @@
 #include "core/err.h"
 
 /* Of a node's groups, how many a rebuild fills: the rest is room for what comes. */
-enum { FILL_NUMERATOR = 15, FILL_DENOMINATOR = 16 };
+enum { FILL_NUMERATOR = 7, FILL_DENOMINATOR = 8 };
 
 int tree_grow_directory(struct tree *tree, uint32_t more)
 {

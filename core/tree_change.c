@@ -176,6 +176,7 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
                          (uint16_t)tree->kernels->cardinality(filter, tree->words));
     idmap_insert(&tree->ids, item->id, tree_position(spot));
     tree->count++;
+    tree->changes++;
     return 0;
 }
 
@@ -261,6 +262,7 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
     idmap_remove(&tree->ids, item.id, position);
     tree_take(tree, spot);
     tree->count--;
+    tree->changes++;
     /* If the group has gone, another one may have its number now: that is joined as well. */
     if (spot.group < spot.node->group_count && spot.node->used[spot.group] <= FEW) {
         join_small_group(tree, spot.node, spot.group);

@@ -2,7 +2,9 @@
 /*
  * Searching. Bounds are useless until k good answers are known, so a walk has three phases:
  *
- *   seek   the columns of all nodes: how much the best group of each could share with the query
+ *   seek   the columns of all nodes: how much the best group of each could share with the query.
+ *          Where that is more than ever before, the best groups are opened at once, so that the k
+ *          best soon rule out whole nodes
  *   best   the few most promising nodes: after these the k best are nearly final
  *   sweep  all nodes from the last to the first; one whose best group cannot reach the k best is
  *          passed without a look
@@ -22,6 +24,10 @@
 enum {
     BEST_NODES = 4,    /* visited first */
     NODES_SEEKING = 2, /* fewer are swept at once */
+    AHEAD = 4,         /* blocks asked for before their turn */
+    KEPT_PLANES = 8,   /* kept of a node: numbers below 256 */
+    FEW_LANES = 8,     /* so few groups are opened when met, without waiting for better answers */
+    SOME_LANES = 128,  /* of so many groups it is found out which may hold something */
     DIRECT_LANES = 16, /* so few groups are opened without counting first */
     RETRY_NODES = 8,   /* of nodes that are swept as bounds do not pay, every n-th tries again */
     REACH_DONE = 0,    /* visited, or known to hold nothing */
@@ -38,13 +44,16 @@ struct tree_cursor {
     uint32_t left;      /* nodes at places below are still to be visited by the sweep */
     uint32_t seek_left; /* the same of the seek */
     uint32_t best_left; /* nodes that may still be visited as the best */
+    uint32_t most;      /* the most bits that a group of a node seen shares with the query */
     uint64_t moves;     /* tree->moves when the walk began; `reach` holds while it has not grown */
     bool reach_known;
     uint32_t retry;      /* nodes since bounds were last tried */
     uint64_t considered; /* groups whose bound was computed in visits, */
     uint64_t opened;     /* and those of them that were opened */
+    uint64_t changes; /* tree->changes when the walk began; `planes` hold while it has not grown */
     uint32_t reach_room;
-    uint16_t reach[]; /* by place: 1 + the most bits that a group shares with the query */
+    uint16_t *reach;   /* by place: 1 + the most bits that a group shares with the query */
+    uint64_t planes[]; /* by place: what was counted, so that it need not be counted again */
 };
 
 /* What one step knows of its query, computed when first needed. */
@@ -55,6 +64,7 @@ struct walk {
     size_t position_count; /* of the filter's set bits */
     size_t wanted_count;   /* of those of `contains` */
     bool ready;
+    uint16_t floor; /* index_probe_floor, which divides: asked again after offers only */
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
 };
@@ -63,7 +73,15 @@ struct walk {
 
 static size_t cursor_bytes(uint32_t reach_room)
 {
-    return sizeof(struct tree_cursor) + (size_t)reach_room * sizeof(uint16_t);
+    return sizeof(struct tree_cursor) +
+           (size_t)reach_room *
+               (KEPT_PLANES * BITS_LANE_WORDS * sizeof(uint64_t) + sizeof(uint16_t));
+}
+
+/* Where the planes of the node at a place begin. */
+static size_t kept_at(uint32_t place)
+{
+    return (size_t)place * KEPT_PLANES * BITS_LANE_WORDS;
 }
 
 void tree_cursor_restart(void *engine, void *cursor)
@@ -76,7 +94,9 @@ void tree_cursor_restart(void *engine, void *cursor)
     c->left = tree->node_count;
     c->seek_left = tree->node_count;
     c->best_left = BEST_NODES;
+    c->most = 0;
     c->moves = tree->moves;
+    c->changes = tree->changes;
     c->retry = 0;
     c->considered = 0;
     c->opened = 0;
@@ -93,6 +113,7 @@ int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
     memset(cursor, 0, sizeof *cursor);
     cursor->alloc = alloc;
     cursor->reach_room = tree->node_count;
+    cursor->reach = (uint16_t *)(cursor->planes + kept_at(tree->node_count));
     cursor->next = tree->cursors;
     cursor->link = &tree->cursors;
     if (cursor->next != NULL) {
@@ -176,8 +197,9 @@ static void open_group(struct walk *walk, const struct tree_node *node, uint32_t
     probe->bytes += TREE_GROUP * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
     walk->cursor->opened++;
     if (block_excess(overlaps, &tree_page_of(node, group)->cardinality[tree_at(group, 0)],
-                     probe->cardinality, index_probe_floor(probe), excess) >= 0) {
+                     probe->cardinality, walk->floor, excess) >= 0) {
         offer_group(walk, node, group, overlaps, excess);
+        walk->floor = index_probe_floor(probe);
     }
 }
 
@@ -203,6 +225,7 @@ static void sweep_node(struct walk *walk, const struct tree_node *node)
             if (block_excess(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
                 offer_group(walk, node, group, overlaps, excess);
                 floor = index_probe_floor(probe);
+                walk->floor = floor;
             }
             block += TREE_GROUP * tree->words;
             cardinalities += TREE_GROUP;
@@ -229,9 +252,9 @@ static void make_ready(struct walk *walk)
 }
 
 /* The least overlap with which any message of a node can pass: (a + low) floor, rounded up. */
-static uint32_t least_overlap(const struct index_probe *probe, const struct tree_node *node)
+static uint32_t least_overlap(const struct walk *walk, const struct tree_node *node)
 {
-    uint32_t product = (probe->cardinality + node->low) * index_probe_floor(probe);
+    uint32_t product = (walk->probe->cardinality + node->low) * walk->floor;
 
     return (product + (UINT32_C(1) << INDEX_FLOOR_SHIFT) - 1) >> INDEX_FLOOR_SHIFT;
 }
@@ -282,6 +305,23 @@ static uint32_t count_lanes(const uint64_t *mask, uint32_t enough)
     return count;
 }
 
+/* Columns are far apart in memory: the next node's are asked for while this one's are added up. */
+static void fetch_ahead(const struct walk *walk, const struct tree_node *node)
+{
+#if defined(__GNUC__)
+    if (node->place > 0) {
+        const uint64_t *columns = walk->tree->nodes[node->place - 1]->columns;
+
+        for (size_t i = 0; i < walk->position_count; i++) {
+            __builtin_prefetch(columns + (size_t)walk->positions[i] * BITS_LANE_WORDS);
+        }
+    }
+#else
+    (void)walk;
+    (void)node;
+#endif
+}
+
 static void count_node(struct walk *walk, const struct tree_node *node, struct sliced *out)
 {
     out->plane_count = bits_planes(walk->position_count);
@@ -290,6 +330,33 @@ static void count_node(struct walk *walk, const struct tree_node *node, struct s
                                        out->lane_words, out->planes);
     walk->probe->comparisons += node->group_count;
     walk->probe->bytes += walk->position_count * out->lane_words * sizeof(uint64_t);
+}
+
+/* Keeps what was counted of a node, for a visit later. */
+static void keep_node(const struct walk *walk, const struct tree_node *node,
+                      const struct sliced *sliced)
+{
+    if (sliced->plane_count <= KEPT_PLANES) {
+        memcpy(walk->cursor->planes + kept_at(node->place), sliced->planes,
+               sliced->plane_count * BITS_LANE_WORDS * sizeof(uint64_t));
+    }
+}
+
+/* What was kept, if it still holds: no group may have changed its lane since. */
+static bool recall_node(const struct walk *walk, const struct tree_node *node, struct sliced *out)
+{
+    const struct tree_cursor *cursor = walk->cursor;
+    size_t plane_count = bits_planes(walk->position_count);
+
+    if (!cursor->reach_known || cursor->changes != walk->tree->changes ||
+        cursor->reach[node->place] == REACH_UNKNOWN || plane_count > KEPT_PLANES) {
+        return false;
+    }
+    out->plane_count = plane_count;
+    out->lane_words = tree_lane_words(node);
+    memcpy(out->planes, cursor->planes + kept_at(node->place),
+           plane_count * BITS_LANE_WORDS * sizeof(uint64_t));
+    return true;
 }
 
 static bool may_hold(const struct walk *walk, const struct tree_node *node, uint32_t group,
@@ -308,38 +375,93 @@ static void open_counted(struct walk *walk, const struct tree_node *node, uint32
     }
 }
 
+/* Blocks lie anywhere: they are asked for a little before their turn. */
+static void fetch_block(const struct tree *tree, const struct tree_node *node, uint32_t group)
+{
+#if defined(__GNUC__)
+    const uint64_t *block = tree_block(tree, node, group);
+
+    for (size_t w = 0; w < tree->words; w++) {
+        __builtin_prefetch(block + w * TREE_GROUP);
+    }
+#else
+    (void)tree;
+    (void)node;
+    (void)group;
+#endif
+}
+
 /* Every group of the mask in turn. Without counts (NULL) its own bits are all that is known. */
 static void open_masked(struct walk *walk, const struct tree_node *node,
                         const struct sliced *sliced, const uint64_t *mask)
 {
+    uint16_t groups[TREE_GROUPS];
+    uint16_t shared[TREE_GROUPS];
+    uint32_t count = 0;
+
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
             uint32_t group = w * 64 + sliced_lowest(left);
-            uint32_t shared =
+            uint32_t number =
                 sliced != NULL ? sliced_number(sliced, group) : walk->probe->cardinality;
 
-            open_counted(walk, node, group, shared);
+            if (may_hold(walk, node, group, number)) {
+                groups[count] = (uint16_t)group;
+                shared[count++] = (uint16_t)number;
+            }
         }
     }
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + AHEAD < count) {
+            fetch_block(walk->tree, node, groups[i + AHEAD]);
+        }
+        open_counted(walk, node, groups[i], shared[i]);
+    }
+}
+
+/* Only the groups stay in the mask that may hold something. How many. */
+static uint32_t keep_holding(const struct walk *walk, const struct tree_node *node,
+                             const struct sliced *sliced, uint64_t *mask)
+{
+    uint32_t count = 0;
+
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
+            uint32_t group = w * 64 + sliced_lowest(left);
+
+            if (may_hold(walk, node, group, sliced_number(sliced, group))) {
+                count++;
+            } else {
+                mask[w] &= ~(left & (0 - left));
+            }
+        }
+    }
+    return count;
+}
+
+/* Up to `most` groups, those that share the most first; they leave the mask. Whether any is left.
+ */
+static bool open_first(struct walk *walk, const struct tree_node *node, const struct sliced *sliced,
+                       uint64_t *mask, uint32_t most)
+{
+    while (sliced_keep_least(sliced, least_overlap(walk, node), mask)) {
+        uint32_t group = 0;
+
+        if (most-- == 0) {
+            return true;
+        }
+        uint32_t shared = sliced_largest(sliced, mask, &group);
+        open_counted(walk, node, group, shared);
+        mask[group / 64] &= ~(UINT64_C(1) << group % 64);
+    }
+    return false;
 }
 
 /* The groups that share the most first, then those that still may hold something. */
 static void open_best_first(struct walk *walk, const struct tree_node *node,
                             const struct sliced *sliced, uint64_t *mask)
 {
-    uint32_t first = walk->probe->nearest->k / TREE_GROUP + 2;
-
-    for (; first > 0; first--) {
-        uint32_t group = 0;
-
-        if (!sliced_keep_least(sliced, least_overlap(walk->probe, node), mask)) {
-            return;
-        }
-        uint32_t shared = sliced_largest(sliced, mask, &group);
-        open_counted(walk, node, group, shared);
-        mask[group / 64] &= ~(UINT64_C(1) << group % 64);
-    }
-    if (sliced_keep_least(sliced, least_overlap(walk->probe, node), mask)) {
+    if (open_first(walk, node, sliced, mask, walk->probe->nearest->k / 2 + 6)) {
         open_masked(walk, node, sliced, mask);
     }
 }
@@ -376,9 +498,11 @@ static void visit_node(struct walk *walk, const struct tree_node *node)
             return;
         }
     }
-    count_node(walk, node, &sliced);
+    if (!recall_node(walk, node, &sliced)) {
+        count_node(walk, node, &sliced);
+    }
     walk->cursor->considered += node->group_count;
-    if (sliced_keep_least(&sliced, least_overlap(walk->probe, node), mask)) {
+    if (sliced_keep_least(&sliced, least_overlap(walk, node), mask)) {
         open_best_first(walk, node, &sliced, mask);
     }
 }
@@ -408,8 +532,24 @@ static uint16_t seek_node(struct walk *walk, const struct tree_node *node)
             return REACH_UNKNOWN;
         }
     }
+    fetch_ahead(walk, node);
     count_node(walk, node, &sliced);
-    return (uint16_t)(1 + sliced_largest(&sliced, mask, &group));
+    uint32_t shared = sliced_largest(&sliced, mask, &group);
+    if (shared > walk->cursor->most) {
+        walk->cursor->most = shared;
+        walk->probe->check_repeats = true; /* the node may be visited later */
+        if (!open_first(walk, node, &sliced, mask, walk->probe->nearest->k / TREE_GROUP + 3)) {
+            return REACH_DONE;
+        }
+    } else if (!sliced_keep_least(&sliced, least_overlap(walk, node), mask)) {
+        return REACH_DONE;
+    } else if (count_lanes(mask, SOME_LANES + 1) <= SOME_LANES &&
+               keep_holding(walk, node, &sliced, mask) <= FEW_LANES) {
+        open_masked(walk, node, &sliced, mask);
+        return REACH_DONE;
+    }
+    keep_node(walk, node, &sliced);
+    return (uint16_t)(1 + shared);
 }
 
 static void seek(struct walk *walk)
@@ -451,7 +591,7 @@ static void sweep(struct walk *walk)
     uint16_t reach = cursor->reach_known ? cursor->reach[cursor->left] : REACH_UNKNOWN;
 
     if (reach == REACH_DONE ||
-        (reach != REACH_UNKNOWN && (uint32_t)reach - 1 < least_overlap(walk->probe, node))) {
+        (reach != REACH_UNKNOWN && (uint32_t)reach - 1 < least_overlap(walk, node))) {
         return;
     }
     visit_node(walk, node);
@@ -479,6 +619,7 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
     walk.cursor = cursor;
     walk.probe = probe;
     walk.ready = false;
+    walk.floor = index_probe_floor(probe);
     walk.position_count = 0;
     walk.wanted_count = 0;
     forget_if_changed(&walk);
