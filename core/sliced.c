@@ -9,17 +9,22 @@
 bool sliced_keep_least(const struct sliced *sliced, uint32_t least, uint64_t *mask)
 {
     bool too_wide = least >> sliced->plane_count != 0;
+    uint64_t reached[BITS_LANE_WORDS];
     uint64_t any = 0;
 
-    for (size_t w = 0; w < sliced->lane_words; w++) {
-        uint64_t reached = UINT64_MAX;
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+        reached[w] = too_wide ? 0 : UINT64_MAX;
+    }
+    for (size_t p = 0; p < sliced->plane_count && !too_wide; p++) {
+        const uint64_t *plane = sliced->planes + p * BITS_LANE_WORDS;
+        uint64_t either = (least >> p & 1) != 0 ? 0 : UINT64_MAX; /* and, or or */
 
-        for (size_t p = 0; p < sliced->plane_count; p++) {
-            uint64_t plane = sliced->planes[p * BITS_LANE_WORDS + w];
-
-            reached = (least >> p & 1) != 0 ? plane & reached : plane | reached;
+        for (size_t w = 0; w < sliced->lane_words; w++) {
+            reached[w] = (plane[w] & reached[w]) | (either & (plane[w] | reached[w]));
         }
-        mask[w] &= too_wide ? 0 : reached;
+    }
+    for (size_t w = 0; w < sliced->lane_words; w++) {
+        mask[w] &= reached[w];
         any |= mask[w];
     }
     return any != 0;

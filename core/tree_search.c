@@ -444,24 +444,28 @@ static uint32_t keep_holding(const struct walk *walk, const struct tree_node *no
 static bool open_first(struct walk *walk, const struct tree_node *node, const struct sliced *sliced,
                        uint64_t *mask, uint32_t most)
 {
-    while (sliced_keep_least(sliced, least_overlap(walk, node), mask)) {
-        uint32_t group = 0;
+    bool left = sliced_keep_least(sliced, least_overlap(walk, node), mask);
 
-        if (most-- == 0) {
-            return true;
-        }
+    for (; left && most > 0; most--) {
+        uint16_t floor = walk->floor;
+        uint32_t group = 0;
         uint32_t shared = sliced_largest(sliced, mask, &group);
+
         open_counted(walk, node, group, shared);
         mask[group / 64] &= ~(UINT64_C(1) << group % 64);
+        left = count_lanes(mask, 1) > 0;
+        if (left && walk->floor != floor) {
+            left = sliced_keep_least(sliced, least_overlap(walk, node), mask);
+        }
     }
-    return false;
+    return left;
 }
 
 /* The groups that share the most first, then those that still may hold something. */
 static void open_best_first(struct walk *walk, const struct tree_node *node,
                             const struct sliced *sliced, uint64_t *mask)
 {
-    if (open_first(walk, node, sliced, mask, walk->probe->nearest->k / 2 + 6)) {
+    if (open_first(walk, node, sliced, mask, walk->probe->nearest->k / TREE_GROUP + 2)) {
         open_masked(walk, node, sliced, mask);
     }
 }
