@@ -57,6 +57,8 @@ struct tree_node {
     int64_t newest_ms;    /* newest deposit */
     uint64_t column_bits; /* set bits of all columns */
     uint64_t cardinality_sum;
+    uint32_t pivot;                       /* groups with a lower least cardinality are small */
+    uint64_t small[BITS_LANE_WORDS];      /* these, a bit each */
     uint64_t room[BITS_LANE_WORDS];       /* groups that have room, a bit each */
     int64_t group_newest_ms[TREE_GROUPS]; /* newest deposit of each group */
     uint16_t group_low[TREE_GROUPS];      /* least and greatest cardinality of each */
@@ -160,6 +162,9 @@ uint16_t tree_cardinality(struct tree_spot spot);
  */
 uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
                   const struct index_item *item, const uint64_t *filter, uint16_t cardinality);
+
+/* Chooses the pivot anew, so that few groups are small. */
+void tree_set_pivot(struct tree_node *node);
 
 /* Takes a message out, whose id is out of the map already; others may change places for it. */
 void tree_take(struct tree *tree, struct tree_spot spot);

@@ -154,6 +154,9 @@ static void build_install(struct tree *tree, struct build *build, uint32_t place
         tree_enter_node(tree, build->nodes[n], place + old_count + n);
     }
     build_fill(tree, build, positions, count);
+    for (uint32_t n = 0; n < build->count; n++) {
+        tree_set_pivot(build->nodes[n]);
+    }
     for (uint32_t n = 0; n < old_count; n++) {
         tree_leave_node(tree, tree->nodes[place]);
     }

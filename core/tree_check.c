@@ -115,6 +115,10 @@ static const char *check_group(const struct tree *tree, struct tree_node *node, 
     if (reason == NULL && group < node->group_count) {
         reason = check_ranges(node, group, tally);
     }
+    bool is_small = group < node->group_count && node->group_low[group] < node->pivot;
+    if (reason == NULL && (node->small[group / 64] >> group % 64 & 1) != is_small) {
+        reason = "tree: a small group is not noted";
+    }
     if (reason == NULL && (node->room[group / 64] >> group % 64 & 1) != has_room) {
         reason = "tree: a group's room is not what is noted";
     }

@@ -140,14 +140,39 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
     }
 }
 
+/* Notes whether a group has room and whether it is small. */
 static void set_room(struct tree_node *node, uint32_t group)
 {
     uint64_t bit = UINT64_C(1) << group % 64;
 
+    if (group < node->group_count && node->group_low[group] < node->pivot) {
+        node->small[group / 64] |= bit;
+    } else {
+        node->small[group / 64] &= ~bit;
+    }
     if (group < node->group_count && node->used[group] < TREE_GROUP) {
         node->room[group / 64] |= bit;
     } else {
         node->room[group / 64] &= ~bit;
+    }
+}
+
+void tree_set_pivot(struct tree_node *node)
+{
+    enum { SMALL_PART = 8 };
+    uint16_t counts[PROFILE_BITS_MAX + 1] = {0};
+    uint32_t below = 0;
+    uint32_t pivot = 0;
+
+    for (uint32_t g = 0; g < node->group_count; g++) {
+        counts[node->group_low[g]]++;
+    }
+    while (pivot < PROFILE_BITS_MAX && below + counts[pivot] <= node->group_count / SMALL_PART) {
+        below += counts[pivot++];
+    }
+    node->pivot = pivot;
+    for (uint32_t g = 0; g < node->group_count; g++) {
+        set_room(node, g);
     }
 }
 
@@ -378,8 +403,8 @@ void tree_take(struct tree *tree, struct tree_spot spot)
         close_gap(tree, node, spot.group);
         return;
     }
-    set_room(node, spot.group);
     narrow_group(node, spot.group);
+    set_room(node, spot.group);
     narrow_node(node);
 }
 

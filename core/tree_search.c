@@ -251,12 +251,40 @@ static void make_ready(struct walk *walk)
     }
 }
 
-/* The least overlap with which any message of a node can pass: (a + low) floor, rounded up. */
-static uint32_t least_overlap(const struct walk *walk, const struct tree_node *node)
+/* The least overlap with which a message of that cardinality passes: (a + c) floor, rounded up. */
+static uint32_t overlap_needed(const struct walk *walk, uint32_t cardinality)
 {
-    uint32_t product = (walk->probe->cardinality + node->low) * walk->floor;
+    uint32_t product = (walk->probe->cardinality + cardinality) * walk->floor;
 
     return (product + (UINT32_C(1) << INDEX_FLOOR_SHIFT) - 1) >> INDEX_FLOOR_SHIFT;
+}
+
+static uint32_t least_overlap(const struct walk *walk, const struct tree_node *node)
+{
+    return overlap_needed(walk, node->low);
+}
+
+/* The lanes stay in the mask that can pass: small groups by the node's least cardinality, the
+ * others by the pivot, which none of theirs is below. */
+static bool keep_passing(const struct walk *walk, const struct tree_node *node,
+                         const struct sliced *sliced, uint64_t *mask)
+{
+    uint64_t small[BITS_LANE_WORDS];
+    uint64_t any = 0;
+
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+        small[w] = mask[w] & node->small[w];
+        mask[w] &= ~node->small[w];
+        any |= small[w];
+    }
+    bool passing = sliced_keep_least(sliced, overlap_needed(walk, node->pivot), mask);
+    if (any == 0 || !sliced_keep_least(sliced, least_overlap(walk, node), small)) {
+        return passing;
+    }
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+        mask[w] |= small[w];
+    }
+    return true;
 }
 
 /*
@@ -444,7 +472,7 @@ static uint32_t keep_holding(const struct walk *walk, const struct tree_node *no
 static bool open_first(struct walk *walk, const struct tree_node *node, const struct sliced *sliced,
                        uint64_t *mask, uint32_t most)
 {
-    bool left = sliced_keep_least(sliced, least_overlap(walk, node), mask);
+    bool left = keep_passing(walk, node, sliced, mask);
 
     for (; left && most > 0; most--) {
         uint16_t floor = walk->floor;
@@ -455,7 +483,7 @@ static bool open_first(struct walk *walk, const struct tree_node *node, const st
         mask[group / 64] &= ~(UINT64_C(1) << group % 64);
         left = count_lanes(mask, 1) > 0;
         if (left && walk->floor != floor) {
-            left = sliced_keep_least(sliced, least_overlap(walk, node), mask);
+            left = keep_passing(walk, node, sliced, mask);
         }
     }
     return left;
@@ -506,7 +534,7 @@ static void visit_node(struct walk *walk, const struct tree_node *node)
         count_node(walk, node, &sliced);
     }
     walk->cursor->considered += node->group_count;
-    if (sliced_keep_least(&sliced, least_overlap(walk, node), mask)) {
+    if (keep_passing(walk, node, &sliced, mask)) {
         open_best_first(walk, node, &sliced, mask);
     }
 }
@@ -545,7 +573,7 @@ static uint16_t seek_node(struct walk *walk, const struct tree_node *node)
         if (!open_first(walk, node, &sliced, mask, walk->probe->nearest->k / TREE_GROUP + 3)) {
             return REACH_DONE;
         }
-    } else if (!sliced_keep_least(&sliced, least_overlap(walk, node), mask)) {
+    } else if (!keep_passing(walk, node, &sliced, mask)) {
         return REACH_DONE;
     } else if (count_lanes(mask, SOME_LANES + 1) <= SOME_LANES &&
                keep_holding(walk, node, &sliced, mask) <= FEW_LANES) {
