@@ -665,6 +665,47 @@ static void test_results_stay(void **state)
     end_world();
 }
 
+/* A budget ends a search early, which then says so; what it found is there, best first. */
+static void test_budget(void **state)
+{
+    const struct profile profile = one_section(64);
+
+    (void)state;
+    rng_init(&world.rng);
+    for (const struct index_engine *const *e = index_engines(); *e != NULL; e++) {
+        world.fanout = 2;
+        begin_world(*e, bits_select(BITS_AVX512), &profile);
+        for (uint32_t i = 0; i < 500; i++) {
+            insert_message(&world.stores[0]);
+        }
+        for (uint64_t budget = 1; budget <= 1 << 20; budget *= 4) {
+            struct asked *asked = ask(5);
+            uint32_t count = 0;
+
+            end_search(asked);
+            asked->query.budget = budget;
+            assert_int_equal(index_search_new(&world.alloc.alloc, &asked->query, &asked->search),
+                             0);
+            while (index_search_step(asked->search, 64, world.now_ms) == INDEX_MORE) {
+            }
+            const struct nearest_candidate *found = index_search_results(asked->search, &count);
+            for (uint32_t i = 1; i < count; i++) {
+                assert_true(nearest_compare(&found[i - 1], &found[i]) < 0);
+            }
+            if (index_search_is_exact(asked->search)) {
+                check_answer(asked);
+            } else {
+                assert_true(index_search_comparisons(asked->search) >= budget);
+            }
+            assert_true(budget > 1 || !index_search_is_exact(asked->search));
+            assert_true(budget < 1 << 20 || index_search_is_exact(asked->search));
+            end_search(asked);
+        }
+        end_world();
+    }
+    world.fanout = 0;
+}
+
 static void test_engines_have_names(void **state)
 {
     (void)state;
@@ -684,6 +725,7 @@ int main(void)
         cmocka_unit_test(test_random_operations),
         cmocka_unit_test(test_searches_end_however_fast_messages_come_and_go),
         cmocka_unit_test(test_results_stay),
+        cmocka_unit_test(test_budget),
         cmocka_unit_test(test_engines_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
