@@ -59,10 +59,19 @@ static int fill(struct hearsay *server, struct hearsay_error *error)
     return status;
 }
 
+/*
+ * After the deadline what has come is still read, for as many times as one answer can take: with a
+ * timeout of 0 that is all there is. Without an end to it a server that never stops talking would
+ * be listened to for ever.
+ */
+enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
+
 /* The next response, into an arena that was reset. SOCK_TIMEOUT, 0, or why not. */
 static int receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
                    struct msg_response *out_response, struct hearsay_error *error)
 {
+    int late_reads = 0;
+
     for (;;) {
         int status = conn_next(&server->conn, arena, out_response, error);
         if (status != CONN_MORE) {
@@ -71,6 +80,10 @@ static int receive(struct hearsay *server, struct arena *arena, int64_t deadline
         flush(server);
         status = fill(server, error);
         if (status == HEARSAY_OK) {
+            late_reads += sock_now_ms() >= deadline_ms ? 1 : 0;
+            if (late_reads > LATE_READS_MAX) {
+                return SOCK_TIMEOUT;
+            }
             continue;
         }
         if (status != SOCK_AGAIN) {

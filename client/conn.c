@@ -127,7 +127,6 @@ static enum msg_response_kind fitting_reply(enum msg_request_kind kind)
     case MSG_REQUEST_KNOWN_ONLY:
         break;
     }
-    assert(!"a request that no caller submits");
     return MSG_RESPONSE_UNKNOWN;
 }
 
@@ -147,6 +146,7 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
     while (ticket == 0 || slot_of(conn, ticket)->ticket != 0) {
         ticket++;
     }
+    assert(fitting_reply(request->kind) != MSG_RESPONSE_UNKNOWN);
     request->id = ticket;
     int status = put_request(conn, request, out_error);
     if (status != HEARSAY_OK) {
@@ -332,7 +332,9 @@ int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_r
             return fail_set_nomem(out_error); /* conn->frame stays, for another try */
         }
         if (result != 0) {
-            return break_protocol(conn, out_error, "its answer cannot be read");
+            return break_protocol(conn, out_error,
+                                  refusal.message[0] != '\0' ? refusal.message
+                                                             : "its answer cannot be read");
         }
         status = accept_reply(conn, &response, out_error);
         if (status == HEARSAY_ERR_NOMEM) {

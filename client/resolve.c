@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,7 +23,8 @@ struct job {
     int done_fd; /* the thread closes it: the caller's end of the pipe becomes readable */
     char *host;
     char port[6];
-    int result; /* of getaddrinfo; written before done_fd is closed */
+    atomic_bool done; /* set before done_fd is closed; what follows is complete then */
+    int result;       /* of getaddrinfo */
     int errno_value;
     struct addrinfo *list;
 };
@@ -54,6 +56,7 @@ static void *job_run(void *argument)
     struct job *job = argument;
     job->result = look_up(job->host, job->port, AI_ADDRCONFIG, &job->list);
     job->errno_value = errno;
+    atomic_store(&job->done, true);
     /* Nothing can be done about a close that fails, and on Linux the descriptor is gone anyway. */
     (void)close(job->done_fd);
     job_release(job);
@@ -72,6 +75,7 @@ static struct job *job_new(const char *host, const char *port, int done_fd)
         return NULL;
     }
     atomic_init(&job->holders, 2);
+    atomic_init(&job->done, false);
     job->done_fd = done_fd;
     strncpy(job->port, port, sizeof(job->port) - 1);
     return job;
@@ -123,6 +127,9 @@ static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct ad
     }
     if (status != HEARSAY_OK) {
         return status;
+    }
+    if (!atomic_load(&job->done)) { /* the kernel orders the close, C only what is atomic */
+        return fail_set(error, HEARSAY_ERR_SYSTEM, "looking up \"%s\" ended early", job->host);
     }
     if (job->result != 0) {
         return describe(job->result, job->errno_value, job->host, error);

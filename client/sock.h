@@ -21,6 +21,7 @@ enum {
     SOCK_CLOSED = 3   /* the peer closed or reset the connection */
 };
 
+/* The monotonic clock, in milliseconds: what deadlines are on. */
 int64_t sock_now_ms(void);
 
 /* The deadline `timeout_ms` from now; timeout_ms >= 0. */

@@ -24,6 +24,15 @@ enum { BITS_BLOCK = 8 };
  */
 enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX = 13 };
 
+/* What a scan looks for. */
+struct bits_scan {
+    const uint64_t *query; /* borrowed */
+    size_t words;          /* of a filter, at most 64 */
+    uint32_t base;         /* added to each filter's cardinality; the sum is at most 2^13 */
+    uint32_t floor;        /* at most 2^15 */
+};
+enum { BITS_FLOOR_SHIFT = 16 };
+
 struct bits_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
 
@@ -47,6 +56,19 @@ struct bits_kernels {
 
     /* About how many columns cost as much as one block of overlaps, both of usual size. */
     uint32_t block_columns;
+
+    /*
+     * Looks at blocks one after another for the first one with a filter for which
+     *
+     *   overlap * 2^BITS_FLOOR_SHIFT >= (base + cardinality) * floor.
+     *
+     * Returns how many blocks come before it, with its overlaps in `out` and its filters that are
+     * so in *out_lanes, bit i for lane i; or block_count, when there is none: both outputs are
+     * undefined then. `cardinalities` has BITS_BLOCK numbers for each block.
+     */
+    size_t (*scan)(const struct bits_scan *scan, const uint64_t *blocks,
+                   const uint16_t *cardinalities, size_t block_count, uint32_t *out,
+                   uint32_t *out_lanes);
 };
 
 /* Planes that numbers from 0 to `most` take. */

@@ -46,7 +46,7 @@ static __m128i narrow(__m256i wide)
     return _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(wide, even));
 }
 
-static void avx2_overlaps(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out)
+static __m256i block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 {
     const __m256i zero = _mm256_setzero_si256();
     __m256i low = zero;
@@ -69,8 +69,46 @@ static void avx2_overlaps(const uint64_t *query, const uint64_t *block, size_t w
         query += run;
         words -= run;
     }
-    _mm_storeu_si128((void *)out, narrow(low));
-    _mm_storeu_si128((void *)(out + LANES), narrow(high));
+    return _mm256_set_m128i(narrow(high), narrow(low));
+}
+
+static void avx2_overlaps(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out)
+{
+    _mm256_storeu_si256((void *)out, block_overlaps(query, block, words));
+}
+
+/* Which lanes reach the floor: a bit for each, set where it does. */
+static uint32_t reaching(__m256i overlaps, const uint16_t *cardinalities, __m256i base,
+                         __m256i floor)
+{
+    __m256i sums =
+        _mm256_add_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)cardinalities)), base);
+    __m256i needed = _mm256_mullo_epi32(sums, floor);
+    __m256i below = _mm256_cmpgt_epi32(needed, _mm256_slli_epi32(overlaps, BITS_FLOOR_SHIFT));
+
+    return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
+}
+
+static size_t avx2_scan(const struct bits_scan *scan, const uint64_t *blocks,
+                        const uint16_t *cardinalities, size_t block_count, uint32_t *out,
+                        uint32_t *out_lanes)
+{
+    const __m256i base = _mm256_set1_epi32((int)scan->base);
+    const __m256i floor = _mm256_set1_epi32((int)scan->floor);
+
+    for (size_t block = 0; block < block_count; block++) {
+        __m256i overlaps = block_overlaps(scan->query, blocks, scan->words);
+        uint32_t lanes = reaching(overlaps, cardinalities, base, floor);
+
+        if (lanes != 0) {
+            _mm256_storeu_si256((void *)out, overlaps);
+            *out_lanes = lanes;
+            return block;
+        }
+        blocks += BITS_BLOCK * scan->words;
+        cardinalities += BITS_BLOCK;
+    }
+    return block_count;
 }
 
 /* ---- columns ---- */
@@ -121,4 +159,5 @@ const struct bits_kernels bits_avx2 = {
     .overlaps = avx2_overlaps,
     .count_columns = count_columns,
     .block_columns = 16,
+    .scan = avx2_scan,
 };

@@ -26,8 +26,7 @@ static __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
 }
 
 /* Four words a turn: filters of 256 bits and more come in such. */
-static void avx512_overlaps(const uint64_t *query, const uint64_t *block, size_t words,
-                            uint32_t *out)
+static __m256i block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 {
     __m512i even = _mm512_setzero_si512();
     __m512i odd = _mm512_setzero_si512();
@@ -44,7 +43,47 @@ static void avx512_overlaps(const uint64_t *query, const uint64_t *block, size_t
         even = _mm512_add_epi64(even, overlap_counts(*query++, block));
         block += BITS_BLOCK;
     }
-    _mm256_storeu_si256((void *)out, _mm512_cvtepi64_epi32(_mm512_add_epi64(even, odd)));
+    return _mm512_cvtepi64_epi32(_mm512_add_epi64(even, odd));
+}
+
+static void avx512_overlaps(const uint64_t *query, const uint64_t *block, size_t words,
+                            uint32_t *out)
+{
+    _mm256_storeu_si256((void *)out, block_overlaps(query, block, words));
+}
+
+/* Which lanes reach the floor: a bit for each, set where it does. */
+static uint32_t reaching(__m256i overlaps, const uint16_t *cardinalities, __m256i base,
+                         __m256i floor)
+{
+    __m256i sums =
+        _mm256_add_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)cardinalities)), base);
+    __m256i needed = _mm256_mullo_epi32(sums, floor);
+    __m256i below = _mm256_cmpgt_epi32(needed, _mm256_slli_epi32(overlaps, BITS_FLOOR_SHIFT));
+
+    return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
+}
+
+static size_t avx512_scan(const struct bits_scan *scan, const uint64_t *blocks,
+                          const uint16_t *cardinalities, size_t block_count, uint32_t *out,
+                          uint32_t *out_lanes)
+{
+    const __m256i base = _mm256_set1_epi32((int)scan->base);
+    const __m256i floor = _mm256_set1_epi32((int)scan->floor);
+
+    for (size_t block = 0; block < block_count; block++) {
+        __m256i overlaps = block_overlaps(scan->query, blocks, scan->words);
+        uint32_t lanes = reaching(overlaps, cardinalities, base, floor);
+
+        if (lanes != 0) {
+            _mm256_storeu_si256((void *)out, overlaps);
+            *out_lanes = lanes;
+            return block;
+        }
+        blocks += BITS_BLOCK * scan->words;
+        cardinalities += BITS_BLOCK;
+    }
+    return block_count;
 }
 
 /* ---- columns: one is one register ---- */
@@ -95,4 +134,5 @@ const struct bits_kernels bits_avx512 = {
     .overlaps = avx512_overlaps,
     .count_columns = count_columns,
     .block_columns = 8,
+    .scan = avx512_scan,
 };

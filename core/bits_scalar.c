@@ -100,10 +100,48 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits_columns.h"
 
+/* Which lanes reach the floor. Without a branch, so that compilers do several lanes at once. */
+static uint32_t reaching(const struct bits_scan *scan, const uint32_t *restrict overlaps,
+                         const uint16_t *restrict cardinalities)
+{
+    uint32_t below[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    /* The sign bit of a difference of two numbers of at most 2^28. */
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        uint32_t needed = (cardinalities[lane] + scan->base) * scan->floor;
+
+        below[lane] = ((overlaps[lane] << BITS_FLOOR_SHIFT) - needed) >> 31;
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        lanes |= (below[lane] ^ 1) << lane;
+    }
+    return lanes;
+}
+
+static size_t scalar_scan(const struct bits_scan *scan, const uint64_t *blocks,
+                          const uint16_t *cardinalities, size_t block_count, uint32_t *out,
+                          uint32_t *out_lanes)
+{
+    size_t block = 0;
+
+    for (; block < block_count; block++) {
+        scalar_overlaps(scan->query, blocks, scan->words, out);
+        *out_lanes = reaching(scan, out, cardinalities);
+        if (*out_lanes != 0) {
+            break;
+        }
+        blocks += BITS_BLOCK * scan->words;
+        cardinalities += BITS_BLOCK;
+    }
+    return block;
+}
+
 const struct bits_kernels bits_scalar = {
     .name = "scalar",
     .cardinality = scalar_cardinality,
     .overlaps = scalar_overlaps,
     .count_columns = count_columns,
     .block_columns = 16,
+    .scan = scalar_scan,
 };

@@ -56,7 +56,7 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
  *
  * cannot pass; others may. It rises as better messages are found: ask again after an offer.
  */
-enum { INDEX_FLOOR_SHIFT = 16 };
+enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT };
 uint16_t index_probe_floor(const struct index_probe *probe);
 
 /*

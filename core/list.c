@@ -17,7 +17,6 @@
 
 #include <string.h>
 
-#include "core/block.h"
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/idmap.h"
@@ -362,20 +361,20 @@ static void list_cursor_restart(void *engine, void *cursor)
     list_cursor->left = list->count;
 }
 
-/* Offers what may pass of the first `lanes` messages of the block that begins at `first`. */
+/* Offers those of the block that begins at `first` whose bit is set in `lanes`. */
 static void offer_block(const struct list *list, struct index_probe *probe, size_t first,
-                        size_t lanes, const uint32_t *overlaps, const int16_t *excess)
+                        uint32_t lanes, const uint32_t *overlaps)
 {
     const struct list_chunk *chunk = chunk_of(list, first);
     const uint64_t *filters = filter_of(list, first);
     uint32_t contains[BITS_BLOCK] = {0};
     bool contains_known = probe->contains == NULL;
 
-    for (size_t lane = 0; lane < lanes; lane++) {
+    for (size_t lane = 0; lanes >> lane != 0; lane++) {
         size_t at = first % CHUNK_MESSAGES + lane;
         struct index_item item;
 
-        if (excess[lane] < 0 ||
+        if ((lanes >> lane & 1) == 0 ||
             !index_probe_may_pass(probe, chunk->cardinality[at], overlaps[lane])) {
             continue;
         }
@@ -396,23 +395,30 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
 static void scan_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
 {
     const struct list_chunk *chunk = chunk_of(list, first);
-    const uint64_t *block = filter_of(list, first);
-    const uint16_t *cardinalities = &chunk->cardinality[first % CHUNK_MESSAGES];
-    uint16_t floor = index_probe_floor(probe);
+    struct bits_scan scan = {
+        .query = probe->filter,
+        .words = list->words,
+        .base = probe->cardinality,
+    };
 
-    for (; first < end; first += BITS_BLOCK) {
+    while (first < end) {
+        size_t block_count = (end - first + BITS_BLOCK - 1) / BITS_BLOCK;
         uint32_t overlaps[BITS_BLOCK];
-        int16_t excess[BITS_BLOCK];
+        uint32_t lanes = 0;
 
-        list->kernels->overlaps(probe->filter, block, list->words, overlaps);
-        if (block_excess(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
-            size_t lanes = end - first < BITS_BLOCK ? end - first : BITS_BLOCK;
-
-            offer_block(list, probe, first, lanes, overlaps, excess);
-            floor = index_probe_floor(probe);
+        scan.floor = index_probe_floor(probe);
+        size_t passed = list->kernels->scan(&scan, filter_of(list, first),
+                                            &chunk->cardinality[first % CHUNK_MESSAGES],
+                                            block_count, overlaps, &lanes);
+        if (passed == block_count) {
+            break;
         }
-        block += BITS_BLOCK * list->words;
-        cardinalities += BITS_BLOCK;
+        first += passed * BITS_BLOCK;
+        if (end - first < BITS_BLOCK) { /* lanes behind the end have no message */
+            lanes &= (1u << (end - first)) - 1;
+        }
+        offer_block(list, probe, first, lanes, overlaps);
+        first += BITS_BLOCK;
     }
 }
 

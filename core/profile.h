@@ -46,6 +46,7 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
 /* Writes the text form and a NUL into out (PROFILE_TEXT_MAX bytes). Parsing it gives it back. */
 void profile_print(const struct profile *profile, char *out);
 
+/* Whether both make the same filters of the same labels. */
 bool profile_equal(const struct profile *a, const struct profile *b);
 
 /*

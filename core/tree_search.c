@@ -203,37 +203,49 @@ static void open_group(struct walk *walk, const struct tree_node *node, uint32_t
     }
 }
 
-/* All groups of a node, in order: what the list does. */
-static void sweep_node(struct walk *walk, const struct tree_node *node)
+/* All groups of a page, in order: what the list does. */
+static void sweep_page(struct walk *walk, const struct tree_node *node, uint32_t group,
+                       uint32_t end)
 {
     const struct tree *tree = walk->tree;
-    struct index_probe *probe = walk->probe;
-    uint16_t floor = index_probe_floor(probe);
+    struct bits_scan scan = {
+        .query = walk->probe->filter,
+        .words = tree->words,
+        .base = walk->probe->cardinality,
+    };
 
-    for (uint32_t first = 0; first < node->group_count; first += TREE_PAGE_GROUPS) {
-        const struct tree_page *page = tree_page_of(node, first);
-        const uint64_t *block = page->filters;
-        const uint16_t *cardinalities = page->cardinality;
-        uint32_t end = node->group_count - first < TREE_PAGE_GROUPS ? node->group_count
-                                                                    : first + TREE_PAGE_GROUPS;
+    while (group < end) {
+        uint32_t overlaps[TREE_GROUP];
+        int16_t excess[TREE_GROUP];
+        uint32_t lanes = 0;
 
-        for (uint32_t group = first; group < end; group++) {
-            uint32_t overlaps[TREE_GROUP];
-            int16_t excess[TREE_GROUP];
-
-            tree->kernels->overlaps(probe->filter, block, tree->words, overlaps);
-            if (block_excess(overlaps, cardinalities, probe->cardinality, floor, excess) >= 0) {
-                offer_group(walk, node, group, overlaps, excess);
-                floor = index_probe_floor(probe);
-                walk->floor = floor;
-            }
-            block += TREE_GROUP * tree->words;
-            cardinalities += TREE_GROUP;
+        scan.floor = walk->floor;
+        group += (uint32_t)tree->kernels->scan(
+            &scan, tree_block(tree, node, group),
+            &tree_page_of(node, group)->cardinality[tree_at(group, 0)], end - group, overlaps,
+            &lanes);
+        if (group == end) {
+            return;
         }
+        for (uint32_t lane = 0; lane < TREE_GROUP; lane++) {
+            excess[lane] = (lanes >> lane & 1) != 0 ? 0 : -1;
+        }
+        offer_group(walk, node, group, overlaps, excess);
+        walk->floor = index_probe_floor(walk->probe);
+        group++;
     }
-    probe->comparisons += node->message_count;
-    probe->bytes += (uint64_t)node->group_count * TREE_GROUP *
-                    (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+}
+
+static void sweep_node(struct walk *walk, const struct tree_node *node)
+{
+    for (uint32_t first = 0; first < node->group_count; first += TREE_PAGE_GROUPS) {
+        uint32_t left = node->group_count - first;
+
+        sweep_page(walk, node, first, first + (left < TREE_PAGE_GROUPS ? left : TREE_PAGE_GROUPS));
+    }
+    walk->probe->comparisons += node->message_count;
+    walk->probe->bytes += (uint64_t)node->group_count * TREE_GROUP *
+                          (walk->tree->words * sizeof(uint64_t) + sizeof(uint16_t));
 }
 
 /* ---- nodes ---- */

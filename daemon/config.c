@@ -101,9 +101,7 @@ struct parse {
     bool refused;
     bool in_section;
     enum config_section section;
-    size_t host;                         /* in config.hosts, within [host NAME] */
-    unsigned host_lines[LIMIT_HOSTS];    /* where each began */
-    unsigned key_lines[CONFIG_KEYS_MAX]; /* where each was set, for [host NAME] in the last one */
+    size_t host; /* in config.hosts, within [host NAME] */
 };
 
 /*
@@ -149,7 +147,7 @@ static int parse_section_line(struct parse *parse, const char *line, size_t leng
     host = find_host(&parse->config, name, name_length);
     if (host != NULL) {
         return config_refuse(&parse->source, "[host %s] stands in line %u already", host->name,
-                             parse->host_lines[host - parse->config.hosts]);
+                             host->line);
     }
     if (parse->config.host_count == LIMIT_HOSTS) {
         return config_refuse(&parse->source, "there may be at most %d hosts", LIMIT_HOSTS);
@@ -158,11 +156,11 @@ static int parse_section_line(struct parse *parse, const char *line, size_t leng
     memcpy(copy, name, name_length);
     copy[name_length] = '\0';
     parse->host = parse->config.host_count;
-    parse->host_lines[parse->host] = parse->source.line;
     config_add_host(&parse->config, copy);
+    parse->config.hosts[parse->host].line = parse->source.line;
     for (size_t i = 0; i < config_key_count; i++) {
         if (config_keys[i].section == CONFIG_SECTION_HOST) {
-            parse->key_lines[i] = 0;
+            parse->config.key_lines[i] = 0; /* each section begins anew */
         }
     }
     return 0;
@@ -251,7 +249,7 @@ static int parse_key(struct parse *parse, const char *name, const char *value)
     if (key == NULL) {
         return config_refuse_unknown_key(&parse->source, parse->section, name);
     }
-    key_line = &parse->key_lines[key - config_keys];
+    key_line = &parse->config.key_lines[key - config_keys];
     if (!key->repeatable && *key_line != 0) {
         return config_refuse(&parse->source, "`%s` is set in line %u already", name, *key_line);
     }
@@ -381,5 +379,6 @@ int config_set(struct config *config, const char *name, const char *section, con
             return config_refuse(&source, "there is no host `%s`", host_name);
         }
     }
+    config->key_lines[found - config_keys] = 0;
     return config_set_key(&source, found, config, host, value);
 }

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 enum {
+    CONFIG_KEYS_MAX = 32, /* in all sections */
     CONFIG_LISTENERS_MAX = 16,
     CONFIG_PATH_BYTES = 4096,
     CONFIG_ADDRESS_BYTES = 64,
@@ -40,6 +41,7 @@ struct config_listener {
 
 struct config_host {
     char name[LIMIT_HOST_BYTES + 1];
+    unsigned line; /* where its section begins; 0: the host `default` without one */
     struct profile profile;
     unsigned profile_line; /* where it was set; 0: the default */
     uint32_t suggested_max_distance_ppm;
@@ -78,6 +80,8 @@ struct config {
     struct config_limits limits;
     struct config_host hosts[LIMIT_HOSTS];
     size_t host_count; /* at least 1 after parsing: `default` when none was named */
+    /* Where each key was set last, by its place in config_keys; 0: not in the file. */
+    unsigned key_lines[CONFIG_KEYS_MAX];
 };
 
 /* All defaults, no host and no listener yet. */
@@ -112,12 +116,6 @@ int config_set(struct config *config, const char *name, const char *section, con
  * more than one key (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...).
  */
 int config_finish(struct config *config, char *out_reason);
-
-/*
- * For a daemon that inherited its sockets (notify.h): they take the place of all TCP listeners.
- * Returns how many there were.
- */
-size_t config_remove_tcp_listeners(struct config *config);
 
 /*
  * Whether `fresh` may replace `running` without a restart: 0, or CONFIG_REFUSED with the first key

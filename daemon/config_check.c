@@ -19,6 +19,17 @@ static struct config_source source_of(const struct config *config, char *reason)
                                   .reason = reason};
 }
 
+/* The same place, in that line of it. */
+static struct config_source at_line(const struct config_source *source, unsigned line)
+{
+    return (struct config_source){.name = source->name, .line = line, .reason = source->reason};
+}
+
+static unsigned line_of(const struct config *config, const struct config_key *key)
+{
+    return config->key_lines[key - config_keys];
+}
+
 /* --- what follows from the rest --------------------------------------------------------------- */
 
 static void add_tcp(struct config *config, const char *address, bool optional)
@@ -83,7 +94,10 @@ static void fill_hosts(struct config *config)
 
 /* --- several keys at once --------------------------------------------------------------------- */
 
-/* One key of [limits] must be at least as large as another, or a multiple of it. */
+/*
+ * One key of [limits] must be at least as large as another, or a multiple of it. The later line of
+ * the two is said to be wrong.
+ */
 struct relation {
     const char *greater;
     const char *lesser;
@@ -107,6 +121,10 @@ static int check_relation(const struct config *config, const struct relation *re
     const struct config_key *lesser = config_key_find(CONFIG_SECTION_LIMITS, relation->lesser);
     uint64_t greater_value = config_key_get(greater, config);
     uint64_t lesser_value = config_key_get(lesser, config);
+    unsigned greater_line = line_of(config, greater);
+    unsigned lesser_line = line_of(config, lesser);
+    struct config_source place =
+        at_line(source, greater_line > lesser_line ? greater_line : lesser_line);
     char greater_text[CONFIG_NUMBER_BYTES];
     char lesser_text[CONFIG_NUMBER_BYTES];
 
@@ -115,8 +133,8 @@ static int check_relation(const struct config *config, const struct relation *re
     }
     config_key_print(greater, greater_value, greater_text);
     config_key_print(lesser, lesser_value, lesser_text);
-    return config_refuse(source, "[limits]: `%s` is %s, too little for `%s` of %s: %s",
-                         greater->name, greater_text, lesser->name, lesser_text, relation->rule);
+    return config_refuse(&place, "`%s` is %s, too little for `%s` of %s: %s", greater->name,
+                         greater_text, lesser->name, lesser_text, relation->rule);
 }
 
 /* Welcome lists all hosts in one frame. */
@@ -124,6 +142,7 @@ static int check_hosts_fit(const struct config *config, const struct config_sour
 {
     enum { HOST_BYTES = 64, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
     size_t bytes = WELCOME_BYTES;
+    struct config_source place;
     char text[PROFILE_TEXT_MAX];
     char frame[CONFIG_NUMBER_BYTES];
 
@@ -135,8 +154,9 @@ static int check_hosts_fit(const struct config *config, const struct config_sour
         return 0;
     }
     config_value_print_number(CONFIG_TYPE_SIZE, config->limits.frame_bytes, frame);
-    return config_refuse(source,
-                         "[limits]: `frame` is %s, but to tell a client of %zu hosts takes up to "
+    place = at_line(source, line_of(config, config_key_find(CONFIG_SECTION_LIMITS, "frame")));
+    return config_refuse(&place,
+                         "`frame` is %s, but to tell a client of %zu hosts takes up to "
                          "%zu bytes: raise it, or have fewer hosts",
                          frame, config->host_count, bytes);
 }
@@ -155,21 +175,6 @@ int config_finish(struct config *config, char *out_reason)
         }
     }
     return check_hosts_fit(config, &source);
-}
-
-size_t config_remove_tcp_listeners(struct config *config)
-{
-    size_t kept = 0;
-    size_t removed;
-
-    for (size_t i = 0; i < config->listener_count; i++) {
-        if (config->listeners[i].kind != CONFIG_LISTENER_TCP) {
-            config->listeners[kept++] = config->listeners[i];
-        }
-    }
-    removed = config->listener_count - kept;
-    config->listener_count = kept;
-    return removed;
 }
 
 /* --- reload ----------------------------------------------------------------------------------- */
@@ -197,6 +202,7 @@ static bool listeners_equal(const struct config *a, const struct config *b)
 static int check_key(const struct config_source *source, const struct config_key *key,
                      const struct config *running, const struct config *fresh)
 {
+    const struct config_source place = at_line(source, line_of(fresh, key));
     char old[CONFIG_NUMBER_BYTES];
     char new[CONFIG_NUMBER_BYTES];
 
@@ -205,20 +211,20 @@ static int check_key(const struct config_source *source, const struct config_key
         if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
             return 0;
         }
-        return config_refuse(source, "`%s` changed to %.400s, which needs a restart", key->name,
+        return config_refuse(&place, "`%s` changed to %.400s, which needs a restart", key->name,
                              (const char *)fresh + key->offset);
     case CONFIG_TYPE_LISTENER:
         if (listeners_equal(running, fresh)) {
             return 0;
         }
-        return config_refuse(source, "`%s` changed, which needs a restart", key->name);
+        return config_refuse(&place, "`%s` changed, which needs a restart", key->name);
     default:
         if (config_key_get(key, running) == config_key_get(key, fresh)) {
             return 0;
         }
         config_key_print(key, config_key_get(key, running), old);
         config_key_print(key, config_key_get(key, fresh), new);
-        return config_refuse(source, "`%s` changed from %s to %s, which needs a restart", key->name,
+        return config_refuse(&place, "`%s` changed from %s to %s, which needs a restart", key->name,
                              old, new);
     }
 }
@@ -227,6 +233,7 @@ static int check_key(const struct config_source *source, const struct config_key
 static int check_hosts(const struct config_source *source, const struct config *running,
                        const struct config *fresh)
 {
+    struct config_source place;
     char old[PROFILE_TEXT_MAX];
     char new[PROFILE_TEXT_MAX];
 
@@ -235,7 +242,8 @@ static int check_hosts(const struct config_source *source, const struct config *
         const struct config_host *after = &fresh->hosts[i];
 
         if (strcmp(before->name, after->name) != 0) {
-            return config_refuse(source,
+            place = at_line(source, after->line);
+            return config_refuse(&place,
                                  "[host %s] stands where [host %s] was; to add, remove or reorder "
                                  "hosts needs a restart",
                                  after->name, before->name);
@@ -243,13 +251,17 @@ static int check_hosts(const struct config_source *source, const struct config *
         if (!profile_equal(&before->profile, &after->profile)) {
             profile_print(&before->profile, old);
             profile_print(&after->profile, new);
+            place = at_line(source, after->profile_line != 0 ? after->profile_line : after->line);
             return config_refuse(
-                source, "[host %s]: `profile` changed from %s to %s, which needs a restart",
+                &place, "[host %s]: `profile` changed from %s to %s, which needs a restart",
                 after->name, old, new);
         }
     }
     if (running->host_count != fresh->host_count) {
-        return config_refuse(source, "there are %zu hosts instead of %zu, which needs a restart",
+        place = at_line(source, fresh->host_count > running->host_count
+                                    ? fresh->hosts[running->host_count].line
+                                    : 0);
+        return config_refuse(&place, "there are %zu hosts instead of %zu, which needs a restart",
                              fresh->host_count, running->host_count);
     }
     return 0;

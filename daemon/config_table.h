@@ -17,7 +17,6 @@ enum config_section { CONFIG_SECTION_DAEMON, CONFIG_SECTION_LIMITS, CONFIG_SECTI
 
 enum {
     CONFIG_SECTIONS = 3,
-    CONFIG_KEYS_MAX = 32,
     CONFIG_FRAME_REST_BYTES = 2048 /* what a frame has besides the payload: filter, ids, headers */
 };
 

@@ -24,16 +24,18 @@ void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_c
     client->events->respond(client, &response);
 }
 
-void handler_work_begin(struct handler_client *client, size_t bytes)
+void handler_work_begin(struct handler_client *client, size_t bytes, size_t answer_bytes)
 {
     client->work_count++;
     client->work_bytes += bytes;
+    client->answer_bytes += answer_bytes;
 }
 
-void handler_work_end(struct handler_client *client, size_t bytes)
+void handler_work_end(struct handler_client *client, size_t bytes, size_t answer_bytes)
 {
     client->work_count--;
     client->work_bytes -= bytes;
+    client->answer_bytes -= answer_bytes;
     client->events->work_ended(client);
 }
 

@@ -34,6 +34,7 @@ struct handler_client {
     uint32_t searches;     /* under way in several steps; one at a time is fair to the others */
     uint32_t work_count;   /* requests taken and not yet answered */
     size_t work_bytes;     /* what they hold in memory, about */
+    size_t answer_bytes;   /* what their answers may take of the output, about */
 };
 
 /* Acts on a request other than Hello. */
@@ -49,9 +50,15 @@ void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_c
                     const char *field, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Marks the beginning and the end of work that answers later. */
-void handler_work_begin(struct handler_client *client, size_t bytes);
-void handler_work_end(struct handler_client *client, size_t bytes);
+/* An answer without content, or an error. */
+enum { HANDLER_ANSWER_BYTES = 256 };
+
+/*
+ * Marks the beginning and the end of work that answers later: what it holds in memory until then,
+ * and what its answer may take.
+ */
+void handler_work_begin(struct handler_client *client, size_t bytes, size_t answer_bytes);
+void handler_work_end(struct handler_client *client, size_t bytes, size_t answer_bytes);
 
 /* The requests, one file each; called by handler_handle. */
 void handler_deposit(struct service *service, struct handler_client *client,

@@ -7,7 +7,6 @@
 
 #include "core/bloom.h"
 #include "core/err.h"
-#include "daemon/log.h"
 
 #include <inttypes.h>
 #include <sodium.h>
@@ -48,7 +47,7 @@ static void job_submit(struct job *job)
 {
     struct service *service = job->service;
 
-    handler_work_begin(job->client, job->bytes);
+    handler_work_begin(job->client, job->bytes, HANDLER_ANSWER_BYTES);
     service->writing_bytes += job->bytes;
     service->working++;
     service->persist->interface->submit(service->persist, &job->op);
@@ -64,7 +63,7 @@ static void job_finish(struct job *job, const struct msg_response *response)
     service->writing_bytes -= bytes;
     service->working--;
     alloc_release(service->alloc, job, 1, bytes);
-    handler_work_end(client, bytes);
+    handler_work_end(client, bytes, HANDLER_ANSWER_BYTES);
 }
 
 static void job_fail(struct job *job, enum msg_error_code code, const char *field,
@@ -80,7 +79,7 @@ static void job_fail(struct job *job, enum msg_error_code code, const char *fiel
 
 static void job_fail_storage(struct job *job)
 {
-    log_warning("storage: %s", job->op.reason != NULL ? job->op.reason : "failed");
+    service_storage_failed(job->service, "storage", job->op.reason);
     job_fail(job, MSG_STORAGE, NULL,
              "the message store could not write to its storage; nothing was changed, try again "
              "later");
@@ -250,7 +249,11 @@ void handler_deposit(struct service *service, struct handler_client *client,
         return;
     const size_t bytes =
         deposit->filter.count + deposit->media_type.length + deposit->payload.count;
-    const bool known = index_find(host->index, deposit->id.data, NULL, NULL) == 0;
+    /* What is there already takes no room, unless its time is over: then it is replaced. */
+    const int64_t now_ms = service_now_ms(service);
+    struct index_item there;
+    const bool known =
+        index_find(host->index, deposit->id.data, &there, NULL) == 0 && there.expires_ms > now_ms;
     if (!known && !check_quota(service, client, request, host, bytes))
         return;
 
@@ -260,7 +263,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     struct persist_op *op = &job->op;
     const uint32_t ttl_s = deposit->has_ttl ? deposit->ttl_s : service->config.limits.ttl_default_s;
     op->kind = PERSIST_DEPOSIT;
-    op->now_ms = service_now_ms(service);
+    op->now_ms = now_ms;
     op->done = on_deposited;
     copy_content(job, deposit);
     op->message.host = host->number;

@@ -9,7 +9,6 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "daemon/container.h"
-#include "daemon/log.h"
 #include "proto/codec.h"
 
 #include <inttypes.h>
@@ -20,7 +19,8 @@
 enum {
     /* Filters looked at in one go: well under a millisecond without vector instructions. */
     STEP_BUDGET = 16 * 1024,
-    /* A message withdrawn between search and reading makes the search run again, so often. */
+    /* A message withdrawn between search and reading makes the search run again, so often; then the
+     * answer is that of the last search's end, and what went since then has no payload in it. */
     ATTEMPTS_MAX = 4
 };
 
@@ -32,7 +32,8 @@ struct query_job {
     struct host *host;
     struct index_search *search; /* owned */
     uint64_t request_id;
-    size_t bytes; /* charged to the client while under way; 0: answered within the call */
+    size_t bytes;        /* charged to the client while under way; 0: answered within the call */
+    size_t answer_bytes; /* charged, too */
     struct index_query query;
     struct index_part *parts;
     uint64_t *filters; /* part_count of filter words, then as many of contains */
@@ -66,12 +67,13 @@ static void job_end(struct query_job *job)
 {
     struct handler_client *client = job->client;
     const size_t bytes = job->bytes;
+    const size_t answer_bytes = job->answer_bytes;
 
     if (bytes > 0)
         job->service->working--;
     job_free(job);
     if (bytes > 0)
-        handler_work_end(client, bytes);
+        handler_work_end(client, bytes, answer_bytes);
 }
 
 static void job_fail(struct query_job *job, enum msg_error_code code, const char *sentence)
@@ -80,17 +82,28 @@ static void job_fail(struct query_job *job, enum msg_error_code code, const char
     job_end(job);
 }
 
+/* The most that the answer may take of the output. */
+static size_t answer_bytes_max(const struct query_job *job)
+{
+    const size_t frame_bytes = job->service->config.limits.frame_bytes;
+    const size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
+
+    return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
+}
+
 /* From here on the answer comes later. What it holds until then is charged to the client. */
 static void job_charge(struct query_job *job)
 {
     if (job->bytes > 0)
         return;
+    job->answer_bytes = answer_bytes_max(job);
     job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
                  job->query.k * sizeof(struct nearest_candidate);
     if (job->with_payload)
-        job->bytes += job->service->config.limits.frame_bytes;
+        job->bytes += 2 * (size_t)job->service->config.limits.frame_bytes +
+                      job->query.k * sizeof(struct persist_entry);
     job->service->working++;
-    handler_work_begin(job->client, job->bytes);
+    handler_work_begin(job->client, job->bytes, job->answer_bytes);
 }
 
 static struct query_job *job_new(struct service *service, struct handler_client *client,
@@ -222,8 +235,9 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
 }
 
 /*
- * Payloads in the order of the answer, as many as the frame holds; the others are marked as
- * omitted. `texts[i]` and `payloads[i]` belong to results[i].
+ * Payloads, nearest first, each that the rest of the frame has room for; the others, those that
+ * were not read because no frame holds them, and those that went are marked as omitted. messages[i]
+ * belongs to results[i], which are in the search's order.
  */
 static void attach_payloads(struct msg_result *results, size_t count,
                             const struct persist_message *messages, size_t frame_bytes)
@@ -235,7 +249,7 @@ static void attach_payloads(struct msg_result *results, size_t count,
         const size_t more =
             codec_result_bytes_max(message->payload_bytes, message->media_type_bytes) -
             codec_result_bytes_max(0, 0);
-        results[i].payload_omitted = used + more > frame_bytes;
+        results[i].payload_omitted = message->media_type == NULL || used + more > frame_bytes;
         if (results[i].payload_omitted)
             continue;
         used += more;
@@ -278,7 +292,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 static void start_search(struct query_job *job);
 
-/* The payloads of a finished read, in the order of the answer; NULL for want of memory. */
+/* The payloads of a finished read, in the search's order; NULL for want of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->service;
@@ -294,7 +308,8 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
             continue;
         }
         messages[i] = *message;
-        service_remember(service, message);
+        if (!read->entries[i].omitted)
+            service_remember(service, message);
     }
     return messages;
 }
@@ -307,10 +322,10 @@ static void on_payloads(struct persist_read *read)
     bool all_found = false;
 
     if (read->failed) {
-        log_warning("reading payloads: %s", read->reason != NULL ? read->reason : "failed");
+        service_storage_failed(service, "reading payloads", read->reason);
     } else {
         const struct persist_message *messages = take_payloads(job, &all_found);
-        if (messages != NULL && all_found) {
+        if (messages != NULL && (all_found || job->attempts == ATTEMPTS_MAX)) {
             send_answer(job, messages);
             outcome = SENT;
         } else if (messages != NULL) {
@@ -363,6 +378,8 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
+    /* What does not fit the answer need not be read, with room for one that is passed over. */
+    job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     job_charge(job);
     service->persist->interface->read(service->persist, &job->read);
@@ -397,10 +414,7 @@ static void start_search(struct query_job *job)
 
     index_search_free(job->search);
     job->search = NULL;
-    if (++job->attempts > ATTEMPTS_MAX) {
-        job_fail(job, MSG_STORAGE, "messages went faster than they could be read; try again");
-        return;
-    }
+    job->attempts++; /* on_payloads counts them */
     if (index_search_new(service->alloc, &job->query, &job->search) != 0) {
         job_fail(job, MSG_INTERNAL, "the server is out of memory");
         return;

@@ -5,7 +5,6 @@
 #include "daemon/handler.h"
 
 #include "core/err.h"
-#include "daemon/log.h"
 #include "proto/codec.h"
 
 #include <string.h>
@@ -20,7 +19,8 @@ struct job {
     struct service *service;
     struct handler_client *client;
     uint64_t request_id;
-    size_t bytes;
+    size_t bytes;        /* of this allocation */
+    size_t answer_bytes; /* charged to the client besides */
     size_t entry_room;
     struct index_item item; /* Get: as the index knows it */
     struct persist_entry entries[];
@@ -48,14 +48,10 @@ static struct job *job_new(struct service *service, struct handler_client *clien
 }
 
 /* What comes back is charged as a whole frame: that is the most that is answered. */
-static size_t job_charge_bytes(const struct job *job)
-{
-    return job->bytes + job->service->config.limits.frame_bytes;
-}
-
 static void job_start(struct job *job)
 {
-    handler_work_begin(job->client, job_charge_bytes(job));
+    job->answer_bytes = job->service->config.limits.frame_bytes;
+    handler_work_begin(job->client, job->bytes + job->answer_bytes, job->answer_bytes);
     job->service->working++;
     job->service->persist->interface->read(job->service->persist, &job->read);
 }
@@ -64,13 +60,14 @@ static void job_finish(struct job *job, const struct msg_response *response)
 {
     struct service *service = job->service;
     struct handler_client *client = job->client;
-    const size_t charged = job_charge_bytes(job);
+    const size_t bytes = job->bytes;
+    const size_t answer_bytes = job->answer_bytes;
 
     client->events->respond(client, response);
     service->persist->interface->read_release(service->persist, &job->read);
     service->working--;
-    alloc_release(service->alloc, job, 1, job->bytes);
-    handler_work_end(client, charged);
+    alloc_release(service->alloc, job, 1, bytes);
+    handler_work_end(client, bytes + answer_bytes, answer_bytes);
 }
 
 static void job_fail(struct job *job, enum msg_error_code code, const char *field,
@@ -84,7 +81,7 @@ static void job_fail(struct job *job, enum msg_error_code code, const char *fiel
 
 static void job_fail_storage(struct job *job)
 {
-    log_warning("reading: %s", job->read.reason != NULL ? job->read.reason : "failed");
+    service_storage_failed(job->service, "reading", job->read.reason);
     job_fail(job, MSG_STORAGE, NULL,
              "the message store could not read its storage; try again later");
 }

@@ -7,6 +7,7 @@
 #include "daemon/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,24 @@ enum { BACKLOG = 128 };
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
+    uint64_t withheld = 0;
 
-    if (status == 0)
+    if (status == 0) {
         status = session_accept(listener->server, stream, listener->is_unix);
-    if (status != 0) /* out of descriptors or memory: those who are here go on */
-        log_warning("a connection could not be accepted: %s", uv_strerror(status));
+        /* libuv tells of no other connection before this one was taken. */
+        listener->is_held = status == UV_ENOMEM;
+    }
+    /* Out of descriptors or memory: those who are here go on. */
+    if (status != 0 && log_gate_opens(&listener->gate, server_loop_ms(listener->server), &withheld))
+        log_warning("a connection could not be accepted: %s (%" PRIu64
+                    " more since this was last said)",
+                    uv_strerror(status), withheld);
+}
+
+void listener_retry(struct listener *listener)
+{
+    if (listener->is_open && listener->is_held)
+        on_connection(&listener->uv.stream, 0);
 }
 
 static int fail(char *out_reason, const char *where, const char *why, const char *remedy)
@@ -40,6 +54,8 @@ static const char *remedy_for(int rc)
         return "; another program has it, maybe another hearsayd: stop that, or set `listen`";
     case UV_EADDRNOTAVAIL:
         return "; this machine has no such address: set `listen` to one it has";
+    case UV_ENOENT:
+        return "; make the directory first, or choose another path";
     case UV_EACCES:
         return "; not permitted to this user: choose a port from 1024 on, or another path";
     default:
@@ -113,6 +129,20 @@ static bool remove_stale(const char *path)
     return refused && unlink(path) == 0;
 }
 
+/* libuv says EACCES of a directory that is not there. */
+static bool is_without_directory(const char *path)
+{
+    char directory[sizeof(((struct config_listener *)0)->path)];
+    const char *slash = strrchr(path, '/');
+    struct stat status;
+
+    if (slash == NULL || slash == path)
+        return false;
+    memcpy(directory, path, (size_t)(slash - path));
+    directory[slash - path] = '\0';
+    return stat(directory, &status) != 0 && errno == ENOENT;
+}
+
 static int bind_unix(struct listener *listener, const struct config_listener *config)
 {
     int rc = uv_pipe_init(&listener->server->loop, &listener->uv.pipe, 0);
@@ -125,6 +155,8 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     if (rc == UV_EADDRINUSE && remove_stale(config->path))
         rc = uv_pipe_bind(&listener->uv.pipe, config->path);
     (void)umask(mask);
+    if (rc == UV_EACCES && is_without_directory(config->path))
+        return UV_ENOENT;
     if (rc != 0)
         return rc;
     memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */

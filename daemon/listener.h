@@ -6,6 +6,7 @@
 #define DAEMON_LISTENER_H
 
 #include "daemon/config.h"
+#include "daemon/log.h"
 #include "daemon/notify.h"
 
 #include <stdbool.h>
@@ -23,6 +24,8 @@ struct listener {
     struct server *server;
     bool is_unix;
     bool is_open;
+    bool is_held; /* there was no memory for a connection: it waits for listener_retry */
+    struct log_gate gate;
     char path[108]; /* of a Unix socket that we made and remove; "" otherwise */
 };
 
@@ -38,6 +41,9 @@ int listener_bind(struct listener *listener, struct server *server,
 /* The same for an inherited socket; takes the descriptor. */
 int listener_inherit(struct listener *listener, struct server *server,
                      const struct notify_socket *inherited, char *out_reason);
+
+/* To be called now and then: accepts what there was no memory for. */
+void listener_retry(struct listener *listener);
 
 /* Stops listening; a Unix socket's file is removed. */
 void listener_close(struct listener *listener);

@@ -173,6 +173,19 @@ static void write_line(const char *line, size_t length)
     }
 }
 
+bool log_gate_opens(struct log_gate *gate, int64_t now_ms, uint64_t *out_withheld)
+{
+    static const int64_t interval_ms = 10 * 1000;
+
+    if (gate->opened && now_ms - gate->opened_ms < interval_ms) {
+        gate->withheld++;
+        return false;
+    }
+    *out_withheld = gate->withheld;
+    *gate = (struct log_gate){.opened = true, .opened_ms = now_ms};
+    return true;
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
     /* One byte more than fits, so that escape() sees that something is missing. */

@@ -7,13 +7,28 @@
 #include "daemon/options.h"
 #include "daemon/server.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
+
+/*
+ * A standard stream that was closed by who started us would be the next file or socket to open, and
+ * the log would go there. Its place is taken; using it fails as before.
+ */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
 
 /* What was asked for must have got out. */
 static int finish_output(void)
@@ -31,6 +46,7 @@ int main(int argc, char **argv)
     char reason[CONFIG_REASON_BYTES];
     struct options options;
 
+    keep_standard_streams();
     if (options_parse(argc, argv, &options, reason) != 0) {
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_USAGE;

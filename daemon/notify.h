@@ -17,6 +17,7 @@ void notify_ready(const char *status);
 /* A reload begins; notify_ready ends it, whether it was taken over or refused. */
 void notify_reloading(void);
 
+/* The end begins. */
 void notify_stopping(const char *status);
 
 /*
@@ -24,6 +25,7 @@ void notify_stopping(const char *status);
  * timer does no harm; 0: it does not.
  */
 uint64_t notify_watchdog_interval_ms(void);
+/* The loop still turns. */
 void notify_watchdog(void);
 
 struct notify_socket {

@@ -297,6 +297,7 @@ int options_load(const struct options *options, struct config *out_config, char 
     int result;
 
     if (config == NULL) {
+        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(-ERR_NOMEM));
         return -ERR_NOMEM;
     }
     result = read_file(options, config, out_reason);
@@ -311,6 +312,8 @@ int options_load(const struct options *options, struct config *out_config, char 
     }
     if (result == 0) {
         *out_config = *config;
+    } else if (result < 0) {
+        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(result));
     }
     free(config);
     return result;

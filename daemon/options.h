@@ -45,9 +45,9 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
 /*
  * The configuration in force: defaults, the file, the command line on top, the data directory
  * where none was named, config_finish. Listeners of the command line take the place of those of
- * the file. Relative paths of the command line count from the working directory. 0; CONFIG_REFUSED
- * with a sentence in out_reason (CONFIG_REASON_BYTES); or -ERR_NOMEM. *out_config is untouched
- * unless it is 0.
+ * the file. Relative paths of the command line count from the working directory. 0; or
+ * CONFIG_REFUSED or -ERR_NOMEM, both with a sentence in out_reason (CONFIG_REASON_BYTES) and
+ * *out_config untouched.
  */
 int options_load(const struct options *options, struct config *out_config, char *out_reason);
 

@@ -45,7 +45,7 @@ struct persist_message {
 /* --- writing ---------------------------------------------------------------------------------- */
 
 enum persist_kind {
-    PERSIST_DEPOSIT,  /* message */
+    PERSIST_DEPOSIT,  /* message; one of the same id that has expired by now_ms is replaced */
     PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
     PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms */
     PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */
@@ -102,6 +102,7 @@ struct persist_entry {
     struct persist_message message; /* payloads: host and id are asked for. Found: all is set, and
                                        pointers hold until persist_read_release */
     bool found;
+    bool omitted; /* found, but content_limit was reached: only lengths are set */
 };
 
 /* A job of reading, off the loop. The same rule of ownership as for persist_op. */
@@ -109,6 +110,8 @@ struct persist_read {
     enum persist_read_kind kind;
     struct persist_entry *entries; /* the caller's: entry_count asked for, or room for a page */
     size_t entry_count;            /* page: room when asked, found when done */
+
+    size_t content_limit; /* payloads: bytes of payloads and media types kept; 0: no limit */
 
     uint32_t page_host;      /* page */
     int64_t page_after;      /* page: position to go on after; 0: from the start */

@@ -14,7 +14,12 @@
 #include "daemon/store_schema.h"
 #include "daemon/store_writer.h"
 
-enum { SCRUB_AFTER_MS = 30 * 1000 };
+/* The promise is a minute; a reader in the way costs a second or two of it. */
+enum {
+    SCRUB_AFTER_MS = 30 * 1000,
+    /* Whoever deposits and withdraws for ever must not fill the disk: some ten megabytes. */
+    MARKS_MAX = 100000
+};
 
 /*
  * Closing goes step by step, on the loop: the reader first, so that its connection does not stand
@@ -275,17 +280,25 @@ static int store_alloc(const struct persist_sqlite_options *options,
     return 0;
 }
 
+static enum store_use use_of(const struct persist_sqlite_options *options)
+{
+    return options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
+}
+
 /* The threads, which take the connection; what was made is undone on failure. */
-static int start_threads(struct persist_sqlite *store, enum store_use use, sqlite3 *db)
+static int start_threads(struct persist_sqlite *store, const struct persist_sqlite_options *options,
+                         sqlite3 *db)
 {
     struct store_reader_options reader = {
         .path = store->path, .done = on_read_done, .ended = on_reader_ended, .context = store};
-    struct store_writer_options writer = {.path = store->path,
-                                          .use = use,
-                                          .done = on_ops_done,
-                                          .ended = on_writer_ended,
-                                          .context = store,
-                                          .scrub_after_ms = SCRUB_AFTER_MS};
+    struct store_writer_options writer = {
+        .path = store->path,
+        .use = use_of(options),
+        .done = on_ops_done,
+        .ended = on_writer_ended,
+        .context = store,
+        .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
+        .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
     int code = store_reader_new(&reader, &store->reader);
 
     if (code != 0)
@@ -309,21 +322,20 @@ static void on_unused_handle_closed(uv_handle_t *handle)
 int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
                         char *out_reason)
 {
-    enum store_use use = options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
     struct persist_sqlite *store;
     sqlite3 *db;
     int code = sodium_init() < 0 ? -ERR_SYSTEM : store_alloc(options, &store);
 
     if (code != 0)
         return say(code, out_reason);
-    code = store_schema_open(store->path, use, &db, out_reason);
+    code = store_schema_open(store->path, use_of(options), &db, out_reason);
     if (code != 0)
         goto free_store;
     if (uv_async_init(options->loop, &store->async, on_async) != 0) {
         code = say(-ERR_SYSTEM, out_reason);
         goto close_db;
     }
-    code = start_threads(store, use, db);
+    code = start_threads(store, options, db);
     if (code != 0) {
         uv_close((uv_handle_t *)&store->async, on_unused_handle_closed);
         (void)sqlite3_close(db);

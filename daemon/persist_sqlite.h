@@ -11,9 +11,11 @@
 #include <uv.h>
 
 struct persist_sqlite_options {
-    uv_loop_t *loop;       /* borrowed */
-    const char *directory; /* of the database; exists, and is locked by the caller (datadir.h) */
-    bool relaxed;          /* synchronous = NORMAL; else FULL */
+    uv_loop_t *loop;         /* borrowed */
+    const char *directory;   /* of the database; exists, and is locked by the caller (datadir.h) */
+    bool relaxed;            /* synchronous = NORMAL; else FULL */
+    uint32_t scrub_after_ms; /* removed messages' bytes leave the log so soon; 0: 30 s */
+    int64_t marks_max;       /* of withdrawn ids; over it, those that end soonest go; 0: 100,000 */
 };
 
 /*

@@ -176,6 +176,8 @@ static void on_tick(uv_timer_t *timer)
 
     DL_FOREACH_SAFE(server->sessions, session, next)
     session_tick(session, now_ms);
+    for (size_t i = 0; i < server->listener_count; i++)
+        listener_retry(&server->listeners[i]);
     if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0)
         service_sweep(server->service);
     if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS)

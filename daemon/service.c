@@ -2,6 +2,7 @@
 #include "daemon/service.h"
 
 #include "core/err.h"
+#include "daemon/config_value.h"
 #include "daemon/container.h"
 #include "daemon/log.h"
 
@@ -90,12 +91,15 @@ static int add_host(struct service *service, const struct config_host *config, u
     int rc = service->persist->interface->add_host(service->persist, config->name, text, &number,
                                                    stored, out_reason);
     if (rc == PERSIST_PROFILE_CHANGED) {
-        snprintf(out_reason, CONFIG_REASON_BYTES,
-                 "%s:%u: host %s: the profile is %s here, but its stored messages have %s; set it "
-                 "back, or use another data directory",
-                 service->config.file[0] != '\0' ? service->config.file : "(defaults)",
-                 config->profile_line, config->name, text, stored);
-        return CONFIG_REFUSED;
+        const struct config_source source = {
+            .name = service->config.file[0] != '\0' ? service->config.file : "configuration",
+            .line = config->profile_line != 0 ? config->profile_line : config->line,
+            .reason = out_reason,
+        };
+        return config_refuse(&source,
+                             "host %s: the profile is %s here, but its stored messages have %s; "
+                             "set it back, or use another data directory",
+                             config->name, text, stored);
     }
     if (rc != 0)
         return rc;
@@ -326,6 +330,21 @@ void service_sweep(struct service *service)
         submit_sweep(service);
     if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS)
         service_save_clock(service);
+}
+
+void service_storage_failed(struct service *service, const char *what, const char *reason)
+{
+    uint64_t withheld = 0;
+
+    if (!log_gate_opens(&service->storage_gate, service_now_ms(service), &withheld))
+        return;
+    if (reason == NULL)
+        reason = "failed";
+    if (withheld > 0)
+        log_warning("%s: %s (%" PRIu64 " more failures since this was last said)", what, reason,
+                    withheld);
+    else
+        log_warning("%s: %s", what, reason);
 }
 
 bool service_is_congested(const struct service *service)

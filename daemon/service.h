@@ -10,6 +10,7 @@
 #include "daemon/clock.h"
 #include "daemon/config.h"
 #include "daemon/host.h"
+#include "daemon/log.h"
 #include "daemon/persist.h"
 #include "proto/arena.h"
 
@@ -51,6 +52,7 @@ struct service {
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
     bool saving_clock;
+    struct log_gate storage_gate;
     bool stopping;
 };
 
@@ -91,6 +93,9 @@ void service_sweep(struct service *service);
 
 /* Saves the clock now, so that it does not run backwards over a restart. */
 void service_save_clock(struct service *service);
+
+/* Tells the log that the storage failed somebody; many such failures in a row are one line. */
+void service_storage_failed(struct service *service, const char *what, const char *reason);
 
 /* Whether a store operation of `bytes` should wait because too many are queued. */
 bool service_is_congested(const struct service *service);

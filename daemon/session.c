@@ -15,7 +15,9 @@
 #include <utlist.h>
 
 enum {
-    FRAMES_PER_TURN = 128,        /* then the others have their turn */
+    FRAMES_PER_TURN = 128,
+    FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
+        /* then the others have their turn */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
     LINGER_MS = 2000,             /* for the peer to take the last answers and end */
     STUCK_MS = 30 * 1000,         /* output that the peer takes none of */
@@ -185,6 +187,20 @@ static const struct handler_client_events client_events = {on_respond, on_work_e
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/*
+ * Whether the answers under way and one more would still fit the output: they may come all at
+ * once, and a client that reads must not be dropped for it. An empty session always has room for
+ * one, since its output is at least two frames.
+ */
+static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
+{
+    const size_t waiting = transport_output_bytes(&session->transport);
+
+    return waiting < limits->session_output_bytes / 2 &&
+           waiting + session->client.answer_bytes + limits->frame_bytes <=
+               limits->session_output_bytes;
+}
+
 static bool may_take_more(struct session *session)
 {
     const struct service *service = session->server->service;
@@ -196,7 +212,7 @@ static bool may_take_more(struct session *session)
     }
     return session->client.work_count < limits->requests_in_flight &&
            session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
-           transport_output_bytes(&session->transport) < limits->session_output_bytes / 2;
+           has_room_for_answer(session, limits);
 }
 
 static void act(struct session *session, const struct msg_request *request)
@@ -279,6 +295,8 @@ void session_process(struct session *session)
         else
             take_frame(session, frame, length);
         taken++;
+        if (taken % FRAMES_PER_WRITE == 0)
+            transport_flush(transport);
     }
     transport_pause(transport); /* session_process is called again when there is room */
 }

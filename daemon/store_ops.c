@@ -31,6 +31,9 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_TOMBSTONE_EXPIRE] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"),
+    [STORE_TOMBSTONE_DROP] =
+        ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
+         " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
     [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
 };
 
@@ -88,11 +91,11 @@ static int load_meta(struct store_ops *ops)
     return rc;
 }
 
-int store_ops_init(struct store_ops *ops, sqlite3 *db)
+int store_ops_init(struct store_ops *ops, sqlite3 *db, int64_t marks_max)
 {
     int rc = SQLITE_OK;
 
-    *ops = (struct store_ops){.db = db};
+    *ops = (struct store_ops){.db = db, .marks_max = marks_max};
     for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++)
         rc = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                 &ops->statements[i], NULL);
@@ -290,6 +293,20 @@ static int apply_deposit(struct store_ops *ops, struct persist_op *op,
     return rc == SQLITE_OK && !inserted ? deposit_again(ops, op, out_times) : rc;
 }
 
+/* Brings the marks down to nine tenths of their cap, so that counting them is seldom needed. */
+static int drop_tombstones(struct store_ops *ops)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_DROP];
+    const int64_t kept = ops->marks_max - ops->marks_max / 10;
+    int rc = sqlite3_bind_int64(statement, 1, kept);
+
+    if (rc == SQLITE_OK)
+        rc = step_to_end(statement);
+    if (rc == SQLITE_OK)
+        ops->state.tombstones = kept; /* or fewer, where one was counted twice */
+    return rc;
+}
+
 static int put_tombstone(struct store_ops *ops, const struct persist_message *message,
                          int64_t expires_ms)
 {
@@ -306,8 +323,8 @@ static int put_tombstone(struct store_ops *ops, const struct persist_message *me
     else
         done_with(statement);
     /* Counts a replaced one twice: too many only means that deposits look for it. */
-    if (rc == SQLITE_OK)
-        ops->state.tombstones++;
+    if (rc == SQLITE_OK && ++ops->state.tombstones > ops->marks_max)
+        rc = drop_tombstones(ops);
     return rc;
 }
 

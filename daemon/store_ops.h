@@ -25,6 +25,7 @@ enum store_statement {
     STORE_TOMBSTONE_FIND,
     STORE_TOMBSTONE_PUT,
     STORE_TOMBSTONE_EXPIRE,
+    STORE_TOMBSTONE_DROP,
     STORE_META_SAVE,
     STORE_STATEMENT_COUNT
 };
@@ -44,6 +45,7 @@ struct store_ops {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     struct store_state state;
     struct store_state before; /* state as it was at begin */
+    int64_t marks_max;
 };
 
 /* Times of a stored duplicate, kept beside the operation until the commit has succeeded. */
@@ -54,13 +56,15 @@ struct store_times {
 
 /*
  * Prepares the statements on a writer's connection and loads the state. Takes the connection on
- * success; on failure it stays the caller's.
+ * success; on failure it stays the caller's. marks_max (>= 1): tombstones at most; with one more,
+ * that which ends soonest goes, and its id is free again.
  */
-int store_ops_init(struct store_ops *ops, sqlite3 *db);
+int store_ops_init(struct store_ops *ops, sqlite3 *db, int64_t marks_max);
 
 /* Finalizes and gives the connection back for closing (NULL: there was none). */
 sqlite3 *store_ops_deinit(struct store_ops *ops);
 
+/* Begins a transaction and notes the state, for a rollback. 0, or what SQLite said. */
 int store_ops_begin(struct store_ops *ops);
 
 /*

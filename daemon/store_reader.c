@@ -104,8 +104,20 @@ static int keep_message(struct persist_read *read, const struct persist_message 
     return SQLITE_OK;
 }
 
+/* Notes only that it is there, and how long its parts are. */
+static void note_message(const struct persist_message *message, struct persist_entry *out_entry)
+{
+    out_entry->message = *message;
+    out_entry->message.filter = NULL;
+    out_entry->message.media_type = NULL;
+    out_entry->message.payload = NULL;
+    out_entry->found = true;
+    out_entry->omitted = true;
+}
+
+/* `kept`: bytes of the content kept so far, of all entries. */
 static int find_one(struct store_reader *reader, struct persist_read *read,
-                    struct persist_entry *entry)
+                    struct persist_entry *entry, size_t *kept)
 {
     struct persist_message message;
     int64_t seq;
@@ -117,8 +129,16 @@ static int find_one(struct store_reader *reader, struct persist_read *read,
         rc = sqlite3_step(reader->find);
     if (rc == SQLITE_ROW) {
         rc = store_row_read(reader->find, &seq, &message);
-        if (rc == SQLITE_OK)
-            rc = keep_message(read, &message, entry);
+        if (rc == SQLITE_OK) {
+            const size_t bytes = message.media_type_bytes + message.payload_bytes;
+
+            if (read->content_limit != 0 && bytes > read->content_limit - *kept) {
+                note_message(&message, entry);
+            } else {
+                *kept += bytes;
+                rc = keep_message(read, &message, entry);
+            }
+        }
     } else if (rc == SQLITE_DONE) {
         rc = SQLITE_OK;
     }
@@ -128,12 +148,13 @@ static int find_one(struct store_reader *reader, struct persist_read *read,
 
 static int read_payloads(struct store_reader *reader, struct persist_read *read)
 {
+    size_t kept = 0;
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < read->entry_count; i++)
-        read->entries[i].found = false;
+        read->entries[i].found = read->entries[i].omitted = false;
     for (size_t i = 0; i < read->entry_count && rc == SQLITE_OK; i++)
-        rc = find_one(reader, read, &read->entries[i]);
+        rc = find_one(reader, read, &read->entries[i], &kept);
     return rc;
 }
 

@@ -15,7 +15,8 @@
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a row: four times the largest frame */
-    BUSY_WAIT_MS = 1000
+    BUSY_WAIT_MS = 1000,
+    BUSY_WAIT_BRIEF_MS = 20
 };
 
 /*
@@ -241,6 +242,12 @@ int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db)
     return SQLITE_OK;
 }
 
+void store_schema_set_patience(sqlite3 *db, bool patient)
+{
+    /* Cannot fail on an open connection. */
+    (void)sqlite3_busy_timeout(db, patient ? BUSY_WAIT_MS : BUSY_WAIT_BRIEF_MS);
+}
+
 void store_schema_close_last(sqlite3 *db)
 {
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
@@ -351,7 +358,8 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
     char log_path[4096 + 8];
     struct stat info;
     bool has_file = stat(path, &info) == 0;
-    bool is_new = !has_file || info.st_size == 0;
+    /* One byte is none to SQLite: some systems' empty files had to have one. */
+    bool is_new = !has_file || info.st_size <= 1;
 
     if (has_file && !S_ISREG(info.st_mode))
         return store_schema_refuse(path, SQLITE_CANTOPEN, "not a regular file", out_reason);

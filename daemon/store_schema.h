@@ -44,6 +44,12 @@ int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, ch
  */
 void store_schema_close_last(sqlite3 *db);
 
+/*
+ * How long statements wait for another program's lock: a second, as connections begin, or hardly at
+ * all.
+ */
+void store_schema_set_patience(sqlite3 *db, bool patient);
+
 /* What went wrong, as a sentence for a depositor and the log. Static storage. */
 const char *store_schema_reason(int rc);
 

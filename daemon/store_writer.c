@@ -28,6 +28,7 @@ struct store_writer {
     int log_pages;      /* the thread's: after the last commit */
     uint64_t scrub_due; /* the thread's: uv_hrtime of the next scrub, 0: none is due */
     bool has_scrubbed;  /* the thread's: at least once */
+    bool locked_out;    /* the thread's: another program held the lock for all our patience */
     bool hands_off;     /* written before the first submit */
 
     uv_thread_t thread;
@@ -118,12 +119,13 @@ static int reopen(struct store_writer *writer)
     rc = store_schema_connect(writer->options.path, writer->options.use, &db);
     if (rc != SQLITE_OK)
         return rc;
-    rc = store_ops_init(&writer->ops, db);
+    rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
         return rc;
     }
     (void)sqlite3_wal_hook(db, on_commit, writer);
+    writer->locked_out = false;
     return SQLITE_OK;
 }
 
@@ -137,15 +139,18 @@ static void drop_connection(struct store_writer *writer)
 /*
  * A commit that failed may have left its pages in the log, and after a power cut the log might be
  * read with them: what was reported as failed would be there. A small transaction of its own, if
- * the storage takes it, overwrites their beginning, and with that none of them is valid.
+ * the storage takes it, overwrites their beginning, and with that none of them is valid. It has to
+ * change something, since SQLite does not write what stays the same: a number is skipped.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
     int rc = store_ops_begin(&writer->ops);
 
-    writer->ops.state.changed = true; /* the clock is change enough */
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
+        writer->ops.state.next_seq++;
+        writer->ops.state.changed = true;
         rc = store_ops_commit(&writer->ops);
+    }
     if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK)
         drop_connection(writer);
 }
@@ -242,11 +247,24 @@ static void retry_in_parts(struct store_writer *writer, const struct batch *batc
     }
 }
 
+/*
+ * Patience with another program's lock is spent once, not for each of the batches that gathered
+ * meanwhile: they, and the end of the daemon, would wait for the sum.
+ */
+static void note_lock(struct store_writer *writer, bool locked_out)
+{
+    if (locked_out == writer->locked_out || writer->ops.db == NULL)
+        return;
+    writer->locked_out = locked_out;
+    store_schema_set_patience(writer->ops.db, !locked_out);
+}
+
 static void run_batch(struct store_writer *writer, const struct batch *batch)
 {
     int rc = run_transaction(writer, batch);
     int primary = rc & 0xff;
 
+    note_lock(writer, primary == SQLITE_BUSY);
     if (rc == SQLITE_OK)
         return;
     /* A log that is brought home is written from its beginning again: that needs no new space. */
@@ -354,7 +372,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     if (writer == NULL)
         return code;
     writer->options = *options;
-    switch (store_ops_init(&writer->ops, db) & 0xff) {
+    switch (store_ops_init(&writer->ops, db, writer->options.marks_max) & 0xff) {
     case SQLITE_OK:
         break;
     case SQLITE_NOMEM:

@@ -24,6 +24,7 @@ struct store_writer_options {
     void (*done)(void *context, struct persist_op *first, struct persist_op *last);
     void (*ended)(void *context);
     void *context;
+    int64_t marks_max;       /* of withdrawn ids */
     uint64_t scrub_after_ms; /* at most so long after a removal its bytes leave the log */
 };
 
@@ -51,6 +52,7 @@ void store_writer_stop(struct store_writer *writer);
 /* Waits for the thread, which has been stopped, and frees everything. */
 void store_writer_free(struct store_writer *writer);
 
+/* Any thread. What was done since the start. */
 void store_writer_count(struct store_writer *writer, struct store_writer_counters *out_counters);
 
 /*

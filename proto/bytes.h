@@ -17,6 +17,7 @@ struct bytes {
     size_t capacity;
 };
 
+/* Empty. `alloc` is borrowed until bytes_deinit. */
 void bytes_init(struct bytes *bytes, const struct alloc *alloc);
 void bytes_deinit(struct bytes *bytes); /* a zeroed one is fine; usable again after bytes_init */
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,10 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error)
     case HEARSAY_ERR_REFUSED:
         cli_complain(cli, "the server refused (%s%s%s): %s", hearsay_code_name(error->code),
                      error->field[0] != '\0' ? ", " : "", error->field, error->sentence);
+        if (error->retry_after_ms > 0) {
+            cli_complain(cli, "worth trying again in %" PRIu64 " s",
+                         error->retry_after_ms / 1000 + (error->retry_after_ms % 1000 != 0));
+        }
         return error->code == HEARSAY_CODE_NOT_FOUND ? CLI_NEGATIVE : CLI_REFUSED;
     case HEARSAY_ERR_ARGUMENT:
         cli_complain(cli, "%s", error->sentence);

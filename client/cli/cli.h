@@ -72,6 +72,7 @@ int cli_flush(const struct cli *cli);
 /* Connects to cli->server. CLI_DONE with *out_server owned, or an exit code after saying why. */
 int cli_connect(const struct cli *cli, struct hearsay **out_server);
 
+/* The longest wait for one answer, in milliseconds: --timeout, else 10 s. */
 int cli_timeout(const struct cli *cli);
 
 /*

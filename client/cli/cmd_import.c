@@ -303,7 +303,7 @@ const struct cli_command command_import = {
         "not stored twice. The file is made in $XDG_STATE_HOME/hearsay, or in\n"
         "~/.local/state/hearsay, as import-secret.\n",
     .examples = "  hearsay import messages.jsonl\n"
-                "  hearsay export | hearsay --server 192.168.8.1 import -\n"
+                "  hearsay -s ~/hearsayd.sock export | hearsay -s 192.168.8.1 import -\n"
                 "  echo '{\"labels\": [\"topic:tea\"], \"text\": \"hello\", \"ttl\": \"2h\"}' | "
                 "hearsay import -\n",
     .options = import_options,

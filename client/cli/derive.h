@@ -28,6 +28,10 @@ enum { DERIVE_FAILED = 1 };
 int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
                 char out_sentence[DERIVE_SENTENCE_BYTES]);
 
+/*
+ * The id and the withdraw token of line `number` (from 1), `length` bytes: the same for the same
+ * secret, number and bytes, and unrelated for others. Whoever has the secret can make them.
+ */
 void derive_id(const uint8_t secret[DERIVE_SECRET_BYTES], uint64_t number, const char *line,
                size_t length, uint8_t out_id[HEARSAY_ID_BYTES]);
 void derive_token(const uint8_t secret[DERIVE_SECRET_BYTES], uint64_t number, const char *line,

@@ -20,6 +20,7 @@ struct jsonline_error {
 
 enum { JSONLINE_WRONG = 1, JSONLINE_NOMEM = 2 };
 
+/* Puts a sentence into *out_error, cut where it is too long. Returns JSONLINE_WRONG. */
 int jsonline_wrong(struct jsonline_error *out_error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -24,6 +24,7 @@ struct lines {
     uint64_t bytes;  /* given out, with their newlines */
 };
 
+/* Nothing is read yet. fd is borrowed, and must stay open until lines_deinit. */
 void lines_init(struct lines *lines, int fd);
 void lines_deinit(struct lines *lines); /* a zeroed one is fine */
 

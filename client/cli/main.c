@@ -2,9 +2,12 @@
 /*
  * main: the hearsay command. A table of commands; each has a file of its own.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/cli.h"
 #include "client/cli/commands.h"
@@ -67,6 +70,12 @@ static void print_help(struct cli *cli)
                 "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
                 "  hearsay query --help\n",
                 stream);
+}
+
+static int print_version(const struct cli *cli)
+{
+    (void)fprintf(cli->out.stream, "hearsay %s\n", hearsay_version());
+    return CLI_DONE;
 }
 
 static void print_command_help(struct cli *cli)
@@ -134,6 +143,8 @@ static int run_command(struct cli *cli, int argc, char **argv)
     } else if (cli->help) {
         print_command_help(cli);
         status = CLI_DONE;
+    } else if (cli->version) {
+        status = print_version(cli);
     } else {
         status = command->run(cli, options, argc - first, argv + first);
     }
@@ -150,8 +161,7 @@ static int run(struct cli *cli, int argc, char **argv)
         return cli_misuse(cli, "%s", sentence);
     }
     if (cli->version) {
-        (void)fprintf(cli->out.stream, "hearsay %s\n", hearsay_version());
-        return CLI_DONE;
+        return print_version(cli);
     }
     if (first >= argc) {
         if (cli->help) {
@@ -175,9 +185,24 @@ static int run(struct cli *cli, int argc, char **argv)
     return run_command(cli, argc - first, argv + first);
 }
 
+/*
+ * A standard stream that was closed by who started us would be the next file or socket to open, and
+ * the connection would be read as input or written to as output. Its place is taken; using it fails
+ * as before.
+ */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli;
+    keep_standard_streams();
     memset(&cli, 0, sizeof(cli));
     out_init(&cli.out, stdout);
     out_init(&cli.err, stderr);
@@ -187,6 +212,5 @@ int main(int argc, char **argv)
     /* A reader that went away shows as a failed write, which is reported; not as silent death. */
     (void)signal(SIGPIPE, SIG_IGN);
     int status = argc > 0 ? run(&cli, argc, argv) : CLI_USAGE;
-    int flushed = cli_flush(&cli);
-    return status == CLI_DONE ? flushed : status;
+    return status == CLI_DONE ? cli_flush(&cli) : status;
 }

@@ -78,7 +78,6 @@ static int run_ceiling(const struct frames *frames, double *out_rate)
 {
     static struct stage stage;
     const struct msg_response answer = {
-        .id = frames->count,
         .kind = MSG_RESPONSE_DEPOSITED,
         .deposited = {.deposited_ms = INT64_C(1800000000000),
                       .expires_ms = INT64_C(1800000000000),
@@ -86,7 +85,7 @@ static int run_ceiling(const struct frames *frames, double *out_rate)
     };
     struct peer_outcome outcome = {0};
 
-    int rc = stage_begin_echo(&stage, &answer, 1);
+    int rc = stage_begin_echo(&stage, NULL, &answer, 1);
     if (rc == 0)
         rc = stage_deposit(&stage, frames, IN_FLIGHT, &outcome);
     stage_end(&stage);

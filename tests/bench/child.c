@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/child.h"
 
-#include "tests/bench/echo.h"
 #include "tests/bench/stats.h"
 
 #include <arpa/inet.h>
@@ -183,7 +182,7 @@ static int listen_anywhere(uint16_t *out_port)
     return -1;
 }
 
-int child_start_echo(struct child *child, const uint8_t *answer, size_t answer_bytes)
+int child_start_echo(struct child *child, const struct echo_frames *frames)
 {
     const pid_t parent = getpid();
 
@@ -195,7 +194,7 @@ int child_start_echo(struct child *child, const uint8_t *answer, size_t answer_b
     child->pid = fork();
     if (child->pid == 0) {
         end_with(parent);
-        _exit(echo_serve(listener, answer, answer_bytes) == 0 ? 0 : EXIT_FAILURE);
+        _exit(echo_serve(listener, frames) == 0 ? 0 : EXIT_FAILURE);
     }
     (void)close(listener);
     if (child->pid < 0) {

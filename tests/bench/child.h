@@ -8,6 +8,7 @@
 #define TESTS_BENCH_CHILD_H
 
 #include "tests/bench/bench.h"
+#include "tests/bench/echo.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,11 +45,8 @@ struct child {
  */
 int child_start_daemon(struct child *child, const char *hearsayd, const char *directory);
 
-/*
- * Starts an echo server that answers every frame with `answer` (with its header), which has
- * `answer_bytes`. 0 or -1; child_stop in any case.
- */
-int child_start_echo(struct child *child, const uint8_t *answer, size_t answer_bytes);
+/* Starts an echo server that answers with these frames. 0 or -1; child_stop in any case. */
+int child_start_echo(struct child *child, const struct echo_frames *frames);
 
 /* Ends it with SIGTERM, or after some seconds with SIGKILL, and waits. A zeroed one is fine. */
 void child_stop(struct child *child);

@@ -9,15 +9,23 @@
 #include <string.h>
 #include <uv.h>
 
-enum { READ_BYTES = 64 * 1024, BACKLOG = 128, HEADER_BYTES = 4 };
+enum {
+    READ_BYTES = 64 * 1024,
+    BACKLOG = 128,
+    HEADER_BYTES = 4,
+    REQUEST_BYTES_MIN = 64, /* requests are larger, and what is smaller is answered as well */
+    ID_TAG = 1 << 3,        /* field 1, a number; the first of every request and answer */
+    ID_AT = HEADER_BYTES + 1,
+    HELLO_TAG = 2 << 3 | 2 /* field 2, a message */
+};
 
 struct echo {
     uv_loop_t loop;
     uv_tcp_t listener;
     uv_signal_t terminate;
-    /* As many answers behind one another as one read can ask for; what is written is never copied.
-     */
-    char *answers;
+    char *welcome;
+    size_t welcome_bytes;
+    char *answers; /* copies behind one another, as many as one read can ask for */
     size_t answer_bytes;
     size_t answer_room; /* answers */
 };
@@ -25,10 +33,14 @@ struct echo {
 struct echo_session {
     uv_tcp_t tcp;
     struct echo *echo;
-    char input[READ_BYTES]; /* a frame is not kept: only how much of it is still to come */
-    size_t skip_bytes;      /* of the frame under way */
-    unsigned char header[HEADER_BYTES];
-    size_t header_used;
+    uint8_t input[READ_BYTES];
+    size_t used; /* of it; what is left is the beginning of a frame */
+};
+
+/* A write that the socket did not take at once: rare, so it may cost a copy. */
+struct echo_write {
+    uv_write_t write;
+    char bytes[];
 };
 
 static void on_closed(uv_handle_t *handle)
@@ -41,84 +53,135 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     struct echo_session *session = handle->data;
     (void)suggested;
 
-    *out_buf = uv_buf_init(session->input, sizeof(session->input));
+    *out_buf = uv_buf_init((char *)session->input + session->used,
+                           (unsigned)(sizeof(session->input) - session->used));
 }
 
-/* Frames that end within these bytes. */
-static size_t count_frames(struct echo_session *session, const char *bytes, size_t count)
-{
-    size_t frames = 0;
-
-    while (count > 0) {
-        if (session->header_used < HEADER_BYTES) {
-            session->header[session->header_used++] = (unsigned char)*bytes++;
-            count--;
-            if (session->header_used == HEADER_BYTES)
-                session->skip_bytes = (size_t)session->header[0] << 24 |
-                                      (size_t)session->header[1] << 16 |
-                                      (size_t)session->header[2] << 8 | session->header[3];
-            continue;
-        }
-        const size_t part = session->skip_bytes < count ? session->skip_bytes : count;
-        bytes += part;
-        count -= part;
-        session->skip_bytes -= part;
-        if (session->skip_bytes == 0) {
-            session->header_used = 0;
-            frames++;
-        }
-    }
-    return frames;
-}
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void on_written(uv_write_t *write, int status)
 {
-    struct echo_session *session = write->data;
+    struct echo_session *session = write->handle->data;
 
     if (status < 0 && !uv_is_closing((uv_handle_t *)&session->tcp))
         uv_close((uv_handle_t *)&session->tcp, on_closed);
-    free(write);
+    free(write->data);
 }
 
-static bool answer(struct echo_session *session, size_t frames)
+/* The bytes may be changed afterwards. */
+static bool send_bytes(struct echo_session *session, char *bytes, size_t count)
 {
-    struct echo *echo = session->echo;
+    uv_stream_t *stream = (uv_stream_t *)&session->tcp;
+    uv_buf_t buf = uv_buf_init(bytes, (unsigned)count);
+    const int taken = uv_try_write(stream, &buf, 1);
 
-    while (frames > 0) {
-        const size_t some = frames < echo->answer_room ? frames : echo->answer_room;
-        uv_buf_t buf = uv_buf_init(echo->answers, (unsigned)(some * echo->answer_bytes));
-        frames -= some;
-        /* Mostly the socket takes it all at once; only what it does not take is queued. */
-        const int taken = uv_try_write((uv_stream_t *)&session->tcp, &buf, 1);
-        if (taken == (int)buf.len)
-            continue;
-        if (taken < 0 && taken != UV_EAGAIN)
-            return false;
-        if (taken > 0) {
-            buf.base += taken;
-            buf.len -= (size_t)taken;
-        }
-        uv_write_t *write = malloc(sizeof(*write));
-        if (write == NULL)
-            return false;
-        write->data = session;
-        if (uv_write(write, (uv_stream_t *)&session->tcp, &buf, 1, on_written) != 0) {
-            free(write);
-            return false;
+    if (taken == (int)count)
+        return true;
+    if (taken < 0 && taken != UV_EAGAIN)
+        return false;
+    const size_t done = taken > 0 ? (size_t)taken : 0;
+    struct echo_write *write = malloc(sizeof(*write) + count - done);
+    if (write == NULL)
+        return false;
+    write->write.data = write;
+    memcpy(write->bytes, bytes + done, count - done);
+    buf = uv_buf_init(write->bytes, (unsigned)(count - done));
+    if (uv_write(&write->write, stream, &buf, 1, on_written) == 0)
+        return true;
+    free(write);
+    return false;
+}
+
+/* The id's place in a ready-made frame is always filled to its last byte. */
+static void put_id(char *frame, uint32_t id)
+{
+    for (size_t i = 0; i < ECHO_ID_BYTES - 1; i++)
+        frame[ID_AT + i] = (char)(0x80 | (id >> 7 * i & 0x7f));
+    frame[ID_AT + ECHO_ID_BYTES - 1] = (char)(id >> 7 * (ECHO_ID_BYTES - 1));
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* The id that a request begins with; *out_next is the byte after it. Whether it has one. */
+static bool read_id(const uint8_t *request, size_t length, uint32_t *out_id, uint8_t *out_next)
+{
+    uint32_t id = 0;
+
+    if (length == 0 || request[0] != ID_TAG)
+        return false;
+    for (size_t i = 0; i < ECHO_ID_BYTES && i + 2 < length; i++) {
+        const uint8_t byte = request[1 + i];
+        id |= (uint32_t)(byte & 0x7f) << 7 * i;
+        if ((byte & 0x80) == 0) {
+            *out_id = id;
+            *out_next = request[2 + i];
+            return true;
         }
     }
-    return true;
+    return false;
+}
+
+static bool welcome(struct echo_session *session, uint32_t id)
+{
+    const struct echo *echo = session->echo;
+
+    if (echo->welcome_bytes == 0)
+        return false;
+    put_id(echo->welcome, id);
+    return send_bytes(session, echo->welcome, echo->welcome_bytes);
+}
+
+/* Answers the whole frames that are there. False: not a client of ours, or not enough memory. */
+static bool answer_all(struct echo_session *session)
+{
+    const struct echo *echo = session->echo;
+    size_t at = 0;
+    size_t ready = 0; /* answers not yet sent */
+
+    while (session->used - at >= HEADER_BYTES) {
+        const uint8_t *frame = session->input + at;
+        const size_t length = (size_t)frame[0] << 24 | (size_t)frame[1] << 16 |
+                              (size_t)frame[2] << 8 | (size_t)frame[3];
+        uint32_t id = 0;
+        uint8_t next = 0;
+        if (length > session->used - at - HEADER_BYTES)
+            break;
+        if (!read_id(frame + HEADER_BYTES, length, &id, &next))
+            return false;
+        at += HEADER_BYTES + length;
+        if (next == HELLO_TAG) {
+            if (!welcome(session, id))
+                return false;
+            continue;
+        }
+        put_id(echo->answers + ready++ * echo->answer_bytes, id);
+        if (ready == echo->answer_room) {
+            if (!send_bytes(session, echo->answers, ready * echo->answer_bytes))
+                return false;
+            ready = 0;
+        }
+    }
+    session->used -= at;
+    memmove(session->input, session->input + at, session->used);
+    return session->used < sizeof(session->input) &&
+           (ready == 0 || send_bytes(session, echo->answers, ready * echo->answer_bytes));
 }
 
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
 {
     struct echo_session *session = stream->data;
+    (void)buf;
 
-    if (count >= 0 && answer(session, count_frames(session, buf->base, (size_t)count)))
-        return;
+    if (count >= 0) {
+        session->used += (size_t)count;
+        if (answer_all(session))
+            return;
+    }
     if (!uv_is_closing((uv_handle_t *)stream))
         uv_close((uv_handle_t *)stream, on_closed);
 }
+
+/* --- serving ---------------------------------------------------------------------------------- */
 
 static void on_connection(uv_stream_t *listener, int status)
 {
@@ -143,24 +206,28 @@ static void on_terminate(uv_signal_t *signal, int number)
     uv_stop(signal->loop); /* the process ends right after: nothing needs to be closed */
 }
 
-static int prepare_answers(struct echo *echo, const uint8_t *bytes, size_t count)
+static int prepare(struct echo *echo, const struct echo_frames *frames)
 {
-    echo->answer_bytes = count;
-    echo->answer_room = READ_BYTES / HEADER_BYTES / 16; /* requests are larger than 64 bytes */
-    echo->answers = malloc(echo->answer_room * count);
-    if (echo->answers == NULL)
+    echo->welcome_bytes = frames->welcome_bytes;
+    echo->welcome = malloc(frames->welcome_bytes + 1); /* 0 bytes are no error */
+    echo->answer_bytes = frames->answer_bytes;
+    echo->answer_room = READ_BYTES / REQUEST_BYTES_MIN;
+    echo->answers = malloc(echo->answer_room * echo->answer_bytes);
+    if (echo->welcome == NULL || echo->answers == NULL)
         return -1;
+    if (frames->welcome_bytes > 0)
+        memcpy(echo->welcome, frames->welcome, frames->welcome_bytes);
     for (size_t i = 0; i < echo->answer_room; i++)
-        memcpy(echo->answers + i * count, bytes, count);
+        memcpy(echo->answers + i * echo->answer_bytes, frames->answer, echo->answer_bytes);
     return 0;
 }
 
-int echo_serve(int listener, const uint8_t *answer_frame, size_t answer_bytes)
+int echo_serve(int listener, const struct echo_frames *frames)
 {
     static struct echo echo;
 
     (void)signal(SIGPIPE, SIG_IGN);
-    if (prepare_answers(&echo, answer_frame, answer_bytes) != 0 || uv_loop_init(&echo.loop) != 0 ||
+    if (prepare(&echo, frames) != 0 || uv_loop_init(&echo.loop) != 0 ||
         uv_tcp_init(&echo.loop, &echo.listener) != 0 ||
         uv_tcp_open(&echo.listener, listener) != 0 ||
         uv_signal_init(&echo.loop, &echo.terminate) != 0 ||

@@ -315,7 +315,7 @@ int peer_ask(struct peer *peer, const struct frames *frames, size_t number, stru
                     frames->starts[number + 1] - frames->starts[number], arena, out, out_bytes);
 }
 
-int peer_greet(struct peer *peer)
+int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out)
 {
     static const char agent[] = "hearsay-bench";
     const struct msg_request hello = {
@@ -323,19 +323,14 @@ int peer_greet(struct peer *peer)
         .kind = MSG_REQUEST_HELLO,
         .hello = {.versions = {LIMIT_VERSION}, .version_count = 1, .agent = {agent, strlen(agent)}},
     };
-    struct msg_response response = {0};
-    struct arena arena;
     struct bytes frame;
-    int rc;
 
-    arena_init(&arena, alloc_system(), ARENA_BYTES);
     bytes_init(&frame, alloc_system());
-    rc = codec_encode_request(&hello, &arena, LIMIT_FRAME_BYTES_MIN, &frame);
+    int rc = codec_encode_request(&hello, arena, LIMIT_FRAME_BYTES_MIN, &frame);
     if (rc == 0)
-        rc = exchange(peer, frame.data, frame.count, &arena, &response, NULL);
-    if (rc == 0 && response.kind != MSG_RESPONSE_WELCOME)
+        rc = exchange(peer, frame.data, frame.count, arena, out, NULL);
+    if (rc == 0 && out->kind != MSG_RESPONSE_WELCOME)
         rc = bench_fail("the server did not welcome us");
     bytes_deinit(&frame);
-    arena_deinit(&arena);
     return rc == 0 ? 0 : -1;
 }

@@ -47,8 +47,8 @@ struct peer_outcome {
 int peer_connect(struct peer *peer, uint16_t port);
 void peer_close(struct peer *peer); /* one that was never connected is fine */
 
-/* Says Hello and waits for Welcome. 0 or -1. */
-int peer_greet(struct peer *peer);
+/* Says Hello and waits for Welcome, which borrows from the arena. 0 or -1. */
+int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out);
 
 /*
  * Sends the load and waits for all answers. An answer of another kind, an ended connection or lost

@@ -16,6 +16,21 @@ static int connect_all(struct stage *stage, size_t peer_count)
     return 0;
 }
 
+static int greet_all(struct stage *stage)
+{
+    struct arena arena;
+    int rc = 0;
+
+    arena_init(&arena, alloc_system(), ARENA_BYTES);
+    for (size_t i = 0; i < stage->peer_count && rc == 0; i++) {
+        struct msg_response welcome;
+        rc = peer_greet(&stage->peers[i], &arena, &welcome);
+        arena_reset(&arena);
+    }
+    arena_deinit(&arena);
+    return rc;
+}
+
 int stage_begin(struct stage *stage, const struct bench_options *options, const char *directory,
                 size_t peer_count)
 {
@@ -23,30 +38,47 @@ int stage_begin(struct stage *stage, const struct bench_options *options, const 
     if (child_start_daemon(&stage->child, options->hearsayd, directory) != 0 ||
         connect_all(stage, peer_count) != 0)
         return -1;
-    for (size_t i = 0; i < peer_count; i++) {
-        if (peer_greet(&stage->peers[i]) != 0)
-            return -1;
-    }
-    return 0;
+    return greet_all(stage);
 }
 
-int stage_begin_echo(struct stage *stage, const struct msg_response *answer, size_t peer_count)
+/* A frame that the echo can write ids into. */
+static int encode(const struct msg_response *response, struct bytes *out)
 {
+    struct msg_response with_id = *response;
     struct arena arena;
-    struct bytes frame;
+
+    with_id.id = ECHO_ID;
+    arena_init(&arena, alloc_system(), ARENA_BYTES);
+    const int rc = codec_encode_response(&with_id, &arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+    arena_deinit(&arena);
+    return rc == 0 ? 0 : bench_fail("an answer of the echo's could not be encoded");
+}
+
+int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
+                     const struct msg_response *answer, size_t peer_count)
+{
+    struct bytes welcome_frame;
+    struct bytes answer_frame;
 
     memset(stage, 0, sizeof(*stage));
-    arena_init(&arena, alloc_system(), ARENA_BYTES);
-    bytes_init(&frame, alloc_system());
-    int rc = codec_encode_response(answer, &arena, LIMIT_FRAME_BYTES_DEFAULT, &frame);
-    if (rc != 0)
-        rc = bench_fail("the echo's answer could not be encoded");
+    bytes_init(&welcome_frame, alloc_system());
+    bytes_init(&answer_frame, alloc_system());
+    int rc = welcome != NULL ? encode(welcome, &welcome_frame) : 0;
     if (rc == 0)
-        rc = child_start_echo(&stage->child, frame.data, frame.count);
+        rc = encode(answer, &answer_frame);
+    if (rc == 0) {
+        const struct echo_frames frames = {
+            .welcome = welcome_frame.data,
+            .welcome_bytes = welcome_frame.count,
+            .answer = answer_frame.data,
+            .answer_bytes = answer_frame.count,
+        };
+        rc = child_start_echo(&stage->child, &frames);
+    }
     if (rc == 0)
         rc = connect_all(stage, peer_count);
-    bytes_deinit(&frame);
-    arena_deinit(&arena);
+    bytes_deinit(&welcome_frame);
+    bytes_deinit(&answer_frame);
     return rc;
 }
 

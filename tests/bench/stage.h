@@ -21,8 +21,12 @@ struct stage {
 int stage_begin(struct stage *stage, const struct bench_options *options, const char *directory,
                 size_t peer_count);
 
-/* The same with an echo server, which greets nobody and answers everything with `answer`. */
-int stage_begin_echo(struct stage *stage, const struct msg_response *answer, size_t peer_count);
+/*
+ * The same with an echo server. Its connections are not greeted; it answers Hello with `welcome`
+ * (NULL: not at all) and everything else with `answer`.
+ */
+int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
+                     const struct msg_response *answer, size_t peer_count);
 
 void stage_end(struct stage *stage); /* a zeroed one is fine */
 

@@ -410,8 +410,9 @@ def shape(result):
     )
 
 
-def wait_until(condition, what, patience=PATIENCE):
-    """Asks again and again; `condition` takes its time by a round trip or a wait of its own."""
+def wait_until(condition, what, patience=PATIENCE, pause=0.01):
+    """Looks again and again until it holds. The pause only leaves the machine to others."""
     deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, f"not within {patience} s: {what}"
+        time.sleep(pause)

@@ -133,18 +133,18 @@ def test_errors_name_file_and_line(idle, text, line, word):
 
 
 @pytest.mark.parametrize(
-    "text, word",
+    "text, line, word",
     [
-        ("[limits]\nttl_default = 2d\nttl_max = 1d\n", "ttl_default"),
-        ("[limits]\npayload = 64K\n", "frame"),
-        ("[limits]\ndeposit_fill_min = 50%\ndeposit_fill_max = 40%\n", "deposit_fill_min"),
-        ("[limits]\nsession_output = 2M\noutput = 1M\n", "session_output"),
+        ("[limits]\nttl_default = 2d\nttl_max = 1d\n", 3, "ttl_default"),
+        ("[limits]\npayload = 64K\n", 2, "frame"),
+        ("[limits]\ndeposit_fill_min = 50%\ndeposit_fill_max = 40%\n", 3, "deposit_fill_min"),
+        ("[limits]\nsession_output = 2M\noutput = 1M\n", 3, "session_output"),
     ],
 )
-def test_keys_that_contradict_each_other(idle, text, word):
-    """What concerns two keys is said with the file and both."""
+def test_keys_that_contradict_each_other(idle, text, line, word):
+    """What concerns two keys is said with both, the file, and the later line."""
     code, out, err = check(idle, text)
-    assert code == 2 and out == "" and idle.config_file in err and word in err, err
+    assert code == 2 and out == "" and f"{idle.config_file}:{line}: " in err and word in err, err
 
 
 def test_a_wrong_file_starts_nothing(make_daemon):
@@ -215,6 +215,18 @@ def test_a_changed_profile_is_refused(make_daemon, rng):
         assert client.call(wire.pb.Get(id=sent.id)).payload == sent.payload
 
 
+def test_the_default_profile_may_be_the_changed_one(make_daemon, rng):
+    """A profile that no line sets any more: the line where the host's section begins is named."""
+    daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
+    with daemon.client() as client:
+        client.call(wire.deposit_of(rng, ["topic:profile"], "v1:256/4"))
+    daemon.stop()
+    daemon.configure("[host a]\n")
+    daemon.launch()
+    assert daemon.wait_exit() == 2
+    assert f"{daemon.config_file}:4: " in daemon.log_text(), daemon.log_text()
+
+
 def test_a_changed_profile_of_an_empty_host_is_taken(make_daemon):
     """Without messages there is nothing that a profile could spoil."""
     daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
@@ -258,6 +270,18 @@ def test_a_port_in_use(make_daemon):
     second.check_log()
     with first.client() as client:
         client.call(wire.pb.Ping())
+
+
+def test_a_socket_without_its_directory(make_daemon):
+    """The directory is what is missing, and not a permission."""
+    daemon = make_daemon(start=False)
+    path = os.path.join(daemon.directory, "missing", "sock")
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(f"[daemon]\nlisten = 127.0.0.1:0\nlisten = {path}\n")
+    daemon.launch()
+    assert daemon.wait_exit() == 1
+    assert f"{path}: no such file or directory" in daemon.log_text(), daemon.log_text()
+    daemon.check_log()
 
 
 def test_ipv6(make_daemon):

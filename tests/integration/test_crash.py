@@ -18,7 +18,7 @@ class Depositor(threading.Thread):
     """Deposits pipelined until the connection breaks; knows what it sent and what was confirmed."""
 
     def __init__(self, daemon, rng, name, progress):
-        super().__init__()
+        super().__init__(daemon=True)  # a test that fails must end all the same
         self.client = daemon.client()
         self.rng, self.prefix, self.progress = rng, name, progress
         self.sent, self.labels, self.acknowledged = [], [], {}

@@ -114,7 +114,7 @@ def flight(client, bodies, done):
             except OSError:
                 pass  # the end came first
 
-        sender = threading.Thread(target=send)
+        sender = threading.Thread(target=send, daemon=True)
         sender.start()
         for answer in client.receive_until_end():
             body = bodies[answer.id - 1000]
@@ -137,7 +137,7 @@ def test_stop_with_deposits_in_flight(make_daemon, rng):
     clients = [daemon.client() for _ in range(4)]
     for client in clients:
         bodies = [deposit(rng, payload=rng.randbytes(100)) for _ in range(6000)]
-        threads.append(threading.Thread(target=flight, args=(client, bodies, done)))
+        threads.append(threading.Thread(target=flight, args=(client, bodies, done), daemon=True))
     with daemon.client() as observer:
         for thread in threads:
             thread.start()
@@ -158,6 +158,21 @@ def test_stop_with_deposits_in_flight(make_daemon, rng):
             assert answer.got.payload == body.payload
     problems = [problem for _, _, problem in done if problem is not None]
     assert not problems, "a reset may have destroyed answers on their way"
+
+
+@pytest.mark.parametrize("closed", [(2,), (0, 1, 2)])
+def test_closed_streams(make_daemon, closed):
+    """Started without a standard error, the daemon logs to nowhere: to no file, socket or pipe."""
+    def close():
+        for fd in closed:
+            os.close(fd)
+    daemon = make_daemon(start=False, preexec=close).launch()
+    wire.wait_until(lambda: os.path.exists(daemon.socket_path), "the socket")
+    with daemon.administrator() as client:
+        client.call(pb.Ping())
+        for fd in closed:
+            assert os.readlink(f"/proc/{daemon.process.pid}/fd/{fd}") == "/dev/null"
+    daemon.stop()
 
 
 def test_new_connections_while_stopping(make_daemon):
@@ -255,7 +270,7 @@ def test_reload_again_and_again_under_load(make_daemon, rng):
         def fly():
             done.extend(client.pipeline([deposit(rng) for _ in range(2000)]))
 
-        thread = threading.Thread(target=fly)
+        thread = threading.Thread(target=fly, daemon=True)
         thread.start()
         for _ in range(10):
             reload(daemon, "configuration reloaded")

@@ -270,3 +270,104 @@ def test_answers_while_messages_come(daemon, rng):
             reference.add(deposits[posted.index(answer.id)], answer.deposited)
         for _ in range(10):
             same(reader, reference, wire.query_of(context(rng), k=50))
+
+
+# --- searches of several steps --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crowded(module_daemons):
+    """40,000 messages: more than one step of a search looks at."""
+    seed = conftest.seed_of()
+    print(f"HEARSAY_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    daemon = module_daemons("[limits]\nmessages = 1000000\n")
+    reference = wire.Reference()
+    with daemon.client() as client:
+        store(client, rng, reference, 40_000)
+    return daemon, reference
+
+
+def test_long_searches(crowded, rng):
+    """An answer that takes several steps is as exact as any."""
+    daemon, reference = crowded
+    with daemon.client() as client:
+        for metric in (pb.BITS, pb.ESTIMATED):
+            same(client, reference, wire.query_of(context(rng), k=100, metric=metric))
+
+
+def test_long_searches_of_many_clients(crowded, rng):
+    """Searches take turns: every client has all its answers, and a ping in between is quick."""
+    daemon, _ = crowded
+    clients = [daemon.client() for _ in range(8)]
+    query = wire.query_of(context(rng), k=10)
+    with daemon.client() as other:
+        for client in clients:
+            for _ in range(20):
+                client.post(query)
+        other.call(pb.Ping())
+    expected = None
+    for client in clients:
+        answers = sorted((client.receive() for _ in range(20)), key=lambda a: a.id)
+        assert len({a.id for a in answers}) == 20
+        for answer in answers:
+            ids = [r.id for r in answer.results.results]
+            expected = expected or ids
+            assert ids == expected
+        client.close()
+
+
+def test_clients_that_leave_during_a_search(crowded, rng):
+    """A search whose client is gone ends with it, and disturbs nobody."""
+    daemon, _ = crowded
+    query = wire.query_of(context(rng), k=100)
+    for _ in range(20):
+        with daemon.client() as client:
+            client.pipeline([pb.Ping()])
+            for _ in range(10):
+                client.post(query)
+    with daemon.client() as client:
+        assert len(client.call(query).results) == 100
+
+
+def test_messages_that_go_during_a_search(crowded, rng):
+    """Withdrawn messages are in no answer that was asked for after their withdrawal."""
+    daemon, _ = crowded
+    token = rng.randbytes(32)
+    labels = [f"topic:go{rng.random()}" for _ in range(3)]
+    sent = [
+        wire.deposit_of(rng, labels, withdraw_hash=wire.withdraw_hash(token)) for _ in range(200)
+    ]
+    with daemon.client() as writer, daemon.client() as reader:
+        writer.pipeline(sent)
+        for one in sent:
+            reader.post(wire.query_of(labels, k=100, max_distance=0))
+            writer.call(pb.Withdraw(id=one.id, token=token))
+        for n in range(len(sent)):
+            found = reader.receive().results.results
+            assert len({r.id for r in found}) == len(found) <= 100
+            assert found or n > 0
+        assert not reader.call(wire.query_of(labels, max_distance=0)).results
+
+
+def test_payloads_of_messages_that_go(make_daemon, rng):
+    """However fast messages are withdrawn, a query is answered; what has no payload says so."""
+    daemon = make_daemon("[limits]\ncache = 0\n")
+    token = rng.randbytes(32)
+    labels = ["topic:fast", "topic:slow"]
+    sent = [
+        wire.deposit_of(rng, labels, withdraw_hash=wire.withdraw_hash(token)) for _ in range(3000)
+    ]
+    with daemon.client() as writer, daemon.client() as reader:
+        writer.pipeline(sent)
+        withdrawals = [wire.request(pb.Withdraw(id=s.id, token=token), 5000 + n)
+                       for n, s in enumerate(reversed(sent))]
+        query = wire.query_of(labels, k=100, with_payload=True)
+        for start in range(0, len(sent), 300):
+            writer.send_bytes(b"".join(map(wire.frame, withdrawals[start : start + 300])))
+            for answer in reader.pipeline([query] * 10):
+                assert answer.HasField("results"), answer
+                for result in answer.results.results:
+                    assert result.payload_omitted != result.HasField("payload")
+        for _ in sent:
+            assert writer.receive().HasField("withdrawn")

@@ -125,6 +125,19 @@ def test_a_full_host_still_knows_its_messages(make_daemon, rng):
         assert stored_ids(client) == {second.id, third.id}
 
 
+def test_an_expired_message_makes_no_room_for_a_larger_one(make_daemon, rng):
+    """Who deposits again under ids whose time is over is held to the caps like everyone else."""
+    with make_daemon("[limits]\nbytes = 64K\nk = 500\n").client() as client:
+        small = [deposit(rng, payload=b"", ttl_s=1) for _ in range(300)]
+        answers = client.pipeline(small)
+        assert codes(answers) == ["deposited"] * 300
+        expiry = max(a.deposited.expires_ms for a in answers)
+        wire.wait_until(lambda: client.call(pb.Ping()).now_ms >= expiry, "expiry")
+        large = [deposit(rng, id=s.id, payload=bytes(4000)) for s in small]
+        assert set(codes(client.pipeline(large))) <= {"deposited", "QUOTA"}
+        assert len(stored_ids(client)) * 4000 <= 64 << 10
+
+
 def test_refused_deposits_do_not_count(make_daemon, rng):
     """Conflicts and duplicates leave the count as it was, pipelined or not."""
     with make_daemon("[host small]\nmessages = 6\n").client() as client:

@@ -254,3 +254,102 @@ def test_a_client_that_stops_reading_for_a_while(shared, rng, count):
             for _ in range(20):
                 other.call(pb.Ping())
         assert sorted(client.receive().id for _ in posted) == posted
+
+
+def peak_bytes(daemon):
+    """The most memory that it ever had."""
+    with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+
+
+def test_payloads_for_no_answer_take_no_memory(make_daemon, rng, sanitized):
+    """Of the k best only as many payloads are read from storage as an answer can hold."""
+    daemon = make_daemon("[limits]\nk = 1000\npayload = 60K\nbytes = 64M\ncache = 0\n")
+    labels = ["topic:large"]
+    with daemon.client() as client:
+        sent = [wire.deposit_of(rng, labels, payload=bytes(60000)) for _ in range(800)]
+        for i in range(0, len(sent), 50):
+            client.pipeline(sent[i : i + 50])
+        sent.append(wire.deposit_of(rng, labels, payload=b""))
+        client.call(sent[-1])
+        before = peak_bytes(daemon)
+        query = wire.query_of(labels, k=600, with_payload=True)
+        for answer in client.pipeline([query] * 10):
+            results = answer.results.results
+            assert len(results) == 600
+            assert all(r.HasField("payload") != r.payload_omitted for r in results)
+            assert results[0].id == sent[-1].id and results[0].HasField("payload")
+        grown = peak_bytes(daemon) - before
+        print(f"grew by {grown}")
+        if not sanitized:  # a sanitizer keeps what was freed for a while
+            assert grown < 20 * MIB
+
+
+@pytest.mark.parametrize("pause", [0, 0.01])
+def test_a_client_that_reads_is_not_dropped(make_daemon, rng, pause):
+    """However many answers it asks for at once, and though they all come from storage."""
+    daemon = make_daemon("[limits]\ncache = 0\nsession_output = 256K\n")
+    labels = ["topic:many"]
+    with daemon.client() as other:
+        other.pipeline([wire.deposit_of(rng, labels, payload=bytes(4000)) for _ in range(16)])
+    query = wire.query_of(labels, k=15, with_payload=True)
+    with daemon.client(receive_buffer=32768) as client:
+        posted = [wire.request(query, client.new_id()) for _ in range(300)]
+        client.send_bytes(b"".join(map(wire.frame, posted)))
+        for number in range(len(posted)):
+            assert len(client.receive().results.results) == 15
+            if number % 4 == 0:
+                time.sleep(pause)
+
+
+# --- out of descriptors ---------------------------------------------------------------------------
+
+
+def test_out_of_descriptors(make_daemon, rng):
+    """Without descriptors nobody new comes in; who is here is served, and later others again."""
+    limit = 48
+    daemon = make_daemon(
+        preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    )
+    with daemon.client() as bystander:
+        many = [daemon.client(hello=False) for _ in range(limit)]
+        for _ in range(20):
+            bystander.call(wire.deposit_of(rng, ["topic:descriptors"]))
+            assert bystander.call(wire.query_of(["topic:descriptors"])).results
+        for client in many:
+            client.close()
+
+        def comes_in():
+            try:
+                daemon.client().close()
+                return True
+            except (OSError, wire.Ended):
+                return False
+
+        wire.wait_until(comes_in, "a new client after the others have left")
+        bystander.call(pb.Ping())
+
+
+# --- out of memory --------------------------------------------------------------------------------
+
+
+def test_out_of_memory_for_a_connection(make_daemon, sanitized):
+    """When there is memory again, new clients come in, on the same listener."""
+    if sanitized:
+        pytest.skip("a sanitizer takes more address space than any limit")
+    daemon = make_daemon("[limits]\nsessions = 20000\n")
+    pid, none = daemon.process.pid, resource.RLIM_INFINITY
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    many = []
+    resource.prlimit(pid, resource.RLIMIT_AS, (size, none))
+    try:
+        while len(many) < 5000 and not daemon.find_log("could not be accepted"):
+            many.append(daemon.client(hello=False))
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, (none, none))
+    daemon.wait_log("could not be accepted: not enough memory")
+    for client in many:
+        client.close()
+    with daemon.client() as client:
+        client.call(pb.Ping())

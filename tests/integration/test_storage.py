@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import stat
 import tempfile
+import time
 
 import pytest
 
@@ -261,6 +262,33 @@ def test_full_disk(make_daemon, rng):
             assert answer.got.payload == body.payload
 
 
+def test_another_programs_lock(make_daemon, rng):
+    """Deposits fail after a moment, once for all that wait; queries go on, and so does the end."""
+    daemon = make_daemon("durability = relaxed\n")
+    with daemon.client() as client, daemon.client() as other:
+        client.call(deposit(rng))
+        locker = sqlite3.connect(database(daemon), isolation_level=None)
+        locker.execute("BEGIN IMMEDIATE")
+        assert client.refused(deposit(rng)).code == "STORAGE"
+        many = [pb.Withdraw(id=rng.randbytes(16), token=bytes(32)) for _ in range(20000)]
+        began = time.monotonic()
+        answers = client.pipeline(many)
+        assert {wire.ERROR_CODES[a.error.code] for a in answers} == {"STORAGE"}
+        assert time.monotonic() - began < 20
+        assert len(other.call(wire.query_of(HERE, with_payload=True)).results) == 1
+        assert len(daemon.log) < 50, "not a line for each"
+        locker.execute("ROLLBACK")
+        client.call(deposit(rng))
+        locker.execute("BEGIN IMMEDIATE")
+        many = [wire.request(body, number) for number, body in enumerate(many, 100)]
+        full = [daemon.client() for _ in range(8)]
+        for one in full:
+            one.socket.setblocking(False)
+            one.socket.send(b"".join(map(wire.frame, many)))
+        daemon.stop()
+        locker.close()
+
+
 def test_read_errors(make_daemon, rng):
     """A payload that cannot be read is STORAGE to who asks; the rest goes on."""
     daemon = make_daemon("[limits]\ncache = 0\n")
@@ -281,3 +309,50 @@ def test_read_errors(make_daemon, rng):
         assert kinds <= {"STORAGE", "got", "NOT_FOUND", "INTERNAL"}
         client.call(pb.Ping())
         assert len(client.call(wire.query_of(HERE, k=20)).results) == 20
+
+
+# --- what is gone is gone -------------------------------------------------------------------------
+
+
+def on_disk(daemon, secret):
+    """The files of the data directory that hold these bytes."""
+    found = []
+    for name in os.listdir(daemon.data):
+        path = os.path.join(daemon.data, name)
+        if stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "rb") as file:
+                if secret in file.read():
+                    found.append(name)
+    return found
+
+
+def test_withdrawn_payloads_leave_the_disk(make_daemon, rng):
+    """A withdrawn payload is on no file any more: within a minute, and at the latest at the end."""
+    daemon = make_daemon()
+    token, secrets = rng.randbytes(32), [rng.randbytes(64) for _ in range(2)]
+    with daemon.client() as client:
+        client.pipeline([deposit(rng, payload=rng.randbytes(300)) for _ in range(100)])
+        for secret in secrets:
+            sent = deposit(rng, payload=secret, withdraw_hash=wire.withdraw_hash(token))
+            client.call(sent)
+            assert on_disk(daemon, secret)
+            client.call(pb.Withdraw(id=sent.id, token=token))
+            if secret is secrets[0]:  # the second one's turn may be as late as a minute
+                wire.wait_until(lambda: not on_disk(daemon, secrets[0]),
+                                "the payload is gone from the disk", 75, 0.5)
+    daemon.stop()
+    assert not on_disk(daemon, secrets[1])
+
+
+def test_withdrawn_payloads_leave_the_disk_after_a_crash(make_daemon, rng):
+    """What was withdrawn just before a crash is gone after the next start and end."""
+    daemon = make_daemon()
+    token, secret = rng.randbytes(32), rng.randbytes(64)
+    sent = deposit(rng, payload=secret, withdraw_hash=wire.withdraw_hash(token))
+    with daemon.client() as client:
+        client.call(sent)
+        client.call(pb.Withdraw(id=sent.id, token=token))
+        daemon.kill()
+    daemon.start()
+    daemon.stop()
+    assert not on_disk(daemon, secret)

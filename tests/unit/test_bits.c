@@ -46,6 +46,48 @@ static void check_table(const struct bits_kernels *kernels, struct rng *rng, siz
     assert_int_equal(kernels->cardinality(query, words), plain_count(query, query, words, 1));
 }
 
+/* scan finds the first block with a lane that reaches the floor, and names all such lanes of it. */
+static void check_scan(const struct bits_kernels *kernels, struct rng *rng, size_t words,
+                       uint32_t percent)
+{
+    enum { BLOCKS = 5 };
+    static const uint32_t floors[] = {0, 1, 100, 7000, 15000, 21845, 30000, 32767, 32768};
+    uint64_t query[WORDS_MAX];
+    uint64_t blocks[BLOCKS * BITS_BLOCK * WORDS_MAX];
+    uint16_t cardinalities[BLOCKS * BITS_BLOCK];
+
+    rng_filter(rng, (uint32_t)words * 64, percent, query);
+    rng_filter(rng, (uint32_t)(words * BITS_BLOCK * BLOCKS) * 64, percent, blocks);
+    for (size_t i = 0; i < BLOCKS * BITS_BLOCK; i++) {
+        const uint64_t *filter = blocks + i / BITS_BLOCK * BITS_BLOCK * words + i % BITS_BLOCK;
+        uint32_t count = 0;
+        for (size_t w = 0; w < words; w++)
+            count += kernels->cardinality(&filter[w * BITS_BLOCK], 1);
+        cardinalities[i] = (uint16_t)count;
+    }
+    for (size_t f = 0; f < sizeof floors / sizeof floors[0]; f++) {
+        const struct bits_scan scan = {query, words, kernels->cardinality(query, words), floors[f]};
+        uint32_t overlaps[BITS_BLOCK];
+        uint32_t lanes = 0;
+        size_t found = kernels->scan(&scan, blocks, cardinalities, BLOCKS, overlaps, &lanes);
+
+        for (size_t i = 0; i < BLOCKS * BITS_BLOCK && i / BITS_BLOCK <= found; i++) {
+            const uint64_t *filter = blocks + i / BITS_BLOCK * BITS_BLOCK * words + i % BITS_BLOCK;
+            uint32_t overlap = plain_count(query, filter, words, BITS_BLOCK);
+            bool reaches = (uint64_t)overlap << BITS_FLOOR_SHIFT >=
+                           (uint64_t)(scan.base + cardinalities[i]) * scan.floor;
+
+            if (i / BITS_BLOCK < found) {
+                assert_false(reaches);
+            } else {
+                assert_int_equal(lanes >> i % BITS_BLOCK & 1, reaches);
+                assert_int_equal(overlaps[i % BITS_BLOCK], overlap);
+            }
+        }
+        assert_true(found == BLOCKS || (lanes != 0 && lanes >> BITS_BLOCK == 0));
+    }
+}
+
 /* Every table that runs here agrees with the definition, for every length that a profile has. */
 static void test_tables_agree_with_plain_c(void **state)
 {
@@ -67,6 +109,7 @@ static void test_tables_agree_with_plain_c(void **state)
 
             for (size_t p = 0; p < sizeof percents / sizeof percents[0]; p++) {
                 check_table(kernels, &rng, words, percents[p], words % 2);
+                check_scan(kernels, &rng, words, percents[p]);
             }
         }
     }

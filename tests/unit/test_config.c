@@ -366,13 +366,6 @@ static void test_listeners_default(void **state)
     assert_int_equal(parse("[daemon]\ndata = /d\nlisten = /run/s\n"), 0);
     assert_int_equal(config_finish(&config, reason), 0);
     assert_int_equal(config.listener_count, 1);
-    assert_int_equal(config_remove_tcp_listeners(&config), 0);
-
-    assert_int_equal(parse("[daemon]\ndata = /d\n"), 0);
-    assert_int_equal(config_finish(&config, reason), 0);
-    assert_int_equal(config_remove_tcp_listeners(&config), 2);
-    assert_int_equal(config.listener_count, 1);
-    assert_string_equal(config.listeners[0].path, "/d/hearsayd.sock");
 
     /* A path too long for a socket is no reason not to serve. */
     config_defaults(&config);

@@ -28,6 +28,7 @@ struct answer {
     size_t result_count;
     uint8_t ids[RESULTS_MAX];      /* first bytes */
     bool has_payload[RESULTS_MAX]; /* of the result */
+    bool payload_omitted;          /* from the first result */
     uint64_t comparisons;
     char text[64]; /* payload of the first result, or of Got */
 };
@@ -44,6 +45,8 @@ struct fixture {
     size_t ended_count;
     uint8_t withdraw_hash[LIMIT_HASH_BYTES]; /* of every deposit */
 };
+
+static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message back */
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
@@ -79,6 +82,8 @@ static void on_respond(struct handler_client *client, const struct msg_response 
             answer->ids[i] = response->results.results[i].id.data[0];
             answer->has_payload[i] = response->results.results[i].payload.data != NULL;
         }
+        if (answer->result_count > 0)
+            answer->payload_omitted = response->results.results[0].payload_omitted;
         if (answer->result_count > 0 && answer->has_payload[0])
             remember_payload(answer, &response->results.results[0].payload);
     } else if (response->kind == MSG_RESPONSE_GOT) {
@@ -128,6 +133,7 @@ static int setup(void **state)
     snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", "0", reason), 0);
     assert_int_equal(config_finish(&fixture->config, reason), 0);
+    crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
     fixture->persist = fake_persist_new();
     start(fixture);
     *state = fixture;
@@ -216,6 +222,20 @@ static struct answer *last_answer(struct fixture *fixture)
 {
     assert_true(fixture->answer_count > 0);
     return &fixture->answers[fixture->answer_count - 1];
+}
+
+static void withdraw(struct fixture *fixture, uint8_t number)
+{
+    const uint8_t id[MESSAGE_ID_BYTES] = {number};
+    const struct msg_request request = {
+        .id = 5,
+        .kind = MSG_REQUEST_WITHDRAW,
+        .withdraw = {.id = {id, sizeof(id)}, .token = {token, sizeof(token)}},
+    };
+
+    handler_handle(fixture->service, &fixture->client, &request);
+    fake_persist_commit(fixture->persist);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_WITHDRAWN);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -342,26 +362,36 @@ static void expired_id_is_free_again(void **state)
 static void answer_is_right_when_a_message_goes_meanwhile(void **state)
 {
     struct fixture *fixture = *state;
-    const uint8_t token[LIMIT_TOKEN_BYTES] = {42};
-    const uint8_t id[MESSAGE_ID_BYTES] = {1};
-    struct msg_request withdrawal = {.id = 5, .kind = MSG_REQUEST_WITHDRAW};
-
-    crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
     deposit(fixture, 1, "first", 0);
     deposit(fixture, 2, "second", 0);
     send_query(fixture, 1, 1, true); /* its payload is being read now */
 
-    withdrawal.withdraw =
-        (struct msg_withdraw){.id = {id, sizeof(id)}, .token = {token, sizeof(token)}};
-    handler_handle(fixture->service, &fixture->client, &withdrawal);
-    fake_persist_commit(fixture->persist);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_WITHDRAWN);
-
+    withdraw(fixture, 1);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1); /* finds it gone */
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
     assert_int_equal(last_answer(fixture)->result_count, 1);
     assert_string_equal(last_answer(fixture)->text, "second");
+}
+
+/* Messages that go as fast as they are read do not keep a query from its answer. */
+static void answer_comes_though_messages_keep_going(void **state)
+{
+    struct fixture *fixture = *state;
+    uint8_t number = 1;
+
+    for (uint8_t i = 1; i < 20; i++)
+        deposit(fixture, i, "gone soon", 0);
+    send_query(fixture, 1, 1, true);
+    do {
+        withdraw(fixture, number++); /* the one that is being read */
+        assert_true(number < 20);
+        assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
+    } while (last_answer(fixture)->kind == MSG_RESPONSE_WITHDRAWN);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+    assert_false(last_answer(fixture)->has_payload[0]);
+    assert_true(last_answer(fixture)->payload_omitted);
 }
 
 /* A search over more messages than one step looks at goes on in turns, and ends right. */
@@ -452,6 +482,7 @@ int main(void)
         TEST(sweep_goes_on_by_itself),
         TEST(expired_id_is_free_again),
         TEST(answer_is_right_when_a_message_goes_meanwhile),
+        TEST(answer_comes_though_messages_keep_going),
         TEST(long_search_goes_in_steps),
         TEST(search_of_a_gone_client_ends),
         TEST(restart_loads_what_was_stored),

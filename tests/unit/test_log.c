@@ -89,6 +89,24 @@ static void test_level(void **state)
     assert_string_equal(log_level_name(LOG_LEVEL_WARNING), "warning");
 }
 
+/* Opens at once, then every ten seconds, and counts what it withheld. */
+static void test_gate(void **state)
+{
+    struct log_gate gate = {0};
+    uint64_t withheld = 99;
+
+    (void)state;
+    assert_true(log_gate_opens(&gate, 5, &withheld));
+    assert_int_equal(withheld, 0);
+    for (int64_t now_ms = 5; now_ms < 10005; now_ms += 1000)
+        assert_false(log_gate_opens(&gate, now_ms, &withheld));
+    assert_true(log_gate_opens(&gate, 10005, &withheld));
+    assert_int_equal(withheld, 10);
+    assert_false(log_gate_opens(&gate, 10006, &withheld));
+    assert_true(log_gate_opens(&gate, 30000, &withheld));
+    assert_int_equal(withheld, 1);
+}
+
 /* JOURNAL_STREAM counts only while standard error is that very stream. */
 static void test_journal(void **state)
 {
@@ -206,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_level, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_journal, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_escape, set_up, tear_down),
+        cmocka_unit_test(test_gate),
         cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cut_between_characters, set_up, tear_down),
     };

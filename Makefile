@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front to meson. `make` builds, `make help` lists the rest.
+#
+# Heard: CC, CFLAGS, LDFLAGS; MESON_ARGS, options for every build directory; PREFIX and DESTDIR for
+# install.
+
+BUILD ?= build
+BUILD_ASAN ?= build-asan
+MESON_ARGS ?=
+ASAN_ARGS = -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
+ASAN_SUITES = unit model fault integration
+# Sanitizers are slow, and so are small machines.
+ASAN_TIMES ?= 4
+
+export PREFIX # scripts/configure takes it over without building anew
+
+.PHONY: all build demo check check-plain check-asan bench install clean format help
+
+all: build
+
+build: ## build everything into build/ (the default)
+	@sh scripts/configure $(BUILD) $(MESON_ARGS)
+	@echo "building in $(BUILD)"
+	@ninja -C $(BUILD)
+
+demo: ## install what is missing, build, and show messages left and found again
+	@sh scripts/install-packages build
+	@sh scripts/configure $(BUILD) $(MESON_ARGS)
+	@echo "building hearsayd and hearsay in $(BUILD)"
+	@ninja -C $(BUILD) --quiet daemon/hearsayd client/hearsay
+	@sh scripts/demo $(BUILD)
+
+check: check-plain check-asan ## install what is missing, build and test, plain and under sanitizers
+
+check-plain:
+	@sh scripts/install-packages build test
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building and testing in $(BUILD)"
+	@ninja -C $(BUILD)
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
+
+check-asan: check-plain
+	@sh scripts/configure --tests $(BUILD_ASAN) $(ASAN_ARGS) $(MESON_ARGS)
+	@echo "building and testing in $(BUILD_ASAN), under ASan and UBSan"
+	@ninja -C $(BUILD_ASAN)
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$$UBSAN_OPTIONS \
+	    meson test -C $(BUILD_ASAN) --no-rebuild --print-errorlogs --timeout-multiplier $(ASAN_TIMES) \
+	    $(addprefix --suite ,$(ASAN_SUITES))
+
+bench: ## install what is missing, build, and measure; see docs/performance.md
+	@sh scripts/install-packages build test bench
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building and measuring in $(BUILD)"
+	@ninja -C $(BUILD)
+	@$(BUILD)/tests/bench/hearsay-bench $(or $(BENCH_ARGS),all)
+
+install: ## build, and install below DESTDIR and PREFIX (/usr/local)
+	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)
+	@echo "building in $(BUILD)"
+	@ninja -C $(BUILD)
+	@echo "installing$(if $(PREFIX), with prefix $(PREFIX))$(if $(DESTDIR), into $(DESTDIR))"
+	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir "$(DESTDIR)")
+
+clean: ## remove what was built
+	@echo "removing $(BUILD) and $(BUILD_ASAN)"
+	@rm -rf $(BUILD) $(BUILD_ASAN)
+
+format: ## lay out the C files with clang-format
+	@echo "laying out the C files"
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+help: ## print this
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for hearsay(1)
+
+# The options of a command, and after which of them a file is wanted.
+_hearsay_options()
+{
+    case $1 in
+    deposit) printf '%s\n' --label --ttl --file --type --reach --host --json ;;
+    query) printf '%s\n' --label --count --contains --max-distance --since --until --order \
+        --metric --batch --host --ids --json ;;
+    get) printf '%s\n' --host --json ;;
+    withdraw | export) printf '%s\n' --host ;;
+    import) printf '%s\n' --host --state --json ;;
+    hosts | ping) printf '%s\n' --json ;;
+    profile) printf '%s\n' --labels --fpr --json ;;
+    esac
+    printf '%s\n' --server --timeout --help --version
+}
+
+# The names of the server's hosts; nothing where it does not answer at once.
+_hearsay_hosts()
+{
+    "$1" hosts --timeout 500ms 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+_hearsay()
+{
+    local current=${COMP_WORDS[COMP_CWORD]}
+    local previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local commands='deposit query get withdraw import export hosts ping profile help'
+    local command='' i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --server | --timeout | -s) ((i++)) ;;
+        -*) ;;
+        help) ;;
+        *)
+            command=${COMP_WORDS[i]}
+            break
+            ;;
+        esac
+    done
+    COMPREPLY=()
+    case $previous in
+    --file | -f | --batch | -b | --state)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    --server | -s)
+        # A socket's path; names of machines are for people to know.
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    --order | -o)
+        mapfile -t COMPREPLY < <(compgen -W 'similarity time' -- "$current")
+        return
+        ;;
+    --metric | -m)
+        mapfile -t COMPREPLY < <(compgen -W 'bits estimated' -- "$current")
+        return
+        ;;
+    --host)
+        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_hosts "${COMP_WORDS[0]}")" -- "$current")
+        return
+        ;;
+    esac
+    if [[ -z $command ]]; then
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options '')" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+        fi
+    elif [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options "$command")" -- "$current")
+    elif [[ $command == import ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    fi
+}
+
+complete -o filenames -F _hearsay hearsay

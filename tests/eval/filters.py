@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts to filters after docs/protocol.md, written a second time: a filter is a Python integer
+whose bit p is bit p of the filter. Any disagreement with the C implementation shows."""
+
+import base64
+import functools
+
+import xxhash
+
+WRAP = (1 << 64) - 1
+
+
+@functools.lru_cache(maxsize=None)
+def of_label(label, bits, hashes):
+    """The bits that one label sets in a profile of one section."""
+    digest = xxhash.xxh3_128_intdigest(label.encode())
+    low, high = digest & WRAP, digest >> 64
+    mask = 0
+    for i in range(hashes):
+        mask |= 1 << (((low + i * (high | 1)) & WRAP) % bits)
+    return mask
+
+
+def of_labels(labels, bits, hashes):
+    mask = 0
+    for label in labels:
+        mask |= of_label(label, bits, hashes)
+    return mask
+
+
+def from_base64(text):
+    """A filter in stored form: bit p is bit p % 8 of byte p / 8."""
+    return int.from_bytes(base64.b64decode(text, validate=True), "little")

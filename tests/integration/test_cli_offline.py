@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the hearsay command and its library do without any server: help, names, completion."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import conftest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ["deposit", "query", "get", "withdraw", "import", "export", "hosts", "ping", "profile"]
+
+
+def run(*args):
+    env = {k: v for k, v in os.environ.items() if k != "HEARSAY_SERVER"}
+    done = subprocess.run([conftest.program(conftest.HEARSAY), *args], capture_output=True,
+                          text=True, check=False, env=env, timeout=60, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def options_of(command):
+    """The long options that the help of a command names."""
+    code, out, err = run(command, "--help")
+    assert code == 0 and err == ""
+    return set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", out, re.MULTILINE))
+
+
+def test_help_lists_all_commands():
+    """The general help has every command, and fits a terminal."""
+    code, out, _ = run("--help")
+    assert code == 0
+    assert re.findall(r"^  ([a-z]+)  +[a-z]", out.split("Options")[0], re.MULTILINE) == COMMANDS
+    assert run("help") == (0, out, "")
+    version = run("--version")
+    assert version[0] == 0 and re.fullmatch(r"hearsay \d+\.\d+\.\d+\n", version[1])
+    assert run("ping", "--version") == version
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(command):
+    """Usage, options and examples; lines of at most 100 columns; the same by both ways."""
+    code, out, _ = run(command, "--help")
+    assert code == 0 and f"Usage: hearsay {command}" in out and "Examples:" in out
+    assert max(map(len, out.splitlines())) <= 100
+    assert run("help", command) == (0, out, "")
+
+
+def test_mistyped():
+    """What is wrong is named, with the nearest that there is."""
+    cases = {
+        ("qeury",): 'there is no command "qeury"; did you mean "query"?',
+        ("frobnicate",): 'there is no command "frobnicate"',
+        ("--sevrer", "x", "ping"): "there is no option --sevrer; did you mean --server?",
+        ("query", "--lable", "x"): "there is no option --lable; did you mean --label?",
+        ("query", "-z"): "there is no option -z",
+        ("query", "-k", "-1"): '--count: "-1" is not a number from 1 to 4294967295',
+        ("deposit", "-l", "a:b", "--ttl", "90"): "a duration such as 90s, 15m, 2h or 3d",
+        ("--timeout", "2d", "ping"): "--timeout",
+        ("ping", "\x1b[2J"): r"\x1b[2J",
+    }
+    for args, said in cases.items():
+        code, out, err = run(*args)
+        assert (code, out) == (2, "") and said in err, (args, err)
+        assert "--help" in err and "\x1b" not in err
+
+
+def test_manual_has_all_options():
+    """Every option of every command is in hearsay(1)."""
+    page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8").replace("\\-", "-")
+    for command in COMMANDS:
+        assert f".Cm {command}" in page
+        for option in options_of(command):
+            assert f"Fl {option[1:]}" in page, (command, option)
+
+
+def test_completions_have_all_options():
+    """bash and zsh complete every command, and every option of it."""
+    zsh = (ROOT / "client/completion/_hearsay").read_text(encoding="utf-8")
+    for command in COMMANDS:
+        assert f"'{command}:" in zsh
+        for option in options_of(command):
+            assert option in zsh, (command, option)
+    bash = shutil.which("bash")
+    if not bash:
+        pytest.skip("no bash here")
+    script = """
+        source "$1"; shift
+        COMP_WORDS=(hearsay "$@"); COMP_CWORD=$#; _hearsay; printf '%s\\n' "${COMPREPLY[@]}"
+    """
+
+    def complete(*words):
+        done = subprocess.run(
+            [bash, "-c", script, "bash", str(ROOT / "client/completion/hearsay.bash"), *words],
+            capture_output=True, text=True, check=True, timeout=60)
+        return set(done.stdout.split())
+
+    assert complete("") == {*COMMANDS, "help"}
+    assert complete("--server", "x", "q") == {"query"}
+    assert complete("query", "-o", "") == {"similarity", "time"}
+    for command in COMMANDS:
+        assert complete(command, "--") == options_of(command)
+
+
+def test_header_stands_alone(tmp_path):
+    """hearsay.h is C11 and C++ by itself, and the library exports its names and no others."""
+    header = ROOT / "client/hearsay.h"
+    declared = set(re.findall(r"\b(hearsay_\w+)\(", re.sub(r"/\*.*?\*/", "", header.read_text(),
+                                                           flags=re.DOTALL)))
+    for compiler, source, flags in (("cc", "t.c", ["-std=c11"]), ("c++", "t.cc", ["-std=c++17"])):
+        if not shutil.which(compiler):
+            continue
+        file = tmp_path / source
+        file.write_text(f'#include "{header}"\nint main(void) {{ return 0; }}\n')
+        subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                        "-fsyntax-only", str(file)], check=True, timeout=60)
+    library = Path(conftest.program(conftest.HEARSAY)).parent / "libhearsay.so"
+    if not library.exists() or not shutil.which("nm"):
+        pytest.skip("no shared library beside the command, or no nm")
+    table = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True,
+                           text=True, check=True, timeout=60).stdout
+    exported = {line.split()[-1].split("@")[0] for line in table.splitlines()}
+    assert exported == declared

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault_vfs: a file system for SQLite that fails when told to, between SQLite and the real one; and
+ * memory that does the same. For a whole test process: SQLite's own registers are global.
+ */
+#ifndef TESTS_LIB_FAULT_VFS_H
+#define TESTS_LIB_FAULT_VFS_H
+
+#include <stdbool.h>
+
+enum fault_kind {
+    FAULT_WRITE = 1, /* half of it is written, then SQLITE_FULL */
+    FAULT_WRITE_ERROR = 2,
+    FAULT_SYNC = 4,
+    FAULT_TRUNCATE = 8,
+    FAULT_READ = 16,
+    FAULT_OPEN = 32,
+    FAULT_MEMORY = 64,
+    FAULT_FOR_EVER = 0 /* times */
+};
+
+/* Once, before any other use of SQLite. */
+void fault_vfs_install(void);
+
+/* The n-th call (from 1) of these kinds fails, and the next ones, `times` in all. */
+void fault_vfs_arm(unsigned kinds, unsigned nth, unsigned times);
+
+/* Back to normal. Whether any call failed. */
+bool fault_vfs_disarm(void);
+
+/* The next sync waits until it is let go. */
+void fault_vfs_hold_sync(void);
+/* Waits until a sync is being held. */
+void fault_vfs_await_held(void);
+void fault_vfs_let_go(void);
+
+#endif

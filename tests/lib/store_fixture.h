@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_fixture: a message store in a directory of its own, driven synchronously: operations are
+ * submitted and the loop runs until their callbacks have come.
+ */
+#ifndef TESTS_LIB_STORE_FIXTURE_H
+#define TESTS_LIB_STORE_FIXTURE_H
+
+#include "daemon/persist_sqlite.h"
+
+#include <uv.h>
+
+enum { STORE_PATH_BYTES = 256, STORE_PAYLOAD_BYTES = 200, STORE_FILTER_BYTES = 64 };
+
+struct store_fixture {
+    char directory[STORE_PATH_BYTES];
+    char file[STORE_PATH_BYTES + 16]; /* the database */
+    uv_loop_t loop;
+    struct persist *persist; /* NULL: not open */
+    uint32_t host;           /* `default`, once open */
+    char reason[PERSIST_REASON_BYTES];
+    struct persist_sqlite_options options;
+};
+
+/* One operation with a message of its own to point to. */
+struct store_op {
+    struct persist_op op; /* first */
+    uint8_t filter[STORE_FILTER_BYTES];
+    uint8_t payload[STORE_PAYLOAD_BYTES];
+    struct persist_removed removed[PERSIST_EXPIRE_MAX];
+    unsigned done; /* in which place its callback came, from 1; 0: not yet */
+};
+
+/* A new, empty directory (under TMPDIR, else /tmp); and away with it. */
+void store_fixture_init(struct store_fixture *fixture);
+void store_fixture_deinit(struct store_fixture *fixture);
+
+/* Copies database and log of another store, as a crash would leave them. */
+void store_fixture_copy(struct store_fixture *fixture, const struct store_fixture *from);
+
+/* What persist_sqlite_open says; fixture->reason then. Adds the host `default` on success. */
+int store_try_open(struct store_fixture *fixture);
+void store_open(struct store_fixture *fixture);
+void store_close(struct store_fixture *fixture);
+
+/* Operations about message `number`, all of whose contents follow from the number. */
+void store_make_deposit(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
+                        int64_t now_ms, int64_t expires_ms);
+void store_make_withdraw(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
+                         int64_t now_ms);
+void store_make_expire(struct store_op *op, int64_t now_ms, uint32_t limit);
+
+/* The number whose message has this id; asserts that everything else is that message's. */
+uint32_t store_check_message(const struct persist_message *message);
+
+void store_submit(struct store_fixture *fixture, struct store_op *op);
+void store_await(struct store_fixture *fixture, struct store_op *ops, size_t count);
+enum persist_outcome store_do(struct store_fixture *fixture, struct store_op *op);
+
+/* Each in one go. */
+enum persist_outcome store_deposit(struct store_fixture *fixture, uint32_t number, int64_t now_ms,
+                                   int64_t expires_ms);
+enum persist_outcome store_withdraw(struct store_fixture *fixture, uint32_t number, int64_t now_ms);
+
+/* Reads, and runs the loop until it is done. To be released. */
+void store_read(struct store_fixture *fixture, struct persist_read *read);
+
+/*
+ * Replays into numbers[] (in order, at most `room`) and returns how many; what the store said, if
+ * it failed, is negative.
+ */
+int store_replay(struct store_fixture *fixture, uint32_t *numbers, size_t room);
+
+#endif

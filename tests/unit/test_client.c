@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libhearsay against a server that a test scripts, over a socket. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/client.h"
+#include "client/sock.h"
+#include "proto/codec.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_server.h"
+
+enum { LONG_MS = 60000 }; /* a deadline that is never meant to pass */
+
+static struct hearsay *open_client(const struct alloc *alloc, struct fake_server *server)
+{
+    struct hearsay *client = NULL;
+    struct hearsay_error error;
+    assert_int_equal(fcntl(server->client_fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(
+        client_open(alloc, server->client_fd, "test/1", sock_deadline(LONG_MS), &client, &error),
+        0);
+    return client;
+}
+
+static void fill_deposit(struct hearsay_deposit *deposit, struct hearsay_filter *filter)
+{
+    const char *label = "topic:tea";
+    assert_int_equal(hearsay_encode_profile("v1:512/4", &label, 1, filter, NULL), 0);
+    hearsay_deposit_init(deposit);
+    deposit->filter = filter;
+    deposit->payload = "hello";
+    deposit->payload_bytes = 5;
+}
+
+/* Answers everything as a server would. */
+static void script_answers(struct fake_peer *peer, void *context)
+{
+    static const uint8_t id[16] = "an id of 16 by.";
+    static const uint8_t payload[] = "hello";
+    (void)context;
+    struct msg_request request;
+    if (!fake_greet(peer, 8)) {
+        return;
+    }
+    while (fake_read(peer, &request)) {
+        struct msg_response response = {.id = request.id};
+        struct msg_result result;
+        struct msg_exported_message exported;
+        memset(&result, 0, sizeof(result));
+        memset(&exported, 0, sizeof(exported));
+        switch (request.kind) {
+        case MSG_REQUEST_DEPOSIT:
+            response = fake_deposited(request.id, false);
+            break;
+        case MSG_REQUEST_QUERY:
+            response.kind = MSG_RESPONSE_RESULTS;
+            result.id = (struct msg_bytes){id, 16};
+            result.distance_ppm = 250000;
+            result.payload = (struct msg_bytes){payload, 5};
+            result.media_type = (struct msg_text){"text/plain", 10};
+            response.results.results = &result;
+            response.results.result_count = 1;
+            response.results.exact = true;
+            break;
+        case MSG_REQUEST_GET:
+            response = fake_error(request.id, MSG_NOT_FOUND, 0);
+            break;
+        case MSG_REQUEST_WITHDRAW:
+            response.kind = MSG_RESPONSE_WITHDRAWN;
+            break;
+        case MSG_REQUEST_EXPORT:
+            response.kind = MSG_RESPONSE_EXPORTED;
+            exported.id = (struct msg_bytes){id, 16};
+            exported.filter = (struct msg_bytes){id, 8};
+            exported.payload = (struct msg_bytes){payload, 5};
+            exported.reach_ppm = 1000000;
+            response.exported.messages = &exported;
+            response.exported.message_count = 1;
+            response.exported.next = (struct msg_bytes){id, 4};
+            break;
+        default:
+            response.kind = MSG_RESPONSE_PONG;
+            response.pong.now_ms = 5;
+            break;
+        }
+        if (!fake_send(peer, &response)) {
+            return;
+        }
+    }
+}
+
+/* Every call gets what the server said, and the Welcome is there to be read. */
+static void test_calls(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    fake_server_pair(&server, script_answers, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay_error error;
+    assert_string_equal(hearsay_welcome(client)->agent, "fake/1");
+    assert_int_equal(hearsay_welcome(client)->host_count, 2);
+    assert_string_equal(hearsay_find_host(client, NULL)->name, "default");
+    assert_int_equal(hearsay_find_host(client, "upstairs")->suggested_max_distance, 1000000);
+    assert_null(hearsay_find_host(client, "attic"));
+    assert_true(hearsay_has_capability(client, "query"));
+    assert_false(hearsay_has_capability(client, "export"));
+    assert_true(hearsay_now_ms(client) >= 1700000000000);
+
+    struct hearsay_deposit deposit;
+    struct hearsay_filter filter;
+    struct hearsay_receipt receipt;
+    struct hearsay_deposited deposited;
+    fill_deposit(&deposit, &filter);
+    assert_int_equal(hearsay_deposit(client, &deposit, LONG_MS, &receipt, &deposited, &error), 0);
+    assert_true(deposited.durable);
+    assert_true(receipt.has_token);
+
+    struct hearsay_part part = {.filter = &filter};
+    struct hearsay_query query;
+    const struct hearsay_results *results = NULL;
+    hearsay_query_init(&query);
+    query.parts = &part;
+    query.part_count = 1;
+    assert_int_equal(hearsay_query(client, &query, LONG_MS, &results, &error), 0);
+    assert_int_equal(results->result_count, 1);
+    assert_memory_equal(results->results[0].payload, "hello", 5);
+    assert_string_equal(results->results[0].media_type, "text/plain");
+    assert_int_equal(results->results[0].distance, 250000);
+
+    const struct hearsay_message *message = NULL;
+    assert_int_equal(hearsay_get(client, NULL, receipt.id, LONG_MS, &message, &error),
+                     HEARSAY_ERR_REFUSED);
+    assert_int_equal(error.code, HEARSAY_CODE_NOT_FOUND);
+    assert_string_equal(error.field, "field");
+    assert_int_equal(hearsay_withdraw(client, NULL, receipt.id, receipt.token, LONG_MS, &error), 0);
+
+    const struct hearsay_page *page = NULL;
+    assert_int_equal(hearsay_export(client, NULL, NULL, 0, 0, LONG_MS, &page, &error), 0);
+    assert_int_equal(page->message_count, 1);
+    assert_int_equal(page->next_bytes, 4);
+    assert_null(page->messages[0].withdraw_hash);
+    assert_string_equal(page->messages[0].message.media_type, "text/plain");
+
+    struct hearsay_pong pong;
+    assert_int_equal(hearsay_ping(client, LONG_MS, &pong, NULL), 0);
+    assert_int_equal(pong.now_ms, 5);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+/* What is wrong before anything is sent is said without a server. */
+static void test_arguments(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    fake_server_pair(&server, script_answers, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay_error error;
+    struct hearsay_filter filter;
+    struct hearsay_deposit deposit;
+    uint64_t ticket = 0;
+    const char *bad = "no colon";
+    assert_int_equal(hearsay_encode(client, NULL, NULL, 0, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "empty"));
+    assert_int_equal(hearsay_encode(client, NULL, &bad, 1, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "no colon"));
+    assert_int_equal(hearsay_encode(client, "attic", &bad, 1, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    hearsay_deposit_init(&deposit);
+    assert_int_equal(hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    fill_deposit(&deposit, &filter);
+    deposit.reach = 1000001;
+    assert_int_equal(hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    struct hearsay_query query;
+    hearsay_query_init(&query);
+    assert_int_equal(hearsay_submit_query(client, &query, &ticket, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_ping(client, -1, NULL, &error), HEARSAY_ERR_ARGUMENT);
+    const struct hearsay_reply *reply = NULL;
+    assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+/* Waits for three requests, then answers them backwards. */
+static void script_backwards(struct fake_peer *peer, void *context)
+{
+    (void)context;
+    uint64_t ids[3];
+    struct msg_request request;
+    if (!fake_greet(peer, 8)) {
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        if (!fake_read(peer, &request)) {
+            return;
+        }
+        ids[i] = request.id;
+    }
+    for (size_t i = 3; i-- > 0;) {
+        struct msg_response response = {.id = ids[i], .kind = MSG_RESPONSE_PONG};
+        response.pong.now_ms = (int64_t)i;
+        fake_put(peer, &response);
+    }
+    (void)fake_flush(peer);
+    (void)fake_read(peer, &request); /* until the client closes */
+}
+
+/* A call that waits for its own reply keeps the others for hearsay_next, in order. */
+static void test_overtaking(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    fake_server_pair(&server, script_backwards, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    uint64_t first = 0;
+    uint64_t second = 0;
+    assert_int_equal(hearsay_submit_ping(client, &first, NULL), 0);
+    assert_int_equal(hearsay_submit_ping(client, &second, NULL), 0);
+    uint64_t third = 0;
+    const struct hearsay_reply *reply = NULL;
+    assert_int_equal(hearsay_submit_ping(client, &third, NULL), 0);
+    assert_int_equal(client_await(client, first, LONG_MS, &reply, NULL), 0);
+    assert_int_equal(reply->pong.now_ms, 0);
+    assert_int_equal(hearsay_in_flight(client), 2);
+    assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
+    assert_int_equal(reply->ticket, third);
+    assert_int_equal(reply->pong.now_ms, 2);
+    assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
+    assert_int_equal(reply->ticket, second);
+    assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_IDLE);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+/* Greets, then neither reads nor writes until the pipe in *context is closed. */
+static void script_deaf(struct fake_peer *peer, void *context)
+{
+    char byte = 0;
+    if (fake_greet(peer, 1000)) {
+        (void)!read(*(const int *)context, &byte, 1);
+    }
+}
+
+/* A server that stops reading fills the buffers, up to a bound; nothing blocks, deadlines pass. */
+static void test_deaf_server(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    fake_server_pair(&server, script_deaf, &ends[0]);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay_deposit deposit;
+    struct hearsay_filter filter;
+    struct hearsay_error error;
+    static const char payload[50000];
+    fill_deposit(&deposit, &filter);
+    deposit.payload = payload;
+    deposit.payload_bytes = sizeof(payload);
+    uint64_t ticket = 0;
+    int status = 0;
+    while ((status = hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error)) == 0) {
+        assert_true(hearsay_in_flight(client) < 1000);
+    }
+    assert_true(status == HEARSAY_FULL);
+    bool wants_write = false;
+    assert_true(hearsay_fd(client, &wants_write) >= 0);
+    assert_true(wants_write);
+    const struct hearsay_reply *reply = NULL;
+    assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_PENDING);
+    assert_int_equal(hearsay_ping(client, 0, NULL, &error), HEARSAY_FULL);
+    hearsay_close(client);
+    (void)close(ends[1]);
+    fake_server_stop(&server);
+    (void)close(ends[0]);
+}
+
+static void script_silent(struct fake_peer *peer, void *context)
+{
+    (void)context;
+    struct msg_request request;
+    if (!fake_greet(peer, 8)) {
+        return;
+    }
+    /* The first is answered late, together with the second. */
+    if (!fake_read(peer, &request)) {
+        return;
+    }
+    struct msg_response late = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+    if (!fake_read(peer, &request)) {
+        return;
+    }
+    struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+    response.pong.now_ms = 2;
+    fake_put(peer, &late);
+    fake_put(peer, &response);
+    (void)fake_flush(peer);
+    (void)fake_read(peer, &request);
+}
+
+/* After a deadline the connection goes on, and the late reply is nobody's. */
+static void test_deadline(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    fake_server_pair(&server, script_silent, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay_error error;
+    struct hearsay_pong pong;
+    assert_int_equal(hearsay_ping(client, 0, &pong, &error), HEARSAY_ERR_TIMEOUT);
+    assert_int_equal(hearsay_in_flight(client), 0);
+    assert_int_equal(hearsay_ping(client, LONG_MS, &pong, &error), 0);
+    assert_int_equal(pong.now_ms, 2);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+/* Talks for ever, of nothing that was asked. */
+static void script_chatter(struct fake_peer *peer, void *context)
+{
+    struct msg_request request;
+    (void)context;
+    if (!fake_greet(peer, 8) || !fake_read(peer, &request)) {
+        return;
+    }
+    const struct msg_response push = {.kind = MSG_RESPONSE_PONG};
+    for (int i = 0; i < 50000; i++) {
+        fake_put(peer, &push);
+    }
+    while (send(peer->fd, peer->output.data, peer->output.count, MSG_NOSIGNAL) > 0) {
+    }
+}
+
+/* A server that never stops talking does not keep a call beyond its deadline. */
+static void test_chatter(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    fake_server_pair(&server, script_chatter, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay_error error;
+    struct hearsay_pong pong;
+    assert_int_equal(hearsay_ping(client, 100, &pong, &error), HEARSAY_ERR_TIMEOUT);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+/* Sends the first *context bytes of a Welcome and a Pong, and hangs up. */
+static void script_cut(struct fake_peer *peer, void *context)
+{
+    size_t count = *(const size_t *)context;
+    struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_WELCOME};
+    struct msg_request request;
+    response.welcome = fake_welcome(8);
+    fake_put(peer, &response);
+    response = (struct msg_response){.id = 2, .kind = MSG_RESPONSE_PONG};
+    fake_put(peer, &response);
+    if (fake_read(peer, &request)) {
+        count = count < peer->output.count ? count : peer->output.count;
+        (void)send(peer->fd, peer->output.data, count, MSG_NOSIGNAL);
+    }
+}
+
+/* A server that is gone at any byte: a clear error, or the whole answer. */
+static void test_hang_up_everywhere(void **state)
+{
+    (void)state;
+    bool answered = false;
+    for (size_t count = 0; !answered; count++) {
+        struct fake_server server;
+        struct hearsay *client = NULL;
+        struct hearsay_error error;
+        fake_server_pair(&server, script_cut, &count);
+        assert_int_equal(fcntl(server.client_fd, F_SETFL, O_NONBLOCK), 0);
+        int status = client_open(alloc_system(), server.client_fd, "test/1", sock_deadline(LONG_MS),
+                                 &client, &error);
+        if (status == 0) {
+            status = hearsay_ping(client, LONG_MS, NULL, &error);
+            answered = status == 0;
+        }
+        if (!answered) {
+            assert_int_equal(status, HEARSAY_ERR_LOST);
+        }
+        hearsay_close(client);
+        fake_server_stop(&server);
+        assert_true(count < 2000);
+    }
+}
+
+/* With the n-th allocation failing: an error, or an answer, and nothing leaks. */
+static void test_allocations(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (size_t n = 1; failed; n++) {
+        struct fail_alloc fail;
+        struct fake_server server;
+        struct hearsay *client = NULL;
+        fail_alloc_init(&fail);
+        fail_alloc_arm(&fail, n);
+        failed = false;
+        fake_server_pair(&server, script_backwards, NULL);
+        assert_int_equal(fcntl(server.client_fd, F_SETFL, O_NONBLOCK), 0);
+        int status = client_open(&fail.alloc, server.client_fd, "test/1", sock_deadline(LONG_MS),
+                                 &client, NULL);
+        uint64_t tickets[3] = {0};
+        for (size_t i = 0; i < 3 && status == 0; i++) {
+            status = hearsay_submit_ping(client, &tickets[i], NULL);
+        }
+        const struct hearsay_reply *reply = NULL;
+        if (status == 0) {
+            status = client_await(client, tickets[0], LONG_MS, &reply, NULL);
+        }
+        while (status == 0 && hearsay_in_flight(client) > 0) {
+            status = hearsay_next(client, LONG_MS, &reply, NULL);
+        }
+        if (status != 0) {
+            assert_int_equal(status, HEARSAY_ERR_NOMEM);
+            failed = true;
+        }
+        hearsay_close(client);
+        assert_int_equal(fail.live_blocks, 0);
+        fake_server_stop(&server);
+        assert_true(n < 1000);
+    }
+}
+
+/* The whole way: a Unix socket by its path. */
+static void test_connect(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    struct hearsay *client = NULL;
+    struct hearsay_error error;
+    fake_server_listen(&server, script_answers, NULL);
+    assert_int_equal(hearsay_connect(server.path, NULL, LONG_MS, &client, &error), 0);
+    assert_int_equal(hearsay_ping(client, LONG_MS, NULL, &error), 0);
+    hearsay_close(client);
+    fake_server_stop(&server);
+    assert_int_equal(hearsay_connect(server.path, NULL, LONG_MS, &client, &error),
+                     HEARSAY_ERR_CONNECT);
+    assert_int_equal(hearsay_connect("host:0", NULL, LONG_MS, &client, &error),
+                     HEARSAY_ERR_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_overtaking),
+        cmocka_unit_test(test_deaf_server),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_chatter),
+        cmocka_unit_test(test_hang_up_everywhere),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_connect),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

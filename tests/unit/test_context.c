@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Labels to the filter that is sent. */
+#include <string.h>
+
+#include "client/context.h"
+#include "core/profile.h"
+#include "tests/lib/check.h"
+
+static struct profile profile_of(const char *text)
+{
+    struct profile profile;
+    const char *reason = NULL;
+    assert_int_equal(profile_parse(text, strlen(text), &profile, &reason), 0);
+    return profile;
+}
+
+/* The filter is that of core, byte for byte; order and repetition of labels do not matter. */
+static void test_filter(void **state)
+{
+    (void)state;
+    struct profile profile = profile_of("v1:512/4");
+    const char *labels[] = {"wifi:a", "topic:tea"};
+    const char *others[] = {"topic:tea", "wifi:a", "wifi:a"};
+    struct hearsay_filter filter;
+    struct hearsay_filter other;
+    assert_int_equal(context_encode(&profile, labels, 2, &filter, NULL), 0);
+    assert_int_equal(context_encode(&profile, others, 3, &other, NULL), 0);
+    assert_int_equal(filter.bits, 512);
+    assert_int_equal(filter.byte_count, 64);
+    assert_memory_equal(&filter, &other, sizeof(filter));
+    uint32_t positions[PROFILE_SECTIONS_MAX * PROFILE_HASHES_MAX];
+    for (size_t i = 0; i < 2; i++) {
+        size_t count = profile_positions(&profile, labels[i], strlen(labels[i]), positions);
+        assert_int_equal(count, 4);
+        for (size_t j = 0; j < count; j++) {
+            assert_true(filter.bytes[positions[j] / 8] & (1u << positions[j] % 8));
+        }
+    }
+}
+
+/* Each mistake is named, and the filter stays as it was. */
+static void test_mistakes(void **state)
+{
+    (void)state;
+    struct profile profile = profile_of("v1:64/1");
+    struct hearsay_filter filter;
+    struct hearsay_error error;
+    memset(&filter, 7, sizeof(filter));
+    assert_int_equal(context_encode(&profile, NULL, 0, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "empty"));
+    char longest[260];
+    memset(longest, 'a', sizeof(longest));
+    longest[1] = ':';
+    longest[241] = '\0';
+    const char *bad[] = {
+        "", "a", ":b", "A:b", "a:", "1a:b", "a b:c", "a:\xff\xfe", longest, "a:\xed\xa0\x80"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const char *labels[] = {"ok:ok", bad[i]};
+        assert_int_equal(context_encode(&profile, labels, 2, &filter, &error),
+                         HEARSAY_ERR_ARGUMENT);
+        assert_non_null(strstr(error.sentence, "label 2"));
+        assert_int_equal(filter.bits, 0x07070707);
+    }
+    longest[240] = '\0';
+    const char *good = longest;
+    assert_int_equal(context_encode(&profile, &good, 1, &filter, &error), 0);
+}
+
+/* The public form with a profile as text. */
+static void test_profile_text(void **state)
+{
+    (void)state;
+    const char *label = "a:b";
+    struct hearsay_filter filter;
+    struct hearsay_error error;
+    assert_int_equal(hearsay_encode_profile("v1:64/32", &label, 1, &filter, &error), 0);
+    assert_int_equal(filter.byte_count, 8);
+    assert_int_equal(hearsay_encode_profile("v9:64/32", &label, 1, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "v9:64/32"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_profile_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

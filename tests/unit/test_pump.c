@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pump: answers in the order of the lines whatever the server does, nothing lost where the
+ * connection is, and an end to all trying.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/pump.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fake_server.h"
+
+struct fixture {
+    struct pump_work work; /* first: the pump hands it back */
+    struct cli cli;
+    struct fake_server server;
+    struct lines lines;
+    struct pump pump;
+    int input; /* the end that the test writes to; -1: closed */
+    uint64_t given[4096];
+    size_t given_count;
+    size_t refused_count;
+    size_t interactive; /* lines that are written only after the answer to the one before */
+};
+
+static struct fixture *fixture_of(struct pump_work *work)
+{
+    return (struct fixture *)(void *)work;
+}
+
+/* A line that says "bad" needs no server. */
+static enum pump_verdict submit(struct pump_work *work, struct hearsay *server,
+                                struct pump_item *item)
+{
+    (void)work;
+    if (strcmp(item->line, "bad") == 0) {
+        return PUMP_IS_DONE;
+    }
+    switch (hearsay_submit_ping(server, &item->ticket, NULL)) {
+    case HEARSAY_OK:
+        return PUMP_IS_SENT;
+    case HEARSAY_FULL:
+        return PUMP_IS_FULL;
+    default:
+        return PUMP_IS_LOST;
+    }
+}
+
+static enum pump_verdict reply(struct pump_work *work, struct pump_item *item,
+                               const struct hearsay_reply *got)
+{
+    (void)item;
+    fixture_of(work)->refused_count += got->kind == HEARSAY_REPLY_ERROR ? 1 : 0;
+    return PUMP_IS_DONE;
+}
+
+static enum pump_verdict given(struct pump_work *work, struct pump_item *item)
+{
+    struct fixture *fixture = fixture_of(work);
+    fixture->given[fixture->given_count++] = item->number;
+    if (fixture->interactive > 0) {
+        fixture->interactive--;
+        assert_int_equal(write(fixture->input, "more\n", 5), 5);
+    } else if (fixture->input >= 0) {
+        assert_int_equal(close(fixture->input), 0);
+        fixture->input = -1;
+    }
+    return PUMP_IS_DONE;
+}
+
+static void fixture_init(struct fixture *fixture, fake_script *script, void *context)
+{
+    memset(fixture, 0, sizeof(*fixture));
+    fixture->work.submit = submit;
+    fixture->work.reply = reply;
+    fixture->work.given = given;
+    fake_server_listen(&fixture->server, script, context);
+    fixture->cli.server = fixture->server.path;
+    fixture->cli.timeout_ms = 60000;
+    FILE *sink = fopen("/dev/null", "w");
+    assert_non_null(sink);
+    out_init(&fixture->cli.out, sink);
+    out_init(&fixture->cli.err, sink);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    fixture->input = ends[1];
+    lines_init(&fixture->lines, ends[0]);
+    struct hearsay *server = NULL;
+    assert_int_equal(cli_connect(&fixture->cli, &server), CLI_DONE);
+    assert_int_equal(
+        pump_init(&fixture->pump, &fixture->cli, &fixture->work, &fixture->lines, server),
+        CLI_DONE);
+    fixture->pump.backoff_first_ms = 0;
+}
+
+static void fixture_write(struct fixture *fixture, const char *line, size_t times)
+{
+    for (size_t i = 0; i < times; i++) {
+        assert_int_equal(write(fixture->input, line, strlen(line)), (ssize_t)strlen(line));
+    }
+}
+
+static int fixture_run(struct fixture *fixture)
+{
+    if (fixture->interactive == 0) {
+        assert_int_equal(close(fixture->input), 0);
+        fixture->input = -1;
+    }
+    return pump_run(&fixture->pump);
+}
+
+static void fixture_deinit(struct fixture *fixture)
+{
+    pump_deinit(&fixture->pump);
+    assert_int_equal(close(fixture->lines.fd), 0);
+    lines_deinit(&fixture->lines);
+    assert_int_equal(fclose(fixture->cli.out.stream), 0);
+    fake_server_stop(&fixture->server);
+}
+
+static void check_given(const struct fixture *fixture, size_t count)
+{
+    assert_int_equal(fixture->given_count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(fixture->given[i], i + 1);
+    }
+}
+
+static bool answer(struct fake_peer *peer, uint64_t id)
+{
+    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_PONG};
+    return fake_send(peer, &response);
+}
+
+/* Holds every second answer back until the next request. */
+static void script_swaps(struct fake_peer *peer, void *context)
+{
+    (void)context;
+    struct msg_request first;
+    struct msg_request second;
+    if (!fake_greet(peer, 16)) {
+        return;
+    }
+    while (fake_read(peer, &first) && fake_read(peer, &second)) {
+        uint64_t id = first.id;
+        if (!answer(peer, second.id) || !answer(peer, id)) {
+            return;
+        }
+    }
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, script_swaps, NULL);
+    fixture_write(&fixture, "line\n", 1000);
+    fixture_write(&fixture, "bad\nbad\n", 10);
+    fixture_write(&fixture, "line\n", 1000);
+    assert_int_equal(fixture_run(&fixture), CLI_DONE);
+    check_given(&fixture, 2020);
+    fixture_deinit(&fixture);
+}
+
+static void script_echoes(struct fake_peer *peer, void *context)
+{
+    (void)context;
+    struct msg_request request;
+    if (!fake_greet(peer, 16)) {
+        return;
+    }
+    while (fake_read(peer, &request) && answer(peer, request.id)) {
+    }
+}
+
+/* A program that waits for each answer before it writes the next line gets it. */
+static void test_interactive(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, script_echoes, NULL);
+    fixture.interactive = 20;
+    fixture_write(&fixture, "line\n", 1);
+    assert_int_equal(fixture_run(&fixture), CLI_DONE);
+    check_given(&fixture, 21);
+    fixture_deinit(&fixture);
+}
+
+/* Answers three requests a connection, then hangs up. */
+static void script_drops(struct fake_peer *peer, void *context)
+{
+    (void)context;
+    struct msg_request request;
+    if (!fake_greet(peer, 16)) {
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!fake_read(peer, &request) || !answer(peer, request.id)) {
+            return;
+        }
+    }
+}
+
+/* A connection that breaks again and again loses nothing, as long as it gets on between. */
+static void test_reconnect(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, script_drops, NULL);
+    fixture_write(&fixture, "line\n", 100);
+    assert_int_equal(fixture_run(&fixture), CLI_DONE);
+    check_given(&fixture, 100);
+    fixture_deinit(&fixture);
+}
+
+static void script_hangs_up(struct fake_peer *peer, void *context)
+{
+    (void)context;
+    (void)fake_greet(peer, 16);
+}
+
+/* One that never gets on is given up. */
+static void test_reconnect_bound(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, script_hangs_up, NULL);
+    fixture_write(&fixture, "line\n", 5);
+    assert_int_equal(fixture_run(&fixture), CLI_CONNECTION);
+    check_given(&fixture, 0);
+    assert_int_equal(fixture.pump.ring[0].number, 1);
+    fixture_deinit(&fixture);
+}
+
+/* Refuses with a code, *context times a connection, then answers. */
+struct refusals {
+    enum msg_error_code code;
+    uint64_t retry_after_ms;
+    unsigned count;
+};
+
+static void script_refuses(struct fake_peer *peer, void *context)
+{
+    struct refusals *refusals = context;
+    struct msg_request request;
+    if (!fake_greet(peer, 4)) {
+        return;
+    }
+    while (fake_read(peer, &request)) {
+        struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+        if (refusals->count > 0) {
+            refusals->count--;
+            response = fake_error(request.id, refusals->code, refusals->retry_after_ms);
+        }
+        if (!fake_send(peer, &response)) {
+            return;
+        }
+    }
+}
+
+static int run_refused(struct fixture *fixture, struct refusals refusals, size_t lines)
+{
+    fixture_init(fixture, script_refuses, &refusals);
+    fixture_write(fixture, "line\n", lines);
+    int code = fixture_run(fixture);
+    fixture_deinit(fixture);
+    return code;
+}
+
+/* A busy server is waited for; a full one, or one that stays busy, is not waited for for ever. */
+static void test_busy(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct refusals refusals = {MSG_RATE_LIMITED, 1, 20};
+    assert_int_equal(run_refused(&fixture, refusals, 50), CLI_DONE);
+    check_given(&fixture, 50);
+    assert_int_equal(fixture.refused_count, 0);
+    refusals = (struct refusals){MSG_SHUTTING_DOWN, 0, 5};
+    assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
+    check_given(&fixture, 10);
+    refusals = (struct refusals){MSG_STORAGE, 1, 100000};
+    assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
+    refusals = (struct refusals){MSG_QUOTA, 0, 100000};
+    assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
+    /* Any other refusal is an answer to its line. */
+    refusals = (struct refusals){MSG_INVALID, 0, 3};
+    assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
+    check_given(&fixture, 10);
+    assert_int_equal(fixture.refused_count, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_interactive),
+        cmocka_unit_test(test_reconnect), cmocka_unit_test(test_reconnect_bound),
+        cmocka_unit_test(test_busy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

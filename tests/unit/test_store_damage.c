@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that the store must refuse, or prove to be whole; and leave as they are when refused. */
+#include "daemon/persist_sqlite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+#include "tests/lib/store_fixture.h"
+
+enum {
+    MESSAGES = 60,
+    WITHDRAWN = 12, /* deposited and withdrawn after those */
+    FLIPS = 1500,
+    LOG_FLIPS = 300,
+    LATER = 2000,
+    HEADER_BYTES = 100,
+    PAGE_BYTES = 4096,
+    FILE_BYTES_MAX = 8 * 1024 * 1024
+};
+
+struct bytes {
+    uint8_t *data;
+    size_t count;
+};
+
+static struct bytes read_all(const char *path)
+{
+    struct bytes bytes = {.data = malloc(FILE_BYTES_MAX)};
+    FILE *file = fopen(path, "rb");
+
+    assert_non_null(bytes.data);
+    if (file == NULL)
+        return bytes;
+    bytes.count = fread(bytes.data, 1, FILE_BYTES_MAX, file);
+    assert_true(bytes.count < FILE_BYTES_MAX);
+    (void)fclose(file);
+    return bytes;
+}
+
+static void write_all(const char *path, const void *data, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file_is(const char *path, const void *data, size_t count)
+{
+    struct bytes now = read_all(path);
+
+    assert_int_equal(now.count, count);
+    assert_memory_equal(now.data, data, count);
+    free(now.data);
+}
+
+/* A store with messages, marks and free pages, closed. */
+static void fill_store(struct store_fixture *fixture)
+{
+    store_open(fixture);
+    for (uint32_t i = 1; i <= MESSAGES + WITHDRAWN; i++)
+        assert_int_equal(store_deposit(fixture, i, i, LATER), PERSIST_APPLIED);
+    for (uint32_t i = MESSAGES + 1; i <= MESSAGES + WITHDRAWN; i++)
+        assert_int_equal(store_withdraw(fixture, i, 100),
+                         i % 7 == 0 ? PERSIST_FORBIDDEN : PERSIST_APPLIED);
+}
+
+static bool is_there(uint32_t number)
+{
+    return number <= MESSAGES || number % 7 == 0;
+}
+
+/* Everything that fill_store did is in the store, and nothing else. */
+static void assert_whole(struct store_fixture *fixture, const uint32_t *numbers, size_t count)
+{
+    struct store_op *ops = calloc(MESSAGES + WITHDRAWN, sizeof(*ops));
+    struct persist_info info;
+    size_t seen = 0;
+
+    assert_non_null(ops);
+    for (uint32_t i = 0; i < MESSAGES + WITHDRAWN; i++) {
+        store_make_deposit(fixture, &ops[i], i + 1, 200, LATER);
+        store_submit(fixture, &ops[i]);
+    }
+    store_await(fixture, ops, MESSAGES + WITHDRAWN);
+    for (uint32_t i = 0; i < MESSAGES + WITHDRAWN; i++) {
+        assert_int_equal(ops[i].op.outcome, is_there(i + 1) ? PERSIST_DUPLICATE : PERSIST_GONE);
+        if (is_there(i + 1)) {
+            assert_true(seen < count);
+            assert_int_equal(numbers[seen++], i + 1);
+        }
+    }
+    assert_int_equal(seen, count);
+    assert_int_equal(fixture->host, 1);
+    fixture->persist->interface->info(fixture->persist, &info);
+    assert_int_equal(info.clock_ms, 100);
+    free(ops);
+}
+
+/* Whether the file was accepted; if not, it must be as it was. */
+static bool try_file(struct store_fixture *fixture, const struct bytes *bytes)
+{
+    uint32_t numbers[MESSAGES + WITHDRAWN];
+    int code;
+
+    write_all(fixture->file, bytes->data, bytes->count);
+    fixture->reason[0] = '\0';
+    code = store_try_open(fixture);
+    if (code == 0)
+        code = store_replay(fixture, numbers, MESSAGES + WITHDRAWN);
+    if (code >= 0) {
+        assert_whole(fixture, numbers, (size_t)code);
+        store_close(fixture);
+        return true;
+    }
+    assert_true(code == -ERR_DAMAGED || code == -ERR_VERSION || code == -ERR_STORAGE);
+    assert_non_null(strstr(fixture->reason, fixture->file)); /* a sentence that names the file */
+    if (fixture->persist != NULL)
+        store_close(fixture);
+    assert_file_is(fixture->file, bytes->data, bytes->count);
+    return false;
+}
+
+static void test_changed_bytes(void **state)
+{
+    struct store_fixture fixture;
+    struct bytes bytes;
+    struct rng rng;
+    unsigned accepted = 0;
+
+    (void)state;
+    rng_init(&rng);
+    store_fixture_init(&fixture);
+    fill_store(&fixture);
+    store_close(&fixture);
+    bytes = read_all(fixture.file);
+    assert_true(try_file(&fixture, &bytes));
+    for (size_t i = 0; i < HEADER_BYTES + FLIPS; i++) {
+        size_t at = i < HEADER_BYTES ? i : rng_below(&rng, (uint32_t)bytes.count);
+        uint8_t flip = (uint8_t)(1 + rng_below(&rng, 255));
+
+        bytes.data[at] ^= flip;
+        accepted += try_file(&fixture, &bytes);
+        bytes.data[at] ^= flip;
+    }
+    print_message("%u of %u changed files were whole all the same\n", accepted,
+                  HEADER_BYTES + FLIPS);
+    free(bytes.data);
+    store_fixture_deinit(&fixture);
+}
+
+static void test_truncated_files(void **state)
+{
+    struct store_fixture fixture;
+    struct bytes bytes;
+
+    (void)state;
+    store_fixture_init(&fixture);
+    fill_store(&fixture);
+    store_close(&fixture);
+    bytes = read_all(fixture.file);
+    for (size_t count = 2; count < bytes.count; count += 509) {
+        struct bytes part = {.data = bytes.data, .count = count};
+
+        /* The last page may be one that is free; a whole page less is missed in any case. */
+        if (count <= bytes.count - PAGE_BYTES)
+            assert_false(try_file(&fixture, &part));
+        else
+            (void)try_file(&fixture, &part); /* proves what it accepts */
+    }
+    free(bytes.data);
+    store_fixture_deinit(&fixture);
+}
+
+/* Bytes changed in the log that a crash left: what is read is as it was at some earlier commit. */
+static void test_changed_log(void **state)
+{
+    struct store_fixture fixture;
+    struct store_fixture copy;
+    struct bytes file;
+    struct bytes log;
+    struct rng rng;
+    char log_path[STORE_PATH_BYTES + 32];
+
+    (void)state;
+    rng_init(&rng);
+    store_fixture_init(&fixture);
+    store_fixture_init(&copy);
+    store_open(&fixture);
+    for (uint32_t i = 1; i <= MESSAGES; i++)
+        assert_int_equal(store_deposit(&fixture, i, i, LATER), PERSIST_APPLIED);
+    store_fixture_copy(&copy, &fixture);
+    (void)snprintf(log_path, sizeof(log_path), "%s-wal", copy.file);
+    file = read_all(copy.file);
+    log = read_all(log_path);
+    assert_true(log.count > 0);
+    for (unsigned i = 0; i < LOG_FLIPS; i++) {
+        size_t at = i < 32 ? i : rng_below(&rng, (uint32_t)log.count);
+        uint8_t flip = (uint8_t)(1 + rng_below(&rng, 255));
+        uint32_t numbers[MESSAGES];
+        int code;
+
+        log.data[at] ^= flip;
+        write_all(copy.file, file.data, file.count);
+        write_all(log_path, log.data, log.count);
+        log.data[at] ^= flip;
+        code = store_try_open(&copy);
+        if (code == 0)
+            code = store_replay(&copy, numbers, MESSAGES);
+        for (int j = 0; j < code; j++)
+            assert_int_equal(numbers[j], j + 1);
+        if (copy.persist != NULL)
+            store_close(&copy);
+    }
+    free(file.data);
+    free(log.data);
+    store_fixture_deinit(&copy);
+    store_fixture_deinit(&fixture);
+}
+
+/* Runs SQL on the closed file, as another program. */
+static void alter(const struct store_fixture *fixture, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(fixture->file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void test_altered_databases(void **state)
+{
+    static const struct {
+        const char *sql;
+        int code;
+        const char *says;
+    } alterations[] = {
+        {"PRAGMA user_version = 2", -ERR_VERSION, "newer hearsayd"},
+        {"PRAGMA user_version = 0", -ERR_DAMAGED, "it has no version"},
+        {"PRAGMA application_id = 77", -ERR_DAMAGED, "another program's"},
+        {"DROP INDEX message_by_expiry", -ERR_DAMAGED, "its tables"},
+        {"CREATE TRIGGER t AFTER INSERT ON message BEGIN DELETE FROM message; END", -ERR_DAMAGED,
+         "its tables"},
+        {"DELETE FROM host", -ERR_DAMAGED, "a host is missing"},
+        {"UPDATE host SET profile = 'v1:256/4'", -ERR_DAMAGED, "a host's row"},
+        {"UPDATE tombstone SET expires_ms = 5", -ERR_DAMAGED, "a withdrawn message's row"},
+        {"UPDATE meta SET next_seq = 1", -ERR_DAMAGED, "meta"},
+        {"UPDATE meta SET clock_ms = 1", -ERR_DAMAGED, "meta"},
+        {"DELETE FROM meta", -ERR_DAMAGED, "meta"},
+        {"UPDATE message SET expires_ms = 7 WHERE seq = 5", -ERR_DAMAGED, "seq 5"},
+        {"UPDATE message SET seq = 9999 WHERE seq = 5", -ERR_DAMAGED, "meta"},
+        {"UPDATE message SET payload = zeroblob(5000000) WHERE seq = 5", -ERR_STORAGE, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(alterations) / sizeof(alterations[0]); i++) {
+        struct store_fixture fixture;
+        struct bytes bytes;
+        uint32_t numbers[MESSAGES + WITHDRAWN];
+        int code;
+
+        store_fixture_init(&fixture);
+        fill_store(&fixture);
+        store_close(&fixture);
+        alter(&fixture, alterations[i].sql);
+        bytes = read_all(fixture.file);
+        code = store_try_open(&fixture);
+        if (code == 0)
+            code = store_replay(&fixture, numbers, MESSAGES + WITHDRAWN);
+        if (code != alterations[i].code || strstr(fixture.reason, alterations[i].says) == NULL)
+            fail_msg("%s: %d, %s", alterations[i].sql, code, fixture.reason);
+        if (fixture.persist != NULL)
+            store_close(&fixture);
+        assert_file_is(fixture.file, bytes.data, bytes.count);
+        free(bytes.data);
+        store_fixture_deinit(&fixture);
+    }
+}
+
+static void test_harmless_alterations(void **state)
+{
+    struct store_fixture fixture;
+    uint32_t numbers[MESSAGES + WITHDRAWN];
+
+    (void)state;
+    store_fixture_init(&fixture);
+    fill_store(&fixture);
+    store_close(&fixture);
+    alter(&fixture, "ANALYZE; VACUUM; PRAGMA journal_mode = DELETE");
+    store_open(&fixture);
+    assert_whole(&fixture, numbers, (size_t)store_replay(&fixture, numbers, MESSAGES + WITHDRAWN));
+    store_fixture_deinit(&fixture);
+}
+
+static void test_files_that_are_not_ours(void **state)
+{
+    static const char text[] = "This is a note that someone left here, and no database at all. "
+                               "It is longer than a header, to be sure: one hundred bytes.";
+    struct store_fixture fixture;
+
+    (void)state;
+    store_fixture_init(&fixture);
+    write_all(fixture.file, text, sizeof(text));
+    assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
+    assert_non_null(strstr(fixture.reason, "move"));
+    assert_file_is(fixture.file, text, sizeof(text));
+
+    assert_int_equal(unlink(fixture.file), 0);
+    alter(&fixture, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");
+    assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
+    assert_non_null(strstr(fixture.reason, "another program's"));
+
+    assert_int_equal(unlink(fixture.file), 0);
+    assert_int_equal(mkdir(fixture.file, 0700), 0);
+    assert_int_equal(store_try_open(&fixture), -ERR_STORAGE);
+    assert_int_equal(rmdir(fixture.file), 0);
+    store_fixture_deinit(&fixture);
+}
+
+static void test_empty_file_is_a_new_store(void **state)
+{
+    struct store_fixture fixture;
+
+    (void)state;
+    store_fixture_init(&fixture);
+    write_all(fixture.file, "", 0);
+    store_open(&fixture);
+    assert_int_equal(store_deposit(&fixture, 1, 1, LATER), PERSIST_APPLIED);
+    store_fixture_deinit(&fixture);
+}
+
+/* SQLite would delete a log whose database is gone, with the messages in it. */
+static void test_log_without_its_database(void **state)
+{
+    struct store_fixture fixture;
+    struct store_fixture copy;
+    struct bytes log;
+    char log_path[STORE_PATH_BYTES + 32];
+
+    (void)state;
+    store_fixture_init(&fixture);
+    store_fixture_init(&copy);
+    fill_store(&fixture);
+    store_fixture_copy(&copy, &fixture);
+    (void)snprintf(log_path, sizeof(log_path), "%s-wal", copy.file);
+    log = read_all(log_path);
+    assert_int_equal(unlink(copy.file), 0);
+    assert_int_equal(store_try_open(&copy), -ERR_DAMAGED);
+    assert_non_null(strstr(copy.reason, "is missing"));
+    write_all(copy.file, "", 0);
+    assert_int_equal(store_try_open(&copy), -ERR_DAMAGED);
+    assert_non_null(strstr(copy.reason, "is empty"));
+    assert_file_is(log_path, log.data, log.count);
+    free(log.data);
+    store_fixture_deinit(&copy);
+    store_fixture_deinit(&fixture);
+}
+
+static void test_directories_that_cannot_be_used(void **state)
+{
+    struct store_fixture fixture;
+
+    (void)state;
+    store_fixture_init(&fixture);
+    fixture.options.directory = "/nonexistent/hearsay";
+    assert_int_equal(store_try_open(&fixture), -ERR_STORAGE);
+    assert_non_null(strstr(fixture.reason, "permissions"));
+    fixture.options.directory = fixture.directory;
+    if (geteuid() != 0) { /* root may write anywhere */
+        assert_int_equal(chmod(fixture.directory, 0500), 0);
+        assert_int_equal(store_try_open(&fixture), -ERR_STORAGE);
+        assert_int_equal(chmod(fixture.directory, 0700), 0);
+    }
+    store_fixture_deinit(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changed_bytes),
+        cmocka_unit_test(test_truncated_files),
+        cmocka_unit_test(test_changed_log),
+        cmocka_unit_test(test_altered_databases),
+        cmocka_unit_test(test_harmless_alterations),
+        cmocka_unit_test(test_files_that_are_not_ours),
+        cmocka_unit_test(test_empty_file_is_a_new_store),
+        cmocka_unit_test(test_log_without_its_database),
+        cmocka_unit_test(test_directories_that_cannot_be_used),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
