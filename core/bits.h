@@ -34,7 +34,7 @@ struct bits_scan {
 enum { BITS_FLOOR_SHIFT = 16 };
 
 struct bits_kernels {
-    const char *name; /* "scalar", "avx2", "avx512", "neon" */
+    const char *name; /* "scalar", "avx2", "avx512" */
 
     /* Set bits of `words` words. */
     uint32_t (*cardinality)(const uint64_t *filter, size_t words);
