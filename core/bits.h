@@ -17,6 +17,13 @@
 
 enum { BITS_BLOCK = 8 };
 
+/*
+ * Up to BITS_LANES sets of bits lie the other way round, by columns: column p has BITS_LANE_WORDS
+ * words, and its bit i (bit i % 64 of word i / 64) is bit p of set i. A query reads only the
+ * columns of its own bits.
+ */
+enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX = 13 };
+
 /* What a scan looks for. */
 struct bits_scan {
     const uint64_t *query; /* borrowed */
@@ -39,6 +46,18 @@ struct bits_kernels {
     void (*overlaps)(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out);
 
     /*
+     * Adds up columns (see below), bit-sliced: bit i of word w of plane p is bit p of the number of
+     * columns given that have lane 64 w + i set. `columns` are all columns, `positions` says which
+     * `count` of them (at most 4096). Writes bits_planes(count) planes; of each, the first
+     * `lane_words` words (1 .. BITS_LANE_WORDS) count.
+     */
+    void (*count_columns)(const uint64_t *columns, const uint16_t *positions, size_t count,
+                          size_t lane_words, uint64_t *planes);
+
+    /* About how many columns cost as much as one block of overlaps, both of usual size. */
+    uint32_t block_columns;
+
+    /*
      * Looks at blocks one after another for the first one with a filter for which
      *
      *   overlap * 2^BITS_FLOOR_SHIFT >= (base + cardinality) * floor.
@@ -51,6 +70,17 @@ struct bits_kernels {
                    const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                    uint32_t *out_lanes);
 };
+
+/* Planes that numbers from 0 to `most` take. */
+static inline size_t bits_planes(size_t most)
+{
+    size_t planes = 0;
+
+    for (; most > 0; most >>= 1) {
+        planes++;
+    }
+    return planes;
+}
 
 enum bits_level { BITS_SCALAR, BITS_AVX2, BITS_AVX512 };
 

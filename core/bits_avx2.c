@@ -111,9 +111,53 @@ static size_t avx2_scan(const struct bits_scan *scan, const uint64_t *blocks,
     return block_count;
 }
 
+/* ---- columns ---- */
+
+typedef __m256i vec;
+enum { VEC_WORDS = 4 };
+
+static inline vec vec_zero(void)
+{
+    return _mm256_setzero_si256();
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return _mm256_loadu_si256((const void *)words);
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    _mm256_storeu_si256((void *)words, x);
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return _mm256_xor_si256(a, b);
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return vec_xor(vec_xor(a, b), c);
+}
+
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return _mm256_or_si256(vec_and(a, b), vec_and(vec_xor(a, b), c));
+}
+
+#include "core/bits_columns.h"
+
 const struct bits_kernels bits_avx2 = {
     .name = "avx2",
     .cardinality = avx2_cardinality,
     .overlaps = avx2_overlaps,
+    .count_columns = count_columns,
+    .block_columns = 16,
     .scan = avx2_scan,
 };

@@ -86,9 +86,53 @@ static size_t avx512_scan(const struct bits_scan *scan, const uint64_t *blocks,
     return block_count;
 }
 
+/* ---- columns: one is one register ---- */
+
+typedef __m512i vec;
+enum { VEC_WORDS = 8, TRUTH_SUM = 0x96, TRUTH_CARRY = 0xe8 };
+
+static inline vec vec_zero(void)
+{
+    return _mm512_setzero_si512();
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return _mm512_loadu_si512((const void *)words);
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    _mm512_storeu_si512((void *)words, x);
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, TRUTH_SUM);
+}
+
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, TRUTH_CARRY);
+}
+
+#include "core/bits_columns.h"
+
 const struct bits_kernels bits_avx512 = {
     .name = "avx512",
     .cardinality = avx512_cardinality,
     .overlaps = avx512_overlaps,
+    .count_columns = count_columns,
+    .block_columns = 8,
     .scan = avx512_scan,
 };

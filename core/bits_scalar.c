@@ -58,6 +58,48 @@ static void scalar_overlaps(const uint64_t *query, const uint64_t *block, size_t
     }
 }
 
+/* ---- columns: a word is a vector ---- */
+
+typedef uint64_t vec;
+enum { VEC_WORDS = 1 };
+
+static inline vec vec_zero(void)
+{
+    return 0;
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return *words;
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    *words = x;
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return a ^ b;
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return a & b;
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return a ^ b ^ c;
+}
+
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return (a & b) | ((a ^ b) & c);
+}
+
+#include "core/bits_columns.h"
+
 /* Which lanes reach the floor. Without a branch, so that compilers do several lanes at once. */
 static uint32_t reaching(const struct bits_scan *scan, const uint32_t *restrict overlaps,
                          const uint16_t *restrict cardinalities)
@@ -99,5 +141,7 @@ const struct bits_kernels bits_scalar = {
     .name = "scalar",
     .cardinality = scalar_cardinality,
     .overlaps = scalar_overlaps,
+    .count_columns = count_columns,
+    .block_columns = 16,
     .scan = scalar_scan,
 };

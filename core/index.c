@@ -39,15 +39,17 @@ struct index_search {
     struct nearest nearest;
     uint32_t current; /* the part being walked; query.part_count at the end */
     uint32_t restarts;
+    uint64_t before_restart; /* comparisons that led to nothing: the budget begins again */
     int64_t now_ms;
     bool started;
     bool restart; /* something that was held has gone: begin again */
     bool done;
+    bool cut; /* done because the budget was, not the walk */
 };
 
 const struct index_engine *const *index_engines(void)
 {
-    static const struct index_engine *const engines[] = {&list_engine, NULL};
+    static const struct index_engine *const engines[] = {&list_engine, &tree_engine, NULL};
 
     return engines;
 }
@@ -123,6 +125,18 @@ int index_insert(struct index *index, const struct index_item *item, const uint6
         offer_to_searches(index, item, filter);
     }
     return result;
+}
+
+void index_load_begin(struct index *index)
+{
+    if (index->engine->load_begin != NULL) {
+        index->engine->load_begin(index->handle);
+    }
+}
+
+int index_load_end(struct index *index)
+{
+    return index->engine->load_end != NULL ? index->engine->load_end(index->handle) : 0;
 }
 
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item)
@@ -334,6 +348,7 @@ static void rewind_search(struct index_search *search)
 static void restart_search(struct index_search *search)
 {
     search->restarts++;
+    search->before_restart = index_search_comparisons(search);
     rewind_search(search);
 }
 
@@ -379,6 +394,25 @@ static void set_now(struct index_search *search, int64_t now_ms)
     }
 }
 
+static void finish(struct index_search *search, bool cut)
+{
+    search->done = true;
+    search->cut = cut;
+    detach(search);
+    (void)nearest_sort(&search->nearest);
+}
+
+/* What the query's budget leaves. */
+static uint64_t budget_left(const struct index_search *search)
+{
+    uint64_t used = index_search_comparisons(search) - search->before_restart;
+
+    if (search->query.budget == 0) {
+        return UINT64_MAX;
+    }
+    return used < search->query.budget ? search->query.budget - used : 0;
+}
+
 int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms)
 {
     if (search->done) {
@@ -395,16 +429,26 @@ int index_search_step(struct index_search *search, uint64_t budget, int64_t now_
     if (search->restarts >= RESTARTS_MAX) {
         left = UINT64_MAX;
     }
+    left = left < budget_left(search) ? left : budget_left(search);
     while (walk(search, &left)) {
         if (!holds_expired(search)) {
-            search->done = true;
-            detach(search);
-            (void)nearest_sort(&search->nearest);
+            finish(search, false);
             return 0;
         }
         restart_search(search);
     }
-    return INDEX_MORE;
+    if (budget_left(search) > 0) {
+        return INDEX_MORE;
+    }
+    if (holds_expired(search)) {
+        if (search->restarts < RESTARTS_MAX) {
+            restart_search(search);
+            return INDEX_MORE;
+        }
+        nearest_clear(&search->nearest);
+    }
+    finish(search, true);
+    return 0;
 }
 
 const struct nearest_candidate *index_search_results(struct index_search *search,
@@ -412,6 +456,16 @@ const struct nearest_candidate *index_search_results(struct index_search *search
 {
     *out_count = search->done ? search->nearest.count : 0;
     return search->nearest.heap;
+}
+
+uint64_t index_search_bytes(const struct index_search *search)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        sum += search->parts[p].probe.bytes;
+    }
+    return sum;
 }
 
 uint64_t index_search_comparisons(const struct index_search *search)
@@ -426,5 +480,5 @@ uint64_t index_search_comparisons(const struct index_search *search)
 
 bool index_search_is_exact(const struct index_search *search)
 {
-    return search->done; /* every engine there is looks at everything */
+    return search->done && !search->cut; /* engines leave out only what cannot be an answer */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index: messages' filters, found again by similarity. The face of every engine (the list now, the
- * BloomFilterTree next), and the search that runs over one or more indexes.
+ * index: messages' filters, found again by similarity. The face of every engine (the list, the
+ * BloomFilterTree), and the search that runs over one or more indexes.
  *
  * An engine is one file with one `const struct index_engine`, and a row in index_engines().
  * It keeps filters and items and walks them with a cursor. What is common to all stands in index.c:
@@ -41,6 +41,7 @@ struct index_options {
     const struct estimate *estimate;    /* borrowed: the tables of that profile */
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed;                 /* random, against chosen collisions of ids */
+    uint32_t fanout; /* of the tree: groups a node, 2 .. 512; 0, or what is beyond: 512 */
 };
 
 /* The engines there are, ended by NULL. index_engine_named: NULL when there is none such. */
@@ -59,6 +60,14 @@ void index_free(struct index *index);
  * 0, nothing has changed. Searches under way will have it in their answers.
  */
 int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter);
+
+/*
+ * Brackets many inserts, as at a start: they are quick then, and what makes searches quick is done
+ * once, at the end, in O(n log n). Searches may be under way; they are right but slow until the
+ * end. index_load_end: 0, or -ERR_NOMEM: all messages are there, and searches stay slow.
+ */
+void index_load_begin(struct index *index);
+int index_load_end(struct index *index);
 
 /*
  * Takes a message out; its item is copied to *out_item unless that is NULL. 0 or INDEX_NOT_FOUND;
@@ -105,6 +114,7 @@ struct index_query {
     int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
     int64_t until_ms;               /* deposited before; INT64_MAX: any */
     enum index_metric metric;
+    uint64_t budget; /* comparisons in all, about; 0: as many as it takes. See is_exact */
 };
 enum { INDEX_PARTS_MAX = 64 };
 
@@ -133,7 +143,10 @@ const struct nearest_candidate *index_search_results(struct index_search *search
 /* Filters and node summaries whose overlap with the query was computed, so far. */
 uint64_t index_search_comparisons(const struct index_search *search);
 
-/* Whether the answer is proven to be the true one. */
+/* Bytes of the indexes that these comparisons read. */
+uint64_t index_search_bytes(const struct index_search *search);
+
+/* Whether the answer is proven to be the true one: always, unless the query's budget ended it. */
 bool index_search_is_exact(const struct index_search *search);
 
 #endif

@@ -28,6 +28,7 @@ struct index_probe {
     bool check_repeats;      /* an offer may be held already */
     int64_t now_ms;
     uint64_t comparisons;
+    uint64_t bytes; /* of the index that were read to compare, without the messages offered */
 };
 
 /*
@@ -58,6 +59,17 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
 enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT };
 uint16_t index_probe_floor(const struct index_probe *probe);
 
+/*
+ * Whether any of several messages can still be among the k best: their cardinalities lie between
+ * low and high, none shares more than `shared` bits with the filter, and none is newer than
+ * newest_ms. "No" is certain, ties included; "yes" is not. docs/tree.md has the proof.
+ */
+bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
+                          uint32_t shared, int64_t newest_ms);
+
+/* Whether may_hold cannot tell by rank: the estimated metric of a profile with several sections. */
+bool index_probe_is_unbounded(const struct index_probe *probe);
+
 struct index_engine {
     const char *name;
 
@@ -72,6 +84,11 @@ struct index_engine {
     size_t (*bytes)(const void *engine);
     const char *(*check)(const void *engine);
 
+    /* Many inserts are to come; they have come. NULL where it makes no difference. See
+     * index_load_begin. */
+    void (*load_begin)(void *engine);
+    int (*load_end)(void *engine); /* 0, or -ERR_NOMEM with all messages there */
+
     /* A walk for one part. Made and freed by index.c; step returns 0 (end) or INDEX_MORE. */
     int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
     void (*cursor_free)(void *engine, void *cursor);
@@ -81,5 +98,8 @@ struct index_engine {
 
 /* The unsorted list, every filter compared with every query. */
 extern const struct index_engine list_engine;
+
+/* The BloomFilterTree: most filters are ruled out without being read. */
+extern const struct index_engine tree_engine;
 
 #endif

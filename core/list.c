@@ -448,6 +448,7 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
         left = first;
     }
     probe->comparisons += visited;
+    probe->bytes += visited * (list->words * sizeof(uint64_t) + sizeof(uint16_t));
     list_cursor->left = left;
     return left > 0 ? INDEX_MORE : 0;
 }

@@ -82,6 +82,45 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
            0;
 }
 
+/*
+ * For a given overlap o a message is the more similar the smaller it is, and o is at most its own
+ * cardinality: the best it can be is |x| = shared, or what of [low, high] is nearest to that. The
+ * same holds for the estimated similarity of one section; there each number of the table may be
+ * rounded by half, and three of them are added, so the bound is widened by more than that.
+ */
+bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
+                          uint32_t shared, int64_t newest_ms)
+{
+    enum { ROUNDING = 4 };
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    uint32_t cardinality = shared < low ? low : shared > high ? high : shared;
+    uint32_t overlap = shared < cardinality ? shared : cardinality;
+    struct similarity bits = bit_similarity(probe, cardinality, overlap);
+
+    if (newest_ms < probe->query->since_ms ||
+        !distance_within(bits, probe->query->max_distance_ppm)) {
+        return false;
+    }
+    if (worst == NULL || !counts_rank(probe)) {
+        return true;
+    }
+    struct similarity rank = rank_from_counts(probe, bits, cardinality, overlap);
+    if (probe->query->metric == INDEX_METRIC_ESTIMATED) {
+        if (rank.all <= 2 * ROUNDING) {
+            return true;
+        }
+        rank.shared += ROUNDING;
+        rank.all -= ROUNDING;
+    }
+    int order = similarity_compare(rank, worst->rank);
+    return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
+}
+
+bool index_probe_is_unbounded(const struct index_probe *probe)
+{
+    return !counts_rank(probe);
+}
+
 static bool may_be_shown(const struct index_probe *probe, const struct index_item *item)
 {
     const struct index_query *query = probe->query;

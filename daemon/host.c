@@ -25,6 +25,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
             .kernels = kernels,
             .hash_seed = hash_seed,
         };
+        /* Not yet the tree: docs/tree.md says what it still lacks. */
         rc = index_new(index_engine_named("list"), &options, &host->index);
     }
     if (rc != 0)

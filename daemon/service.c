@@ -55,8 +55,15 @@ static int load_message(void *context, const struct persist_message *message)
 static int load(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service};
+
+    for (size_t h = 0; h < service->host_count; h++)
+        index_load_begin(service->hosts[h].index);
     const int rc =
         service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
+    for (size_t h = 0; h < service->host_count; h++) {
+        if (index_load_end(service->hosts[h].index) != 0) /* right answers, but slow ones */
+            log_warning("memory is short: a host's messages are not arranged for quick queries");
+    }
 
     if (rc != 0) {
         if (out_reason[0] == '\0')

@@ -3,6 +3,7 @@
  * hearsay-bench: measures hearsayd, beside something that it can be compared with.
  */
 #include "tests/bench/bench.h"
+#include "tests/bench/bench_index.h"
 
 #include <getopt.h>
 #include <libgen.h>
@@ -47,7 +48,9 @@ static void print_help(FILE *out)
     fprintf(out, "usage: hearsay-bench COMMAND [OPTION...]\n\nCommands:\n");
     for (size_t i = 0; i < command_count; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "  %-10s all of these\n\nOptions:\n", "all");
+    fprintf(out, "  %-10s all of these\n", "all");
+    fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n\nOptions:\n",
+            "index");
     fprintf(out, "  --hearsayd FILE  the daemon to measure (default: the one built beside this)\n"
                  "  --dir DIR        where temporary directories are made, on the storage to be\n"
                  "                   measured (default: the current directory)\n"
@@ -143,6 +146,8 @@ int main(int argc, char **argv)
     int status = EXIT_SUCCESS;
 
     (void)signal(SIGPIPE, SIG_IGN);
+    if (argc > 1 && strcmp(argv[1], "index") == 0) /* it has options of its own */
+        return bench_index(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     const enum outcome outcome = parse_options(argc, argv, &options, &report);
     if (outcome != RUN)
         return outcome == DONE ? EXIT_SUCCESS : EXIT_USAGE;

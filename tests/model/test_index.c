@@ -58,6 +58,7 @@ struct world {
     int64_t now_ms;
     uint32_t next_id;
     uint32_t finished;
+    uint32_t fanout;
 };
 
 static struct world world; /* too large for a stack */
@@ -407,6 +408,21 @@ static void step_search(struct asked *asked)
     }
 }
 
+/* Some at once, with searches under way. */
+static void load_messages(struct store *store)
+{
+    index_load_begin(store->index);
+    for (uint32_t count = rng_below(&world.rng, 100); count > 0; count--) {
+        if (rng_chance(&world.rng, 80)) {
+            insert_message(store);
+        } else {
+            remove_message(store);
+        }
+    }
+    check_store(store);
+    assert_int_equal(index_load_end(store->index), 0);
+}
+
 static void one_operation(uint32_t step)
 {
     struct rng *rng = &world.rng;
@@ -415,6 +431,9 @@ static void one_operation(uint32_t step)
     uint32_t growth = step / 1000 % 2 == 0 ? 35 : 15; /* grows and shrinks in turn */
 
     world.now_ms += rng_chance(rng, 20) ? rng_below(rng, 4) : 0;
+    if (rng_chance(rng, 1)) {
+        load_messages(store);
+    }
     if (rng_chance(rng, growth)) {
         insert_message(store);
     } else if (rng_chance(rng, 40)) {
@@ -449,6 +468,7 @@ static void begin_world(const struct index_engine *engine, const struct bits_ker
         .profile = profile,
         .estimate = world.estimate,
         .kernels = kernels,
+        .fanout = world.fanout,
         .hash_seed = rng_next(&world.rng),
     };
     for (uint32_t s = 0; s < INDEXES; s++) {
@@ -486,8 +506,10 @@ static void run(const struct index_engine *engine, const struct bits_kernels *ke
     }
     for (uint32_t step = 0; step < steps; step++) {
         one_operation(step);
-        check_store(&world.stores[0]);
-        check_store(&world.stores[1]);
+        if (world.fanout == 0 || step % 8 == 0) { /* many small nodes take long to check */
+            check_store(&world.stores[0]);
+            check_store(&world.stores[1]);
+        }
         if (step % 500 == 0) {
             check_contents(&world.stores[0]);
             check_contents(&world.stores[1]);
@@ -512,6 +534,21 @@ static void run_all_profiles(const struct index_engine *engine, const struct bit
     run(engine, kernels, &largest, 50, 500);
 }
 
+/* Small nodes, so that few messages make many: they split, merge and are passed by searches. */
+static void run_fanouts(const struct bits_kernels *kernels)
+{
+    static const uint32_t fanouts[] = {2, 3, 5, 16, 70};
+    const struct profile sectioned = {1, 192, 3, {{0, 100, 3}, {100, 60, 1}, {160, 32, 2}}};
+    const struct profile wide = one_section(512); /* sparse, so that bounds pay */
+
+    for (size_t i = 0; i < sizeof fanouts / sizeof fanouts[0]; i++) {
+        world.fanout = fanouts[i];
+        run(&tree_engine, kernels, &sectioned, 400, 1500);
+        run(&tree_engine, kernels, &wide, 400, 1500);
+    }
+    world.fanout = 0;
+}
+
 static void test_random_operations(void **state)
 {
     (void)state;
@@ -524,6 +561,9 @@ static void test_random_operations(void **state)
                 printf("kernels of level %d: not here, not tested\n", level);
             } else {
                 run_all_profiles(*e, kernels);
+                if (*e == &tree_engine) {
+                    run_fanouts(kernels);
+                }
             }
         }
     }
@@ -625,6 +665,47 @@ static void test_results_stay(void **state)
     end_world();
 }
 
+/* A budget ends a search early, which then says so; what it found is there, best first. */
+static void test_budget(void **state)
+{
+    const struct profile profile = one_section(64);
+
+    (void)state;
+    rng_init(&world.rng);
+    for (const struct index_engine *const *e = index_engines(); *e != NULL; e++) {
+        world.fanout = 2;
+        begin_world(*e, bits_select(BITS_AVX512), &profile);
+        for (uint32_t i = 0; i < 500; i++) {
+            insert_message(&world.stores[0]);
+        }
+        for (uint64_t budget = 1; budget <= 1 << 20; budget *= 4) {
+            struct asked *asked = ask(5);
+            uint32_t count = 0;
+
+            end_search(asked);
+            asked->query.budget = budget;
+            assert_int_equal(index_search_new(&world.alloc.alloc, &asked->query, &asked->search),
+                             0);
+            while (index_search_step(asked->search, 64, world.now_ms) == INDEX_MORE) {
+            }
+            const struct nearest_candidate *found = index_search_results(asked->search, &count);
+            for (uint32_t i = 1; i < count; i++) {
+                assert_true(nearest_compare(&found[i - 1], &found[i]) < 0);
+            }
+            if (index_search_is_exact(asked->search)) {
+                check_answer(asked);
+            } else {
+                assert_true(index_search_comparisons(asked->search) >= budget);
+            }
+            assert_true(budget > 1 || !index_search_is_exact(asked->search));
+            assert_true(budget < 1 << 20 || index_search_is_exact(asked->search));
+            end_search(asked);
+        }
+        end_world();
+    }
+    world.fanout = 0;
+}
+
 static void test_engines_have_names(void **state)
 {
     (void)state;
@@ -644,6 +725,7 @@ int main(void)
         cmocka_unit_test(test_random_operations),
         cmocka_unit_test(test_searches_end_however_fast_messages_come_and_go),
         cmocka_unit_test(test_results_stay),
+        cmocka_unit_test(test_budget),
         cmocka_unit_test(test_engines_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

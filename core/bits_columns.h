@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bits_columns: the body of count_columns, for any width. Included by the files that hold a table,
+ * each of which has first said what a vector is:
+ *
+ *   vec                   a vector of VEC_WORDS 64-bit words (dividing BITS_LANE_WORDS)
+ *   vec_zero, vec_load, vec_store
+ *   vec_sum(a, b, c)      a ^ b ^ c
+ *   vec_carry(a, b, c)    the majority of a, b and c
+ *   vec_xor, vec_and
+ *
+ * Carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd edition, 5-1): a full
+ * adder turns three numbers of one weight into one of that weight and one of twice that. Eight
+ * columns are added in registers, and what overflows their three planes is added to the planes
+ * above.
+ */
+#ifndef CORE_BITS_COLUMNS_H
+#define CORE_BITS_COLUMNS_H
+
+enum { COLUMNS_A_TURN = 8 };
+
+struct column_sums {
+    vec ones;
+    vec twos;
+    vec fours;
+    vec above[BITS_PLANES_MAX];
+    size_t above_count;
+};
+
+/* a + b + c: the sum stays in *a, the carry is returned. */
+static inline vec column_add(vec *a, vec b, vec c)
+{
+    vec carry = vec_carry(*a, b, c);
+
+    *a = vec_sum(*a, b, c);
+    return carry;
+}
+
+static inline void column_turn(struct column_sums *sums, const vec *x)
+{
+    vec two_a = column_add(&sums->ones, x[0], x[1]);
+    vec two_b = column_add(&sums->ones, x[2], x[3]);
+    vec four_a = column_add(&sums->twos, two_a, two_b);
+    two_a = column_add(&sums->ones, x[4], x[5]);
+    two_b = column_add(&sums->ones, x[6], x[7]);
+    vec four_b = column_add(&sums->twos, two_a, two_b);
+    vec carry = column_add(&sums->fours, four_a, four_b);
+
+    for (size_t p = 0; p < sums->above_count; p++) {
+        vec before = sums->above[p];
+
+        sums->above[p] = vec_xor(before, carry);
+        carry = vec_and(before, carry);
+    }
+}
+
+static inline void column_store(const struct column_sums *sums, size_t plane_count,
+                                uint64_t *planes)
+{
+    for (size_t p = 0; p < plane_count; p++) {
+        vec_store(planes + p * BITS_LANE_WORDS, p == 0   ? sums->ones
+                                                : p == 1 ? sums->twos
+                                                : p == 2 ? sums->fours
+                                                         : sums->above[p - 3]);
+    }
+}
+
+/* One vector's worth of lanes of all columns. */
+static inline void column_lanes(const uint64_t *columns, const uint16_t *positions, size_t count,
+                                uint64_t *planes)
+{
+    size_t plane_count = bits_planes(count);
+    struct column_sums sums;
+    vec x[COLUMNS_A_TURN];
+
+    sums.ones = sums.twos = sums.fours = vec_zero();
+    sums.above_count = plane_count > 3 ? plane_count - 3 : 0;
+    for (size_t p = 0; p < sums.above_count; p++) {
+        sums.above[p] = vec_zero();
+    }
+    for (; count >= COLUMNS_A_TURN; count -= COLUMNS_A_TURN) {
+        for (size_t i = 0; i < COLUMNS_A_TURN; i++) {
+            x[i] = vec_load(columns + (size_t)positions[i] * BITS_LANE_WORDS);
+        }
+        column_turn(&sums, x);
+        positions += COLUMNS_A_TURN;
+    }
+    if (count > 0) {
+        for (size_t i = 0; i < COLUMNS_A_TURN; i++) {
+            x[i] =
+                i < count ? vec_load(columns + (size_t)positions[i] * BITS_LANE_WORDS) : vec_zero();
+        }
+        column_turn(&sums, x);
+    }
+    column_store(&sums, plane_count, planes);
+}
+
+static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
+                          size_t lane_words, uint64_t *planes)
+{
+    for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
+        column_lanes(columns + w, positions, count, planes + w);
+    }
+}
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which messages should share a group. Nothing here bears on what is found, only on how fast.
+ */
+#include "core/tree.h"
+
+#include <string.h>
+
+#include "core/err.h"
+
+enum {
+    NODE_WINDOW = 512, /* of a node that is repacked while others wait: 64 KiB of compares */
+    CANDIDATES = 24,   /* nearest to the first of a group, of which the others are taken */
+    SAMPLES = 64
+};
+
+int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree, size_t all,
+                       size_t window)
+{
+    const struct alloc *alloc = tree->alloc;
+    size_t room = (window + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
+
+    *arranger = (struct tree_arranger){.tree = tree, .window_room = room, .all_room = all};
+    arranger->rows = alloc_array(alloc, room * tree->words, sizeof *arranger->rows);
+    arranger->cardinalities = alloc_array(alloc, room, sizeof *arranger->cardinalities);
+    arranger->numbers = alloc_array(alloc, room, sizeof *arranger->numbers);
+    arranger->scores = alloc_array(alloc, all, sizeof *arranger->scores);
+    arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
+    arranger->moved = alloc_array(alloc, all, sizeof *arranger->moved);
+    if (arranger->rows == NULL || arranger->cardinalities == NULL || arranger->numbers == NULL ||
+        arranger->scores == NULL || arranger->histogram == NULL || arranger->moved == NULL) {
+        return -ERR_NOMEM;
+    }
+    return 0;
+}
+
+void tree_arranger_deinit(struct tree_arranger *arranger)
+{
+    const struct tree *tree = arranger->tree;
+    const struct alloc *alloc = tree->alloc;
+    size_t room = arranger->window_room;
+
+    alloc_release(alloc, arranger->rows, room * tree->words, sizeof *arranger->rows);
+    alloc_release(alloc, arranger->cardinalities, room, sizeof *arranger->cardinalities);
+    alloc_release(alloc, arranger->numbers, room, sizeof *arranger->numbers);
+    alloc_release(alloc, arranger->scores, arranger->all_room, sizeof *arranger->scores);
+    alloc_release(alloc, arranger->histogram, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
+    alloc_release(alloc, arranger->moved, arranger->all_room, sizeof *arranger->moved);
+}
+
+/*
+ * Eight filters of which each has more than 0.4 m set bits have nearly all of them in their union,
+ * similar or not (if they are not: 1 - 0.6^8 = 98 %).
+ */
+bool tree_is_sparse(const struct tree *tree)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        sum += tree->nodes[n]->cardinality_sum;
+    }
+    return sum * 10 <= (uint64_t)tree->bits * 4 * tree->count;
+}
+
+/* ---- a window ---- */
+
+static uint64_t *row_of(const struct tree_arranger *arranger, size_t i)
+{
+    return arranger->rows + i / TREE_GROUP * TREE_GROUP * arranger->tree->words + i % TREE_GROUP;
+}
+
+static void read_row(const struct tree_arranger *arranger, size_t i, uint64_t *out)
+{
+    const uint64_t *row = row_of(arranger, i);
+
+    for (size_t w = 0; w < arranger->tree->words; w++) {
+        out[w] = row[w * TREE_GROUP];
+    }
+}
+
+static void load_window(struct tree_arranger *arranger, const uint32_t *positions, size_t count)
+{
+    const struct tree *tree = arranger->tree;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    /* Lanes beyond the last one are read by the kernels, though not used. */
+    memset(row_of(arranger, count / TREE_GROUP * TREE_GROUP), 0,
+           count % TREE_GROUP != 0 ? TREE_GROUP * tree->words * sizeof *arranger->rows : 0);
+    for (size_t i = 0; i < count; i++) {
+        struct tree_spot spot = tree_spot_at(tree, positions[i]);
+        uint64_t *row = row_of(arranger, i);
+
+        tree_read_filter(tree, spot, filter);
+        for (size_t w = 0; w < tree->words; w++) {
+            row[w * TREE_GROUP] = filter[w];
+        }
+        arranger->cardinalities[i] = tree_cardinality(spot);
+        arranger->numbers[i] = positions[i];
+    }
+}
+
+/* Fills row `to` with row `from`. */
+static void move_row(struct tree_arranger *arranger, size_t from, size_t to)
+{
+    const uint64_t *source = row_of(arranger, from);
+    uint64_t *row = row_of(arranger, to);
+
+    for (size_t w = 0; w < arranger->tree->words; w++) {
+        row[w * TREE_GROUP] = source[w * TREE_GROUP];
+    }
+    arranger->cardinalities[to] = arranger->cardinalities[from];
+    arranger->numbers[to] = arranger->numbers[from];
+}
+
+struct candidate {
+    int32_t score; /* 4 |a and b| - |b|: see tree_cluster.c */
+    uint32_t row;
+};
+
+/* The rows below `count` nearest to a filter, best first. Returns how many, at most CANDIDATES. */
+static size_t find_candidates(const struct tree_arranger *arranger, const uint64_t *filter,
+                              size_t count, struct candidate *out)
+{
+    const struct tree *tree = arranger->tree;
+    size_t found = 0;
+
+    for (size_t first = 0; first < count; first += TREE_GROUP) {
+        uint32_t overlaps[TREE_GROUP];
+
+        tree->kernels->overlaps(filter, row_of(arranger, first), tree->words, overlaps);
+        for (size_t i = first; i < first + TREE_GROUP && i < count; i++) {
+            int32_t score = 4 * (int32_t)overlaps[i - first] - arranger->cardinalities[i];
+
+            if (found == CANDIDATES && score <= out[found - 1].score) {
+                continue;
+            }
+            size_t at = found < CANDIDATES ? found++ : found - 1;
+            for (; at > 0 && out[at - 1].score < score; at--) {
+                out[at] = out[at - 1];
+            }
+            out[at] = (struct candidate){score, (uint32_t)i};
+        }
+    }
+    return found;
+}
+
+static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uint64_t *filter,
+                                 size_t row)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+
+    read_row(arranger, row, words);
+    for (size_t w = 0; w < arranger->tree->words; w++) {
+        words[w] &= filter[w];
+    }
+    return arranger->tree->kernels->cardinality(words, arranger->tree->words);
+}
+
+/*
+ * Of the candidates, the one that adds the fewest bits to a union; then it is no candidate any
+ * more. `most_percent` of its own bits may be new. UINT32_MAX if there is none such.
+ */
+static uint32_t take_candidate(const struct tree_arranger *arranger, const uint64_t *whole,
+                               struct candidate *candidates, size_t *count, uint32_t most_percent)
+{
+    uint32_t least = UINT32_MAX;
+    size_t best = 0;
+
+    for (size_t c = 0; c < *count; c++) {
+        uint32_t row = candidates[c].row;
+        uint32_t cardinality = arranger->cardinalities[row];
+        uint32_t added = cardinality - overlap_with_row(arranger, whole, row);
+
+        if (added < least && added * 100 <= cardinality * most_percent) {
+            least = added;
+            best = c;
+        }
+    }
+    if (least == UINT32_MAX) {
+        return UINT32_MAX;
+    }
+    uint32_t row = candidates[best].row;
+    candidates[best] = candidates[--*count];
+    return row;
+}
+
+/* Takes a row out: the last one fills its place. The rows still to be taken are told. */
+static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, uint32_t *rows,
+                     size_t row_count)
+{
+    size_t last = --*count;
+
+    if (row == last) {
+        return;
+    }
+    move_row(arranger, last, row);
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i] == last) {
+            rows[i] = (uint32_t)row;
+        }
+    }
+}
+
+/*
+ * Forms a group around the last of `*count` rows: its numbers go to out (TREE_GROUP of them) and
+ * its rows are dropped. False, with only that last row dropped and its number in out[0], if too few
+ * are similar enough.
+ */
+static bool form_group(struct tree_arranger *arranger, size_t *count, uint32_t most_percent,
+                       uint32_t *out)
+{
+    struct candidate candidates[CANDIDATES];
+    uint64_t whole[PROFILE_WORDS_MAX];
+    uint64_t words[PROFILE_WORDS_MAX];
+    uint32_t rows[TREE_GROUP];
+    size_t taken = 0;
+
+    read_row(arranger, --*count, whole);
+    out[0] = arranger->numbers[*count];
+    size_t candidate_count = find_candidates(arranger, whole, *count, candidates);
+    while (taken < TREE_GROUP - 1) {
+        uint32_t row = take_candidate(arranger, whole, candidates, &candidate_count, most_percent);
+
+        if (row == UINT32_MAX) {
+            return false;
+        }
+        rows[taken++] = row;
+        read_row(arranger, row, words);
+        for (size_t w = 0; w < arranger->tree->words; w++) {
+            whole[w] |= words[w];
+        }
+    }
+    for (size_t i = 0; i < taken; i++) {
+        out[1 + i] = arranger->numbers[rows[i]];
+    }
+    for (size_t i = 0; i < taken; i++) {
+        drop_row(arranger, rows[i], count, rows + i + 1, taken - i - 1);
+    }
+    return true;
+}
+
+/* Groups as long as there are eight; those that fit nowhere stay behind at the end. Returns how
+ * many positions are in groups. */
+static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, size_t count,
+                          uint32_t most_percent)
+{
+    size_t grouped = 0;
+    size_t single = count;
+    uint32_t group[TREE_GROUP];
+
+    load_window(arranger, positions, count);
+    for (size_t left = count; left > 0;) {
+        if (left < TREE_GROUP) {
+            positions[--single] = arranger->numbers[--left];
+        } else if (form_group(arranger, &left, most_percent, group)) {
+            memcpy(positions + grouped, group, sizeof group);
+            grouped += TREE_GROUP;
+        } else {
+            positions[--single] = group[0];
+        }
+    }
+    return grouped;
+}
+
+void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    enum { MOST_PERCENT = 50, ANY_PERCENT = 100 };
+    size_t grouped = form_groups(arranger, positions, count, MOST_PERCENT);
+
+    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT);
+}
+
+/* ---- a node ---- */
+
+static uint32_t overlap_of(const struct tree *tree, uint32_t position, const uint64_t *filter)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+
+    tree_read_filter(tree, tree_spot_at(tree, position), words);
+    for (size_t w = 0; w < tree->words; w++) {
+        words[w] &= filter[w];
+    }
+    return tree->kernels->cardinality(words, tree->words);
+}
+
+/* Of some samples, the one that differs in the most bits from the given filter. */
+static void find_far(const struct tree *tree, const uint32_t *positions, size_t count,
+                     const uint64_t *filter, uint64_t *out)
+{
+    size_t step = count / SAMPLES + 1;
+    int32_t least = INT32_MAX;
+    uint32_t far = positions[0];
+
+    for (size_t i = 0; i < count; i += step) {
+        int32_t score = 2 * (int32_t)overlap_of(tree, positions[i], filter) -
+                        tree_cardinality(tree_spot_at(tree, positions[i]));
+
+        if (score < least) {
+            least = score;
+            far = positions[i];
+        }
+    }
+    tree_read_filter(tree, tree_spot_at(tree, far), out);
+}
+
+/*
+ * Sorts by how much nearer a message is to the one of two distant messages than to the other, so
+ * that the halves are less alike than the whole. A counting sort, stable.
+ */
+static void sort_between(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    const struct tree *tree = arranger->tree;
+    uint64_t first[PROFILE_WORDS_MAX];
+    uint64_t a[PROFILE_WORDS_MAX];
+    uint64_t b[PROFILE_WORDS_MAX];
+    size_t keys = (size_t)tree->bits * 2 + 1;
+
+    tree_read_filter(tree, tree_spot_at(tree, positions[0]), first);
+    find_far(tree, positions, count, first, a);
+    find_far(tree, positions, count, a, b);
+    memset(arranger->histogram, 0, (keys + 1) * sizeof *arranger->histogram);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t key =
+            tree->bits + overlap_of(tree, positions[i], a) - overlap_of(tree, positions[i], b);
+
+        arranger->scores[i] = key;
+        arranger->histogram[key + 1]++;
+    }
+    for (size_t key = 0; key < keys; key++) {
+        arranger->histogram[key + 1] += arranger->histogram[key];
+    }
+    for (size_t i = 0; i < count; i++) {
+        arranger->moved[arranger->histogram[arranger->scores[i]]++] = positions[i];
+    }
+    memcpy(positions, arranger->moved, count * sizeof *positions);
+}
+
+void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    if (count <= 1) {
+        return;
+    }
+    sort_between(arranger, positions, count);
+    if (count <= NODE_WINDOW) {
+        tree_arrange_window(arranger, positions, count);
+        return;
+    }
+    size_t half = (count / 2 + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
+    tree_arrange_node(arranger, positions, half);
+    tree_arrange_node(arranger, positions + half, count - half);
+}

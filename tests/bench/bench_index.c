@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hearsay-bench index: the engines of the index beside one another, on the same filters and the
+ * same queries, taking turns query by query.
+ */
+#include "tests/bench/bench_index.h"
+
+#include "core/bits.h"
+#include "core/bloom.h"
+#include "core/index.h"
+#include "core/index_engine.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/filters.h"
+#include "tests/bench/stats.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
+
+struct options {
+    struct filters_options filters;
+    struct profile profile;
+    const struct index_engine *engines[ENGINES_MAX];
+    size_t engine_count;
+    uint32_t k;
+    uint32_t fanout;
+    uint64_t budget;
+    bool contains; /* ask for one label of each query's */
+    bool json;
+    enum index_metric metric;
+};
+
+/* One engine at work. */
+struct side {
+    const struct index_engine *engine;
+    struct index *index;
+    double *query_ns; /* the median of each query's rounds */
+    double bytes;
+    double comparisons;
+    double hits;
+    double build_ns;
+    double insert_ns;
+    double delete_ns;
+    double overhead_share;
+};
+
+struct run {
+    const struct options *options;
+    const struct bits_kernels *kernels;
+    struct filters filters;
+    struct estimate *estimate;
+    struct side sides[ENGINES_MAX];
+    struct nearest_candidate *truth; /* the first engine's answer to the query under way */
+    uint32_t truth_count;
+};
+
+static struct index_item item_number(size_t number)
+{
+    struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
+    uint64_t state = number;
+    const uint64_t random = filters_random(&state);
+
+    memcpy(item.id, &random, sizeof(random));
+    memcpy(item.id + sizeof(random), &number, sizeof(number));
+    item.deposited_ms = (int64_t)number;
+    return item;
+}
+
+static const uint64_t *stored(const struct run *run, size_t i)
+{
+    return run->filters.stored.words + i * run->filters.filter_words;
+}
+
+static int insert_range(const struct run *run, struct side *side, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        const struct index_item item = item_number(i);
+
+        if (index_insert(side->index, &item, stored(run, i)) != 0)
+            return bench_fail("%s: memory is short", side->engine->name);
+    }
+    return 0;
+}
+
+/* What the list keeps of a message besides: id, times, reach, size, and the map's entry. */
+static double list_bytes_beyond(const struct run *run)
+{
+    struct index *list = NULL;
+    const struct index_options options = {
+        .alloc = alloc_system(),
+        .profile = &run->filters.profile,
+        .estimate = run->estimate,
+        .kernels = run->kernels,
+    };
+    double bytes = 0;
+
+    if (index_new(&list_engine, &options, &list) != 0)
+        return 0;
+    struct side side = {.engine = &list_engine, .index = list};
+    if (insert_range(run, &side, 0, run->filters.stored.count) == 0)
+        bytes = (double)index_bytes(list);
+    index_free(list);
+    return bytes;
+}
+
+static int build(const struct run *run, struct side *side, double list_bytes)
+{
+    const struct index_options options = {
+        .alloc = alloc_system(),
+        .profile = &run->filters.profile,
+        .estimate = run->estimate,
+        .kernels = run->kernels,
+        .hash_seed = 4711,
+        .fanout = run->options->fanout,
+    };
+    const size_t count = run->filters.stored.count;
+
+    if (index_new(side->engine, &options, &side->index) != 0)
+        return bench_fail("memory is short");
+    const int64_t begin = stats_cpu_ns();
+    index_load_begin(side->index);
+    if (insert_range(run, side, 0, count) != 0 || index_load_end(side->index) != 0)
+        return bench_fail("%s: memory is short", side->engine->name);
+    side->build_ns = (double)(stats_cpu_ns() - begin) / (double)count;
+    side->overhead_share = ((double)index_bytes(side->index) - list_bytes) /
+                           ((double)count * run->filters.profile.bits / 8);
+    return 0;
+}
+
+/* Removes and inserts again some messages spread over all. */
+static int change(const struct run *run, struct side *side)
+{
+    const size_t count = run->filters.stored.count;
+    const size_t changes = count / 2 < CHANGES ? count / 2 : CHANGES;
+    const size_t step = changes == 0 ? 1 : count / changes;
+
+    int64_t begin = stats_cpu_ns();
+    for (size_t c = 0; c < changes; c++) {
+        const struct index_item item = item_number(c * step);
+
+        if (index_remove(side->index, item.id, NULL) != 0)
+            return bench_fail("%s: a message is gone", side->engine->name);
+    }
+    side->delete_ns = (double)(stats_cpu_ns() - begin) / (double)(changes == 0 ? 1 : changes);
+    begin = stats_cpu_ns();
+    for (size_t c = 0; c < changes; c++) {
+        if (insert_range(run, side, c * step, c * step + 1) != 0)
+            return -1;
+    }
+    side->insert_ns = (double)(stats_cpu_ns() - begin) / (double)(changes == 0 ? 1 : changes);
+    return 0;
+}
+
+/* Compares an answer with the first engine's, or keeps it as that. Returns how many are right. */
+static double judge(struct run *run, bool first, const struct nearest_candidate *found,
+                    uint32_t count)
+{
+    uint32_t right = 0;
+
+    if (first) {
+        memcpy(run->truth, found, count * sizeof(*found));
+        run->truth_count = count;
+    }
+    for (uint32_t i = 0; i < count && i < run->truth_count; i++)
+        right += memcmp(found[i].item.id, run->truth[i].item.id, MESSAGE_ID_BYTES) == 0;
+    return run->truth_count == 0 ? 1 : (double)right / run->truth_count;
+}
+
+static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_ns)
+{
+    struct side *side = &run->sides[s];
+    const size_t words = run->filters.filter_words;
+    struct index_part part = {.index = side->index,
+                              .filter = run->filters.queries.words + q * words};
+    struct index_search *search = NULL;
+    uint32_t count = 0;
+
+    if (run->options->contains)
+        part.contains = run->filters.wanted.words + q * words;
+    const struct index_query query = {
+        .parts = &part,
+        .part_count = 1,
+        .k = run->options->k,
+        .max_distance_ppm = DISTANCE_ONE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = run->options->metric,
+        .budget = run->options->budget,
+    };
+    const int64_t begin = stats_now_ns();
+    if (index_search_new(alloc_system(), &query, &search) != 0)
+        return bench_fail("memory is short");
+    (void)index_search_step(search, UINT64_MAX, 0);
+    *out_ns = (double)(stats_now_ns() - begin);
+    const struct nearest_candidate *found = index_search_results(search, &count);
+    if (count_it) {
+        side->hits += judge(run, s == 0, found, count);
+        side->bytes += (double)index_search_bytes(search);
+        side->comparisons += (double)index_search_comparisons(search);
+    }
+    index_search_free(search);
+    return 0;
+}
+
+/* Each query goes to each engine in turn, and this some times over. */
+static int ask_all(struct run *run)
+{
+    for (size_t q = 0; q < run->filters.queries.count; q++) {
+        double ns[ENGINES_MAX][ROUNDS];
+
+        for (size_t round = 0; round < ROUNDS; round++) {
+            for (size_t s = 0; s < run->options->engine_count; s++) {
+                if (ask(run, s, q, round == 0, &ns[s][round]) != 0)
+                    return -1;
+            }
+        }
+        for (size_t s = 0; s < run->options->engine_count; s++)
+            run->sides[s].query_ns[q] = stats_median(ns[s], ROUNDS);
+    }
+    return 0;
+}
+
+static void print_side(const struct run *run, struct side *side, double first_median)
+{
+    const struct options *options = run->options;
+    const size_t queries = run->filters.queries.count;
+    const double n = (double)run->filters.stored.count;
+    const double asked = (double)queries;
+    const double median = stats_median(side->query_ns, queries);
+    const double p99 = stats_percentile(side->query_ns, queries, 0.99);
+    const double bytes = side->bytes / asked / (n * run->filters.profile.bits / 8);
+    const double comparisons = side->comparisons / asked / n;
+
+    if (options->json) {
+        printf("{\"workload\":\"%s\",\"engine\":\"%s\",\"n\":%.0f,\"m\":%u,\"k\":%u,"
+               "\"query_ns_median\":%.0f,\"query_ns_p99\":%.0f,\"bytes_share\":%.5f,"
+               "\"comparisons_share\":%.5f,\"recall\":%.5f,\"insert_ns\":%.0f,\"delete_ns\":%.0f,"
+               "\"build_ns\":%.0f,\"overhead_share\":%.4f,\"cpu\":\"%s\"}\n",
+               options->filters.workload, side->engine->name, n, run->filters.profile.bits,
+               options->k, median, p99, bytes, comparisons, side->hits / asked, side->insert_ns,
+               side->delete_ns, side->build_ns, side->overhead_share, run->kernels->name);
+        return;
+    }
+    printf(
+        "%-10s %9.0f %10.1f us %10.1f us %7.3f %8.2f %% %8.2f %% %8.4f %8.2f us %8.2f us %7.2f us "
+        "%7.1f %%\n",
+        side->engine->name, n, median / 1000, p99 / 1000, median / first_median, bytes * 100,
+        comparisons * 100, side->hits / asked, side->insert_ns / 1000, side->delete_ns / 1000,
+        side->build_ns / 1000, side->overhead_share * 100);
+}
+
+static void print(struct run *run)
+{
+    const size_t queries = run->filters.queries.count;
+    const double first = stats_median(run->sides[0].query_ns, queries);
+
+    if (!run->options->json)
+        printf("%s, m = %u, k = %u, %s, %zu queries\n"
+               "engine             N       median          p99   ratio    bytes   compared   recall"
+               "      insert      delete     build  overhead\n",
+               run->options->filters.workload, run->filters.profile.bits, run->options->k,
+               run->kernels->name, queries);
+    for (size_t s = 0; s < run->options->engine_count; s++)
+        print_side(run, &run->sides[s], first);
+}
+
+static int measure(struct run *run)
+{
+    const size_t queries = run->filters.queries.count;
+    const double list_bytes = list_bytes_beyond(run);
+
+    if (queries == 0 || run->filters.stored.count == 0)
+        return bench_fail("there is nothing to store or to ask");
+    if (run->options->contains && run->filters.wanted.count < queries)
+        return bench_fail("labels of these queries are not known");
+    run->truth = calloc(run->options->k, sizeof(*run->truth));
+    for (size_t s = 0; s < run->options->engine_count; s++) {
+        struct side *side = &run->sides[s];
+
+        side->engine = run->options->engines[s];
+        side->query_ns = calloc(queries, sizeof(*side->query_ns));
+        if (run->truth == NULL || side->query_ns == NULL)
+            return bench_fail("memory is short");
+        if (build(run, side, list_bytes) != 0)
+            return -1;
+    }
+    if (ask_all(run) != 0)
+        return -1;
+    for (size_t s = 0; s < run->options->engine_count; s++) {
+        if (change(run, &run->sides[s]) != 0)
+            return -1;
+    }
+    print(run);
+    return 0;
+}
+
+static int run_index(const struct options *options)
+{
+    struct run run = {.options = options};
+    enum bits_level level = BITS_AVX512;
+    const char *cpu = getenv("HEARSAY_CPU");
+
+    if (cpu != NULL && bits_level_parse(cpu, &level) != 0)
+        return bench_fail("HEARSAY_CPU is none of scalar, avx2, avx512");
+    run.kernels = bits_select(level);
+    int rc = filters_make(&options->filters, &options->profile, &run.filters);
+    if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0)
+        rc = bench_fail("memory is short");
+    if (rc == 0)
+        rc = measure(&run);
+    for (size_t s = 0; s < ENGINES_MAX; s++) {
+        index_free(run.sides[s].index);
+        free(run.sides[s].query_ns);
+    }
+    free(run.truth);
+    estimate_free(run.estimate);
+    filters_deinit(&run.filters);
+    return rc;
+}
+
+/* ---- options ---- */
+
+static int parse_engines(char *text, struct options *options)
+{
+    options->engine_count = 0;
+    for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
+        const struct index_engine *engine = index_engine_named(name);
+
+        if (engine == NULL || options->engine_count == ENGINES_MAX)
+            return bench_fail("there is no engine %s, or there are too many", name);
+        options->engines[options->engine_count++] = engine;
+    }
+    return options->engine_count > 0 ? 0 : bench_fail("--engine takes names");
+}
+
+static int parse_option(int option, char *value, struct options *options, char *profile_text)
+{
+    switch (option) {
+    case 'w':
+        options->filters.workload = value;
+        return 0;
+    case 'q':
+        options->filters.queries_file = value;
+        return 0;
+    case 'Q':
+        options->filters.query_count = strtoul(value, NULL, 10);
+        return 0;
+    case 'W':
+        options->filters.words_file = value;
+        return 0;
+    case 'n':
+        options->filters.count = strtoul(value, NULL, 10);
+        return 0;
+    case 'p':
+        snprintf(profile_text, PROFILE_TEXT_MAX, "%s", value);
+        return 0;
+    case 'k':
+        options->k = (uint32_t)strtoul(value, NULL, 10);
+        return options->k > 0 ? 0 : bench_fail("-k takes a number from 1 on");
+    case 'e':
+        return parse_engines(value, options);
+    case 'c':
+        options->filters.copies = (uint32_t)strtoul(value, NULL, 10);
+        return 0;
+    case 'N':
+        options->filters.noise = true;
+        return 0;
+    case 's':
+        options->filters.seed = strtoull(value, NULL, 10);
+        return 0;
+    case 'f':
+        options->fanout = (uint32_t)strtoul(value, NULL, 10);
+        return 0;
+    case 'b':
+        options->budget = strtoull(value, NULL, 10);
+        return 0;
+    case 'C':
+        options->contains = true;
+        return 0;
+    case 'E':
+        options->metric = INDEX_METRIC_ESTIMATED;
+        return 0;
+    case 'j':
+        options->json = true;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static const struct option known[] = {
+    {"workload", required_argument, NULL, 'w'},
+    {"queries", required_argument, NULL, 'q'},
+    {"query-count", required_argument, NULL, 'Q'},
+    {"words", required_argument, NULL, 'W'},
+    {"profile", required_argument, NULL, 'p'},
+    {"engine", required_argument, NULL, 'e'},
+    {"copies", required_argument, NULL, 'c'},
+    {"noise", no_argument, NULL, 'N'},
+    {"seed", required_argument, NULL, 's'},
+    {"fanout", required_argument, NULL, 'f'},
+    {"budget", required_argument, NULL, 'b'},
+    {"contains", no_argument, NULL, 'C'},
+    {"estimated", no_argument, NULL, 'E'},
+    {"json", no_argument, NULL, 'j'},
+    {NULL, 0, NULL, 0},
+};
+
+int bench_index(int argc, char **argv)
+{
+    struct options options = {
+        .filters = {.workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1},
+        .engines = {&list_engine, &tree_engine},
+        .engine_count = 2,
+        .k = 10,
+    };
+    char text[PROFILE_TEXT_MAX] = "v1:512/4";
+    const char *reason = NULL;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "n:k:", known, NULL)) != -1) {
+        if (parse_option(option, optarg, &options, text) != 0)
+            return -1;
+    }
+    if (profile_parse(text, strlen(text), &options.profile, &reason) != 0)
+        return bench_fail("--profile: %s", reason);
+    return run_index(&options);
+}

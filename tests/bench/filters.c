@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/filters.h"
+
+#include "core/bloom.h"
+#include "tests/bench/bench.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MADE_UP_STORED = 100000,
+    MADE_UP_QUERIES = 200,
+    WORDS_A_CONTEXT = 50, /* the thesis's */
+    TOPICS = 5000,
+    HOURS = 168,
+    PLACES = 2000,
+    PLACE_BSSIDS = 30,
+    LABEL_BYTES = 240
+};
+
+/* What a generator needs while it works. */
+struct maker {
+    const struct filters_options *options;
+    struct filters *out;
+    struct wordlist words;
+    double topic_share[TOPICS]; /* of the topics up to each one */
+    uint64_t state;
+};
+
+uint64_t filters_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint32_t below(struct maker *maker, uint32_t bound)
+{
+    return (uint32_t)(filters_random(&maker->state) % bound);
+}
+
+static double unit(struct maker *maker)
+{
+    return (double)(filters_random(&maker->state) >> 11) / 9007199254740992.0; /* 2^53 */
+}
+
+uint64_t *filters_append(struct filters_array *array, size_t words)
+{
+    if (array->count == array->room) {
+        const size_t room = array->room == 0 ? 1024 : array->room * 2;
+        uint64_t *larger = realloc(array->words, room * words * sizeof(*larger));
+
+        if (larger == NULL)
+            return NULL;
+        array->words = larger;
+        array->room = room;
+    }
+    uint64_t *filter = array->words + array->count++ * words;
+    memset(filter, 0, words * sizeof(*filter));
+    return filter;
+}
+
+__attribute__((format(printf, 3, 4))) static void add(const struct maker *maker, uint64_t *filter,
+                                                      const char *format, ...)
+{
+    char label[LABEL_BYTES + 1];
+    va_list arguments;
+
+    va_start(arguments, format);
+    const int length = vsnprintf(label, sizeof(label), format, arguments);
+    va_end(arguments);
+    if (length > 0 && length <= LABEL_BYTES)
+        profile_add(&maker->out->profile, label, (size_t)length, filter);
+}
+
+static void add_bssid(const struct maker *maker, uint64_t *filter, uint32_t number)
+{
+    add(maker, filter, "wifi:02:00:00:%02x:%02x:%02x", number >> 16 & 0xff, number >> 8 & 0xff,
+        number & 0xff);
+}
+
+static void prepare_topics(struct maker *maker)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < TOPICS; i++)
+        maker->topic_share[i] = sum += 1.0 / (i + 1);
+    for (uint32_t i = 0; i < TOPICS; i++)
+        maker->topic_share[i] /= sum;
+}
+
+static uint32_t zipf_topic(struct maker *maker)
+{
+    const double point = unit(maker);
+    uint32_t low = 0;
+    uint32_t high = TOPICS - 1;
+
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+
+        if (maker->topic_share[middle] < point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_topics_and_hour(struct maker *maker, uint64_t *filter)
+{
+    const uint32_t topics = 1 + below(maker, 3);
+
+    for (uint32_t i = 0; i < topics; i++)
+        add(maker, filter, "topic:t%u", zipf_topic(maker));
+    add(maker, filter, "time:h%u", below(maker, HOURS));
+}
+
+/* Each generator makes one context; `wanted` gets one of its labels, unless NULL. */
+
+static void make_words(struct maker *maker, uint64_t *filter, uint64_t *wanted)
+{
+    for (uint32_t i = 0; i < WORDS_A_CONTEXT; i++) {
+        const char *word = maker->words.lines[below(maker, (uint32_t)maker->words.count)];
+
+        add(maker, filter, "word:%s", word);
+        if (i == 0 && wanted != NULL)
+            add(maker, wanted, "word:%s", word);
+    }
+}
+
+static void make_venue(struct maker *maker, uint64_t *filter, uint64_t *wanted)
+{
+    for (uint32_t i = 0; i < PLACE_BSSIDS; i++) {
+        if (unit(maker) < 0.7)
+            add_bssid(maker, filter, i);
+    }
+    if (wanted != NULL)
+        add(maker, wanted, "topic:t%u", zipf_topic(maker));
+    add_topics_and_hour(maker, filter);
+}
+
+static void make_campus(struct maker *maker, uint64_t *filter, uint64_t *wanted)
+{
+    const uint32_t first = below(maker, PLACES) * PLACE_BSSIDS;
+    uint32_t left = 12 + below(maker, 9);
+
+    if (wanted != NULL)
+        add_bssid(maker, wanted, first + below(maker, PLACE_BSSIDS));
+    for (uint64_t seen = 0; left > 0;) {
+        const uint32_t which = below(maker, PLACE_BSSIDS);
+
+        if ((seen >> which & 1) == 0) {
+            seen |= UINT64_C(1) << which;
+            add_bssid(maker, filter, first + which);
+            left--;
+        }
+    }
+    add_topics_and_hour(maker, filter);
+}
+
+typedef void generator(struct maker *maker, uint64_t *filter, uint64_t *wanted);
+
+static int generate(struct maker *maker, generator *make)
+{
+    const struct filters_options *options = maker->options;
+    struct filters *out = maker->out;
+    const size_t stored = options->count != 0 ? options->count : MADE_UP_STORED;
+    const size_t queries = options->query_count != 0 ? options->query_count : MADE_UP_QUERIES;
+
+    for (size_t i = 0; i < stored; i++) {
+        uint64_t *filter = filters_append(&out->stored, out->filter_words);
+
+        if (filter == NULL)
+            return bench_fail("memory is short");
+        make(maker, filter, NULL);
+    }
+    for (size_t i = 0; i < queries; i++) {
+        uint64_t *filter = filters_append(&out->queries, out->filter_words);
+        uint64_t *wanted = filters_append(&out->wanted, out->filter_words);
+
+        if (filter == NULL || wanted == NULL)
+            return bench_fail("memory is short");
+        make(maker, filter, wanted);
+    }
+    return 0;
+}
+
+/* One row of UJIIndoorLoc: the tokens "WAPnnn:rssi" are what was seen. */
+static void add_row(struct maker *maker, char *row, uint64_t *filter, uint64_t *wanted)
+{
+    const bool thin = maker->options->copies > 1 && wanted == NULL;
+    bool first = true;
+
+    for (char *token = strtok(row, "\t\n"); token != NULL; token = strtok(NULL, "\t\n")) {
+        char *colon = strchr(token, ':');
+
+        if (strncmp(token, "WAP", 3) != 0 || colon == NULL)
+            continue;
+        *colon = '\0';
+        if (first && wanted != NULL)
+            add(maker, wanted, "wifi:%s", token);
+        first = false;
+        if (!thin || unit(maker) < 0.85)
+            add(maker, filter, "wifi:%s", token);
+    }
+    if (maker->options->noise)
+        add_topics_and_hour(maker, filter);
+}
+
+/* Each row `copies` times, so that the copies of all rows take turns. Empty contexts are left out.
+ */
+static int read_rows(struct maker *maker, const char *directory, const char *name, uint32_t copies,
+                     struct filters_array *array, struct filters_array *wanted, size_t most)
+{
+    const size_t words = maker->out->filter_words;
+    char command[4096];
+    char line[16384];
+    char row[16384];
+
+    if (strchr(directory, '\'') != NULL)
+        return bench_fail("a directory with a quote in its name is not read");
+    snprintf(command, sizeof(command), "zcat '%s/%s'", directory, name);
+    for (uint32_t copy = 0; copy < copies; copy++) {
+        FILE *file = popen(command, "r");
+
+        if (file == NULL)
+            return bench_fail("zcat: %s", strerror(errno));
+        while (fgets(line, sizeof(line), file) != NULL && (most == 0 || array->count < most)) {
+            uint64_t *filter = line[0] == '#' ? NULL : filters_append(array, words);
+            uint64_t *label =
+                filter == NULL || wanted == NULL ? NULL : filters_append(wanted, words);
+
+            if (filter == NULL)
+                continue;
+            memcpy(row, line, sizeof(row));
+            add_row(maker, row, filter, label);
+            if (bloom_cardinality(filter, words) == 0) {
+                array->count--;
+                if (label != NULL)
+                    wanted->count--;
+            }
+        }
+        if (pclose(file) != 0 && (most == 0 || array->count < most))
+            return bench_fail("cannot read %s/%s", directory, name);
+    }
+    return 0;
+}
+
+static int read_wifi(struct maker *maker, const char *directory)
+{
+    const struct filters_options *options = maker->options;
+    struct filters *out = maker->out;
+    int rc =
+        read_rows(maker, directory, "training.tsv.gz", options->copies > 1 ? options->copies : 1,
+                  &out->stored, NULL, options->count);
+
+    if (rc == 0)
+        rc = read_rows(maker, directory, "validation.tsv.gz", 1, &out->queries, &out->wanted,
+                       options->query_count);
+    return rc;
+}
+
+static int read_raw(struct maker *maker, const char *path, size_t most, struct filters_array *array)
+{
+    const uint32_t bits = maker->out->profile.bits;
+    uint8_t bytes[PROFILE_BYTES_MAX];
+    FILE *file = fopen(path, "rb");
+    int rc = 0;
+
+    if (file == NULL)
+        return bench_fail("cannot read %s: %s", path, strerror(errno));
+    while (rc == 0 && (most == 0 || array->count < most) &&
+           fread(bytes, 1, bits / 8, file) == bits / 8) {
+        uint64_t *filter = filters_append(array, maker->out->filter_words);
+
+        if (filter == NULL || bloom_load(filter, bits, bytes, bits / 8) != 0)
+            rc = bench_fail("memory is short");
+    }
+    (void)fclose(file); /* it was only read */
+    return rc == 0 && array->count == 0 ? bench_fail("%s has no filter", path) : rc;
+}
+
+/* Without queries of its own a file is asked for what it has, every n-th. */
+static int ask_for_stored(struct maker *maker)
+{
+    struct filters *out = maker->out;
+    const size_t words = out->filter_words;
+    const size_t step = out->stored.count / MADE_UP_QUERIES + 1;
+
+    for (size_t i = 0; i < out->stored.count; i += step) {
+        uint64_t *filter = filters_append(&out->queries, words);
+
+        if (filter == NULL)
+            return bench_fail("memory is short");
+        memcpy(filter, out->stored.words + i * words, words * sizeof(*filter));
+    }
+    return 0;
+}
+
+static int make_all(struct maker *maker)
+{
+    const char *workload = maker->options->workload;
+
+    if (strcmp(workload, "words") == 0) {
+        const int rc = wordlist_read(maker->options->words_file, &maker->words);
+
+        return rc == 0 ? generate(maker, make_words) : rc;
+    }
+    if (strcmp(workload, "venue") == 0)
+        return generate(maker, make_venue);
+    if (strcmp(workload, "campus") == 0)
+        return generate(maker, make_campus);
+    if (strncmp(workload, "wifi:", 5) == 0)
+        return read_wifi(maker, workload + 5);
+    if (strncmp(workload, "filters:", 8) == 0) {
+        const int rc = read_raw(maker, workload + 8, maker->options->count, &maker->out->stored);
+
+        return rc == 0 && maker->options->queries_file == NULL ? ask_for_stored(maker) : rc;
+    }
+    return bench_fail("there is no workload %s", workload);
+}
+
+int filters_make(const struct filters_options *options, const struct profile *profile,
+                 struct filters *out)
+{
+    struct maker *maker = calloc(1, sizeof(*maker));
+
+    memset(out, 0, sizeof(*out));
+    if (maker == NULL)
+        return bench_fail("memory is short");
+    out->profile = *profile;
+    out->filter_words = bloom_words(profile->bits);
+    maker->options = options;
+    maker->out = out;
+    maker->state = options->seed;
+    prepare_topics(maker);
+    int rc = make_all(maker);
+    if (rc == 0 && options->queries_file != NULL) {
+        out->queries.count = 0;
+        out->wanted.count = 0;
+        rc = read_raw(maker, options->queries_file, options->query_count, &out->queries);
+    }
+    wordlist_deinit(&maker->words);
+    free(maker);
+    return rc;
+}
+
+void filters_deinit(struct filters *filters)
+{
+    free(filters->stored.words);
+    free(filters->queries.words);
+    free(filters->wanted.words);
+    memset(filters, 0, sizeof(*filters));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filters: the filters that `hearsay-bench index` stores and asks for, made up or read. The same
+ * for the same options, everywhere.
+ *
+ *   words        50 random words of a dictionary each (the thesis's data)
+ *   venue        one access point: 30 BSSIDs each seen with probability 0.7, 1 to 3 topics out of
+ *                5,000 (Zipf), one of 168 hours
+ *   campus       2,000 places of 30 BSSIDs each, 12 to 20 of them seen, topics and hour as before
+ *   wifi:DIR     UJIIndoorLoc in DIR (training.tsv.gz is stored, validation.tsv.gz is asked)
+ *   filters:FILE raw filters of m / 8 bytes, back to back
+ */
+#ifndef TESTS_BENCH_FILTERS_H
+#define TESTS_BENCH_FILTERS_H
+
+#include "core/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct filters_options {
+    const char *workload;
+    const char *queries_file; /* raw filters to ask for, or NULL: the workload's own */
+    const char *words_file;   /* a word a line */
+    size_t count;             /* to store; 0: as many as there are, or 100,000 made up */
+    size_t query_count;       /* to ask for; 0: as many as there are, or 200 made up */
+    uint32_t copies;          /* wifi: more than 1 keeps each label with probability 0.85 */
+    bool noise;               /* wifi: adds topics and hour */
+    uint64_t seed;
+};
+
+/* Filters one after another, words of the profile each. */
+struct filters_array {
+    uint64_t *words;
+    size_t count;
+    size_t room;
+};
+
+struct filters {
+    struct profile profile;
+    size_t filter_words;
+    struct filters_array stored;
+    struct filters_array queries;
+    struct filters_array wanted; /* for each query a filter that answers may have to contain: that
+                                    of one of its labels; empty where labels are not known */
+};
+
+/* Fills *out. 0, or -1 when something failed (it is said then); filters_deinit in any case. */
+int filters_make(const struct filters_options *options, const struct profile *profile,
+                 struct filters *out);
+void filters_deinit(struct filters *filters);
+
+/* An array of zero filters is grown by one, which is returned, zeroed; NULL without memory. */
+uint64_t *filters_append(struct filters_array *array, size_t words);
+
+/* splitmix64 (Steele, Lea, Flood 2014): good enough to look random, and the same everywhere. */
+uint64_t filters_random(uint64_t *state);
+
+/* The words of a file, one a line, borrowed by `lines` from `text`. */
+struct wordlist {
+    char *text;
+    char **lines;
+    size_t count;
+    uint64_t checksum; /* XXH3-64 of the file */
+};
+int wordlist_read(const char *path, struct wordlist *out); /* 0, or -1: it is said */
+void wordlist_deinit(struct wordlist *list);
+
+#endif
