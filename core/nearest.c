@@ -106,9 +106,8 @@ static uint32_t find(const struct nearest *nearest, const uint8_t *id, uint32_t 
 {
     uint32_t at = 0;
 
-    while (at < nearest->count &&
-           (nearest->heap[at].source != source ||
-            memcmp(nearest->heap[at].item.id, id, MESSAGE_ID_BYTES) != 0)) {
+    while (at < nearest->count && (nearest->heap[at].source != source ||
+                                   memcmp(nearest->heap[at].item.id, id, MESSAGE_ID_BYTES) != 0)) {
         at++;
     }
     return at;

@@ -87,10 +87,12 @@ struct cache *cache_new(uint64_t limit_bytes)
 
 void cache_free(struct cache *cache)
 {
-    if (cache == NULL)
+    if (cache == NULL) {
         return;
-    while (cache->list != NULL)
+    }
+    while (cache->list != NULL) {
         remove_node(cache, cache->list);
+    }
     free(cache);
 }
 
@@ -98,15 +100,18 @@ static struct node *make_node(const struct key *key, const struct cache_entry *e
 {
     struct node *node = malloc(sizeof(*node) + entry->payload_bytes + entry->media_type_bytes);
 
-    if (node == NULL)
+    if (node == NULL) {
         return NULL;
+    }
     node->key = *key;
     node->payload_bytes = entry->payload_bytes;
     node->media_type_bytes = (uint32_t)entry->media_type_bytes;
-    if (entry->payload_bytes > 0)
+    if (entry->payload_bytes > 0) {
         memcpy(node->bytes, entry->payload, entry->payload_bytes);
-    if (entry->media_type_bytes > 0)
+    }
+    if (entry->media_type_bytes > 0) {
         memcpy(node->bytes + entry->payload_bytes, entry->media_type, entry->media_type_bytes);
+    }
     return node;
 }
 
@@ -118,19 +123,24 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
     struct node *node = find(cache, &key);
     uint64_t bytes;
 
-    if (node != NULL)
+    if (node != NULL) {
         remove_node(cache, node);
+    }
     /* Each alone first, so that the sum cannot wrap. */
-    if (entry->payload_bytes > limit / 8 || entry->media_type_bytes > UINT32_MAX / 2)
+    if (entry->payload_bytes > limit / 8 || entry->media_type_bytes > UINT32_MAX / 2) {
         return false;
+    }
     bytes = node_bytes(entry->payload_bytes, entry->media_type_bytes);
-    if (bytes > limit / 8)
+    if (bytes > limit / 8) {
         return false;
+    }
     node = make_node(&key, entry);
-    if (node == NULL)
+    if (node == NULL) {
         return false;
-    while (cache->list != NULL && cache->used_bytes + bytes > limit)
+    }
+    while (cache->list != NULL && cache->used_bytes + bytes > limit) {
         remove_node(cache, cache->list->prev); /* utlist: the head's prev is the tail */
+    }
     HASH_ADD(hh, cache->table, key, sizeof(key), node);
     if (node->hh.tbl == NULL) {
         free(node);
@@ -146,8 +156,9 @@ bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id, struct cac
     struct key key = make_key(host, id);
     struct node *node = find(cache, &key);
 
-    if (node == NULL)
+    if (node == NULL) {
         return false;
+    }
     if (node != cache->list) {
         DL_DELETE(cache->list, node);
         DL_PREPEND(cache->list, node);
@@ -166,15 +177,17 @@ void cache_drop(struct cache *cache, uint32_t host, const uint8_t *id)
     struct key key = make_key(host, id);
     struct node *node = find(cache, &key);
 
-    if (node != NULL)
+    if (node != NULL) {
         remove_node(cache, node);
+    }
 }
 
 void cache_set_limit(struct cache *cache, uint64_t limit_bytes)
 {
     cache->limit_bytes = limit_bytes;
-    while (cache->list != NULL && cache->used_bytes > limit_bytes)
+    while (cache->list != NULL && cache->used_bytes > limit_bytes) {
         remove_node(cache, cache->list->prev);
+    }
 }
 
 uint64_t cache_bytes(const struct cache *cache)

@@ -6,11 +6,11 @@
 #ifndef DAEMON_CACHE_H
 #define DAEMON_CACHE_H
 
-#include "core/nearest.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/nearest.h"
 
 struct cache;
 

@@ -17,14 +17,16 @@ int64_t clock_now(struct clock_state *state, int64_t wall_ms, int64_t monotonic_
     if (monotonic_ms > state->monotonic_ms) {
         int64_t passed_ms = monotonic_ms - state->monotonic_ms;
 
-        if (state->base_ms > INT64_MAX - passed_ms)
+        if (state->base_ms > INT64_MAX - passed_ms) {
             state->base_ms = INT64_MAX;
-        else
+        } else {
             state->base_ms += passed_ms;
+        }
         state->monotonic_ms = monotonic_ms;
     }
-    if (wall_ms > state->base_ms)
+    if (wall_ms > state->base_ms) {
         state->base_ms = wall_ms;
+    }
     return state->base_ms;
 }
 

@@ -10,14 +10,14 @@
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
-#include "core/profile.h"
-#include "daemon/log.h"
-#include "proto/limits.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "core/profile.h"
+#include "daemon/log.h"
+#include "proto/limits.h"
 
 enum {
     CONFIG_KEYS_MAX = 32, /* in all sections */

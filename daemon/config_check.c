@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_check: what concerns more than one key, and what a reload may change. */
-#include "daemon/config.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
+#include "daemon/config.h"
 #include "daemon/config_table.h"
 #include "daemon/config_value.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_print: a configuration as a file, and the reference of all keys. */
-#include "daemon/config.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/config.h"
 #include "daemon/config_table.h"
 #include "daemon/config_value.h"
 

@@ -6,12 +6,12 @@
 #ifndef DAEMON_CONFIG_TABLE_H
 #define DAEMON_CONFIG_TABLE_H
 
-#include "daemon/config.h"
-#include "daemon/config_value.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "daemon/config.h"
+#include "daemon/config_value.h"
 
 enum config_section { CONFIG_SECTION_DAEMON, CONFIG_SECTION_LIMITS, CONFIG_SECTION_HOST };
 

@@ -7,10 +7,10 @@
 #ifndef DAEMON_CONFIG_VALUE_H
 #define DAEMON_CONFIG_VALUE_H
 
-#include "daemon/config.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "daemon/config.h"
 
 enum config_type {
     CONFIG_TYPE_SIZE,     /* bytes: 4096, 64K, 4M, 1G; powers of 1024 */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/handler.h"
 
-#include "core/bloom.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/bloom.h"
 
 /* --- what all share --------------------------------------------------------------------------- */
 
@@ -44,9 +44,10 @@ struct host *handler_host(struct service *service, struct handler_client *client
 {
     struct host *host = service_host(service, name->text);
 
-    if (host == NULL)
+    if (host == NULL) {
         handler_refuse(client, request->id, MSG_UNKNOWN_HOST, "host",
                        "there is no host \"%s\" here; Welcome lists those there are", name->text);
+    }
     return host;
 }
 
@@ -78,8 +79,9 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
     const uint32_t set = bloom_cardinality(filter, host->filter_words);
     const uint64_t scaled = (uint64_t)set * 1000000;
 
-    if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits)
+    if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits) {
         return true;
+    }
     handler_refuse(client, request->id, MSG_FILL_OUT_OF_RANGE, field,
                    "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); between %.1f %% and %.1f %% "
                    "are taken here",
@@ -121,8 +123,9 @@ static void fill_limits(const struct config_limits *limits, struct msg_limits *o
 static bool speaks(const struct msg_hello *hello, uint32_t version)
 {
     for (uint32_t i = 0; i < hello->version_count; i++) {
-        if (hello->versions[i] == version)
+        if (hello->versions[i] == version) {
             return true;
+        }
     }
     return false;
 }
@@ -194,14 +197,15 @@ static void handle_unsupported(struct service *service, struct handler_client *c
                                const struct msg_request *request)
 {
     (void)service;
-    if (request->name[0] == '\0')
+    if (request->name[0] == '\0') {
         handler_refuse(client, request->id, MSG_UNSUPPORTED, NULL,
                        "this server knows no such request; Welcome's capabilities lists those "
                        "that it serves");
-    else
+    } else {
         handler_refuse(client, request->id, MSG_UNSUPPORTED, request->name,
                        "%s is not served here; Welcome's capabilities lists what is",
                        request->name);
+    }
 }
 
 typedef void handle_function(struct service *service, struct handler_client *client,

@@ -6,12 +6,12 @@
 #ifndef DAEMON_HANDLER_H
 #define DAEMON_HANDLER_H
 
-#include "daemon/service.h"
-#include "proto/msg.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "daemon/service.h"
+#include "proto/msg.h"
 
 struct handler_client;
 

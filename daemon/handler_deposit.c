@@ -3,14 +3,14 @@
  * Deposit and Withdraw: what changes the store. A request becomes an operation; index, cache and
  * client hear of it when the operation is on storage.
  */
-#include "daemon/handler.h"
+#include <inttypes.h>
+#include <string.h>
+
+#include <sodium.h>
 
 #include "core/bloom.h"
 #include "core/err.h"
-
-#include <inttypes.h>
-#include <sodium.h>
-#include <string.h>
+#include "daemon/handler.h"
 
 /* An operation under way, with a copy of all it refers to behind it. */
 struct job {
@@ -72,8 +72,9 @@ static void job_fail(struct job *job, enum msg_error_code code, const char *fiel
     struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_ERROR};
 
     msg_error_set(&response.error, code, field, "%s", sentence);
-    if (code == MSG_STORAGE)
+    if (code == MSG_STORAGE) {
         response.error.retry_after_ms = 5000;
+    }
     job_finish(job, &response);
 }
 
@@ -102,8 +103,9 @@ static bool check_deposit(struct service *service, struct handler_client *client
     }
     if (!handler_filter(service, client, request, host, &deposit->filter, "filter", out_filter) ||
         !handler_fill(client, request, host, out_filter, "filter", limits->deposit_fill_min_ppm,
-                      limits->deposit_fill_max_ppm))
+                      limits->deposit_fill_max_ppm)) {
         return false;
+    }
     if (deposit->payload.count > limits->payload_bytes) {
         handler_refuse(client, request->id, MSG_TOO_LARGE, "payload",
                        "the payload has %zu bytes; at most %" PRIu32 " are taken here",
@@ -132,11 +134,12 @@ static bool check_quota(struct service *service, struct handler_client *client,
         fits = usage_fits(&service->usage, bytes, service->config.limits.messages_max,
                           service->config.limits.bytes_max, &cap);
     }
-    if (!fits)
+    if (!fits) {
         handler_refuse(client, request->id, MSG_QUOTA, NULL,
                        "%s is full (its limit of %s is reached); there is room again when "
                        "messages expire",
                        whose, cap);
+    }
     return fits;
 }
 
@@ -153,8 +156,9 @@ static void copy_content(struct job *job, const struct msg_deposit *deposit)
     message->media_type = (const char *)at;
     message->media_type_bytes = deposit->media_type.length;
     at += deposit->media_type.length;
-    if (deposit->payload.count > 0)
+    if (deposit->payload.count > 0) {
         memcpy(at, deposit->payload.data, deposit->payload.count);
+    }
     message->payload = at;
     message->payload_bytes = deposit->payload.count;
 }
@@ -163,8 +167,9 @@ static void release_reservation(struct job *job)
 {
     const uint32_t bytes = host_message_bytes(&job->op.message);
 
-    if (!job->reserved)
+    if (!job->reserved) {
         return;
+    }
     usage_subtract(&job->host->usage, bytes);
     usage_subtract(&job->service->usage, bytes);
     job->reserved = false;
@@ -183,15 +188,17 @@ static int admit(struct job *job)
     struct index_item old;
 
     if (index_find(host->index, message->id, &old, NULL) == 0) {
-        if (job->op.outcome == PERSIST_DUPLICATE)
+        if (job->op.outcome == PERSIST_DUPLICATE) {
             return 0;
+        }
         (void)index_remove(host->index, message->id, NULL); /* it was just found */
         usage_subtract(&host->usage, old.bytes);
         usage_subtract(&service->usage, old.bytes);
     }
     const int rc = host_admit(host, message);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     usage_add(&host->usage, host_message_bytes(message));
     usage_add(&service->usage, host_message_bytes(message));
     service_remember(service, message);
@@ -245,8 +252,9 @@ void handler_deposit(struct service *service, struct handler_client *client,
     struct host *host = handler_host(service, client, request, &deposit->host);
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    if (host == NULL || !check_deposit(service, client, request, host, filter))
+    if (host == NULL || !check_deposit(service, client, request, host, filter)) {
         return;
+    }
     const size_t bytes =
         deposit->filter.count + deposit->media_type.length + deposit->payload.count;
     /* What is there already takes no room, unless its time is over: then it is replaced. */
@@ -254,12 +262,14 @@ void handler_deposit(struct service *service, struct handler_client *client,
     struct index_item there;
     const bool known =
         index_find(host->index, deposit->id.data, &there, NULL) == 0 && there.expires_ms > now_ms;
-    if (!known && !check_quota(service, client, request, host, bytes))
+    if (!known && !check_quota(service, client, request, host, bytes)) {
         return;
+    }
 
     struct job *job = job_new(service, client, host, request->id, bytes);
-    if (job == NULL)
+    if (job == NULL) {
         return;
+    }
     struct persist_op *op = &job->op;
     const uint32_t ttl_s = deposit->has_ttl ? deposit->ttl_s : service->config.limits.ttl_default_s;
     op->kind = PERSIST_DEPOSIT;
@@ -322,11 +332,13 @@ void handler_withdraw(struct service *service, struct handler_client *client,
     const struct msg_withdraw *withdraw = &request->withdraw;
     struct host *host = handler_host(service, client, request, &withdraw->host);
 
-    if (host == NULL)
+    if (host == NULL) {
         return;
+    }
     struct job *job = job_new(service, client, host, request->id, 0);
-    if (job == NULL)
+    if (job == NULL) {
         return;
+    }
     struct persist_op *op = &job->op;
     op->kind = PERSIST_WITHDRAW;
     op->now_ms = service_now_ms(service);

@@ -4,17 +4,17 @@
  * waits in service->searches and goes on in turn with the others. Payloads come from the cache, or
  * are read off the loop.
  */
-#include "daemon/handler.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
 
 #include "core/bloom.h"
 #include "core/err.h"
 #include "daemon/container.h"
+#include "daemon/handler.h"
 #include "proto/codec.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <utlist.h>
 
 enum {
     /* Filters looked at in one go: well under a millisecond without vector instructions. */
@@ -72,11 +72,13 @@ static void job_end(struct query_job *job)
     const size_t bytes = job->bytes;
     const size_t answer_bytes = job->answer_bytes;
 
-    if (bytes > 0)
+    if (bytes > 0) {
         job->service->working--;
+    }
     job_free(job);
-    if (bytes > 0)
+    if (bytes > 0) {
         handler_work_end(client, bytes, answer_bytes);
+    }
 }
 
 static void job_fail(struct query_job *job, enum msg_error_code code, const char *sentence)
@@ -97,14 +99,16 @@ static size_t answer_bytes_max(const struct query_job *job)
 /* From here on the answer comes later. What it holds until then is charged to the client. */
 static void job_charge(struct query_job *job)
 {
-    if (job->bytes > 0)
+    if (job->bytes > 0) {
         return;
+    }
     job->answer_bytes = answer_bytes_max(job);
     job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
                  job->query.k * sizeof(struct nearest_candidate);
-    if (job->with_payload)
+    if (job->with_payload) {
         job->bytes += 2 * (size_t)job->service->config.limits.frame_bytes +
                       job->query.k * sizeof(struct persist_entry);
+    }
     job->service->working++;
     handler_work_begin(job->client, job->bytes, job->answer_bytes);
 }
@@ -115,8 +119,9 @@ static struct query_job *job_new(struct service *service, struct handler_client 
     const struct msg_query *query = &request->query;
     struct query_job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
 
-    if (job == NULL)
+    if (job == NULL) {
         return NULL;
+    }
     job->service = service;
     job->client = client;
     job->host = host;
@@ -191,14 +196,16 @@ static bool read_part(struct query_job *job, const struct msg_request *request, 
     if (!handler_filter(service, job->client, request, host, &part->filter, "parts.filter",
                         filter) ||
         !handler_fill(job->client, request, host, filter, "parts.filter", 0,
-                      service->config.limits.query_fill_max_ppm))
+                      service->config.limits.query_fill_max_ppm)) {
         return false;
+    }
     if (part->contains.data != NULL &&
         (!handler_filter(service, job->client, request, host, &part->contains, "parts.contains",
                          contains) ||
          !handler_fill(job->client, request, host, contains, "parts.contains", 0,
-                       service->config.limits.query_fill_max_ppm)))
+                       service->config.limits.query_fill_max_ppm))) {
         return false;
+    }
     job->parts[i] = (struct index_part){
         .index = host->index,
         .filter = filter,
@@ -214,8 +221,9 @@ static int compare_by_time(const void *left, const void *right)
     const struct msg_result *a = left;
     const struct msg_result *b = right;
 
-    if (a->deposited_ms != b->deposited_ms)
+    if (a->deposited_ms != b->deposited_ms) {
         return a->deposited_ms > b->deposited_ms ? -1 : 1;
+    }
     return memcmp(a->id.data, b->id.data, MESSAGE_ID_BYTES);
 }
 
@@ -253,8 +261,9 @@ static void attach_payloads(struct msg_result *results, size_t count,
             codec_result_bytes_max(message->payload_bytes, message->media_type_bytes) -
             codec_result_bytes_max(0, 0);
         results[i].payload_omitted = message->media_type == NULL || used + more > frame_bytes;
-        if (results[i].payload_omitted)
+        if (results[i].payload_omitted) {
             continue;
+        }
         used += more;
         results[i].media_type = (struct msg_text){message->media_type, message->media_type_bytes};
         results[i].payload = (struct msg_bytes){message->payload, message->payload_bytes};
@@ -274,12 +283,15 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
                        "the server is out of memory");
         return;
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         fill_result(job, &found[i], &results[i]);
-    if (messages != NULL)
+    }
+    if (messages != NULL) {
         attach_payloads(results, count, messages, service->config.limits.frame_bytes);
-    if (job->order == MSG_ORDER_TIME)
+    }
+    if (job->order == MSG_ORDER_TIME) {
         qsort(results, count, sizeof(*results), compare_by_time);
+    }
     const struct msg_response response = {
         .id = job->request_id,
         .kind = MSG_RESPONSE_RESULTS,
@@ -311,8 +323,9 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
             continue;
         }
         messages[i] = *message;
-        if (!read->entries[i].omitted)
+        if (!read->entries[i].omitted) {
             service_remember(service, message);
+        }
     }
     return messages;
 }
@@ -337,12 +350,13 @@ static void on_payloads(struct persist_read *read)
     }
     service->persist->interface->read_release(service->persist, read);
     arena_reset(&service->arena);
-    if (outcome == SENT)
+    if (outcome == SENT) {
         job_end(job);
-    else if (outcome == AGAIN)
+    } else if (outcome == AGAIN) {
         start_search(job);
-    else
+    } else {
         job_fail(job, MSG_STORAGE, "the message store could not read its storage; try again later");
+    }
 }
 
 /* Whether the cache had them all, and the answer is sent. */
@@ -353,10 +367,12 @@ static bool answer_from_cache(struct query_job *job, const struct nearest_candid
     struct persist_message *messages = arena_take_zeroed(&service->arena, count, sizeof(*messages));
     bool all_cached = messages != NULL;
 
-    for (uint32_t i = 0; i < count && all_cached; i++)
+    for (uint32_t i = 0; i < count && all_cached; i++) {
         all_cached = service_recall(service, job->host->number, found[i].item.id, &messages[i]);
-    if (all_cached)
+    }
+    if (all_cached) {
         send_answer(job, messages);
+    }
     arena_reset(&service->arena);
     return all_cached;
 }
@@ -366,8 +382,9 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
 {
     struct service *service = job->service;
 
-    if (job->entries == NULL)
+    if (job->entries == NULL) {
         job->entries = alloc_zeroed(service->alloc, job->query.k, sizeof(*job->entries));
+    }
     if (job->entries == NULL) {
         job_fail(job, MSG_INTERNAL, "the server is out of memory");
         return;
@@ -424,8 +441,9 @@ static bool delist(struct query_job *job, struct query_job **list)
 {
     DL_DELETE(*list, job);
     job->client->searches--;
-    if (!job->client->is_gone)
+    if (!job->client->is_gone) {
         return true;
+    }
     job_end(job);
     return false;
 }
@@ -443,10 +461,11 @@ static void go_on(struct query_job *job)
 
 static void begin_search(struct query_job *job)
 {
-    if (index_search_new(job->service->alloc, &job->query, &job->search) != 0)
+    if (index_search_new(job->service->alloc, &job->query, &job->search) != 0) {
         job_fail(job, MSG_INTERNAL, "the server is out of memory");
-    else
+    } else {
         go_on(job);
+    }
 }
 
 static void start_search(struct query_job *job)
@@ -456,10 +475,11 @@ static void start_search(struct query_job *job)
     index_search_free(job->search);
     job->search = NULL;
     job->attempts++; /* on_payloads counts them */
-    if (service->search_count >= SEARCHES_MAX && index_count(job->host->index) > STEP_BUDGET)
+    if (service->search_count >= SEARCHES_MAX && index_count(job->host->index) > STEP_BUDGET) {
         enlist(job, &service->waiting);
-    else
+    } else {
         begin_search(job);
+    }
 }
 
 bool handler_run_searches(struct service *service, uint64_t budget)
@@ -468,13 +488,15 @@ bool handler_run_searches(struct service *service, uint64_t budget)
         struct query_job *job = service->searches;
         budget -= STEP_BUDGET;
         service->search_count--;
-        if (delist(job, &service->searches))
+        if (delist(job, &service->searches)) {
             go_on(job);
+        }
     }
     while (service->waiting != NULL && service->search_count < SEARCHES_MAX) {
         struct query_job *job = service->waiting;
-        if (delist(job, &service->waiting))
+        if (delist(job, &service->waiting)) {
             begin_search(job);
+        }
     }
     return service->searches != NULL || service->waiting != NULL;
 }
@@ -484,8 +506,9 @@ void handler_query(struct service *service, struct handler_client *client,
 {
     struct host *host = handler_host(service, client, request, &request->query.host);
 
-    if (host == NULL || !check_query(service, client, request))
+    if (host == NULL || !check_query(service, client, request)) {
         return;
+    }
     struct query_job *job = job_new(service, client, host, request);
     if (job == NULL) {
         handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");

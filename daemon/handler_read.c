@@ -2,12 +2,11 @@
 /*
  * Get and Export: stored messages as they are, read off the loop.
  */
-#include "daemon/handler.h"
+#include <string.h>
 
 #include "core/err.h"
+#include "daemon/handler.h"
 #include "proto/codec.h"
-
-#include <string.h>
 
 enum {
     CURSOR_BYTES = 8,
@@ -125,8 +124,9 @@ void handler_get(struct service *service, struct handler_client *client,
     struct persist_message cached = {0};
     struct index_item item;
 
-    if (host == NULL)
+    if (host == NULL) {
         return;
+    }
     if (index_find(host->index, id, &item, NULL) != 0 ||
         item.expires_ms <= service_now_ms(service)) {
         handler_refuse(client, request->id, MSG_NOT_FOUND, "id",
@@ -140,8 +140,9 @@ void handler_get(struct service *service, struct handler_client *client,
         return;
     }
     struct job *job = job_new(service, client, request->id, PERSIST_READ_PAYLOADS, 1);
-    if (job == NULL)
+    if (job == NULL) {
         return;
+    }
     job->item = item;
     job->entries[0].message.host = host->number;
     memcpy(job->entries[0].message.id, id, MESSAGE_ID_BYTES);
@@ -154,16 +155,18 @@ void handler_get(struct service *service, struct handler_client *client,
 /* A cursor is the position of the last message sent, big-endian. */
 static void write_cursor(int64_t position, uint8_t *out)
 {
-    for (size_t i = 0; i < CURSOR_BYTES; i++)
+    for (size_t i = 0; i < CURSOR_BYTES; i++) {
         out[i] = (uint8_t)((uint64_t)position >> (8 * (CURSOR_BYTES - 1 - i)));
+    }
 }
 
 static int64_t read_cursor(const uint8_t *bytes)
 {
     uint64_t position = 0;
 
-    for (size_t i = 0; i < CURSOR_BYTES; i++)
+    for (size_t i = 0; i < CURSOR_BYTES; i++) {
         position = position << 8 | bytes[i];
+    }
     return position > INT64_MAX ? INT64_MAX : (int64_t)position;
 }
 
@@ -179,8 +182,9 @@ static void fill_exported(const struct persist_message *message, struct msg_expo
         .expires_ms = message->expires_ms,
         .reach_ppm = message->reach_ppm,
     };
-    if (message->can_withdraw)
+    if (message->can_withdraw) {
         out->withdraw_hash = (struct msg_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
+    }
 }
 
 static void on_exported(struct persist_read *read)
@@ -200,8 +204,9 @@ static void on_exported(struct persist_read *read)
         job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
-    for (size_t i = 0; i < read->entry_count; i++)
+    for (size_t i = 0; i < read->entry_count; i++) {
         fill_exported(&read->entries[i].message, &messages[i]);
+    }
     response.exported.messages = messages;
     response.exported.message_count = read->entry_count;
     if (read->page_more) {
@@ -229,8 +234,9 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
     const size_t most = frame_bytes / 4 / overhead;
     size_t entries = wanted == 0 || wanted > EXPORT_PAGE_MAX ? EXPORT_PAGE_MAX : wanted;
 
-    if (entries > most)
+    if (entries > most) {
         entries = most > 0 ? most : 1;
+    }
     *out_entries = entries;
     *out_bytes = frame_bytes - CODEC_ENVELOPE_BYTES_MAX - entries * overhead;
 }
@@ -243,8 +249,9 @@ void handler_export(struct service *service, struct handler_client *client,
     size_t entries = 0;
     size_t bytes = 0;
 
-    if (host == NULL)
+    if (host == NULL) {
         return;
+    }
     if (!client->is_administrator) {
         handler_refuse(client, request->id, MSG_FORBIDDEN, "export",
                        "export is served on the Unix socket only, to the daemon's own user and "
@@ -258,8 +265,9 @@ void handler_export(struct service *service, struct handler_client *client,
     }
     choose_page(service->config.limits.frame_bytes, wanted->limit, &entries, &bytes);
     struct job *job = job_new(service, client, request->id, PERSIST_READ_PAGE, entries);
-    if (job == NULL)
+    if (job == NULL) {
         return;
+    }
     job->read.page_host = host->number;
     job->read.page_after = wanted->after.data != NULL ? read_cursor(wanted->after.data) : 0;
     job->read.page_bytes_limit = bytes;

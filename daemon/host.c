@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/host.h"
 
+#include <string.h>
+
 #include "core/bloom.h"
 #include "core/err.h"
-
-#include <string.h>
 
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)
@@ -28,8 +28,9 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
         /* Not yet the tree: docs/tree.md says what it still lacks. */
         rc = index_new(index_engine_named("list"), &options, &host->index);
     }
-    if (rc != 0)
+    if (rc != 0) {
         host_deinit(host);
+    }
     return rc;
 }
 
@@ -56,8 +57,10 @@ int host_admit(struct host *host, const struct persist_message *message)
         .bytes = host_message_bytes(message),
     };
 
-    if (bloom_load(filter, host->config.profile.bits, message->filter, message->filter_bytes) != 0)
+    if (bloom_load(filter, host->config.profile.bits, message->filter, message->filter_bytes) !=
+        0) {
         return -ERR_DAMAGED;
+    }
     memcpy(item.id, message->id, sizeof(item.id));
     const int rc = index_insert(host->index, &item, filter);
     return rc == INDEX_EXISTS ? 0 : rc;
@@ -101,8 +104,9 @@ uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *
         n_found = table[found->cardinality];
         n_union = table[found->union_count];
     } else {
-        if (index_find(host->index, found->item.id, NULL, filter) != 0)
+        if (index_find(host->index, found->item.id, NULL, filter) != 0) {
             return 0;
+        }
         n_query = estimate_labels(host->estimate, query);
         n_found = estimate_labels(host->estimate, filter);
         n_union = estimate_union(host->estimate, query, filter);

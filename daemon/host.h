@@ -5,12 +5,12 @@
 #ifndef DAEMON_HOST_H
 #define DAEMON_HOST_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/index.h"
 #include "daemon/config.h"
 #include "daemon/persist.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* What counts against a cap: what is stored, and what waits to be. */
 struct usage {

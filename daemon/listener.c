@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/listener.h"
 
-#include "core/err.h"
-#include "daemon/log.h"
-#include "daemon/server.h"
-#include "daemon/session.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -15,6 +10,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "core/err.h"
+#include "daemon/log.h"
+#include "daemon/server.h"
+#include "daemon/session.h"
 
 enum { BACKLOG = 128 };
 
@@ -29,16 +29,19 @@ static void on_connection(uv_stream_t *stream, int status)
         listener->is_held = status == UV_ENOMEM;
     }
     /* Out of descriptors or memory: those who are here go on. */
-    if (status != 0 && log_gate_opens(&listener->gate, server_loop_ms(listener->server), &withheld))
+    if (status != 0 &&
+        log_gate_opens(&listener->gate, server_loop_ms(listener->server), &withheld)) {
         log_warning("a connection could not be accepted: %s (%" PRIu64
                     " more since this was last said)",
                     uv_strerror(status), withheld);
+    }
 }
 
 void listener_retry(struct listener *listener)
 {
-    if (listener->is_open && listener->is_held)
+    if (listener->is_open && listener->is_held) {
         on_connection(&listener->uv.stream, 0);
+    }
 }
 
 static int fail(char *out_reason, const char *where, const char *why, const char *remedy)
@@ -71,8 +74,9 @@ static void log_bound(const struct listener *listener)
     int size = sizeof(address);
     char text[64] = "";
 
-    if (uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&address, &size) != 0)
+    if (uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&address, &size) != 0) {
         return;
+    }
     if (address.ss_family == AF_INET6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
         uv_ip6_name(in6, text, sizeof(text));
@@ -98,11 +102,13 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
         rc = uv_ip6_addr(config->address, config->port, &address.in6);
         flags = UV_TCP_IPV6ONLY; /* so that [::] and 0.0.0.0 can both be named */
     }
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     rc = uv_tcp_init(&listener->server->loop, &listener->uv.tcp);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     listener->is_open = true;
     rc = uv_tcp_bind(&listener->uv.tcp, &address.any, flags);
     return rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
@@ -116,11 +122,13 @@ static bool remove_stale(const char *path)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat status;
 
-    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         return false;
+    }
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0)
+    if (descriptor < 0) {
         return false;
+    }
     memcpy(address.sun_path, path, strlen(path) + 1); /* config bounds its length */
     const bool refused =
         connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
@@ -136,8 +144,9 @@ static bool is_without_directory(const char *path)
     const char *slash = strrchr(path, '/');
     struct stat status;
 
-    if (slash == NULL || slash == path)
+    if (slash == NULL || slash == path) {
         return false;
+    }
     memcpy(directory, path, (size_t)(slash - path));
     directory[slash - path] = '\0';
     return stat(directory, &status) != 0 && errno == ENOENT;
@@ -146,19 +155,23 @@ static bool is_without_directory(const char *path)
 static int bind_unix(struct listener *listener, const struct config_listener *config)
 {
     int rc = uv_pipe_init(&listener->server->loop, &listener->uv.pipe, 0);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     listener->is_open = true;
     listener->is_unix = true;
     const mode_t mask = umask(0177); /* for its owner and root alone */
     rc = uv_pipe_bind(&listener->uv.pipe, config->path);
-    if (rc == UV_EADDRINUSE && remove_stale(config->path))
+    if (rc == UV_EADDRINUSE && remove_stale(config->path)) {
         rc = uv_pipe_bind(&listener->uv.pipe, config->path);
+    }
     (void)umask(mask);
-    if (rc == UV_EACCES && is_without_directory(config->path))
+    if (rc == UV_EACCES && is_without_directory(config->path)) {
         return UV_ENOENT;
-    if (rc != 0)
+    }
+    if (rc != 0) {
         return rc;
+    }
     memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */
     return uv_listen(&listener->uv.stream, BACKLOG, on_connection);
 }
@@ -185,10 +198,11 @@ int listener_bind(struct listener *listener, struct server *server,
         return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc), remedy_for(rc));
     }
     listener->uv.handle.data = listener;
-    if (is_unix)
+    if (is_unix) {
         log_info("listening on %s", config->path);
-    else
+    } else {
         log_bound(listener);
+    }
     return 0;
 }
 
@@ -206,26 +220,30 @@ int listener_inherit(struct listener *listener, struct server *server,
         rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, inherited->descriptor)
                                : uv_tcp_open(&listener->uv.tcp, inherited->descriptor);
     }
-    if (rc == 0)
+    if (rc == 0) {
         rc = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    }
     if (rc != 0) {
         listener_close(listener);
         return fail(out_reason, "the inherited socket", uv_strerror(rc), "");
     }
     listener->uv.handle.data = listener;
-    if (listener->is_unix)
+    if (listener->is_unix) {
         log_info("listening on an inherited Unix socket");
-    else
+    } else {
         log_bound(listener);
+    }
     return 0;
 }
 
 void listener_close(struct listener *listener)
 {
-    if (!listener->is_open)
+    if (!listener->is_open) {
         return;
+    }
     listener->is_open = false;
-    if (listener->path[0] != '\0')
+    if (listener->path[0] != '\0') {
         (void)unlink(listener->path); /* libuv does so itself where it bound it */
+    }
     uv_close(&listener->uv.handle, NULL);
 }

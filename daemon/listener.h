@@ -5,12 +5,13 @@
 #ifndef DAEMON_LISTENER_H
 #define DAEMON_LISTENER_H
 
+#include <stdbool.h>
+
+#include <uv.h>
+
 #include "daemon/config.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
-
-#include <stdbool.h>
-#include <uv.h>
 
 struct server;
 

@@ -2,19 +2,20 @@
 /*
  * hearsayd: the message store of an access point. Builds the objects, runs, tears down.
  */
-#include "daemon/config.h"
-#include "daemon/log.h"
-#include "daemon/options.h"
-#include "daemon/server.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <sodium.h>
+
+#include "daemon/config.h"
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "daemon/server.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -25,16 +26,18 @@ enum { EXIT_USAGE = 2 };
 static void keep_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
     }
 }
 
 /* What was asked for must have got out. */
 static int finish_output(void)
 {
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return EXIT_SUCCESS;
+    }
     perror("hearsayd: standard output");
     return EXIT_FAILURE;
 }
@@ -51,14 +54,16 @@ int main(int argc, char **argv)
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_USAGE;
     }
-    if (options_answer(&options, NULL, stdout))
+    if (options_answer(&options, NULL, stdout)) {
         return finish_output();
+    }
     if (options_load(&options, &config, reason) != 0) {
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_USAGE;
     }
-    if (options_answer(&options, &config, stdout))
+    if (options_answer(&options, &config, stdout)) {
         return finish_output();
+    }
 
     (void)umask(0077);
     (void)signal(SIGPIPE, SIG_IGN);

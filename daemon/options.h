@@ -6,11 +6,11 @@
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
 
-#include "daemon/config.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+
+#include "daemon/config.h"
 
 enum options_action {
     OPTIONS_RUN,

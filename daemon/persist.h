@@ -15,12 +15,12 @@
 #ifndef DAEMON_PERSIST_H
 #define DAEMON_PERSIST_H
 
-#include "core/nearest.h"
-#include "proto/limits.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/nearest.h"
+#include "proto/limits.h"
 
 enum { PERSIST_STORE_ID_BYTES = 16, PERSIST_REASON_BYTES = 512 };
 

@@ -59,10 +59,11 @@ static void on_ops_done(void *context, struct persist_op *first, struct persist_
     struct persist_sqlite *store = context;
 
     uv_mutex_lock(&store->mutex);
-    if (store->last_op != NULL)
+    if (store->last_op != NULL) {
         store->last_op->next = first;
-    else
+    } else {
         store->first_op = first;
+    }
     store->last_op = last;
     (void)uv_async_send(&store->async); /* cannot fail on a live handle */
     uv_mutex_unlock(&store->mutex);
@@ -73,10 +74,11 @@ static void on_read_done(void *context, struct persist_read *read)
     struct persist_sqlite *store = context;
 
     uv_mutex_lock(&store->mutex);
-    if (store->last_read != NULL)
+    if (store->last_read != NULL) {
         store->last_read->next = read;
-    else
+    } else {
         store->first_read = read;
+    }
     store->last_read = read;
     (void)uv_async_send(&store->async);
     uv_mutex_unlock(&store->mutex);
@@ -136,8 +138,9 @@ static void on_handle_closed(uv_handle_t *handle)
     void *context = store->closed_context;
 
     store_free(store);
-    if (closed != NULL)
+    if (closed != NULL) {
         closed(context);
+    }
 }
 
 static void go_on_closing(struct persist_sqlite *store, bool reader_ended, bool writer_ended)
@@ -195,8 +198,9 @@ static int replay(struct persist *persist,
     int code = store_load_replay(store_writer_connection(store->writer), store->path, visit,
                                  context, out_reason);
 
-    if (code == -ERR_DAMAGED)
+    if (code == -ERR_DAMAGED) {
         store_writer_keep_hands_off(store->writer);
+    }
     return code;
 }
 
@@ -265,8 +269,9 @@ static int store_alloc(const struct persist_sqlite_options *options,
     struct persist_sqlite *store = calloc(1, sizeof(*store));
     size_t length = strlen(options->directory) + sizeof(name);
 
-    if (store == NULL)
+    if (store == NULL) {
         return -ERR_NOMEM;
+    }
     store->base.interface = &sqlite_interface;
     store->async.data = store;
     store->path = malloc(length);
@@ -301,8 +306,9 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
         .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
     int code = store_reader_new(&reader, &store->reader);
 
-    if (code != 0)
+    if (code != 0) {
         return code;
+    }
     code = store_writer_new(&writer, db, &store->writer);
     if (code != 0) {
         store_reader_stop(store->reader);
@@ -326,11 +332,13 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
     sqlite3 *db;
     int code = sodium_init() < 0 ? -ERR_SYSTEM : store_alloc(options, &store);
 
-    if (code != 0)
+    if (code != 0) {
         return say(code, out_reason);
+    }
     code = store_schema_open(store->path, use_of(options), &db, out_reason);
-    if (code != 0)
+    if (code != 0) {
         goto free_store;
+    }
     if (uv_async_init(options->loop, &store->async, on_async) != 0) {
         code = say(-ERR_SYSTEM, out_reason);
         goto close_db;

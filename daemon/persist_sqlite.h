@@ -6,9 +6,9 @@
 #ifndef DAEMON_PERSIST_SQLITE_H
 #define DAEMON_PERSIST_SQLITE_H
 
-#include "daemon/persist.h"
-
 #include <uv.h>
+
+#include "daemon/persist.h"
 
 struct persist_sqlite_options {
     uv_loop_t *loop;         /* borrowed */

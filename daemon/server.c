@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/server.h"
 
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <sodium.h>
+#include <utlist.h>
+
 #include "core/err.h"
 #include "daemon/datadir.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/persist_sqlite.h"
-
-#include <inttypes.h>
-#include <signal.h>
-#include <sodium.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <utlist.h>
 
 enum {
     TICK_MS = 1000,
@@ -51,8 +52,9 @@ static void on_idle(uv_idle_t *handle)
 
 void server_wake(struct server *server)
 {
-    if (!server->closing)
+    if (!server->closing) {
         (void)uv_idle_start(&server->idle, on_idle); /* fails only without a callback */
+    }
 }
 
 static void flush_all(struct server *server)
@@ -70,11 +72,13 @@ static void end_congestion(struct server *server)
 {
     struct session *session;
 
-    if (!server->was_congested || service_is_congested(server->service))
+    if (!server->was_congested || service_is_congested(server->service)) {
         return;
+    }
     server->was_congested = false;
-    DL_FOREACH(server->sessions, session)
-    session_resume(session);
+    DL_FOREACH (server->sessions, session) {
+        session_resume(session);
+    }
 }
 
 static void on_check(uv_check_t *handle)
@@ -94,10 +98,11 @@ static void on_check(uv_check_t *handle)
     }
     const bool searching = handler_run_searches(server->service, SEARCH_BUDGET);
     flush_all(server);
-    if (searching || server->ready != NULL)
+    if (searching || server->ready != NULL) {
         server_wake(server);
-    else
+    } else {
         (void)uv_idle_stop(&server->idle);
+    }
 }
 
 static void on_prepare(uv_prepare_t *handle)
@@ -112,10 +117,10 @@ void server_drop_slowest(struct server *server)
     struct session *session;
     struct session *slowest = NULL;
 
-    DL_FOREACH(server->sessions, session)
-    {
-        if (slowest == NULL || session->counted_output > slowest->counted_output)
+    DL_FOREACH (server->sessions, session) {
+        if (slowest == NULL || session->counted_output > slowest->counted_output) {
             slowest = session;
+        }
     }
     if (slowest != NULL && slowest->counted_output > 0) {
         log_warning("session %" PRIu64 " dropped: unread output of all sessions is over its cap, "
@@ -147,8 +152,9 @@ static void on_persist_closed(void *context)
 static void finish_if_quiet(struct server *server)
 {
     if (!server->stopping || server->store_closing || server->sessions != NULL ||
-        server->service->working > 0)
+        server->service->working > 0) {
         return;
+    }
     server->store_closing = true;
     server->persist->interface->close(server->persist, on_persist_closed, server);
 }
@@ -163,8 +169,9 @@ static void drop_all(struct server *server)
     struct session *session;
     struct session *next;
 
-    DL_FOREACH_SAFE(server->sessions, session, next)
-    session_close(session);
+    DL_FOREACH_SAFE (server->sessions, session, next) {
+        session_close(session);
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -174,14 +181,18 @@ static void on_tick(uv_timer_t *timer)
     struct session *session;
     struct session *next;
 
-    DL_FOREACH_SAFE(server->sessions, session, next)
-    session_tick(session, now_ms);
-    for (size_t i = 0; i < server->listener_count; i++)
+    DL_FOREACH_SAFE (server->sessions, session, next) {
+        session_tick(session, now_ms);
+    }
+    for (size_t i = 0; i < server->listener_count; i++) {
         listener_retry(&server->listeners[i]);
-    if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0)
+    }
+    if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0) {
         service_sweep(server->service);
-    if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS)
+    }
+    if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS) {
         drop_all(server);
+    }
     finish_if_quiet(server);
 }
 
@@ -199,10 +210,12 @@ static void on_terminate(uv_signal_t *signal, int number)
     server->stopping = true;
     server->service->stopping = true;
     server->stop_since_ms = server_loop_ms(server);
-    for (size_t i = 0; i < server->listener_count; i++)
+    for (size_t i = 0; i < server->listener_count; i++) {
         listener_close(&server->listeners[i]);
-    DL_FOREACH(server->sessions, session)
-    session_stop(session);
+    }
+    DL_FOREACH (server->sessions, session) {
+        session_stop(session);
+    }
     service_save_clock(server->service);
     (void)uv_timer_start(&server->tick, on_tick, STOPPING_TICK_MS, STOPPING_TICK_MS);
     finish_if_quiet(server);
@@ -217,12 +230,14 @@ static void on_reload(uv_signal_t *signal, int number)
     struct config fresh;
     (void)number;
 
-    if (server->stopping)
+    if (server->stopping) {
         return;
+    }
     notify_reloading();
     int rc = options_load(server->options, &fresh, reason);
-    if (rc == 0)
+    if (rc == 0) {
         rc = config_check_reload(&server->config, &fresh, reason);
+    }
     if (rc == 0) {
         server->config = fresh;
         service_reload(server->service, &fresh);
@@ -266,14 +281,18 @@ static int init_handles(struct server *server)
     uv_prepare_start(&server->prepare, on_prepare);
     uv_check_start(&server->check, on_check);
     uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
-    if (watchdog_ms > 0)
+    if (watchdog_ms > 0) {
         uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = uv_signal_start(&server->terminate[0], on_terminate, SIGTERM);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = uv_signal_start(&server->terminate[1], on_terminate, SIGINT);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = uv_signal_start(&server->reload, on_reload, SIGHUP);
+    }
     return rc;
 }
 
@@ -283,8 +302,9 @@ static int open_store(struct server *server, char *out_reason)
 
     int rc = datadir_lock(config->data, !config->relaxed, &server->lock, out_reason,
                           CONFIG_REASON_BYTES);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     const struct persist_sqlite_options options = {
         .loop = &server->loop,
         .directory = config->data,
@@ -313,8 +333,9 @@ static int listen_everywhere(struct server *server, char *out_reason)
     size_t inherited = 0;
 
     int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, &inherited, out_reason);
-    if (rc != 0)
+    if (rc != 0) {
         return -ERR_SYSTEM;
+    }
     for (size_t i = 0; i < inherited && rc == 0; i++) {
         rc = listener_inherit(&server->listeners[server->listener_count], server, &sockets[i],
                               out_reason);
@@ -322,10 +343,12 @@ static int listen_everywhere(struct server *server, char *out_reason)
     }
     for (size_t i = 0; i < server->config.listener_count && rc >= 0; i++) {
         const struct config_listener *config = &server->config.listeners[i];
-        if (server->listener_count == CONFIG_LISTENERS_MAX)
+        if (server->listener_count == CONFIG_LISTENERS_MAX) {
             break;
-        if (inherited > 0 && config->kind == CONFIG_LISTENER_TCP)
+        }
+        if (inherited > 0 && config->kind == CONFIG_LISTENER_TCP) {
             continue;
+        }
         rc = listener_bind(&server->listeners[server->listener_count], server, config, out_reason);
         server->listener_count += rc == 0;
     }
@@ -342,10 +365,12 @@ static void close_all(struct server *server)
     service_free(server->service);
     arena_deinit(&server->decode_arena);
     arena_deinit(&server->encode_arena);
-    if (uv_loop_close(&server->loop) != 0)
+    if (uv_loop_close(&server->loop) != 0) {
         log_error("the loop closed with handles left open"); /* our mistake; tests look for it */
-    if (server->lock >= 0)
+    }
+    if (server->lock >= 0) {
         datadir_unlock(server->lock);
+    }
 }
 
 int server_start(struct server *server, const struct options *options, const struct config *config,
@@ -366,19 +391,25 @@ int server_start(struct server *server, const struct options *options, const str
     }
 
     rc = open_store(server, out_reason);
-    if (rc == 0)
+    if (rc == 0) {
         rc = make_service(server, out_reason);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = listen_everywhere(server, out_reason);
-    if (rc == 0 && (rc = init_handles(server)) != 0)
+    }
+    if (rc == 0 && (rc = init_handles(server)) != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
-    if (rc == 0)
+    }
+    if (rc == 0) {
         return 0;
+    }
 
-    for (size_t i = 0; i < server->listener_count; i++)
+    for (size_t i = 0; i < server->listener_count; i++) {
         listener_close(&server->listeners[i]);
-    if (server->persist != NULL)
+    }
+    if (server->persist != NULL) {
         server->persist->interface->close(server->persist, NULL, NULL);
+    }
     close_all(server);
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }

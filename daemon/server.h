@@ -9,15 +9,16 @@
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
 #include "daemon/listener.h"
 #include "daemon/options.h"
 #include "daemon/service.h"
 #include "daemon/session.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <uv.h>
 
 struct server {
     uv_loop_t loop;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/service.h"
 
-#include "core/err.h"
-#include "daemon/config_value.h"
-#include "daemon/container.h"
-#include "daemon/log.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/err.h"
+#include "daemon/config_value.h"
+#include "daemon/container.h"
+#include "daemon/log.h"
 
 enum {
     /* Operations waiting for the store may hold this much before clients are made to wait. */
@@ -44,8 +44,9 @@ static int load_message(void *context, const struct persist_message *message)
         return 0;
     }
     const int rc = host_admit(host, message);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     usage_add(&host->usage, host_message_bytes(message));
     usage_add(&service->usage, host_message_bytes(message));
     loading->loaded++;
@@ -56,25 +57,29 @@ static int load(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service};
 
-    for (size_t h = 0; h < service->host_count; h++)
+    for (size_t h = 0; h < service->host_count; h++) {
         index_load_begin(service->hosts[h].index);
+    }
     const int rc =
         service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
     for (size_t h = 0; h < service->host_count; h++) {
-        if (index_load_end(service->hosts[h].index) != 0) /* right answers, but slow ones */
+        if (index_load_end(service->hosts[h].index) != 0) { /* right answers, but slow ones */
             log_warning("memory is short: a host's messages are not arranged for quick queries");
+        }
     }
 
     if (rc != 0) {
-        if (out_reason[0] == '\0')
+        if (out_reason[0] == '\0') {
             snprintf(out_reason, CONFIG_REASON_BYTES, "loading messages: %s", err_text(rc));
+        }
         return rc;
     }
     log_info("loaded %" PRIu64 " messages", loading.loaded);
-    if (loading.homeless > 0)
+    if (loading.homeless > 0) {
         log_warning("%" PRIu64 " stored messages belong to hosts that are not configured; they "
                     "are kept and not served",
                     loading.homeless);
+    }
     return 0;
 }
 
@@ -101,22 +106,26 @@ static int add_host(struct service *service, const struct config_host *config, u
                              "set it back, or use another data directory",
                              config->name, text, stored);
     }
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     rc = host_init(&service->hosts[service->host_count], config, number, service->alloc,
                    service->kernels, hash_seed);
-    if (rc == 0)
+    if (rc == 0) {
         service->host_count++;
+    }
     return rc;
 }
 
 struct host *service_host(struct service *service, const char *name)
 {
-    if (name == NULL)
+    if (name == NULL) {
         return &service->hosts[0];
+    }
     for (size_t i = 0; i < service->host_count; i++) {
-        if (strcmp(service->hosts[i].config.name, name) == 0)
+        if (strcmp(service->hosts[i].config.name, name) == 0) {
             return &service->hosts[i];
+        }
     }
     return NULL;
 }
@@ -124,8 +133,9 @@ struct host *service_host(struct service *service, const char *name)
 struct host *service_host_numbered(struct service *service, uint32_t number)
 {
     for (size_t i = 0; i < service->host_count; i++) {
-        if (service->hosts[i].number == number)
+        if (service->hosts[i].number == number) {
             return &service->hosts[i];
+        }
     }
     return NULL;
 }
@@ -138,8 +148,9 @@ static const struct bits_kernels *choose_kernels(void)
     enum bits_level level = BITS_AVX512;
     const char *wanted = getenv("HEARSAY_CPU");
 
-    if (wanted != NULL && bits_level_parse(wanted, &level) != 0)
+    if (wanted != NULL && bits_level_parse(wanted, &level) != 0) {
         log_warning("HEARSAY_CPU is none of scalar, avx2, avx512; ignored");
+    }
     const struct bits_kernels *kernels = bits_select(level);
     log_debug("kernels: %s", kernels->name);
     return kernels;
@@ -154,8 +165,9 @@ int service_new(const struct service_options *options, struct service **out_serv
 
     out_reason[0] = '\0';
     struct service *service = alloc_zeroed(options->alloc, 1, sizeof(*service));
-    if (service == NULL)
+    if (service == NULL) {
         return rc;
+    }
     service->alloc = options->alloc;
     service->config = *options->config;
     service->persist = options->persist;
@@ -170,32 +182,38 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->cache = cache_new(service->config.limits.cache_bytes);
     service->hosts =
         alloc_zeroed(options->alloc, service->config.host_count, sizeof(*service->hosts));
-    if (service->cache == NULL || service->hosts == NULL)
+    if (service->cache == NULL || service->hosts == NULL) {
         goto fail;
+    }
     for (size_t i = 0; i < service->config.host_count; i++) {
         rc = add_host(service, &service->config.hosts[i], options->hash_seed + i, out_reason);
-        if (rc != 0)
+        if (rc != 0) {
             goto fail;
+        }
     }
     rc = load(service, out_reason);
-    if (rc != 0)
+    if (rc != 0) {
         goto fail;
+    }
     *out_service = service;
     return 0;
 
 fail:
-    if (out_reason[0] == '\0')
+    if (out_reason[0] == '\0') {
         snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
+    }
     service_free(service);
     return rc;
 }
 
 void service_free(struct service *service)
 {
-    if (service == NULL)
+    if (service == NULL) {
         return;
-    for (size_t i = 0; i < service->host_count; i++)
+    }
+    for (size_t i = 0; i < service->host_count; i++) {
         host_deinit(&service->hosts[i]);
+    }
     alloc_release(service->alloc, service->hosts, service->config.host_count,
                   sizeof(*service->hosts));
     cache_free(service->cache);
@@ -206,8 +224,9 @@ void service_free(struct service *service)
 void service_reload(struct service *service, const struct config *config)
 {
     service->config = *config;
-    for (size_t i = 0; i < service->host_count; i++)
+    for (size_t i = 0; i < service->host_count; i++) {
         service->hosts[i].config = config->hosts[i];
+    }
     cache_set_limit(service->cache, config->limits.cache_bytes);
 }
 
@@ -230,8 +249,9 @@ bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
 {
     struct cache_entry entry;
 
-    if (!cache_get(service->cache, host, id, &entry))
+    if (!cache_get(service->cache, host, id, &entry)) {
         return false;
+    }
     out_message->payload = entry.payload;
     out_message->payload_bytes = entry.payload_bytes;
     out_message->media_type = entry.media_type;
@@ -269,22 +289,26 @@ static void on_swept(struct persist_op *op)
 
     service->sweeping = false;
     service->working--;
-    if (op->outcome != PERSIST_APPLIED)
+    if (op->outcome != PERSIST_APPLIED) {
         return; /* the store has said why; the next sweep tries again */
+    }
     for (uint32_t i = 0; i < op->removed_count; i++) {
         const struct persist_removed *removed = &op->removed[i];
         struct host *host = service_host_numbered(service, removed->host);
         struct index_item item;
-        if (host == NULL || index_remove(host->index, removed->id, &item) != 0)
+        if (host == NULL || index_remove(host->index, removed->id, &item) != 0) {
             continue;
+        }
         usage_subtract(&host->usage, item.bytes);
         usage_subtract(&service->usage, item.bytes);
         cache_drop(service->cache, removed->host, removed->id);
     }
-    if (op->removed_count > 0)
+    if (op->removed_count > 0) {
         log_debug("%" PRIu32 " messages expired", op->removed_count);
-    if (op->removed_count == op->limit && !service->stopping)
+    }
+    if (op->removed_count == op->limit && !service->stopping) {
         submit_sweep(service);
+    }
 }
 
 static void submit_sweep(struct service *service)
@@ -310,8 +334,9 @@ static void on_clock_saved(struct persist_op *op)
 
 void service_save_clock(struct service *service)
 {
-    if (service->saving_clock)
+    if (service->saving_clock) {
         return;
+    }
     memset(&service->clock_op, 0, sizeof(service->clock_op));
     service->clock_op.kind = PERSIST_CLOCK;
     service->clock_op.now_ms = service_now_ms(service);
@@ -324,27 +349,33 @@ void service_save_clock(struct service *service)
 
 void service_sweep(struct service *service)
 {
-    if (service->stopping)
+    if (service->stopping) {
         return;
-    if (!service->sweeping)
+    }
+    if (!service->sweeping) {
         submit_sweep(service);
-    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS)
+    }
+    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS) {
         service_save_clock(service);
+    }
 }
 
 void service_storage_failed(struct service *service, const char *what, const char *reason)
 {
     uint64_t withheld = 0;
 
-    if (!log_gate_opens(&service->storage_gate, service_now_ms(service), &withheld))
+    if (!log_gate_opens(&service->storage_gate, service_now_ms(service), &withheld)) {
         return;
-    if (reason == NULL)
+    }
+    if (reason == NULL) {
         reason = "failed";
-    if (withheld > 0)
+    }
+    if (withheld > 0) {
         log_warning("%s: %s (%" PRIu64 " more failures since this was last said)", what, reason,
                     withheld);
-    else
+    } else {
         log_warning("%s: %s", what, reason);
+    }
 }
 
 bool service_is_congested(const struct service *service)

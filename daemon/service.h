@@ -6,6 +6,10 @@
 #ifndef DAEMON_SERVICE_H
 #define DAEMON_SERVICE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "daemon/cache.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -13,10 +17,6 @@
 #include "daemon/log.h"
 #include "daemon/persist.h"
 #include "proto/arena.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct query_job; /* handler_query.c */
 

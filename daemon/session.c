@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/session.h"
 
-#include "core/err.h"
-#include "daemon/container.h"
-#include "daemon/log.h"
-#include "daemon/server.h"
-#include "proto/codec.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <utlist.h>
+
+#include "core/err.h"
+#include "daemon/container.h"
+#include "daemon/log.h"
+#include "daemon/server.h"
+#include "proto/codec.h"
 
 enum {
     FRAMES_PER_TURN = 128,
@@ -48,8 +49,9 @@ static bool takes_requests(const struct session *session)
 
 static void mark_ready(struct session *session)
 {
-    if (session->is_ready || session->state == SESSION_CLOSED)
+    if (session->is_ready || session->state == SESSION_CLOSED) {
         return;
+    }
     session->is_ready = true;
     DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
     server_wake(session->server);
@@ -58,24 +60,28 @@ static void mark_ready(struct session *session)
 /* There may be room again; a session that reads was not kept waiting. */
 static void resume_if_held(struct session *session)
 {
-    if (!session->transport.reading)
+    if (!session->transport.reading) {
         mark_ready(session);
+    }
 }
 
 static void mark_dirty(struct session *session)
 {
-    if (session->is_dirty || session->state == SESSION_CLOSED)
+    if (session->is_dirty || session->state == SESSION_CLOSED) {
         return;
+    }
     session->is_dirty = true;
     DL_APPEND2(session->server->dirty, session, dirty_prev, dirty_next);
 }
 
 static void leave_lists(struct session *session)
 {
-    if (session->is_ready)
+    if (session->is_ready) {
         DL_DELETE2(session->server->ready, session, ready_prev, ready_next);
-    if (session->is_dirty)
+    }
+    if (session->is_dirty) {
         DL_DELETE2(session->server->dirty, session, dirty_prev, dirty_next);
+    }
     session->is_ready = false;
     session->is_dirty = false;
 }
@@ -96,8 +102,9 @@ static void free_if_unused(struct session *session)
 {
     struct server *server = session->server;
 
-    if (!session->stream_closed || session->client.work_count > 0)
+    if (!session->stream_closed || session->client.work_count > 0) {
         return;
+    }
     DL_DELETE(server->sessions, session);
     server->session_count--;
     log_debug("session %" PRIu64 " is gone", session->number);
@@ -107,8 +114,9 @@ static void free_if_unused(struct session *session)
 
 void session_close(struct session *session)
 {
-    if (session->state == SESSION_CLOSED)
+    if (session->state == SESSION_CLOSED) {
         return;
+    }
     leave_lists(session);
     move_to(session, SESSION_CLOSED);
     count_output(session);
@@ -119,8 +127,9 @@ void session_close(struct session *session)
 /* No more requests; when the last answer has gone out, the stream is ended. */
 static void end(struct session *session)
 {
-    if (!takes_requests(session))
+    if (!takes_requests(session)) {
         return;
+    }
     move_to(session, SESSION_ENDING);
     transport_pause(&session->transport);
     mark_dirty(session);
@@ -128,8 +137,9 @@ static void end(struct session *session)
 
 static void end_if_answered(struct session *session)
 {
-    if (session->state == SESSION_ENDING && session->client.work_count == 0)
+    if (session->state == SESSION_ENDING && session->client.work_count == 0) {
         transport_end(&session->transport);
+    }
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -147,8 +157,9 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     struct server *server = session->server;
     const struct config_limits *limits = &server->service->config.limits;
 
-    if (session->state == SESSION_CLOSED)
+    if (session->state == SESSION_CLOSED) {
         return;
+    }
     const int rc = codec_encode_response(response, &server->encode_arena, limits->frame_bytes,
                                          &session->transport.output);
     arena_reset(&server->encode_arena);
@@ -165,22 +176,24 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     }
     count_output(session);
     mark_dirty(session);
-    if (transport_output_bytes(&session->transport) > limits->session_output_bytes)
+    if (transport_output_bytes(&session->transport) > limits->session_output_bytes) {
         drop_slow_reader(session);
-    else if (server->output_bytes > limits->output_bytes)
+    } else if (server->output_bytes > limits->output_bytes) {
         server_drop_slowest(server);
+    }
 }
 
 static void on_work_ended(struct handler_client *client)
 {
     struct session *session = (struct session *)client;
 
-    if (session->state == SESSION_CLOSED)
+    if (session->state == SESSION_CLOSED) {
         free_if_unused(session);
-    else if (takes_requests(session))
+    } else if (takes_requests(session)) {
         resume_if_held(session);
-    else
+    } else {
         mark_dirty(session); /* session_flush ends it when all is answered */
+    }
 }
 
 static const struct handler_client_events client_events = {on_respond, on_work_ended};
@@ -250,8 +263,9 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     } else {
         refusal.id = request.id;
         on_respond(&session->client, &refusal);
-        if (rc == CODEC_MALFORMED || session->state == SESSION_NEW)
+        if (rc == CODEC_MALFORMED || session->state == SESSION_NEW) {
             end(session);
+        }
     }
     arena_reset(&server->decode_arena);
 }
@@ -259,13 +273,14 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
 /* The stream cannot be read any further: says why, and ends. */
 static void refuse_stream(struct session *session, int outcome, size_t length)
 {
-    if (outcome == FRAME_EMPTY)
+    if (outcome == FRAME_EMPTY) {
         handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
                        "a frame of length zero; a frame holds at least one byte");
-    else
+    } else {
         handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
                        "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
                        session->server->service->config.limits.frame_bytes);
+    }
     end(session);
 }
 
@@ -284,19 +299,22 @@ void session_process(struct session *session)
         const int outcome = frame_next(&transport->input, &frame, &length);
         if (outcome == FRAME_MORE) {
             frame_decoder_release(&transport->input);
-            if (session->server->stopping || session->peer_ended)
+            if (session->server->stopping || session->peer_ended) {
                 end(session);
-            else
+            } else {
                 transport_read(transport);
+            }
             return;
         }
-        if (outcome != 0)
+        if (outcome != 0) {
             refuse_stream(session, outcome, length);
-        else
+        } else {
             take_frame(session, frame, length);
+        }
         taken++;
-        if (taken % FRAMES_PER_WRITE == 0)
+        if (taken % FRAMES_PER_WRITE == 0) {
             transport_flush(transport);
+        }
     }
     transport_pause(transport); /* session_process is called again when there is room */
 }
@@ -313,10 +331,11 @@ static void on_readable(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->activity_ms = server_loop_ms(session->server);
-    if (session->is_ready) /* its turn comes; until then there may be no room to read more into */
+    if (session->is_ready) { /* its turn comes; until then there may be no room to read more into */
         transport_pause(transport);
-    else
+    } else {
         session_process(session);
+    }
 }
 
 static bool is_done(const struct session *session)
@@ -329,10 +348,11 @@ static void on_ended(struct transport *transport, bool clean)
     struct session *session = session_of(transport);
 
     session->peer_ended = true;
-    if (!clean || (session->state == SESSION_ENDING && is_done(session)))
+    if (!clean || (session->state == SESSION_ENDING && is_done(session))) {
         session_close(session);
-    else if (takes_requests(session))
+    } else if (takes_requests(session)) {
         mark_ready(session); /* what it asked before its end is answered */
+    }
 }
 
 static void on_written(struct transport *transport)
@@ -340,10 +360,11 @@ static void on_written(struct transport *transport)
     struct session *session = session_of(transport);
 
     count_output(session);
-    if (takes_requests(session))
+    if (takes_requests(session)) {
         resume_if_held(session);
-    else if (session->peer_ended && is_done(session))
+    } else if (session->peer_ended && is_done(session)) {
         session_close(session);
+    }
 }
 
 static void on_closed(struct transport *transport)
@@ -380,8 +401,9 @@ void session_tick(struct session *session, int64_t now_ms)
     const struct config_limits *limits = &session->server->service->config.limits;
     const bool is_ending = session->state == SESSION_ENDING;
 
-    if (session->state == SESSION_CLOSED)
+    if (session->state == SESSION_CLOSED) {
         return;
+    }
     if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {
         drop_slow_reader(session);
     } else if (session->state == SESSION_NEW &&
@@ -397,14 +419,16 @@ void session_tick(struct session *session, int64_t now_ms)
 
 void session_resume(struct session *session)
 {
-    if (takes_requests(session))
+    if (takes_requests(session)) {
         mark_ready(session);
+    }
 }
 
 void session_stop(struct session *session)
 {
-    if (takes_requests(session))
+    if (takes_requests(session)) {
         mark_ready(session); /* session_process takes what was received, then ends it */
+    }
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -417,8 +441,9 @@ static bool is_administrator(uv_stream_t *stream)
     uv_os_fd_t descriptor = -1;
 
     if (uv_fileno((uv_handle_t *)stream, &descriptor) != 0 ||
-        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
         return false;
+    }
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
@@ -438,8 +463,9 @@ int session_accept(struct server *server, uv_stream_t *listener, bool is_unix)
     const struct config_limits *limits = &server->service->config.limits;
     struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
 
-    if (session == NULL)
+    if (session == NULL) {
         return UV_ENOMEM;
+    }
     int rc = transport_init(&session->transport, &server->loop, is_unix, &transport_events,
                             server->alloc, limits->frame_bytes);
     if (rc != 0) {
@@ -459,13 +485,15 @@ int session_accept(struct server *server, uv_stream_t *listener, bool is_unix)
         session_close(session);
         return rc;
     }
-    if (is_unix)
+    if (is_unix) {
         session->client.is_administrator = is_administrator(&session->transport.uv.stream);
-    else
+    } else {
         (void)uv_tcp_nodelay(&session->transport.uv.tcp, 1); /* only slower without */
-    if (server->session_count > limits->sessions_max)
+    }
+    if (server->session_count > limits->sessions_max) {
         refuse_one_too_many(session);
-    else
+    } else {
         transport_read(&session->transport);
+    }
     return 0;
 }

@@ -10,11 +10,11 @@
 #ifndef DAEMON_SESSION_H
 #define DAEMON_SESSION_H
 
-#include "daemon/handler.h"
-#include "daemon/transport.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "daemon/handler.h"
+#include "daemon/transport.h"
 
 struct server;
 

@@ -82,8 +82,9 @@ static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
     }
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         any = true;
-        if (check->is_whole == NULL || !check->is_whole(statement))
+        if (check->is_whole == NULL || !check->is_whole(statement)) {
             break;
+        }
     }
     if (rc == SQLITE_ROW || (rc == SQLITE_DONE && check->needs_row && !any)) {
         rc = SQLITE_CORRUPT;
@@ -99,7 +100,8 @@ int store_check(sqlite3 *db, char *out_detail)
 {
     int rc = SQLITE_OK;
 
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == SQLITE_OK; i++)
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == SQLITE_OK; i++) {
         rc = check_rows(db, &checks[i], out_detail);
+    }
     return rc;
 }

@@ -17,21 +17,24 @@ static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *ou
     int rc = sqlite3_prepare_v2(db, "SELECT host_id, profile FROM host WHERE name = ?1", -1,
                                 &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     if (rc == SQLITE_ROW) {
         const char *profile = (const char *)sqlite3_column_text(statement, 1);
 
         *out_host = (uint32_t)sqlite3_column_int64(statement, 0);
-        if (profile == NULL)
+        if (profile == NULL) {
             rc = SQLITE_NOMEM;
-        else if (strlen(profile) >= PROFILE_TEXT_MAX)
+        } else if (strlen(profile) >= PROFILE_TEXT_MAX) {
             rc = SQLITE_CORRUPT;
-        else
+        } else {
             memcpy(out_profile, profile, strlen(profile) + 1);
+        }
     }
     (void)sqlite3_finalize(statement);
     return rc;
@@ -44,11 +47,13 @@ static int has_messages(sqlite3 *db, uint32_t host)
     int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM message WHERE host_id = ?1 LIMIT 1", -1,
                                 &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_bind_int64(statement, 1, host);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     (void)sqlite3_finalize(statement);
     return rc;
 }
@@ -59,11 +64,13 @@ static int next_host(sqlite3 *db, uint32_t *out_host)
     int rc = sqlite3_prepare_v2(db, "SELECT coalesce(max(host_id), 0) + 1 FROM host", -1,
                                 &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW)
+    if (rc == SQLITE_ROW) {
         *out_host = (uint32_t)sqlite3_column_int64(statement, 0);
+    }
     (void)sqlite3_finalize(statement);
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
@@ -77,17 +84,22 @@ static int put_host(sqlite3 *db, uint32_t host, const char *name, const char *pr
                                 " SET profile = excluded.profile, checksum = excluded.checksum",
                                 -1, &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_bind_int64(statement, 1, host);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_text(statement, 3, profile, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(statement, 4, store_host_checksum(host, name, profile));
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     (void)sqlite3_finalize(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -111,13 +123,16 @@ int store_load_host(sqlite3 *db, const char *path, const char *name, const char 
         }
     } else if (rc == SQLITE_DONE) {
         rc = next_host(db, &host);
-        if (rc == SQLITE_OK)
+        if (rc == SQLITE_OK) {
             rc = SQLITE_DONE;
+        }
     }
-    if (rc == SQLITE_DONE)
+    if (rc == SQLITE_DONE) {
         rc = put_host(db, host, name, profile);
-    if (rc != SQLITE_OK)
+    }
+    if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
     *out_host = host;
     return 0;
 }
@@ -144,8 +159,9 @@ int store_load_replay(sqlite3 *db, const char *path,
     int rc = sqlite3_prepare_v2(db, "SELECT " STORE_ROW_COLUMNS " FROM message ORDER BY seq", -1,
                                 &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
     while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = store_row_read(statement, &seq, &message);
         if (rc != SQLITE_OK) {
@@ -155,8 +171,9 @@ int store_load_replay(sqlite3 *db, const char *path,
         message.payload = NULL;
         code = visit(context, &message);
     }
-    if (code == 0 && rc != SQLITE_DONE)
+    if (code == 0 && rc != SQLITE_DONE) {
         code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
     (void)sqlite3_finalize(statement);
     return code;
 }

@@ -6,9 +6,9 @@
 #ifndef DAEMON_STORE_LOAD_H
 #define DAEMON_STORE_LOAD_H
 
-#include "daemon/persist.h"
-
 #include <sqlite3.h>
+
+#include "daemon/persist.h"
 
 /* persist's add_host. `path` is for sentences. */
 int store_load_host(sqlite3 *db, const char *path, const char *name, const char *profile,

@@ -59,8 +59,9 @@ static int bind_key(sqlite3_stmt *statement, const struct persist_message *messa
 {
     int rc = sqlite3_bind_int64(statement, 1, message->host);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_blob(statement, 2, message->id, MESSAGE_ID_BYTES, SQLITE_STATIC);
+    }
     return rc;
 }
 
@@ -73,8 +74,9 @@ static int load_meta(struct store_ops *ops)
         ops->db, "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone) FROM meta",
         -1, &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
         memcpy(ops->store_id, sqlite3_column_blob(statement, 0), PERSIST_STORE_ID_BYTES);
@@ -96,13 +98,16 @@ int store_ops_init(struct store_ops *ops, sqlite3 *db, int64_t marks_max)
     int rc = SQLITE_OK;
 
     *ops = (struct store_ops){.db = db, .marks_max = marks_max};
-    for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++)
+    for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++) {
         rc = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                 &ops->statements[i], NULL);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = load_meta(ops);
-    if (rc != SQLITE_OK)
+    }
+    if (rc != SQLITE_OK) {
         (void)store_ops_deinit(ops);
+    }
     return rc;
 }
 
@@ -133,11 +138,13 @@ static int save_meta(struct store_ops *ops)
     const struct store_state *state = &ops->state;
     int rc = sqlite3_bind_int64(statement, 1, state->next_seq);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(statement, 2, state->clock_ms);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(
             statement, 3, store_meta_checksum(ops->store_id, state->next_seq, state->clock_ms));
+    }
     return rc == SQLITE_OK ? step_to_end(statement) : rc;
 }
 
@@ -145,8 +152,9 @@ int store_ops_commit(struct store_ops *ops)
 {
     int rc;
 
-    if (!ops->state.changed)
+    if (!ops->state.changed) {
         return store_ops_rollback(ops);
+    }
     rc = save_meta(ops);
     return rc == SQLITE_OK ? step_to_end(ops->statements[STORE_COMMIT]) : rc;
 }
@@ -157,8 +165,9 @@ int store_ops_rollback(struct store_ops *ops)
 
     ops->state = ops->before;
     /* Some failures have rolled back by themselves. */
-    if (sqlite3_get_autocommit(ops->db) == 0)
+    if (sqlite3_get_autocommit(ops->db) == 0) {
         rc = step_to_end(ops->statements[STORE_ROLLBACK]);
+    }
     return sqlite3_get_autocommit(ops->db) == 0 && rc == SQLITE_OK ? SQLITE_ERROR : rc;
 }
 
@@ -175,8 +184,9 @@ static int insert_message(struct store_ops *ops, const struct persist_message *m
         return rc;
     }
     rc = step_to_end(statement);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     *out_inserted = sqlite3_changes64(ops->db) > 0;
     if (*out_inserted) {
         ops->state.next_seq++;
@@ -190,8 +200,9 @@ static int delete_message(struct store_ops *ops, int64_t seq)
     sqlite3_stmt *statement = ops->statements[STORE_DELETE];
     int rc = sqlite3_bind_int64(statement, 1, seq);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = step_to_end(statement);
+    }
     ops->state.removed = true;
     ops->state.changed = true;
     return rc;
@@ -207,13 +218,15 @@ static int find_message(struct store_ops *ops, const struct persist_message *key
     sqlite3_stmt *statement = ops->statements[STORE_FIND];
     int rc = bind_key(statement, key);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     if (rc == SQLITE_ROW) {
         int read = store_row_read(statement, out_seq, out_message);
 
-        if (read != SQLITE_OK)
+        if (read != SQLITE_OK) {
             return read;
+        }
     }
     return rc;
 }
@@ -246,15 +259,19 @@ static int deposit_again(struct store_ops *ops, struct persist_op *op,
         *out_times = (struct store_times){stored.deposited_ms, stored.expires_ms};
     }
     done_with(ops->statements[STORE_FIND]);
-    if (rc == SQLITE_CORRUPT)
+    if (rc == SQLITE_CORRUPT) {
         return fail_damaged(op);
-    if (rc != SQLITE_ROW)
+    }
+    if (rc != SQLITE_ROW) {
         return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* the index has it, the table does not */
-    if (!is_over)
+    }
+    if (!is_over) {
         return SQLITE_OK;
+    }
     rc = delete_message(ops, seq);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = insert_message(ops, &op->message, &inserted);
+    }
     op->outcome = PERSIST_APPLIED;
     return rc == SQLITE_OK && !inserted ? SQLITE_CORRUPT : rc;
 }
@@ -264,10 +281,12 @@ static int find_tombstone(struct store_ops *ops, const struct persist_op *op, bo
     sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_FIND];
     int rc = bind_key(statement, &op->message);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(statement, 3, op->now_ms);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     done_with(statement);
     *out_found = rc == SQLITE_ROW;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -280,10 +299,12 @@ static int apply_deposit(struct store_ops *ops, struct persist_op *op,
     bool inserted = false;
     int rc = SQLITE_OK;
 
-    if (ops->state.tombstones > 0)
+    if (ops->state.tombstones > 0) {
         rc = find_tombstone(ops, op, &is_gone);
-    if (rc != SQLITE_OK)
+    }
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     if (is_gone) {
         op->outcome = PERSIST_GONE;
         return SQLITE_OK;
@@ -300,10 +321,12 @@ static int drop_tombstones(struct store_ops *ops)
     const int64_t kept = ops->marks_max - ops->marks_max / 10;
     int rc = sqlite3_bind_int64(statement, 1, kept);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = step_to_end(statement);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         ops->state.tombstones = kept; /* or fewer, where one was counted twice */
+    }
     return rc;
 }
 
@@ -313,18 +336,22 @@ static int put_tombstone(struct store_ops *ops, const struct persist_message *me
     sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_PUT];
     int rc = bind_key(statement, message);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(statement, 3, expires_ms);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(statement, 4,
                                 store_tombstone_checksum(message->host, message->id, expires_ms));
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = step_to_end(statement);
-    else
+    } else {
         done_with(statement);
+    }
     /* Counts a replaced one twice: too many only means that deposits look for it. */
-    if (rc == SQLITE_OK && ++ops->state.tombstones > ops->marks_max)
+    if (rc == SQLITE_OK && ++ops->state.tombstones > ops->marks_max) {
         rc = drop_tombstones(ops);
+    }
     return rc;
 }
 
@@ -345,12 +372,15 @@ static int apply_withdraw(struct store_ops *ops, struct persist_op *op)
         expires_ms = stored.expires_ms;
     }
     done_with(ops->statements[STORE_FIND]);
-    if (rc == SQLITE_CORRUPT)
+    if (rc == SQLITE_CORRUPT) {
         return fail_damaged(op);
-    if (rc != SQLITE_ROW)
+    }
+    if (rc != SQLITE_ROW) {
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
-    if (op->outcome != PERSIST_APPLIED)
+    }
+    if (op->outcome != PERSIST_APPLIED) {
         return SQLITE_OK;
+    }
     rc = delete_message(ops, seq);
     return rc == SQLITE_OK ? put_tombstone(ops, &op->message, expires_ms) : rc;
 }
@@ -399,11 +429,13 @@ static int apply_expire(struct store_ops *ops, struct persist_op *op)
     op->removed_count = 0;
     op->outcome = PERSIST_APPLIED;
     rc = expire_messages(ops, op);
-    if (rc != SQLITE_OK || ops->state.tombstones == 0)
+    if (rc != SQLITE_OK || ops->state.tombstones == 0) {
         return rc;
+    }
     rc = bind_expiry(statement, op);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = step_to_end(statement);
+    }
     if (rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0) {
         ops->state.tombstones -= sqlite3_changes64(ops->db);
         ops->state.changed = true;
@@ -413,8 +445,9 @@ static int apply_expire(struct store_ops *ops, struct persist_op *op)
 
 int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_times *out_times)
 {
-    if (op->now_ms > ops->state.clock_ms)
+    if (op->now_ms > ops->state.clock_ms) {
         ops->state.clock_ms = op->now_ms;
+    }
     op->reason = NULL;
     switch (op->kind) {
     case PERSIST_DEPOSIT:

@@ -10,9 +10,9 @@
 #ifndef DAEMON_STORE_OPS_H
 #define DAEMON_STORE_OPS_H
 
-#include "daemon/persist.h"
-
 #include <sqlite3.h>
+
+#include "daemon/persist.h"
 
 enum store_statement {
     STORE_BEGIN,

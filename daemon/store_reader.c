@@ -53,15 +53,18 @@ static int connect_once(struct store_reader *reader)
 {
     int rc = SQLITE_OK;
 
-    if (reader->db != NULL)
+    if (reader->db != NULL) {
         return SQLITE_OK;
+    }
     rc = store_schema_connect(reader->options.path, STORE_USE_READER, &reader->db);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v3(reader->db, find_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->find,
                                 NULL);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v3(reader->db, page_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->page,
                                 NULL);
+    }
     return rc;
 }
 
@@ -86,8 +89,9 @@ static int keep_message(struct persist_read *read, const struct persist_message 
     struct block *block = malloc(sizeof(*block) + variable_bytes(message));
     uint8_t *end;
 
-    if (block == NULL)
+    if (block == NULL) {
         return SQLITE_NOMEM;
+    }
     block->next = read->memory;
     read->memory = block;
     end = block->bytes;
@@ -123,10 +127,12 @@ static int find_one(struct store_reader *reader, struct persist_read *read,
     int64_t seq;
     int rc = sqlite3_bind_int64(reader->find, 1, entry->message.host);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_blob(reader->find, 2, entry->message.id, MESSAGE_ID_BYTES, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(reader->find);
+    }
     if (rc == SQLITE_ROW) {
         rc = store_row_read(reader->find, &seq, &message);
         if (rc == SQLITE_OK) {
@@ -151,10 +157,12 @@ static int read_payloads(struct store_reader *reader, struct persist_read *read)
     size_t kept = 0;
     int rc = SQLITE_OK;
 
-    for (size_t i = 0; i < read->entry_count; i++)
+    for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = read->entries[i].omitted = false;
-    for (size_t i = 0; i < read->entry_count && rc == SQLITE_OK; i++)
+    }
+    for (size_t i = 0; i < read->entry_count && rc == SQLITE_OK; i++) {
         rc = find_one(reader, read, &read->entries[i], &kept);
+    }
     return rc;
 }
 
@@ -167,17 +175,21 @@ static int fill_page(struct store_reader *reader, struct persist_read *read, siz
     int rc;
 
     while ((rc = sqlite3_step(reader->page)) == SQLITE_ROW) {
-        if (read->entry_count == room)
+        if (read->entry_count == room) {
             return SQLITE_ROW;
+        }
         rc = store_row_read(reader->page, &seq, &message);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
             return rc;
+        }
         bytes += variable_bytes(&message);
-        if (read->entry_count > 0 && bytes > read->page_bytes_limit)
+        if (read->entry_count > 0 && bytes > read->page_bytes_limit) {
             return SQLITE_ROW;
+        }
         rc = keep_message(read, &message, &read->entries[read->entry_count]);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
             return rc;
+        }
         read->entry_count++;
         read->page_last = seq;
     }
@@ -192,10 +204,12 @@ static int read_page(struct store_reader *reader, struct persist_read *read)
     read->entry_count = 0;
     read->page_last = read->page_after;
     read->page_more = false;
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(reader->page, 2, read->page_after);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = fill_page(reader, read, room);
+    }
     done_with(reader->page);
     read->page_more = rc == SQLITE_ROW;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -208,18 +222,22 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     read->memory = NULL;
     read->failed = false;
     read->reason = NULL;
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc =
             read->kind == PERSIST_READ_PAGE ? read_page(reader, read) : read_payloads(reader, read);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         return;
+    }
     read->failed = true;
     read->reason = store_schema_reason(rc);
     store_reader_release(read);
-    for (size_t i = 0; i < read->entry_count; i++)
+    for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = false;
-    if (read->kind == PERSIST_READ_PAGE)
+    }
+    if (read->kind == PERSIST_READ_PAGE) {
         read->entry_count = 0;
+    }
     disconnect(reader); /* whatever it was, the next job begins anew */
 }
 
@@ -243,13 +261,16 @@ static struct persist_read *take(struct store_reader *reader)
     struct persist_read *read;
 
     uv_mutex_lock(&reader->mutex);
-    while (reader->first == NULL && !reader->stopping)
+    while (reader->first == NULL && !reader->stopping) {
         uv_cond_wait(&reader->wake, &reader->mutex);
+    }
     read = reader->first;
-    if (read != NULL)
+    if (read != NULL) {
         reader->first = read->next;
-    if (reader->first == NULL)
+    }
+    if (reader->first == NULL) {
         reader->last = NULL;
+    }
     uv_mutex_unlock(&reader->mutex);
     return read;
 }
@@ -274,15 +295,19 @@ int store_reader_new(const struct store_reader_options *options, struct store_re
 {
     struct store_reader *reader = calloc(1, sizeof(*reader));
 
-    if (reader == NULL)
+    if (reader == NULL) {
         return -ERR_NOMEM;
+    }
     reader->options = *options;
-    if (uv_mutex_init(&reader->mutex) != 0)
+    if (uv_mutex_init(&reader->mutex) != 0) {
         goto free_reader;
-    if (uv_cond_init(&reader->wake) != 0)
+    }
+    if (uv_cond_init(&reader->wake) != 0) {
         goto destroy_mutex;
-    if (uv_thread_create(&reader->thread, run_thread, reader) != 0)
+    }
+    if (uv_thread_create(&reader->thread, run_thread, reader) != 0) {
         goto destroy_cond;
+    }
     *out_reader = reader;
     return 0;
 
@@ -299,10 +324,11 @@ void store_reader_submit(struct store_reader *reader, struct persist_read *read)
 {
     read->next = NULL;
     uv_mutex_lock(&reader->mutex);
-    if (reader->last != NULL)
+    if (reader->last != NULL) {
         reader->last->next = read;
-    else
+    } else {
         reader->first = read;
+    }
     reader->last = read;
     uv_cond_signal(&reader->wake);
     uv_mutex_unlock(&reader->mutex);
@@ -318,8 +344,9 @@ void store_reader_stop(struct store_reader *reader)
 
 void store_reader_free(struct store_reader *reader)
 {
-    if (reader == NULL)
+    if (reader == NULL) {
         return;
+    }
     (void)uv_thread_join(&reader->thread);
     uv_cond_destroy(&reader->wake);
     uv_mutex_destroy(&reader->mutex);

@@ -33,8 +33,9 @@ struct scratch {
 static void put_number(struct scratch *scratch, uint64_t value)
 {
     assert(scratch->used + 8 <= sizeof(scratch->bytes));
-    for (unsigned i = 0; i < 8; i++)
+    for (unsigned i = 0; i < 8; i++) {
         scratch->bytes[scratch->used++] = (uint8_t)(value >> (8 * i));
+    }
 }
 
 static void put_bytes(struct scratch *scratch, const uint8_t *bytes, size_t length)
@@ -68,8 +69,9 @@ static int64_t message_checksum(int64_t seq, const struct persist_message *messa
     put_number(&scratch, message->filter_bytes);
     put_number(&scratch, message->media_type_bytes);
     put_number(&scratch, message->payload_bytes);
-    if (message->can_withdraw)
+    if (message->can_withdraw) {
         put_bytes(&scratch, message->withdraw_hash, LIMIT_HASH_BYTES);
+    }
     hash = scratch_hash(&scratch);
     hash = hash_seeded(message->filter, message->filter_bytes, hash);
     hash = hash_seeded(message->media_type, message->media_type_bytes, hash);
@@ -135,8 +137,9 @@ static int bind_numbers(sqlite3_stmt *statement, int64_t seq, const struct persi
     };
     int rc = SQLITE_OK;
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == SQLITE_OK; i++)
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == SQLITE_OK; i++) {
         rc = sqlite3_bind_int64(statement, numbers[i].column + 1, numbers[i].value);
+    }
     return rc;
 }
 
@@ -144,19 +147,24 @@ int store_row_bind(sqlite3_stmt *statement, int64_t seq, const struct persist_me
 {
     int rc = bind_numbers(statement, seq, message);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = bind_bytes(statement, COLUMN_ID, message->id, MESSAGE_ID_BYTES);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = message->can_withdraw ? bind_bytes(statement, COLUMN_WITHDRAW_HASH,
                                                 message->withdraw_hash, LIMIT_HASH_BYTES)
                                    : sqlite3_bind_null(statement, COLUMN_WITHDRAW_HASH + 1);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = bind_bytes(statement, COLUMN_FILTER, message->filter, message->filter_bytes);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc =
             bind_text(statement, COLUMN_MEDIA_TYPE, message->media_type, message->media_type_bytes);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = bind_bytes(statement, COLUMN_PAYLOAD, message->payload, message->payload_bytes);
+    }
     return rc;
 }
 
@@ -168,12 +176,14 @@ static int read_bytes(sqlite3_stmt *statement, int column, int type, const uint8
 {
     const void *bytes;
 
-    if (sqlite3_column_type(statement, column) != type)
+    if (sqlite3_column_type(statement, column) != type) {
         return SQLITE_CORRUPT;
+    }
     bytes = sqlite3_column_blob(statement, column);
     *out_length = (size_t)sqlite3_column_bytes(statement, column);
-    if (bytes == NULL && *out_length > 0)
+    if (bytes == NULL && *out_length > 0) {
         return SQLITE_NOMEM;
+    }
     *out_bytes = bytes == NULL ? (const uint8_t *)"" : bytes;
     return SQLITE_OK;
 }
@@ -184,10 +194,12 @@ static int read_fixed(sqlite3_stmt *statement, int column, size_t length, uint8_
     size_t found;
     int rc = read_bytes(statement, column, SQLITE_BLOB, &bytes, &found);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
-    if (found != length)
+    }
+    if (found != length) {
         return SQLITE_CORRUPT;
+    }
     memcpy(out, bytes, length);
     return SQLITE_OK;
 }
@@ -197,8 +209,9 @@ static int read_u32(sqlite3_stmt *statement, int column, uint32_t *out)
 {
     int64_t value = sqlite3_column_int64(statement, column);
 
-    if (value < 0 || value > UINT32_MAX)
+    if (value < 0 || value > UINT32_MAX) {
         return SQLITE_CORRUPT;
+    }
     *out = (uint32_t)value;
     return SQLITE_OK;
 }
@@ -206,8 +219,9 @@ static int read_u32(sqlite3_stmt *statement, int column, uint32_t *out)
 static int read_hash(sqlite3_stmt *statement, struct persist_message *out)
 {
     out->can_withdraw = sqlite3_column_type(statement, COLUMN_WITHDRAW_HASH) != SQLITE_NULL;
-    if (!out->can_withdraw)
+    if (!out->can_withdraw) {
         return SQLITE_OK;
+    }
     return read_fixed(statement, COLUMN_WITHDRAW_HASH, LIMIT_HASH_BYTES, out->withdraw_hash);
 }
 
@@ -216,21 +230,28 @@ static int read_columns(sqlite3_stmt *statement, struct persist_message *out)
     const uint8_t *media_type = NULL;
     int rc = read_u32(statement, COLUMN_HOST, &out->host);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = read_u32(statement, COLUMN_REACH, &out->reach_ppm);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = read_fixed(statement, COLUMN_ID, MESSAGE_ID_BYTES, out->id);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = read_hash(statement, out);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = read_bytes(statement, COLUMN_FILTER, SQLITE_BLOB, &out->filter, &out->filter_bytes);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = read_bytes(statement, COLUMN_MEDIA_TYPE, SQLITE_TEXT, &media_type,
                         &out->media_type_bytes);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = read_bytes(statement, COLUMN_PAYLOAD, SQLITE_BLOB, &out->payload, &out->payload_bytes);
-    if (rc != SQLITE_OK)
+    }
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     out->media_type = (const char *)media_type;
     out->epoch = (uint64_t)sqlite3_column_int64(statement, COLUMN_EPOCH);
     out->deposited_ms = sqlite3_column_int64(statement, COLUMN_DEPOSITED);
@@ -244,10 +265,12 @@ int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_mes
     int64_t seq = sqlite3_column_int64(statement, COLUMN_SEQ);
     int rc = read_columns(statement, &message);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
-    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != message_checksum(seq, &message))
+    }
+    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != message_checksum(seq, &message)) {
         return SQLITE_CORRUPT;
+    }
     *out_seq = seq;
     *out_message = message;
     return SQLITE_OK;

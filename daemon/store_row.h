@@ -9,9 +9,9 @@
 #ifndef DAEMON_STORE_ROW_H
 #define DAEMON_STORE_ROW_H
 
-#include "daemon/persist.h"
-
 #include <sqlite3.h>
+
+#include "daemon/persist.h"
 
 /* Every SELECT of messages reads these columns, in this order; the INSERT binds them likewise. */
 #define STORE_ROW_COLUMNS                                                      \

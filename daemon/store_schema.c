@@ -179,13 +179,15 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *out)
     sqlite3_stmt *statement;
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW)
+    if (rc == SQLITE_ROW) {
         *out = sqlite3_column_int64(statement, 0);
-    else if (rc == SQLITE_DONE)
+    } else if (rc == SQLITE_DONE) {
         rc = SQLITE_CORRUPT;
+    }
     (void)sqlite3_finalize(statement); /* repeats what step said */
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
@@ -195,8 +197,9 @@ static int open_file(const char *path, int flags, sqlite3 **out_db)
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_busy_timeout(db, BUSY_WAIT_MS);
+    }
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
         return rc;
@@ -216,12 +219,14 @@ static int set_pragmas(sqlite3 *db, enum store_use use)
 {
     int rc = store_schema_run(db, common_pragmas);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = store_schema_run(db, use == STORE_USE_READER ? reader_pragmas : writer_pragmas);
+    }
     /* FULL: the log is synced in each commit. NORMAL: only before it is brought home. */
-    if (rc == SQLITE_OK && use != STORE_USE_READER)
+    if (rc == SQLITE_OK && use != STORE_USE_READER) {
         rc = store_schema_run(db, use == STORE_USE_WRITER ? "PRAGMA synchronous = FULL"
                                                           : "PRAGMA synchronous = NORMAL");
+    }
     return rc;
 }
 
@@ -231,8 +236,9 @@ int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db)
     int rc = open_file(path, use == STORE_USE_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
                        &db);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = set_pragmas(db, use);
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
@@ -265,8 +271,9 @@ static int schema_hash(sqlite3 *db, uint64_t *out)
     uint64_t hash = 0;
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
         for (int i = 0; i < 4; i++) {
             const void *text = sqlite3_column_text(statement, i);
@@ -283,8 +290,9 @@ static int run_steps(sqlite3 *db, int64_t from, int64_t to)
 {
     int rc = SQLITE_OK;
 
-    for (int64_t version = from; version < to && rc == SQLITE_OK; version++)
+    for (int64_t version = from; version < to && rc == SQLITE_OK; version++) {
         rc = store_schema_run(db, steps[version]);
+    }
     return rc;
 }
 
@@ -296,13 +304,16 @@ static int check_tables(sqlite3 *db, int64_t version)
     uint64_t found = 0;
     int rc = sqlite3_open_v2(":memory:", &model, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = run_steps(model, 0, version);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = schema_hash(model, &expected);
+    }
     (void)sqlite3_close(model);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = schema_hash(db, &found);
+    }
     return rc == SQLITE_OK && expected != found ? SQLITE_CORRUPT : rc;
 }
 
@@ -313,14 +324,17 @@ static int insert_meta(sqlite3 *db)
     int rc =
         sqlite3_prepare_v2(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2)", -1, &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     randombytes_buf(store_id, sizeof(store_id));
     rc = sqlite3_bind_blob(statement, 1, store_id, sizeof(store_id), SQLITE_STATIC);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_bind_int64(statement, 2, store_meta_checksum(store_id, 1, 0));
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     (void)sqlite3_finalize(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -331,19 +345,24 @@ static int migrate(sqlite3 *db, int64_t from)
     char sql[96];
     int rc = store_schema_run(db, "BEGIN IMMEDIATE");
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d",
                    STORE_APPLICATION_ID, STORE_VERSION);
     rc = run_steps(db, from, STORE_VERSION);
-    if (rc == SQLITE_OK && from == 0)
+    if (rc == SQLITE_OK && from == 0) {
         rc = insert_meta(db);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = store_schema_run(db, sql);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = store_schema_run(db, "COMMIT");
-    if (rc != SQLITE_OK)
+    }
+    if (rc != SQLITE_OK) {
         (void)store_schema_run(db, "ROLLBACK"); /* may have happened already */
+    }
     return rc;
 }
 
@@ -361,8 +380,9 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
     /* One byte is none to SQLite: some systems' empty files had to have one. */
     bool is_new = !has_file || info.st_size <= 1;
 
-    if (has_file && !S_ISREG(info.st_mode))
+    if (has_file && !S_ISREG(info.st_mode)) {
         return store_schema_refuse(path, SQLITE_CANTOPEN, "not a regular file", out_reason);
+    }
     (void)snprintf(log_path, sizeof(log_path), "%.4096s-wal", path);
     if (is_new && stat(log_path, &info) == 0 && info.st_size > 0) {
         (void)snprintf(out_reason, PERSIST_REASON_BYTES,
@@ -383,8 +403,9 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
     int64_t objects = 0;
     int rc = read_number(db, "PRAGMA application_id", &application);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = read_number(db, "PRAGMA user_version", &version);
+    }
     if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
         (void)snprintf(
             out_reason, PERSIST_REASON_BYTES,
@@ -393,19 +414,23 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
             path, (long long)version, STORE_VERSION);
         return -ERR_VERSION;
     }
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = read_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
-    if (rc != SQLITE_OK)
+    }
+    if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
     if (application == 0 && version == 0 && objects == 0) {
         *out_version = 0;
         return 0;
     }
-    if (application != STORE_APPLICATION_ID)
+    if (application != STORE_APPLICATION_ID) {
         return store_schema_refuse(path, SQLITE_NOTADB, "it is another program's database",
                                    out_reason);
-    if (version < 1)
+    }
+    if (version < 1) {
         return store_schema_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
+    }
     *out_version = version;
     return 0;
 }
@@ -415,8 +440,9 @@ static int set_wal(sqlite3 *db)
     sqlite3_stmt *statement;
     int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
         const char *mode = (const char *)sqlite3_column_text(statement, 0);
@@ -435,21 +461,26 @@ static int examine(sqlite3 *db, const char *path, int64_t *out_version, char *ou
     int code = identify(db, path, out_version, out_reason);
     int rc;
 
-    if (code != 0)
+    if (code != 0) {
         return code;
-    if (sqlite3_db_readonly(db, "main") != 0)
+    }
+    if (sqlite3_db_readonly(db, "main") != 0) {
         return store_schema_refuse(path, SQLITE_READONLY, "it may not be written to", out_reason);
-    if (*out_version == 0)
+    }
+    if (*out_version == 0) {
         return 0;
+    }
     rc = check_tables(db, *out_version);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc,
                                    rc == SQLITE_CORRUPT ? "its tables are not those of its version"
                                                         : sqlite3_errmsg(db),
                                    out_reason);
+    }
     rc = store_check(db, detail);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, detail, out_reason);
+    }
     return 0;
 }
 
@@ -457,12 +488,15 @@ static int prepare(sqlite3 *db, enum store_use use, int64_t version)
 {
     int rc = version == 0 ? store_schema_run(db, creation_pragmas) : SQLITE_OK;
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = set_pragmas(db, use);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = set_wal(db);
-    if (rc == SQLITE_OK && version < STORE_VERSION)
+    }
+    if (rc == SQLITE_OK && version < STORE_VERSION) {
         rc = migrate(db, version);
+    }
     return rc;
 }
 
@@ -474,11 +508,13 @@ int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, ch
     int code = check_files(path, &is_new, out_reason);
     int rc;
 
-    if (code != 0)
+    if (code != 0) {
         return code;
+    }
     rc = open_file(path, SQLITE_OPEN_READWRITE | (is_new ? SQLITE_OPEN_CREATE : 0), &db);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, NULL, out_reason);
+    }
     /* Checking reads untrusted pages: with the same care as later. */
     rc = store_schema_run(db, common_pragmas);
     if (rc != SQLITE_OK) {
@@ -486,8 +522,9 @@ int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, ch
         goto close;
     }
     code = examine(db, path, &version, out_reason);
-    if (code != 0)
+    if (code != 0) {
         goto close;
+    }
     rc = prepare(db, use, version);
     if (rc != SQLITE_OK) {
         code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);

@@ -9,8 +9,9 @@
 #ifndef DAEMON_STORE_SCHEMA_H
 #define DAEMON_STORE_SCHEMA_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
+
+#include <sqlite3.h>
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */

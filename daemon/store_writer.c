@@ -72,18 +72,21 @@ static int on_commit(void *context, sqlite3 *db, const char *name, int pages)
  */
 static void checkpoint(struct store_writer *writer, int mode)
 {
-    if (writer->ops.db == NULL)
+    if (writer->ops.db == NULL) {
         return;
-    if (sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, mode, NULL, NULL) == SQLITE_OK)
+    }
+    if (sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, mode, NULL, NULL) == SQLITE_OK) {
         writer->log_pages = 0;
+    }
 }
 
 static void checkpoint_if_long(struct store_writer *writer)
 {
-    if (writer->log_pages >= LOG_PAGES_MAX)
+    if (writer->log_pages >= LOG_PAGES_MAX) {
         checkpoint(writer, SQLITE_CHECKPOINT_RESTART);
-    else if (writer->log_pages >= STORE_CHECKPOINT_PAGES)
+    } else if (writer->log_pages >= STORE_CHECKPOINT_PAGES) {
         checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+    }
 }
 
 /* Removed messages are zeroed in the database, but their old pages are in the log until it is cut.
@@ -92,9 +95,10 @@ static void scrub(struct store_writer *writer)
 {
     int rc = SQLITE_ERROR;
 
-    if (writer->ops.db != NULL)
+    if (writer->ops.db != NULL) {
         rc =
             sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    }
     if (rc != SQLITE_OK) {
         writer->scrub_due = uv_hrtime() + ns_of_ms(SCRUB_RETRY_MS);
         return;
@@ -114,11 +118,13 @@ static int reopen(struct store_writer *writer)
     sqlite3 *db;
     int rc;
 
-    if (writer->ops.db != NULL)
+    if (writer->ops.db != NULL) {
         return SQLITE_OK;
+    }
     rc = store_schema_connect(writer->options.path, writer->options.use, &db);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
@@ -151,8 +157,9 @@ static void overwrite_failed_commit(struct store_writer *writer)
         writer->ops.state.changed = true;
         rc = store_ops_commit(&writer->ops);
     }
-    if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK)
+    if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK) {
         drop_connection(writer);
+    }
 }
 
 static void roll_back(struct store_writer *writer, bool was_committing)
@@ -160,10 +167,11 @@ static void roll_back(struct store_writer *writer, bool was_committing)
     uv_mutex_lock(&writer->mutex);
     writer->counters.failures++;
     uv_mutex_unlock(&writer->mutex);
-    if (store_ops_rollback(&writer->ops) != SQLITE_OK)
+    if (store_ops_rollback(&writer->ops) != SQLITE_OK) {
         drop_connection(writer);
-    else if (was_committing)
+    } else if (was_committing) {
         overwrite_failed_commit(writer);
+    }
 }
 
 static void note_success(struct store_writer *writer, const struct batch *batch)
@@ -178,8 +186,9 @@ static void note_success(struct store_writer *writer, const struct batch *batch)
     }
     /* At the first commit too: a log from before a crash may hold what was removed then. Not
        sooner, since until then the connection is in use by who started us. */
-    if ((writer->ops.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0)
+    if ((writer->ops.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + ns_of_ms(writer->options.scrub_after_ms);
+    }
     writer->ops.state.removed = false;
     uv_mutex_lock(&writer->mutex);
     writer->counters.transactions++;
@@ -194,19 +203,22 @@ static int run_transaction(struct store_writer *writer, const struct batch *batc
     bool is_committing = false;
     int rc = reopen(writer);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     rc = store_ops_begin(&writer->ops);
-    for (size_t i = 0; i < batch->count && rc == SQLITE_OK; i++, op = op->next)
+    for (size_t i = 0; i < batch->count && rc == SQLITE_OK; i++, op = op->next) {
         rc = store_ops_apply(&writer->ops, op, &writer->times[i]);
+    }
     if (rc == SQLITE_OK) {
         is_committing = true;
         rc = store_ops_commit(&writer->ops);
     }
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         note_success(writer, batch);
-    else
+    } else {
         roll_back(writer, is_committing);
+    }
     return rc;
 }
 
@@ -237,11 +249,13 @@ static void retry_in_parts(struct store_writer *writer, const struct batch *batc
 
         part.count = left < part_count ? left : part_count;
         part.last = part.first;
-        for (size_t i = 1; i < part.count; i++)
+        for (size_t i = 1; i < part.count; i++) {
             part.last = part.last->next;
+        }
         rc = run_transaction(writer, &part);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
             fail_batch(&part, rc);
+        }
         left -= part.count;
         part.first = part.last->next;
     }
@@ -253,8 +267,9 @@ static void retry_in_parts(struct store_writer *writer, const struct batch *batc
  */
 static void note_lock(struct store_writer *writer, bool locked_out)
 {
-    if (locked_out == writer->locked_out || writer->ops.db == NULL)
+    if (locked_out == writer->locked_out || writer->ops.db == NULL) {
         return;
+    }
     writer->locked_out = locked_out;
     store_schema_set_patience(writer->ops.db, !locked_out);
 }
@@ -265,23 +280,27 @@ static void run_batch(struct store_writer *writer, const struct batch *batch)
     int primary = rc & 0xff;
 
     note_lock(writer, primary == SQLITE_BUSY);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         return;
+    }
     /* A log that is brought home is written from its beginning again: that needs no new space. */
-    if (primary == SQLITE_FULL)
+    if (primary == SQLITE_FULL) {
         checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
-    if (primary == SQLITE_FULL || (primary == SQLITE_NOMEM && batch->count > 1))
+    }
+    if (primary == SQLITE_FULL || (primary == SQLITE_NOMEM && batch->count > 1)) {
         retry_in_parts(writer, batch);
-    else
+    } else {
         fail_batch(batch, rc);
+    }
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
 static size_t op_bytes(const struct persist_op *op)
 {
-    if (op->kind != PERSIST_DEPOSIT)
+    if (op->kind != PERSIST_DEPOSIT) {
         return 0;
+    }
     return op->message.payload_bytes + op->message.filter_bytes + op->message.media_type_bytes;
 }
 
@@ -294,15 +313,17 @@ static void take_batch(struct store_writer *writer, struct batch *out_batch)
     *out_batch = (struct batch){.first = op, .count = 1};
     while (op->next != NULL && out_batch->count < BATCH_OPS) {
         bytes += op_bytes(op->next);
-        if (bytes > BATCH_BYTES)
+        if (bytes > BATCH_BYTES) {
             break;
+        }
         op = op->next;
         out_batch->count++;
     }
     out_batch->last = op;
     writer->first = op->next;
-    if (writer->first == NULL)
+    if (writer->first == NULL) {
         writer->last = NULL;
+    }
     op->next = NULL;
 }
 
@@ -313,12 +334,13 @@ static void wait_for_work(struct store_writer *writer)
     while (writer->first == NULL && !writer->stopping) {
         uint64_t now = uv_hrtime();
 
-        if (writer->scrub_due == 0)
+        if (writer->scrub_due == 0) {
             uv_cond_wait(&writer->wake, &writer->mutex);
-        else if (now < writer->scrub_due)
+        } else if (now < writer->scrub_due) {
             (void)uv_cond_timedwait(&writer->wake, &writer->mutex, writer->scrub_due - now);
-        else
+        } else {
             break;
+        }
     }
     writer->waiting = false;
 }
@@ -331,8 +353,9 @@ static bool work(struct store_writer *writer)
 
     uv_mutex_lock(&writer->mutex);
     wait_for_work(writer);
-    if (writer->first != NULL)
+    if (writer->first != NULL) {
         take_batch(writer, &batch);
+    }
     goes_on = batch.count > 0 || !writer->stopping;
     uv_mutex_unlock(&writer->mutex);
 
@@ -341,8 +364,9 @@ static bool work(struct store_writer *writer)
         writer->options.done(writer->options.context, batch.first, batch.last);
         checkpoint_if_long(writer);
     }
-    if (goes_on && writer->scrub_due != 0 && uv_hrtime() >= writer->scrub_due)
+    if (goes_on && writer->scrub_due != 0 && uv_hrtime() >= writer->scrub_due) {
         scrub(writer);
+    }
     return goes_on;
 }
 
@@ -354,10 +378,11 @@ static void run_thread(void *argument)
     while (work(writer))
         ;
     db = store_ops_deinit(&writer->ops);
-    if (writer->hands_off)
+    if (writer->hands_off) {
         (void)sqlite3_close(db);
-    else if (db != NULL)
+    } else if (db != NULL) {
         store_schema_close_last(db);
+    }
     writer->options.ended(writer->options.context);
 }
 
@@ -369,8 +394,9 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     struct store_writer *writer = calloc(1, sizeof(*writer));
     int code = -ERR_NOMEM;
 
-    if (writer == NULL)
+    if (writer == NULL) {
         return code;
+    }
     writer->options = *options;
     switch (store_ops_init(&writer->ops, db, writer->options.marks_max) & 0xff) {
     case SQLITE_OK:
@@ -383,12 +409,15 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     }
     (void)sqlite3_wal_hook(db, on_commit, writer);
     code = -ERR_SYSTEM;
-    if (uv_mutex_init(&writer->mutex) != 0)
+    if (uv_mutex_init(&writer->mutex) != 0) {
         goto deinit_ops;
-    if (uv_cond_init(&writer->wake) != 0)
+    }
+    if (uv_cond_init(&writer->wake) != 0) {
         goto destroy_mutex;
-    if (uv_thread_create(&writer->thread, run_thread, writer) != 0)
+    }
+    if (uv_thread_create(&writer->thread, run_thread, writer) != 0) {
         goto destroy_cond;
+    }
     *out_writer = writer;
     return 0;
 
@@ -407,13 +436,15 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
 {
     op->next = NULL;
     uv_mutex_lock(&writer->mutex);
-    if (writer->last != NULL)
+    if (writer->last != NULL) {
         writer->last->next = op;
-    else
+    } else {
         writer->first = op;
+    }
     writer->last = op;
-    if (writer->waiting)
+    if (writer->waiting) {
         uv_cond_signal(&writer->wake);
+    }
     writer->waiting = false; /* once is enough */
     uv_mutex_unlock(&writer->mutex);
 }
@@ -428,8 +459,9 @@ void store_writer_stop(struct store_writer *writer)
 
 void store_writer_free(struct store_writer *writer)
 {
-    if (writer == NULL)
+    if (writer == NULL) {
         return;
+    }
     (void)uv_thread_join(&writer->thread);
     uv_cond_destroy(&writer->wake);
     uv_mutex_destroy(&writer->mutex);

@@ -9,10 +9,10 @@
 #ifndef DAEMON_STORE_WRITER_H
 #define DAEMON_STORE_WRITER_H
 
+#include <sqlite3.h>
+
 #include "daemon/persist.h"
 #include "daemon/store_schema.h"
-
-#include <sqlite3.h>
 
 struct store_writer;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/transport.h"
 
-#include "core/err.h"
-
 #include <string.h>
+
+#include "core/err.h"
 
 /* One read takes at most this much, so that one busy client cannot fill a whole turn. */
 enum { READ_BYTES = 64 * 1024 };
@@ -15,8 +15,9 @@ int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
     memset(transport, 0, sizeof(*transport));
     const int rc = is_pipe ? uv_pipe_init(loop, &transport->uv.pipe, 0)
                            : uv_tcp_init(loop, &transport->uv.tcp);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     transport->uv.handle.data = transport;
     transport->events = events;
     frame_decoder_init(&transport->input, alloc, frame_bytes);
@@ -32,8 +33,9 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     size_t bytes = 0;
     (void)suggested; /* always the same, and larger than we may want to hold */
 
-    if (frame_decoder_reserve(&transport->input, READ_BYTES, &room, &bytes) != 0)
+    if (frame_decoder_reserve(&transport->input, READ_BYTES, &room, &bytes) != 0) {
         bytes = 0; /* libuv reports UV_ENOBUFS to on_read */
+    }
     *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
 }
 
@@ -53,23 +55,27 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
         return;
     }
     frame_decoder_commit(&transport->input, (size_t)count);
-    if (count > 0)
+    if (count > 0) {
         transport->events->readable(transport);
+    }
 }
 
 void transport_read(struct transport *transport)
 {
-    if (transport->reading || transport->closing)
+    if (transport->reading || transport->closing) {
         return;
+    }
     transport->reading = uv_read_start(&transport->uv.stream, on_alloc, on_read) == 0;
-    if (!transport->reading)
+    if (!transport->reading) {
         transport->events->ended(transport, false);
+    }
 }
 
 void transport_pause(struct transport *transport)
 {
-    if (!transport->reading)
+    if (!transport->reading) {
         return;
+    }
     (void)uv_read_stop(&transport->uv.stream); /* cannot fail, by libuv's documentation */
     transport->reading = false;
 }
@@ -84,8 +90,9 @@ static void on_shutdown(uv_shutdown_t *request, int status)
 static void shut_down_when_written(struct transport *transport)
 {
     if (!transport->ending || transport->shut_down || transport->closing ||
-        transport->output.count > 0)
+        transport->output.count > 0) {
         return;
+    }
     transport->shut_down = true;
     transport->shutdown_request.data = transport;
     (void)uv_shutdown(&transport->shutdown_request, &transport->uv.stream, on_shutdown);
@@ -109,8 +116,9 @@ static void on_write(uv_write_t *request, int status)
 
     transport->write_active = false;
     finish_write(transport);
-    if (transport->closing)
+    if (transport->closing) {
         return;
+    }
     if (status < 0) {
         transport->events->ended(transport, false);
         return;
@@ -139,8 +147,9 @@ static void write_rest(struct transport *transport, size_t written)
 
 void transport_flush(struct transport *transport)
 {
-    if (transport->write_active || transport->closing || transport->output.count == 0)
+    if (transport->write_active || transport->closing || transport->output.count == 0) {
         return;
+    }
 
     const struct bytes empty = transport->writing;
     transport->writing = transport->output;
@@ -168,8 +177,9 @@ size_t transport_output_bytes(const struct transport *transport)
 
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms)
 {
-    if (!transport->write_active)
+    if (!transport->write_active) {
         return false;
+    }
     const size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
     if (remaining != transport->write_remaining) {
         transport->write_remaining = remaining;
@@ -180,8 +190,9 @@ bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t pat
 
 void transport_end(struct transport *transport)
 {
-    if (transport->ending || transport->closing)
+    if (transport->ending || transport->closing) {
         return;
+    }
     transport->ending = true;
     const struct alloc *alloc = transport->input.alloc;
     const size_t limit = transport->input.limit_bytes;
@@ -204,8 +215,9 @@ static void on_close(uv_handle_t *handle)
 
 void transport_close(struct transport *transport)
 {
-    if (transport->closing)
+    if (transport->closing) {
         return;
+    }
     transport->closing = true;
     transport->reading = false;
     uv_close(&transport->uv.handle, on_close);

@@ -10,11 +10,12 @@
 #ifndef DAEMON_TRANSPORT_H
 #define DAEMON_TRANSPORT_H
 
+#include <stdbool.h>
+
+#include <uv.h>
+
 #include "proto/bytes.h"
 #include "proto/frame.h"
-
-#include <stdbool.h>
-#include <uv.h>
 
 struct transport;
 

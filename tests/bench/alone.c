@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/alone.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
 #include "daemon/persist.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
-
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void describe(const struct workload_message *from, int64_t now_ms,
                      struct persist_message *out)
@@ -43,8 +44,9 @@ static int write_rows(sqlite3 *db, sqlite3_stmt *insert, const struct workload_m
         struct persist_message message;
         describe(&messages[i], stats_now_ns() / 1000000, &message);
         rc = store_row_bind(insert, seq + (int64_t)i, &message);
-        if (rc == SQLITE_OK)
+        if (rc == SQLITE_OK) {
             rc = sqlite3_step(insert) == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
+        }
         (void)sqlite3_reset(insert); /* repeats what step said */
     }
     return rc == SQLITE_OK ? store_schema_run(db, "COMMIT") : rc;
@@ -60,8 +62,9 @@ static int write_all(sqlite3 *db, sqlite3_stmt *insert, uint64_t seed, size_t co
     for (size_t at = 0; at < count && rc == SQLITE_OK; at += ALONE_TRANSACTION_ROWS) {
         const size_t rows =
             count - at < ALONE_TRANSACTION_ROWS ? count - at : ALONE_TRANSACTION_ROWS;
-        for (size_t i = 0; i < rows; i++)
+        for (size_t i = 0; i < rows; i++) {
             workload_make(seed, at + i, &messages[i]);
+        }
         const int64_t start_ns = stats_now_ns();
         rc = write_rows(db, insert, messages, rows, (int64_t)at + 1);
         spent_ns += stats_now_ns() - start_ns;
@@ -81,17 +84,21 @@ int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alo
     sqlite3_stmt *insert = NULL;
 
     snprintf(path, sizeof(path), "%s/alone.db", directory);
-    if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0)
+    if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
+    }
     /* The daemon brings the log home itself, at this size; here SQLite does it. */
     int rc = sqlite3_wal_autocheckpoint(db, STORE_CHECKPOINT_PAGES);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v2(db, sql, -1, &insert, NULL);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = write_all(db, insert, seed, count, &out->seconds);
+    }
     out->memory_bytes = (double)sqlite3_memory_used();
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         (void)bench_fail("SQLite alone: %s", sqlite3_errmsg(db));
+    }
     (void)sqlite3_finalize(insert);
     store_schema_close_last(db);
     return rc == SQLITE_OK ? 0 : -1;
@@ -106,14 +113,16 @@ static int read_rows(sqlite3 *db, size_t *out_rows)
     size_t rows = 0;
     int rc = sqlite3_prepare_v2(db, sql, -1, &select, NULL);
 
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return rc;
+    }
     while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
         struct persist_message message;
         int64_t seq = 0;
         rc = store_row_read(select, &seq, &message);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
             break;
+        }
         rows++;
     }
     (void)sqlite3_finalize(select);
@@ -127,13 +136,15 @@ int alone_read(const char *path, struct alone_reading *out)
     sqlite3 *db = NULL;
 
     const int64_t start_ns = stats_now_ns();
-    if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0)
+    if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
+    }
     const int64_t opened_ns = stats_now_ns();
     const int rc = read_rows(db, &out->rows);
     const int64_t read_ns = stats_now_ns();
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         (void)bench_fail("SQLite alone: %s", sqlite3_errmsg(db));
+    }
     store_schema_close_last(db);
     out->open_seconds = (double)(opened_ns - start_ns) / 1e9;
     out->read_seconds = (double)(read_ns - opened_ns) / 1e9;

@@ -6,9 +6,9 @@
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
 
-#include "tests/bench/report.h"
-
 #include <stdint.h>
+
+#include "tests/bench/report.h"
 
 struct bench_options {
     const char *hearsayd; /* the daemon's binary */

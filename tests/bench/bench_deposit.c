@@ -3,11 +3,11 @@
  * deposit: durable deposits a second through the daemon, beside what SQLite alone does with the
  * same rows. All sides take turns, each time on a new database.
  */
+#include <stdio.h>
+
 #include "tests/bench/alone.h"
 #include "tests/bench/stage.h"
 #include "tests/bench/stats.h"
-
-#include <stdio.h>
 
 enum {
     COUNT = 100000,
@@ -41,8 +41,9 @@ static int run_daemon(const struct bench_options *options, const struct frames *
     struct peer_outcome outcome = {0};
     double cpu_seconds = 0;
 
-    if (child_directory_make(&directory, options->dir) != 0)
+    if (child_directory_make(&directory, options->dir) != 0) {
         return -1;
+    }
     int rc = stage_begin(&stage, options, directory.path, connections);
     if (rc == 0) {
         cpu_seconds = child_cpu_seconds(&stage.child);
@@ -51,8 +52,9 @@ static int run_daemon(const struct bench_options *options, const struct frames *
     }
     stage_end(&stage);
     child_directory_remove(&directory);
-    if (rc != 0)
+    if (rc != 0) {
         return -1;
+    }
     *out_rate = (double)frames->count / outcome.seconds;
     *out_client_share = outcome.cpu_seconds / outcome.seconds;
     *out_daemon_share = cpu_seconds / outcome.seconds;
@@ -64,12 +66,14 @@ static int run_alone(const struct bench_options *options, size_t count, double *
     struct child_directory directory;
     struct alone_outcome outcome = {0};
 
-    if (child_directory_make(&directory, options->dir) != 0)
+    if (child_directory_make(&directory, options->dir) != 0) {
         return -1;
+    }
     const int rc = alone_deposit(directory.path, SEED, count, &outcome);
     child_directory_remove(&directory);
-    if (rc == 0)
+    if (rc == 0) {
         *out_rate = (double)count / outcome.seconds;
+    }
     return rc;
 }
 
@@ -86,11 +90,13 @@ static int run_ceiling(const struct frames *frames, double *out_rate)
     struct peer_outcome outcome = {0};
 
     int rc = stage_begin_echo(&stage, NULL, &answer, 1);
-    if (rc == 0)
+    if (rc == 0) {
         rc = stage_deposit(&stage, frames, IN_FLIGHT, &outcome);
+    }
     stage_end(&stage);
-    if (rc == 0)
+    if (rc == 0) {
         *out_rate = (double)frames->count / outcome.seconds;
+    }
     return rc;
 }
 
@@ -103,8 +109,10 @@ static int run_round(const struct bench_options *options, const struct frames *f
     if (run_alone(options, frames->count, &samples->alone[round]) != 0 ||
         run_daemon(options, frames, 1, &samples->one[round], &samples->client_share[round],
                    &samples->daemon_share[round]) != 0 ||
-        run_daemon(options, frames, MANY, &samples->many[round], &client_share, &daemon_share) != 0)
+        run_daemon(options, frames, MANY, &samples->many[round], &client_share, &daemon_share) !=
+            0) {
         return -1;
+    }
     samples->ratio_one[round] = samples->one[round] / samples->alone[round];
     samples->ratio_many[round] = samples->many[round] / samples->alone[round];
     return 0;
@@ -146,12 +154,15 @@ int bench_deposit(const struct bench_options *options, struct report *report)
     double ceiling = 0;
 
     int rc = frames_make_deposits(&frames, SEED, bench_or(options->count, COUNT));
-    for (uint32_t round = 0; round < rounds && rc == 0; round++)
+    for (uint32_t round = 0; round < rounds && rc == 0; round++) {
         rc = run_round(options, &frames, &samples, round);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = run_ceiling(&frames, &ceiling);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         tell(report, &samples, rounds, frames.count, ceiling);
+    }
     frames_deinit(&frames);
     return rc;
 }

@@ -5,6 +5,10 @@
  */
 #include "tests/bench/bench_index.h"
 
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/bits.h"
 #include "core/bloom.h"
 #include "core/index.h"
@@ -12,10 +16,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"
-
-#include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
 
@@ -78,8 +78,9 @@ static int insert_range(const struct run *run, struct side *side, size_t first, 
     for (size_t i = first; i < end; i++) {
         const struct index_item item = item_number(i);
 
-        if (index_insert(side->index, &item, stored(run, i)) != 0)
+        if (index_insert(side->index, &item, stored(run, i)) != 0) {
             return bench_fail("%s: memory is short", side->engine->name);
+        }
     }
     return 0;
 }
@@ -96,11 +97,13 @@ static double list_bytes_beyond(const struct run *run)
     };
     double bytes = 0;
 
-    if (index_new(&list_engine, &options, &list) != 0)
+    if (index_new(&list_engine, &options, &list) != 0) {
         return 0;
+    }
     struct side side = {.engine = &list_engine, .index = list};
-    if (insert_range(run, &side, 0, run->filters.stored.count) == 0)
+    if (insert_range(run, &side, 0, run->filters.stored.count) == 0) {
         bytes = (double)index_bytes(list);
+    }
     index_free(list);
     return bytes;
 }
@@ -117,12 +120,14 @@ static int build(const struct run *run, struct side *side, double list_bytes)
     };
     const size_t count = run->filters.stored.count;
 
-    if (index_new(side->engine, &options, &side->index) != 0)
+    if (index_new(side->engine, &options, &side->index) != 0) {
         return bench_fail("memory is short");
+    }
     const int64_t begin = stats_cpu_ns();
     index_load_begin(side->index);
-    if (insert_range(run, side, 0, count) != 0 || index_load_end(side->index) != 0)
+    if (insert_range(run, side, 0, count) != 0 || index_load_end(side->index) != 0) {
         return bench_fail("%s: memory is short", side->engine->name);
+    }
     side->build_ns = (double)(stats_cpu_ns() - begin) / (double)count;
     side->overhead_share = ((double)index_bytes(side->index) - list_bytes) /
                            ((double)count * run->filters.profile.bits / 8);
@@ -140,14 +145,16 @@ static int change(const struct run *run, struct side *side)
     for (size_t c = 0; c < changes; c++) {
         const struct index_item item = item_number(c * step);
 
-        if (index_remove(side->index, item.id, NULL) != 0)
+        if (index_remove(side->index, item.id, NULL) != 0) {
             return bench_fail("%s: a message is gone", side->engine->name);
+        }
     }
     side->delete_ns = (double)(stats_cpu_ns() - begin) / (double)(changes == 0 ? 1 : changes);
     begin = stats_cpu_ns();
     for (size_t c = 0; c < changes; c++) {
-        if (insert_range(run, side, c * step, c * step + 1) != 0)
+        if (insert_range(run, side, c * step, c * step + 1) != 0) {
             return -1;
+        }
     }
     side->insert_ns = (double)(stats_cpu_ns() - begin) / (double)(changes == 0 ? 1 : changes);
     return 0;
@@ -163,8 +170,9 @@ static double judge(struct run *run, bool first, const struct nearest_candidate 
         memcpy(run->truth, found, count * sizeof(*found));
         run->truth_count = count;
     }
-    for (uint32_t i = 0; i < count && i < run->truth_count; i++)
+    for (uint32_t i = 0; i < count && i < run->truth_count; i++) {
         right += memcmp(found[i].item.id, run->truth[i].item.id, MESSAGE_ID_BYTES) == 0;
+    }
     return run->truth_count == 0 ? 1 : (double)right / run->truth_count;
 }
 
@@ -177,8 +185,9 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     struct index_search *search = NULL;
     uint32_t count = 0;
 
-    if (run->options->contains)
+    if (run->options->contains) {
         part.contains = run->filters.wanted.words + q * words;
+    }
     const struct index_query query = {
         .parts = &part,
         .part_count = 1,
@@ -190,8 +199,9 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
         .budget = run->options->budget,
     };
     const int64_t begin = stats_now_ns();
-    if (index_search_new(alloc_system(), &query, &search) != 0)
+    if (index_search_new(alloc_system(), &query, &search) != 0) {
         return bench_fail("memory is short");
+    }
     (void)index_search_step(search, UINT64_MAX, 0);
     *out_ns = (double)(stats_now_ns() - begin);
     const struct nearest_candidate *found = index_search_results(search, &count);
@@ -212,12 +222,14 @@ static int ask_all(struct run *run)
 
         for (size_t round = 0; round < ROUNDS; round++) {
             for (size_t s = 0; s < run->options->engine_count; s++) {
-                if (ask(run, s, q, round == 0, &ns[s][round]) != 0)
+                if (ask(run, s, q, round == 0, &ns[s][round]) != 0) {
                     return -1;
+                }
             }
         }
-        for (size_t s = 0; s < run->options->engine_count; s++)
+        for (size_t s = 0; s < run->options->engine_count; s++) {
             run->sides[s].query_ns[q] = stats_median(ns[s], ROUNDS);
+        }
     }
     return 0;
 }
@@ -256,14 +268,16 @@ static void print(struct run *run)
     const size_t queries = run->filters.queries.count;
     const double first = stats_median(run->sides[0].query_ns, queries);
 
-    if (!run->options->json)
+    if (!run->options->json) {
         printf("%s, m = %u, k = %u, %s, %zu queries\n"
                "engine             N       median          p99   ratio    bytes   compared   recall"
                "      insert      delete     build  overhead\n",
                run->options->filters.workload, run->filters.profile.bits, run->options->k,
                run->kernels->name, queries);
-    for (size_t s = 0; s < run->options->engine_count; s++)
+    }
+    for (size_t s = 0; s < run->options->engine_count; s++) {
         print_side(run, &run->sides[s], first);
+    }
 }
 
 static int measure(struct run *run)
@@ -271,26 +285,32 @@ static int measure(struct run *run)
     const size_t queries = run->filters.queries.count;
     const double list_bytes = list_bytes_beyond(run);
 
-    if (queries == 0 || run->filters.stored.count == 0)
+    if (queries == 0 || run->filters.stored.count == 0) {
         return bench_fail("there is nothing to store or to ask");
-    if (run->options->contains && run->filters.wanted.count < queries)
+    }
+    if (run->options->contains && run->filters.wanted.count < queries) {
         return bench_fail("labels of these queries are not known");
+    }
     run->truth = calloc(run->options->k, sizeof(*run->truth));
     for (size_t s = 0; s < run->options->engine_count; s++) {
         struct side *side = &run->sides[s];
 
         side->engine = run->options->engines[s];
         side->query_ns = calloc(queries, sizeof(*side->query_ns));
-        if (run->truth == NULL || side->query_ns == NULL)
+        if (run->truth == NULL || side->query_ns == NULL) {
             return bench_fail("memory is short");
-        if (build(run, side, list_bytes) != 0)
+        }
+        if (build(run, side, list_bytes) != 0) {
             return -1;
+        }
     }
-    if (ask_all(run) != 0)
+    if (ask_all(run) != 0) {
         return -1;
+    }
     for (size_t s = 0; s < run->options->engine_count; s++) {
-        if (change(run, &run->sides[s]) != 0)
+        if (change(run, &run->sides[s]) != 0) {
             return -1;
+        }
     }
     print(run);
     return 0;
@@ -302,14 +322,17 @@ static int run_index(const struct options *options)
     enum bits_level level = BITS_AVX512;
     const char *cpu = getenv("HEARSAY_CPU");
 
-    if (cpu != NULL && bits_level_parse(cpu, &level) != 0)
+    if (cpu != NULL && bits_level_parse(cpu, &level) != 0) {
         return bench_fail("HEARSAY_CPU is none of scalar, avx2, avx512");
+    }
     run.kernels = bits_select(level);
     int rc = filters_make(&options->filters, &options->profile, &run.filters);
-    if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0)
+    if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0) {
         rc = bench_fail("memory is short");
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = measure(&run);
+    }
     for (size_t s = 0; s < ENGINES_MAX; s++) {
         index_free(run.sides[s].index);
         free(run.sides[s].query_ns);
@@ -328,8 +351,9 @@ static int parse_engines(char *text, struct options *options)
     for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
         const struct index_engine *engine = index_engine_named(name);
 
-        if (engine == NULL || options->engine_count == ENGINES_MAX)
+        if (engine == NULL || options->engine_count == ENGINES_MAX) {
             return bench_fail("there is no engine %s, or there are too many", name);
+        }
         options->engines[options->engine_count++] = engine;
     }
     return options->engine_count > 0 ? 0 : bench_fail("--engine takes names");
@@ -421,10 +445,12 @@ int bench_index(int argc, char **argv)
     int option;
 
     while ((option = getopt_long(argc, argv, "n:k:", known, NULL)) != -1) {
-        if (parse_option(option, optarg, &options, text) != 0)
+        if (parse_option(option, optarg, &options, text) != 0) {
             return -1;
+        }
     }
-    if (profile_parse(text, strlen(text), &options.profile, &reason) != 0)
+    if (profile_parse(text, strlen(text), &options.profile, &reason) != 0) {
         return bench_fail("--profile: %s", reason);
+    }
     return run_index(&options);
 }

@@ -3,13 +3,13 @@
  * memory: what a stored message costs in resident memory, from the daemon's own process before and
  * after, and from the same parts run in this process.
  */
+#include <stdio.h>
+
 #include "daemon/config.h"
 #include "tests/bench/alone.h"
 #include "tests/bench/memory_map.h"
 #include "tests/bench/model.h"
 #include "tests/bench/stage.h"
-
-#include <stdio.h>
 
 enum { COUNT = 100000, IN_FLIGHT = 2000, SEED = 1 };
 
@@ -29,12 +29,15 @@ static int fill(const struct bench_options *options, const char *directory,
     struct peer_outcome outcome = {0};
 
     int rc = stage_begin(&stage, options, directory, 1);
-    if (rc == 0)
+    if (rc == 0) {
         rc = memory_map_read(stage.child.pid, &out->empty);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = stage_deposit(&stage, frames, IN_FLIGHT, &outcome);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = memory_map_read(stage.child.pid, &out->filled);
+    }
     stage_end(&stage);
     return rc;
 }
@@ -45,8 +48,9 @@ static int start_again(const struct bench_options *options, const char *director
     struct child child;
 
     int rc = child_start_daemon(&child, options->hearsayd, directory);
-    if (rc == 0)
+    if (rc == 0) {
         rc = memory_map_read(child.pid, &out->started);
+    }
     child_stop(&child);
     return rc;
 }
@@ -59,8 +63,9 @@ static int run_models(const char *directory, size_t count, struct measured *out)
     config_defaults(&config);
     if (model_index(SEED, count, &out->index) != 0 ||
         model_cache(SEED, count, config.limits.cache_bytes, &out->cache_bytes) != 0 ||
-        alone_deposit(directory, SEED, count, &alone) != 0)
+        alone_deposit(directory, SEED, count, &alone) != 0) {
         return -1;
+    }
     out->sqlite_bytes = alone.memory_bytes;
     return 0;
 }
@@ -117,17 +122,22 @@ int bench_memory(const struct bench_options *options, struct report *report)
     struct child_directory directory;
     struct frames frames = {0};
 
-    if (child_directory_make(&directory, options->dir) != 0)
+    if (child_directory_make(&directory, options->dir) != 0) {
         return -1;
+    }
     int rc = frames_make_deposits(&frames, SEED, bench_or(options->count, COUNT));
-    if (rc == 0)
+    if (rc == 0) {
         rc = fill(options, directory.path, &frames, &found);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = start_again(options, directory.path, &found);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = run_models(directory.path, frames.count, &found);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         tell(report, &found, frames.count);
+    }
     frames_deinit(&frames);
     child_directory_remove(&directory);
     return rc;

@@ -5,13 +5,13 @@
  * take turns; the client is the same: first libhearsay, which programs use, then a raw one that
  * does as little as it can, so that the servers stand out.
  */
-#include "tests/bench/library.h"
-#include "tests/bench/stage.h"
-#include "tests/bench/stats.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/bench/library.h"
+#include "tests/bench/stage.h"
+#include "tests/bench/stats.h"
 
 enum {
     MESSAGES = 1000,
@@ -68,12 +68,14 @@ struct setting {
 static int check_answer(const struct msg_response *response)
 {
     if (response->kind != MSG_RESPONSE_RESULTS || response->results.result_count != WORKLOAD_K ||
-        !response->results.exact)
+        !response->results.exact) {
         return bench_fail("an answer does not have the %d nearest", WORKLOAD_K);
+    }
     for (size_t i = 1; i < WORKLOAD_K; i++) {
         if (response->results.results[i].distance_ppm <
-            response->results.results[i - 1].distance_ppm)
+            response->results.results[i - 1].distance_ppm) {
             return bench_fail("an answer is not in order");
+        }
     }
     return 0;
 }
@@ -89,14 +91,17 @@ static int choose_answer(struct setting *setting, struct arena *arena, struct ms
     for (size_t i = 0; i < QUERIES; i++) {
         size_t bytes = 0;
         arena_reset(arena);
-        if (peer_ask(peer, &setting->queries, i, arena, out, &bytes) != 0 || check_answer(out) != 0)
+        if (peer_ask(peer, &setting->queries, i, arena, out, &bytes) != 0 ||
+            check_answer(out) != 0) {
             return -1;
+        }
         sizes[i] = (double)bytes;
     }
     memcpy(sorted, sizes, sizeof(sorted));
     const double median = stats_percentile(sorted, QUERIES, 0.5);
-    while (sizes[chosen] < median || sizes[chosen] > median)
+    while (sizes[chosen] < median || sizes[chosen] > median) {
         chosen++;
+    }
     arena_reset(arena);
     return peer_ask(peer, &setting->queries, chosen, arena, out, &setting->answer_bytes);
 }
@@ -140,8 +145,9 @@ static int run_pipelined(const struct setting *setting, struct side *side, enum 
     const double cpu_seconds = child_cpu_seconds(&side->stage.child);
     const int rc = mode == LIBRARY ? run_library(setting, side, &outcome)
                                    : run_raw(setting, side, mode, &outcome);
-    if (rc != 0)
+    if (rc != 0) {
         return -1;
+    }
     found->rates[round] = (double)setting->count / outcome.seconds;
     found->server_shares[round] =
         (child_cpu_seconds(&side->stage.child) - cpu_seconds) / outcome.seconds;
@@ -170,8 +176,9 @@ static int run_singles(const struct setting *setting, struct side *side, size_t 
     struct peer_outcome outcome = {0};
 
     side->single_count += count;
-    if (library_run(side->library, &library_load, &outcome) != 0)
+    if (library_run(side->library, &library_load, &outcome) != 0) {
         return -1;
+    }
     return peer_run(side->stage.peers, 1, &raw_load, &outcome);
 }
 
@@ -182,8 +189,9 @@ static int run_round(struct setting *setting, uint32_t round)
 
     for (enum mode mode = LIBRARY; mode < MODES; mode++) {
         if (run_pipelined(setting, echo, mode, round) != 0 ||
-            run_pipelined(setting, daemon, mode, round) != 0)
+            run_pipelined(setting, daemon, mode, round) != 0) {
             return -1;
+        }
         setting->ratios[mode][round] =
             daemon->modes[mode].rates[round] / echo->modes[mode].rates[round];
     }
@@ -195,8 +203,9 @@ static int run_round(struct setting *setting, uint32_t round)
 static int warm_up(struct setting *setting)
 {
     if (run_singles(setting, &setting->echo, WARM_UP) != 0 ||
-        run_singles(setting, &setting->daemon, WARM_UP) != 0)
+        run_singles(setting, &setting->daemon, WARM_UP) != 0) {
         return -1;
+    }
     setting->echo.single_count = 0;
     setting->daemon.single_count = 0;
     return 0;
@@ -212,12 +221,15 @@ static int begin_echo(struct setting *setting)
 
     arena_init(&arena, alloc_system(), ARENA_BYTES);
     int rc = choose_answer(setting, &arena, &answer);
-    if (rc == 0)
+    if (rc == 0) {
         rc = peer_connect(&recorder, setting->daemon.stage.child.port);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = peer_greet(&recorder, &arena, &welcome);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = stage_begin_echo(&setting->echo.stage, &welcome, &answer, CONNECTIONS);
+    }
     peer_close(&recorder);
     arena_deinit(&arena);
     return rc;
@@ -231,11 +243,13 @@ static int run_all(struct setting *setting)
         begin_echo(setting) != 0 ||
         library_connect(setting->daemon.stage.child.port, &setting->daemon.library) != 0 ||
         library_connect(setting->echo.stage.child.port, &setting->echo.library) != 0 ||
-        warm_up(setting) != 0)
+        warm_up(setting) != 0) {
         return -1;
+    }
     for (uint32_t round = 0; round < setting->rounds; round++) {
-        if (run_round(setting, round) != 0)
+        if (run_round(setting, round) != 0) {
             return -1;
+        }
     }
     return 0;
 }
@@ -355,14 +369,17 @@ static int make_room(struct setting *setting)
     for (enum single kind = LIBRARY_SINGLE; kind < SINGLE_KINDS; kind++) {
         setting->daemon.singles_us[kind] = calloc(room, sizeof(double));
         setting->echo.singles_us[kind] = calloc(room, sizeof(double));
-        if (setting->daemon.singles_us[kind] == NULL || setting->echo.singles_us[kind] == NULL)
+        if (setting->daemon.singles_us[kind] == NULL || setting->echo.singles_us[kind] == NULL) {
             return bench_fail("out of memory");
+        }
     }
     setting->filters = library_make_filters(QUERIES_SEED, QUERIES);
-    if (setting->filters == NULL)
+    if (setting->filters == NULL) {
         return -1;
-    if (frames_make_deposits(&setting->deposits, MESSAGES_SEED, MESSAGES) != 0)
+    }
+    if (frames_make_deposits(&setting->deposits, MESSAGES_SEED, MESSAGES) != 0) {
         return -1;
+    }
     return frames_make_queries(&setting->queries, QUERIES_SEED, QUERIES);
 }
 
@@ -370,8 +387,9 @@ static void end_side(struct side *side)
 {
     hearsay_close(side->library);
     stage_end(&side->stage);
-    for (enum single kind = LIBRARY_SINGLE; kind < SINGLE_KINDS; kind++)
+    for (enum single kind = LIBRARY_SINGLE; kind < SINGLE_KINDS; kind++) {
         free(side->singles_us[kind]);
+    }
 }
 
 int bench_query(const struct bench_options *options, struct report *report)
@@ -381,15 +399,19 @@ int bench_query(const struct bench_options *options, struct report *report)
 
     setting.rounds = bench_or(options->rounds, ROUNDS);
     setting.count = bench_or(options->count, COUNT);
-    if (child_directory_make(&directory, options->dir) != 0)
+    if (child_directory_make(&directory, options->dir) != 0) {
         return -1;
+    }
     int rc = make_room(&setting);
-    if (rc == 0)
+    if (rc == 0) {
         rc = stage_begin(&setting.daemon.stage, options, directory.path, CONNECTIONS);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         rc = run_all(&setting);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         tell(report, &setting);
+    }
     end_side(&setting.echo);
     end_side(&setting.daemon);
     frames_deinit(&setting.deposits);

@@ -3,15 +3,15 @@
  * start: the time from exec to the line that says a daemon is ready, with many messages stored, and
  * what the parts of it take: first with the database in the system's cache, then without.
  */
-#include "tests/bench/alone.h"
-#include "tests/bench/model.h"
-#include "tests/bench/stage.h"
-#include "tests/bench/stats.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/bench/alone.h"
+#include "tests/bench/model.h"
+#include "tests/bench/stage.h"
+#include "tests/bench/stats.h"
 
 enum { COUNT = 100000, IN_FLIGHT = 2000, ROUNDS = 7, SEED = 1 };
 
@@ -34,8 +34,9 @@ static int fill(const struct bench_options *options, const char *directory,
 
     int rc = stage_begin(&stage, options, directory, 1);
     *out_empty_ms = stage.child.times.ready_ms;
-    if (rc == 0)
+    if (rc == 0) {
         rc = stage_deposit(&stage, frames, IN_FLIGHT, &outcome);
+    }
     stage_end(&stage);
     return rc;
 }
@@ -57,11 +58,13 @@ static double forget(const char *path)
     struct stat status = {0};
     const int file = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (file < 0)
+    if (file < 0) {
         return 0;
+    }
     if (fsync(file) != 0 || fstat(file, &status) != 0 ||
-        posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) != 0)
+        posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) != 0) {
         (void)bench_fail("%s stays in the system's cache", path);
+    }
     (void)close(file);
     return (double)status.st_size;
 }
@@ -73,20 +76,24 @@ static int run_round(const struct bench_options *options, const char *directory,
     struct alone_reading reading = {0};
     struct model_index index = {0};
 
-    if (start_once(options, directory, &times) != 0)
+    if (start_once(options, directory, &times) != 0) {
         return -1;
+    }
     samples->ready_ms[round] = times.ready_ms;
     samples->loaded_ms[round] = times.loaded_ms;
-    if (alone_read(path, &reading) != 0 || model_index(SEED, count, &index) != 0)
+    if (alone_read(path, &reading) != 0 || model_index(SEED, count, &index) != 0) {
         return -1;
-    if (reading.rows != count)
+    }
+    if (reading.rows != count) {
         return bench_fail("%zu of %zu messages are stored", reading.rows, count);
+    }
     samples->open_ms[round] = reading.open_seconds * 1000;
     samples->read_ms[round] = reading.read_seconds * 1000;
     samples->insert_ms[round] = index.seconds * 1000;
     samples->file_mib = forget(path) / 1048576;
-    if (start_once(options, directory, &times) != 0)
+    if (start_once(options, directory, &times) != 0) {
         return -1;
+    }
     samples->cold_ms[round] = times.ready_ms;
     return 0;
 }
@@ -123,16 +130,20 @@ int bench_start(const struct bench_options *options, struct report *report)
     struct child_directory directory;
     struct frames frames = {0};
 
-    if (child_directory_make(&directory, options->dir) != 0)
+    if (child_directory_make(&directory, options->dir) != 0) {
         return -1;
+    }
     snprintf(path, sizeof(path), "%s/data/messages.db", directory.path);
     int rc = frames_make_deposits(&frames, SEED, bench_or(options->count, COUNT));
-    if (rc == 0)
+    if (rc == 0) {
         rc = fill(options, directory.path, &frames, &samples.empty_ms);
-    for (uint32_t round = 0; round < rounds && rc == 0; round++)
+    }
+    for (uint32_t round = 0; round < rounds && rc == 0; round++) {
         rc = run_round(options, directory.path, path, frames.count, &samples, round);
-    if (rc == 0)
+    }
+    if (rc == 0) {
         tell(report, &samples, rounds, frames.count);
+    }
     frames_deinit(&frames);
     child_directory_remove(&directory);
     return rc;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/child.h"
 
-#include "tests/bench/stats.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/bench/stats.h"
 
 enum {
     START_PATIENCE_MS = 60 * 1000,
@@ -36,8 +36,10 @@ int child_directory_make(struct child_directory *directory, const char *parent)
     const int length =
         snprintf(directory->path, sizeof(directory->path), "%s/hearsay-bench-XXXXXX", parent);
 
-    if (length > 0 && (size_t)length < sizeof(directory->path) && mkdtemp(directory->path) != NULL)
+    if (length > 0 && (size_t)length < sizeof(directory->path) &&
+        mkdtemp(directory->path) != NULL) {
         return 0;
+    }
     directory->path[0] = '\0';
     return bench_fail("no directory can be made in %s: %s", parent, strerror(errno));
 }
@@ -53,8 +55,9 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 void child_directory_remove(struct child_directory *directory)
 {
     if (directory->path[0] != '\0' &&
-        nftw(directory->path, remove_one, FTW_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) != 0)
+        nftw(directory->path, remove_one, FTW_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) != 0) {
         (void)bench_fail("%s could not be removed", directory->path);
+    }
     directory->path[0] = '\0';
 }
 
@@ -64,8 +67,9 @@ void child_directory_remove(struct child_directory *directory)
 static void end_with(pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != parent) {
         _exit(EXIT_EXEC);
+    }
 }
 
 static int write_config(const char *directory, char *out_path)
@@ -73,8 +77,9 @@ static int write_config(const char *directory, char *out_path)
     const int length = snprintf(out_path, CHILD_PATH_BYTES, "%s/hearsayd.conf", directory);
     FILE *file = length < CHILD_PATH_BYTES ? fopen(out_path, "w") : NULL;
 
-    if (file == NULL)
+    if (file == NULL) {
         return bench_fail("%s/hearsayd.conf: %s", directory, strerror(errno));
+    }
     fprintf(file, "[limits]\nmessages = %d\nbytes = 1G\n", BENCH_COUNT_MAX);
     return fclose(file) == 0 ? 0 : bench_fail("%s: %s", out_path, strerror(errno));
 }
@@ -85,8 +90,9 @@ static void run_daemon(const char *hearsayd, const char *config, const char *dat
         hearsayd, "--config", config, "--data", data, "--listen", "127.0.0.1:0", NULL,
     };
 
-    if (dup2(log, STDERR_FILENO) >= 0)
+    if (dup2(log, STDERR_FILENO) >= 0) {
         execv(hearsayd, (char *const *)arguments);
+    }
     _exit(EXIT_EXEC);
 }
 
@@ -97,12 +103,15 @@ static bool read_lines(struct child *child, const char *lines, int64_t start_ns)
     const double now_ms = (double)(stats_now_ns() - start_ns) / 1e6;
     const char *at = strstr(lines, listening);
 
-    if (at != NULL)
+    if (at != NULL) {
         child->port = (uint16_t)strtoul(at + strlen(listening), NULL, 10);
-    if (child->times.loaded_ms <= 0 && strstr(lines, "loaded ") != NULL)
+    }
+    if (child->times.loaded_ms <= 0 && strstr(lines, "loaded ") != NULL) {
         child->times.loaded_ms = now_ms;
-    if (strstr(lines, "ready: ") == NULL)
+    }
+    if (strstr(lines, "ready: ") == NULL) {
         return false;
+    }
     child->times.ready_ms = now_ms;
     return true;
 }
@@ -115,15 +124,18 @@ static int wait_until_ready(struct child *child, int64_t start_ns)
     size_t used = 0;
 
     while (stats_now_ns() - start_ns < (int64_t)START_PATIENCE_MS * 1000000) {
-        if (poll(&polled, 1, STOP_LOOK_MS) <= 0)
+        if (poll(&polled, 1, STOP_LOOK_MS) <= 0) {
             continue;
+        }
         const ssize_t count = read(child->log, lines + used, sizeof(lines) - 1 - used);
-        if (count <= 0)
+        if (count <= 0) {
             break;
+        }
         used += (size_t)count;
         lines[used] = '\0';
-        if (read_lines(child, lines, start_ns))
+        if (read_lines(child, lines, start_ns)) {
             return child->port != 0 ? 0 : bench_fail("the daemon did not say where it listens");
+        }
     }
     lines[used] = '\0';
     return bench_fail("the daemon did not start:\n%s", lines);
@@ -138,12 +150,15 @@ int child_start_daemon(struct child *child, const char *hearsayd, const char *di
 
     *child = (struct child){.log = -1};
     const int length = snprintf(data, sizeof(data), "%s/data", directory);
-    if (length >= (int)sizeof(data) || write_config(directory, config) != 0)
+    if (length >= (int)sizeof(data) || write_config(directory, config) != 0) {
         return -1;
-    if (access(hearsayd, X_OK) != 0)
+    }
+    if (access(hearsayd, X_OK) != 0) {
         return bench_fail("%s: %s; name the daemon with --hearsayd", hearsayd, strerror(errno));
-    if (pipe2(log, O_CLOEXEC) != 0)
+    }
+    if (pipe2(log, O_CLOEXEC) != 0) {
         return bench_fail("pipe: %s", strerror(errno));
+    }
 
     const int64_t start_ns = stats_now_ns();
     child->pid = fork();
@@ -177,8 +192,9 @@ static int listen_anywhere(uint16_t *out_port)
         return listener;
     }
     (void)bench_fail("listening on loopback: %s", strerror(errno));
-    if (listener >= 0)
+    if (listener >= 0) {
         (void)close(listener);
+    }
     return -1;
 }
 
@@ -188,8 +204,9 @@ int child_start_echo(struct child *child, const struct echo_frames *frames)
 
     *child = (struct child){.log = -1};
     const int listener = listen_anywhere(&child->port);
-    if (listener < 0)
+    if (listener < 0) {
         return -1;
+    }
     (void)fflush(NULL); /* or it would be printed twice */
     child->pid = fork();
     if (child->pid == 0) {
@@ -221,8 +238,9 @@ static void drain(const struct child *child)
         for (char *line = strtok_r(text, "\n", &rest); line != NULL;
              line = strtok_r(NULL, "\n", &rest)) {
             if (strstr(line, "dropped") != NULL || strstr(line, "warning: ") != NULL ||
-                strstr(line, "error: ") != NULL || strstr(line, "ssert") != NULL)
+                strstr(line, "error: ") != NULL || strstr(line, "ssert") != NULL) {
                 (void)bench_fail("the daemon said: %s", line);
+            }
         }
     }
 }
@@ -244,8 +262,9 @@ void child_stop(struct child *child)
             }
         }
         drain(child);
-        if (child->log >= 0)
+        if (child->log >= 0) {
             (void)close(child->log);
+        }
     }
     *child = (struct child){.log = -1};
 }
@@ -255,7 +274,8 @@ double child_cpu_seconds(const struct child *child)
     clockid_t clock;
     struct timespec used = {0};
 
-    if (clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+    if (clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &used) != 0) {
         return 0;
+    }
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }

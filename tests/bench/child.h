@@ -7,12 +7,12 @@
 #ifndef TESTS_BENCH_CHILD_H
 #define TESTS_BENCH_CHILD_H
 
-#include "tests/bench/bench.h"
-#include "tests/bench/echo.h"
-
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/echo.h"
 
 enum { CHILD_PATH_BYTES = 4096 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/echo.h"
 
-#include "tests/bench/bench.h"
-
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <uv.h>
+
+#include "tests/bench/bench.h"
 
 enum {
     READ_BYTES = 64 * 1024,
@@ -63,8 +64,9 @@ static void on_written(uv_write_t *write, int status)
 {
     struct echo_session *session = write->handle->data;
 
-    if (status < 0 && !uv_is_closing((uv_handle_t *)&session->tcp))
+    if (status < 0 && !uv_is_closing((uv_handle_t *)&session->tcp)) {
         uv_close((uv_handle_t *)&session->tcp, on_closed);
+    }
     free(write->data);
 }
 
@@ -75,19 +77,23 @@ static bool send_bytes(struct echo_session *session, char *bytes, size_t count)
     uv_buf_t buf = uv_buf_init(bytes, (unsigned)count);
     const int taken = uv_try_write(stream, &buf, 1);
 
-    if (taken == (int)count)
+    if (taken == (int)count) {
         return true;
-    if (taken < 0 && taken != UV_EAGAIN)
+    }
+    if (taken < 0 && taken != UV_EAGAIN) {
         return false;
+    }
     const size_t done = taken > 0 ? (size_t)taken : 0;
     struct echo_write *write = malloc(sizeof(*write) + count - done);
-    if (write == NULL)
+    if (write == NULL) {
         return false;
+    }
     write->write.data = write;
     memcpy(write->bytes, bytes + done, count - done);
     buf = uv_buf_init(write->bytes, (unsigned)(count - done));
-    if (uv_write(&write->write, stream, &buf, 1, on_written) == 0)
+    if (uv_write(&write->write, stream, &buf, 1, on_written) == 0) {
         return true;
+    }
     free(write);
     return false;
 }
@@ -95,8 +101,9 @@ static bool send_bytes(struct echo_session *session, char *bytes, size_t count)
 /* The id's place in a ready-made frame is always filled to its last byte. */
 static void put_id(char *frame, uint32_t id)
 {
-    for (size_t i = 0; i < ECHO_ID_BYTES - 1; i++)
+    for (size_t i = 0; i < ECHO_ID_BYTES - 1; i++) {
         frame[ID_AT + i] = (char)(0x80 | (id >> 7 * i & 0x7f));
+    }
     frame[ID_AT + ECHO_ID_BYTES - 1] = (char)(id >> 7 * (ECHO_ID_BYTES - 1));
 }
 
@@ -107,8 +114,9 @@ static bool read_id(const uint8_t *request, size_t length, uint32_t *out_id, uin
 {
     uint32_t id = 0;
 
-    if (length == 0 || request[0] != ID_TAG)
+    if (length == 0 || request[0] != ID_TAG) {
         return false;
+    }
     for (size_t i = 0; i < ECHO_ID_BYTES && i + 2 < length; i++) {
         const uint8_t byte = request[1 + i];
         id |= (uint32_t)(byte & 0x7f) << 7 * i;
@@ -125,8 +133,9 @@ static bool welcome(struct echo_session *session, uint32_t id)
 {
     const struct echo *echo = session->echo;
 
-    if (echo->welcome_bytes == 0)
+    if (echo->welcome_bytes == 0) {
         return false;
+    }
     put_id(echo->welcome, id);
     return send_bytes(session, echo->welcome, echo->welcome_bytes);
 }
@@ -144,20 +153,24 @@ static bool answer_all(struct echo_session *session)
                               (size_t)frame[2] << 8 | (size_t)frame[3];
         uint32_t id = 0;
         uint8_t next = 0;
-        if (length > session->used - at - HEADER_BYTES)
+        if (length > session->used - at - HEADER_BYTES) {
             break;
-        if (!read_id(frame + HEADER_BYTES, length, &id, &next))
+        }
+        if (!read_id(frame + HEADER_BYTES, length, &id, &next)) {
             return false;
+        }
         at += HEADER_BYTES + length;
         if (next == HELLO_TAG) {
-            if (!welcome(session, id))
+            if (!welcome(session, id)) {
                 return false;
+            }
             continue;
         }
         put_id(echo->answers + ready++ * echo->answer_bytes, id);
         if (ready == echo->answer_room) {
-            if (!send_bytes(session, echo->answers, ready * echo->answer_bytes))
+            if (!send_bytes(session, echo->answers, ready * echo->answer_bytes)) {
                 return false;
+            }
             ready = 0;
         }
     }
@@ -174,11 +187,13 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
 
     if (count >= 0) {
         session->used += (size_t)count;
-        if (answer_all(session))
+        if (answer_all(session)) {
             return;
+        }
     }
-    if (!uv_is_closing((uv_handle_t *)stream))
+    if (!uv_is_closing((uv_handle_t *)stream)) {
         uv_close((uv_handle_t *)stream, on_closed);
+    }
 }
 
 /* --- serving ---------------------------------------------------------------------------------- */
@@ -196,8 +211,9 @@ static void on_connection(uv_stream_t *listener, int status)
     session->tcp.data = session;
     if (uv_accept(listener, (uv_stream_t *)&session->tcp) != 0 ||
         uv_tcp_nodelay(&session->tcp, 1) != 0 ||
-        uv_read_start((uv_stream_t *)&session->tcp, on_alloc, on_read) != 0)
+        uv_read_start((uv_stream_t *)&session->tcp, on_alloc, on_read) != 0) {
         uv_close((uv_handle_t *)&session->tcp, on_closed);
+    }
 }
 
 static void on_terminate(uv_signal_t *signal, int number)
@@ -213,12 +229,15 @@ static int prepare(struct echo *echo, const struct echo_frames *frames)
     echo->answer_bytes = frames->answer_bytes;
     echo->answer_room = READ_BYTES / REQUEST_BYTES_MIN;
     echo->answers = malloc(echo->answer_room * echo->answer_bytes);
-    if (echo->welcome == NULL || echo->answers == NULL)
+    if (echo->welcome == NULL || echo->answers == NULL) {
         return -1;
-    if (frames->welcome_bytes > 0)
+    }
+    if (frames->welcome_bytes > 0) {
         memcpy(echo->welcome, frames->welcome, frames->welcome_bytes);
-    for (size_t i = 0; i < echo->answer_room; i++)
+    }
+    for (size_t i = 0; i < echo->answer_room; i++) {
         memcpy(echo->answers + i * echo->answer_bytes, frames->answer, echo->answer_bytes);
+    }
     return 0;
 }
 
@@ -231,11 +250,13 @@ int echo_serve(int listener, const struct echo_frames *frames)
         uv_tcp_init(&echo.loop, &echo.listener) != 0 ||
         uv_tcp_open(&echo.listener, listener) != 0 ||
         uv_signal_init(&echo.loop, &echo.terminate) != 0 ||
-        uv_signal_start(&echo.terminate, on_terminate, SIGTERM) != 0)
+        uv_signal_start(&echo.terminate, on_terminate, SIGTERM) != 0) {
         return bench_fail("the echo server cannot begin");
+    }
     echo.listener.data = &echo;
-    if (uv_listen((uv_stream_t *)&echo.listener, BACKLOG, on_connection) != 0)
+    if (uv_listen((uv_stream_t *)&echo.listener, BACKLOG, on_connection) != 0) {
         return bench_fail("the echo server cannot listen");
+    }
     (void)uv_run(&echo.loop, UV_RUN_DEFAULT); /* what is left open ends with the process */
     return 0;
 }

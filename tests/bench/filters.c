@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/filters.h"
 
-#include "core/bloom.h"
-#include "tests/bench/bench.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/bloom.h"
+#include "tests/bench/bench.h"
 
 enum {
     MADE_UP_STORED = 100000,
@@ -54,8 +54,9 @@ uint64_t *filters_append(struct filters_array *array, size_t words)
         const size_t room = array->room == 0 ? 1024 : array->room * 2;
         uint64_t *larger = realloc(array->words, room * words * sizeof(*larger));
 
-        if (larger == NULL)
+        if (larger == NULL) {
             return NULL;
+        }
         array->words = larger;
         array->room = room;
     }
@@ -73,8 +74,9 @@ __attribute__((format(printf, 3, 4))) static void add(const struct maker *maker,
     va_start(arguments, format);
     const int length = vsnprintf(label, sizeof(label), format, arguments);
     va_end(arguments);
-    if (length > 0 && length <= LABEL_BYTES)
+    if (length > 0 && length <= LABEL_BYTES) {
         profile_add(&maker->out->profile, label, (size_t)length, filter);
+    }
 }
 
 static void add_bssid(const struct maker *maker, uint64_t *filter, uint32_t number)
@@ -87,10 +89,12 @@ static void prepare_topics(struct maker *maker)
 {
     double sum = 0;
 
-    for (uint32_t i = 0; i < TOPICS; i++)
+    for (uint32_t i = 0; i < TOPICS; i++) {
         maker->topic_share[i] = sum += 1.0 / (i + 1);
-    for (uint32_t i = 0; i < TOPICS; i++)
+    }
+    for (uint32_t i = 0; i < TOPICS; i++) {
         maker->topic_share[i] /= sum;
+    }
 }
 
 static uint32_t zipf_topic(struct maker *maker)
@@ -102,10 +106,11 @@ static uint32_t zipf_topic(struct maker *maker)
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
 
-        if (maker->topic_share[middle] < point)
+        if (maker->topic_share[middle] < point) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low;
 }
@@ -114,8 +119,9 @@ static void add_topics_and_hour(struct maker *maker, uint64_t *filter)
 {
     const uint32_t topics = 1 + below(maker, 3);
 
-    for (uint32_t i = 0; i < topics; i++)
+    for (uint32_t i = 0; i < topics; i++) {
         add(maker, filter, "topic:t%u", zipf_topic(maker));
+    }
     add(maker, filter, "time:h%u", below(maker, HOURS));
 }
 
@@ -127,19 +133,22 @@ static void make_words(struct maker *maker, uint64_t *filter, uint64_t *wanted)
         const char *word = maker->words.lines[below(maker, (uint32_t)maker->words.count)];
 
         add(maker, filter, "word:%s", word);
-        if (i == 0 && wanted != NULL)
+        if (i == 0 && wanted != NULL) {
             add(maker, wanted, "word:%s", word);
+        }
     }
 }
 
 static void make_venue(struct maker *maker, uint64_t *filter, uint64_t *wanted)
 {
     for (uint32_t i = 0; i < PLACE_BSSIDS; i++) {
-        if (unit(maker) < 0.7)
+        if (unit(maker) < 0.7) {
             add_bssid(maker, filter, i);
+        }
     }
-    if (wanted != NULL)
+    if (wanted != NULL) {
         add(maker, wanted, "topic:t%u", zipf_topic(maker));
+    }
     add_topics_and_hour(maker, filter);
 }
 
@@ -148,8 +157,9 @@ static void make_campus(struct maker *maker, uint64_t *filter, uint64_t *wanted)
     const uint32_t first = below(maker, PLACES) * PLACE_BSSIDS;
     uint32_t left = 12 + below(maker, 9);
 
-    if (wanted != NULL)
+    if (wanted != NULL) {
         add_bssid(maker, wanted, first + below(maker, PLACE_BSSIDS));
+    }
     for (uint64_t seen = 0; left > 0;) {
         const uint32_t which = below(maker, PLACE_BSSIDS);
 
@@ -174,16 +184,18 @@ static int generate(struct maker *maker, generator *make)
     for (size_t i = 0; i < stored; i++) {
         uint64_t *filter = filters_append(&out->stored, out->filter_words);
 
-        if (filter == NULL)
+        if (filter == NULL) {
             return bench_fail("memory is short");
+        }
         make(maker, filter, NULL);
     }
     for (size_t i = 0; i < queries; i++) {
         uint64_t *filter = filters_append(&out->queries, out->filter_words);
         uint64_t *wanted = filters_append(&out->wanted, out->filter_words);
 
-        if (filter == NULL || wanted == NULL)
+        if (filter == NULL || wanted == NULL) {
             return bench_fail("memory is short");
+        }
         make(maker, filter, wanted);
     }
     return 0;
@@ -198,17 +210,21 @@ static void add_row(struct maker *maker, char *row, uint64_t *filter, uint64_t *
     for (char *token = strtok(row, "\t\n"); token != NULL; token = strtok(NULL, "\t\n")) {
         char *colon = strchr(token, ':');
 
-        if (strncmp(token, "WAP", 3) != 0 || colon == NULL)
+        if (strncmp(token, "WAP", 3) != 0 || colon == NULL) {
             continue;
+        }
         *colon = '\0';
-        if (first && wanted != NULL)
+        if (first && wanted != NULL) {
             add(maker, wanted, "wifi:%s", token);
+        }
         first = false;
-        if (!thin || unit(maker) < 0.85)
+        if (!thin || unit(maker) < 0.85) {
             add(maker, filter, "wifi:%s", token);
+        }
     }
-    if (maker->options->noise)
+    if (maker->options->noise) {
         add_topics_and_hour(maker, filter);
+    }
 }
 
 /* Each row `copies` times, so that the copies of all rows take turns. Empty contexts are left out.
@@ -221,31 +237,36 @@ static int read_rows(struct maker *maker, const char *directory, const char *nam
     char line[16384];
     char row[16384];
 
-    if (strchr(directory, '\'') != NULL)
+    if (strchr(directory, '\'') != NULL) {
         return bench_fail("a directory with a quote in its name is not read");
+    }
     snprintf(command, sizeof(command), "zcat '%s/%s'", directory, name);
     for (uint32_t copy = 0; copy < copies; copy++) {
         FILE *file = popen(command, "r");
 
-        if (file == NULL)
+        if (file == NULL) {
             return bench_fail("zcat: %s", strerror(errno));
+        }
         while (fgets(line, sizeof(line), file) != NULL && (most == 0 || array->count < most)) {
             uint64_t *filter = line[0] == '#' ? NULL : filters_append(array, words);
             uint64_t *label =
                 filter == NULL || wanted == NULL ? NULL : filters_append(wanted, words);
 
-            if (filter == NULL)
+            if (filter == NULL) {
                 continue;
+            }
             memcpy(row, line, sizeof(row));
             add_row(maker, row, filter, label);
             if (bloom_cardinality(filter, words) == 0) {
                 array->count--;
-                if (label != NULL)
+                if (label != NULL) {
                     wanted->count--;
+                }
             }
         }
-        if (pclose(file) != 0 && (most == 0 || array->count < most))
+        if (pclose(file) != 0 && (most == 0 || array->count < most)) {
             return bench_fail("cannot read %s/%s", directory, name);
+        }
     }
     return 0;
 }
@@ -258,9 +279,10 @@ static int read_wifi(struct maker *maker, const char *directory)
         read_rows(maker, directory, "training.tsv.gz", options->copies > 1 ? options->copies : 1,
                   &out->stored, NULL, options->count);
 
-    if (rc == 0)
+    if (rc == 0) {
         rc = read_rows(maker, directory, "validation.tsv.gz", 1, &out->queries, &out->wanted,
                        options->query_count);
+    }
     return rc;
 }
 
@@ -271,14 +293,16 @@ static int read_raw(struct maker *maker, const char *path, size_t most, struct f
     FILE *file = fopen(path, "rb");
     int rc = 0;
 
-    if (file == NULL)
+    if (file == NULL) {
         return bench_fail("cannot read %s: %s", path, strerror(errno));
+    }
     while (rc == 0 && (most == 0 || array->count < most) &&
            fread(bytes, 1, bits / 8, file) == bits / 8) {
         uint64_t *filter = filters_append(array, maker->out->filter_words);
 
-        if (filter == NULL || bloom_load(filter, bits, bytes, bits / 8) != 0)
+        if (filter == NULL || bloom_load(filter, bits, bytes, bits / 8) != 0) {
             rc = bench_fail("memory is short");
+        }
     }
     (void)fclose(file); /* it was only read */
     return rc == 0 && array->count == 0 ? bench_fail("%s has no filter", path) : rc;
@@ -294,8 +318,9 @@ static int ask_for_stored(struct maker *maker)
     for (size_t i = 0; i < out->stored.count; i += step) {
         uint64_t *filter = filters_append(&out->queries, words);
 
-        if (filter == NULL)
+        if (filter == NULL) {
             return bench_fail("memory is short");
+        }
         memcpy(filter, out->stored.words + i * words, words * sizeof(*filter));
     }
     return 0;
@@ -310,12 +335,15 @@ static int make_all(struct maker *maker)
 
         return rc == 0 ? generate(maker, make_words) : rc;
     }
-    if (strcmp(workload, "venue") == 0)
+    if (strcmp(workload, "venue") == 0) {
         return generate(maker, make_venue);
-    if (strcmp(workload, "campus") == 0)
+    }
+    if (strcmp(workload, "campus") == 0) {
         return generate(maker, make_campus);
-    if (strncmp(workload, "wifi:", 5) == 0)
+    }
+    if (strncmp(workload, "wifi:", 5) == 0) {
         return read_wifi(maker, workload + 5);
+    }
     if (strncmp(workload, "filters:", 8) == 0) {
         const int rc = read_raw(maker, workload + 8, maker->options->count, &maker->out->stored);
 
@@ -330,8 +358,9 @@ int filters_make(const struct filters_options *options, const struct profile *pr
     struct maker *maker = calloc(1, sizeof(*maker));
 
     memset(out, 0, sizeof(*out));
-    if (maker == NULL)
+    if (maker == NULL) {
         return bench_fail("memory is short");
+    }
     out->profile = *profile;
     out->filter_words = bloom_words(profile->bits);
     maker->options = options;

@@ -13,11 +13,11 @@
 #ifndef TESTS_BENCH_FILTERS_H
 #define TESTS_BENCH_FILTERS_H
 
-#include "core/profile.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/profile.h"
 
 struct filters_options {
     const char *workload;

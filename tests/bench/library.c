@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/library.h"
 
-#include "tests/bench/bench.h"
-#include "tests/bench/stats.h"
-#include "tests/bench/workload.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/stats.h"
+#include "tests/bench/workload.h"
 
 enum { CONNECT_MS = 10 * 1000 };
 
@@ -17,8 +17,9 @@ int library_connect(uint16_t port, struct hearsay **out)
     char address[32];
 
     snprintf(address, sizeof(address), "127.0.0.1:%u", (unsigned)port);
-    if (hearsay_connect(address, "hearsay-bench", CONNECT_MS, out, &error) == HEARSAY_OK)
+    if (hearsay_connect(address, "hearsay-bench", CONNECT_MS, out, &error) == HEARSAY_OK) {
         return 0;
+    }
     return bench_fail("%s: %s", address, error.sentence);
 }
 
@@ -53,8 +54,9 @@ static void describe(const struct library_load *load, uint64_t number, struct he
 
 static int check(const struct hearsay_results *results)
 {
-    if (results->result_count != WORKLOAD_K || !results->exact)
+    if (results->result_count != WORKLOAD_K || !results->exact) {
         return bench_fail("an answer does not have the %d nearest", WORKLOAD_K);
+    }
     return 0;
 }
 
@@ -68,8 +70,9 @@ static int submit(struct hearsay *server, const struct library_load *load, uint6
         struct hearsay_error error;
         uint64_t ticket = 0;
         describe(load, *in_out_asked, &part, &query);
-        if (hearsay_submit_query(server, &query, &ticket, &error) != HEARSAY_OK)
+        if (hearsay_submit_query(server, &query, &ticket, &error) != HEARSAY_OK) {
             return bench_fail("asking: %s", error.sentence);
+        }
         (*in_out_asked)++;
     }
     return 0;
@@ -82,14 +85,18 @@ static int run_pipelined(struct hearsay *server, const struct library_load *load
     for (uint64_t answered = 0; answered < load->total; answered++) {
         const struct hearsay_reply *reply = NULL;
         struct hearsay_error error;
-        if (submit(server, load, answered, &asked) != 0)
+        if (submit(server, load, answered, &asked) != 0) {
             return -1;
-        if (hearsay_next(server, load->patience_ms, &reply, &error) != HEARSAY_OK)
+        }
+        if (hearsay_next(server, load->patience_ms, &reply, &error) != HEARSAY_OK) {
             return bench_fail("waiting for an answer: %s", error.sentence);
-        if (reply->kind != HEARSAY_REPLY_RESULTS)
+        }
+        if (reply->kind != HEARSAY_REPLY_RESULTS) {
             return bench_fail("the server refused: %s", reply->error.sentence);
-        if (check(&reply->results) != 0)
+        }
+        if (check(&reply->results) != 0) {
             return -1;
+        }
     }
     return 0;
 }
@@ -103,12 +110,15 @@ static int run_singly(struct hearsay *server, const struct library_load *load)
         const struct hearsay_results *results = NULL;
         const int64_t start_ns = stats_now_ns();
         describe(load, i, &part, &query);
-        if (hearsay_query(server, &query, load->patience_ms, &results, &error) != HEARSAY_OK)
+        if (hearsay_query(server, &query, load->patience_ms, &results, &error) != HEARSAY_OK) {
             return bench_fail("one query: %s", error.sentence);
-        if (load->latencies_us != NULL)
+        }
+        if (load->latencies_us != NULL) {
             load->latencies_us[i] = (double)(stats_now_ns() - start_ns) / 1000;
-        if (check(results) != 0)
+        }
+        if (check(results) != 0) {
             return -1;
+        }
     }
     return 0;
 }

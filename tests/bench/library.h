@@ -6,11 +6,11 @@
 #ifndef TESTS_BENCH_LIBRARY_H
 #define TESTS_BENCH_LIBRARY_H
 
-#include "client/hearsay.h"
-#include "tests/bench/peer.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/hearsay.h"
+#include "tests/bench/peer.h"
 
 /* Connects to 127.0.0.1:port. 0 or -1. hearsay_close in any case, where *out is not NULL. */
 int library_connect(uint16_t port, struct hearsay **out);

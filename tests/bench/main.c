@@ -2,9 +2,6 @@
 /*
  * hearsay-bench: measures hearsayd, beside something that it can be compared with.
  */
-#include "tests/bench/bench.h"
-#include "tests/bench/bench_index.h"
-
 #include <getopt.h>
 #include <libgen.h>
 #include <signal.h>
@@ -12,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/bench_index.h"
 
 enum { EXIT_USAGE = 2, PATH_BYTES = 4096 };
 
@@ -46,8 +46,9 @@ int bench_fail(const char *format, ...)
 static void print_help(FILE *out)
 {
     fprintf(out, "usage: hearsay-bench COMMAND [OPTION...]\n\nCommands:\n");
-    for (size_t i = 0; i < command_count; i++)
+    for (size_t i = 0; i < command_count; i++) {
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    }
     fprintf(out, "  %-10s all of these\n", "all");
     fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n\nOptions:\n",
             "index");
@@ -67,8 +68,9 @@ static bool parse_number(const char *text, uint32_t most, uint32_t *out)
     char *end = NULL;
     const unsigned long value = strtoul(text, &end, 10);
 
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > most)
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > most) {
         return false;
+    }
     *out = (uint32_t)value;
     return true;
 }
@@ -80,8 +82,9 @@ static const char *default_daemon(void)
     char self[PATH_BYTES];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-    if (length <= 0)
+    if (length <= 0) {
         return "hearsayd";
+    }
     self[length] = '\0';
     snprintf(path, sizeof(path), "%s/../../daemon/hearsayd", dirname(self));
     return path;
@@ -121,12 +124,14 @@ static enum outcome parse_options(int argc, char **argv, struct bench_options *o
             report->json = true;
             break;
         case 'r':
-            if (!parse_number(optarg, BENCH_ROUNDS_MAX, &options->rounds))
+            if (!parse_number(optarg, BENCH_ROUNDS_MAX, &options->rounds)) {
                 return refuse("--rounds takes a number from 1 to 99, not ", optarg);
+            }
             break;
         case 'c':
-            if (!parse_number(optarg, BENCH_COUNT_MAX, &options->count))
+            if (!parse_number(optarg, BENCH_COUNT_MAX, &options->count)) {
                 return refuse("--count takes a number from 1 to 1000000, not ", optarg);
+            }
             break;
         case 'h':
             print_help(stdout);
@@ -146,21 +151,25 @@ int main(int argc, char **argv)
     int status = EXIT_SUCCESS;
 
     (void)signal(SIGPIPE, SIG_IGN);
-    if (argc > 1 && strcmp(argv[1], "index") == 0) /* it has options of its own */
+    if (argc > 1 && strcmp(argv[1], "index") == 0) { /* it has options of its own */
         return bench_index(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
     const enum outcome outcome = parse_options(argc, argv, &options, &report);
-    if (outcome != RUN)
+    if (outcome != RUN) {
         return outcome == DONE ? EXIT_SUCCESS : EXIT_USAGE;
+    }
     if (optind + 1 != argc) {
         print_help(stderr);
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < command_count; i++) {
-        if (strcmp(argv[optind], "all") != 0 && strcmp(argv[optind], commands[i].name) != 0)
+        if (strcmp(argv[optind], "all") != 0 && strcmp(argv[optind], commands[i].name) != 0) {
             continue;
+        }
         found = true;
-        if (commands[i].run(&options, &report) != 0)
+        if (commands[i].run(&options, &report) != 0) {
             status = EXIT_FAILURE;
+        }
     }
     if (!found) {
         (void)refuse("there is no command ", argv[optind]);

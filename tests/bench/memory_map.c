@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/memory_map.h"
 
-#include "tests/bench/bench.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "tests/bench/bench.h"
 
 enum { LINE_BYTES = 8192 };
 
@@ -15,14 +15,18 @@ static double *kind_of(struct memory_map *map, const char *line)
 {
     const char *name = strpbrk(line, "/[");
 
-    if (name == NULL)
+    if (name == NULL) {
         return &map->anonymous;
-    if (strncmp(name, "[heap]", 6) == 0)
+    }
+    if (strncmp(name, "[heap]", 6) == 0) {
         return &map->heap;
-    if (strncmp(name, "[stack", 6) == 0)
+    }
+    if (strncmp(name, "[stack", 6) == 0) {
         return &map->stack;
-    if (name[0] == '[')
+    }
+    if (name[0] == '[') {
         return &map->anonymous;
+    }
     return strstr(name, "-shm") != NULL ? &map->shared : &map->files;
 }
 
@@ -33,8 +37,9 @@ int memory_map_read(pid_t pid, struct memory_map *out)
 
     snprintf(line, sizeof(line), "/proc/%ld/smaps", (long)pid);
     FILE *file = fopen(line, "r");
-    if (file == NULL)
+    if (file == NULL) {
         return bench_fail("%s: %s", line, strerror(errno));
+    }
     *out = (struct memory_map){0};
     while (fgets(line, sizeof(line), file) != NULL) {
         unsigned long kilobytes = 0;

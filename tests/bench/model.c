@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/model.h"
 
+#include <stdint.h>
+#include <string.h>
+
 #include "core/bits.h"
 #include "core/bloom.h"
 #include "core/estimate.h"
@@ -9,9 +12,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
-
-#include <stdint.h>
-#include <string.h>
 
 static int insert_all(struct index *index, uint64_t seed, size_t count, double *out_seconds)
 {
@@ -52,8 +52,9 @@ int model_index(uint64_t seed, size_t count, struct model_index *out)
         };
         rc = index_new(index_engine_named("list"), &options, &index);
     }
-    if (rc == 0)
+    if (rc == 0) {
         rc = insert_all(index, seed, count, &out->seconds);
+    }
     if (rc == 0) {
         out->bytes = (double)index_bytes(index);
         out->granted = (double)budget.used_bytes;
@@ -69,8 +70,9 @@ int model_cache(uint64_t seed, size_t count, uint64_t limit_bytes, double *out_b
 {
     struct cache *cache = cache_new(limit_bytes);
 
-    if (cache == NULL)
+    if (cache == NULL) {
         return bench_fail("out of memory");
+    }
     for (size_t i = 0; i < count; i++) {
         struct workload_message message;
         workload_make(seed, i, &message);

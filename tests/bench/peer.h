@@ -7,13 +7,13 @@
 #ifndef TESTS_BENCH_PEER_H
 #define TESTS_BENCH_PEER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "proto/arena.h"
 #include "proto/frame.h"
 #include "proto/msg.h"
 #include "tests/bench/workload.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 enum { PEER_MAX = 64 };
 

@@ -6,20 +6,22 @@ enum { TEXT_COLUMNS = 58, VALUE_COLUMNS = 12 };
 void report_begin(struct report *report, const char *name, const char *title)
 {
     report->figures = 0;
-    if (report->json)
+    if (report->json) {
         fprintf(report->out, "{\"benchmark\": \"%s\", \"figures\": {", name);
-    else
+    } else {
         fprintf(report->out, "%s: %s\n", name, title);
+    }
 }
 
 void report_figure(struct report *report, const char *key, double value, int digits,
                    const char *unit, const char *text)
 {
-    if (report->json)
+    if (report->json) {
         fprintf(report->out, "%s\"%s\": %.*f", report->figures > 0 ? ", " : "", key, digits, value);
-    else
+    } else {
         fprintf(report->out, "  %-*s %*.*f %s\n", TEXT_COLUMNS, text, VALUE_COLUMNS, digits, value,
                 unit);
+    }
     report->figures++;
 }
 
@@ -34,8 +36,9 @@ void report_goal(struct report *report, const char *key, double ratio, double go
 
 void report_note(struct report *report, const char *text)
 {
-    if (!report->json)
+    if (!report->json) {
         fprintf(report->out, "  %s\n", text);
+    }
 }
 
 void report_end(struct report *report)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/stage.h"
 
-#include "proto/codec.h"
-
 #include <string.h>
+
+#include "proto/codec.h"
 
 enum { PATIENCE_MS = 60 * 1000, ARENA_BYTES = 1024 * 1024 };
 
 static int connect_all(struct stage *stage, size_t peer_count)
 {
     while (stage->peer_count < peer_count) {
-        if (peer_connect(&stage->peers[stage->peer_count++], stage->child.port) != 0)
+        if (peer_connect(&stage->peers[stage->peer_count++], stage->child.port) != 0) {
             return -1;
+        }
     }
     return 0;
 }
@@ -36,8 +37,9 @@ int stage_begin(struct stage *stage, const struct bench_options *options, const 
 {
     memset(stage, 0, sizeof(*stage));
     if (child_start_daemon(&stage->child, options->hearsayd, directory) != 0 ||
-        connect_all(stage, peer_count) != 0)
+        connect_all(stage, peer_count) != 0) {
         return -1;
+    }
     return greet_all(stage);
 }
 
@@ -64,8 +66,9 @@ int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
     bytes_init(&welcome_frame, alloc_system());
     bytes_init(&answer_frame, alloc_system());
     int rc = welcome != NULL ? encode(welcome, &welcome_frame) : 0;
-    if (rc == 0)
+    if (rc == 0) {
         rc = encode(answer, &answer_frame);
+    }
     if (rc == 0) {
         const struct echo_frames frames = {
             .welcome = welcome_frame.data,
@@ -75,8 +78,9 @@ int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
         };
         rc = child_start_echo(&stage->child, &frames);
     }
-    if (rc == 0)
+    if (rc == 0) {
         rc = connect_all(stage, peer_count);
+    }
     bytes_deinit(&welcome_frame);
     bytes_deinit(&answer_frame);
     return rc;
@@ -84,8 +88,9 @@ int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
 
 void stage_end(struct stage *stage)
 {
-    for (size_t i = 0; i < stage->peer_count; i++)
+    for (size_t i = 0; i < stage->peer_count; i++) {
         peer_close(&stage->peers[i]);
+    }
     stage->peer_count = 0;
     child_stop(&stage->child);
 }

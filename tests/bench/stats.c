@@ -18,8 +18,9 @@ double stats_percentile(double *samples, size_t count, double share)
     assert(count > 0);
     qsort(samples, count, sizeof(*samples), compare);
     size_t rank = (size_t)(share * (double)count);
-    if (rank >= count)
+    if (rank >= count) {
         rank = count - 1;
+    }
     return samples[rank];
 }
 
@@ -27,8 +28,9 @@ double stats_median(double *samples, size_t count)
 {
     assert(count > 0);
     qsort(samples, count, sizeof(*samples), compare);
-    if (count % 2 == 1)
+    if (count % 2 == 1) {
         return samples[count / 2];
+    }
     return (samples[count / 2 - 1] + samples[count / 2]) / 2;
 }
 

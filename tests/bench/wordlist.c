@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/bench/filters.h"
-
-#include "core/hash.h"
-#include "tests/bench/bench.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/hash.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/filters.h"
 
 static int read_whole(FILE *file, char **out_text, size_t *out_length)
 {
@@ -17,8 +16,9 @@ static int read_whole(FILE *file, char **out_text, size_t *out_length)
         if (*out_length + 1 >= room) {
             room = room == 0 ? 65536 : room * 2;
             char *larger = realloc(*out_text, room);
-            if (larger == NULL)
+            if (larger == NULL) {
                 return -1;
+            }
             *out_text = larger;
         }
         *out_length += fread(*out_text + *out_length, 1, room - 1 - *out_length, file);
@@ -31,13 +31,16 @@ static int split(struct wordlist *list, size_t length)
 {
     size_t lines = 1;
 
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length; i++) {
         lines += list->text[i] == '\n';
+    }
     list->lines = calloc(lines, sizeof(*list->lines));
-    if (list->lines == NULL)
+    if (list->lines == NULL) {
         return -1;
-    for (char *line = strtok(list->text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+    }
+    for (char *line = strtok(list->text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         list->lines[list->count++] = line;
+    }
     return list->count > 0 ? 0 : -1;
 }
 
@@ -47,8 +50,9 @@ int wordlist_read(const char *path, struct wordlist *out)
     size_t length = 0;
 
     memset(out, 0, sizeof(*out));
-    if (file == NULL)
+    if (file == NULL) {
         return bench_fail("cannot read %s: %s", path, strerror(errno));
+    }
     int rc = read_whole(file, &out->text, &length);
     (void)fclose(file); /* it was only read */
     if (rc == 0) {

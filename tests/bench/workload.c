@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/workload.h"
 
-#include "core/bloom.h"
-#include "proto/codec.h"
-#include "tests/bench/bench.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/bloom.h"
+#include "proto/codec.h"
+#include "tests/bench/bench.h"
 
 enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20, ARENA_BYTES = 1024 * 1024 };
 
@@ -27,8 +27,9 @@ static uint64_t next_random(uint64_t *state)
 
 static void fill_random(uint64_t *state, uint8_t *out, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         out[i] = (uint8_t)next_random(state);
+    }
 }
 
 void workload_read_profile(struct profile *out)
@@ -49,8 +50,9 @@ static void add_labels(uint64_t *state, const struct profile *profile, uint64_t 
     for (unsigned labels = 0; labels < WORKLOAD_LABELS;) {
         const uint64_t neighbour = next_random(state) % NEIGHBOURS;
         char label[32];
-        if ((seen >> neighbour & 1) != 0)
+        if ((seen >> neighbour & 1) != 0) {
             continue;
+        }
         seen |= UINT64_C(1) << neighbour;
         const uint64_t point = place + neighbour;
         const int length = snprintf(label, sizeof(label), "wifi:02:00:00:%02x:%02x:%02x",
@@ -120,8 +122,9 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
     *out = (struct frames){.count = count};
     bytes_init(&out->bytes, alloc_system());
     out->starts = calloc(count + 1, sizeof(*out->starts));
-    if (out->starts == NULL)
+    if (out->starts == NULL) {
         return bench_fail("out of memory");
+    }
     arena_init(&arena, alloc_system(), ARENA_BYTES);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct workload_message message;
@@ -129,10 +132,11 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
         struct msg_request request = {.id = i + 1};
 
         workload_make(seed, i, &message);
-        if (kind == MSG_REQUEST_DEPOSIT)
+        if (kind == MSG_REQUEST_DEPOSIT) {
             describe_deposit(&message, &request);
-        else
+        } else {
             describe_query(&message, &part, &request);
+        }
         rc = codec_encode_request(&request, &arena, LIMIT_FRAME_BYTES_DEFAULT, &out->bytes);
         arena_reset(&arena);
         out->starts[i + 1] = out->bytes.count;

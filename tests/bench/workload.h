@@ -9,13 +9,13 @@
 #ifndef TESTS_BENCH_WORKLOAD_H
 #define TESTS_BENCH_WORKLOAD_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/index.h"
 #include "core/profile.h"
 #include "proto/bytes.h"
 #include "proto/limits.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 enum {
     WORKLOAD_LABELS = 20,

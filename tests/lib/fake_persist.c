@@ -30,8 +30,9 @@ static struct stored *find(struct fake *fake, uint32_t host, const uint8_t *id)
 {
     for (size_t i = 0; i < fake->count; i++) {
         const struct persist_message *message = &fake->messages[i].message;
-        if (message->host == host && memcmp(message->id, id, MESSAGE_ID_BYTES) == 0)
+        if (message->host == host && memcmp(message->id, id, MESSAGE_ID_BYTES) == 0) {
             return &fake->messages[i];
+        }
     }
     return NULL;
 }
@@ -40,8 +41,9 @@ static void keep(struct stored *stored, const struct persist_message *message)
 {
     uint8_t *at = stored->content;
 
-    if (message->filter_bytes + message->media_type_bytes + message->payload_bytes > CONTENT_MAX)
+    if (message->filter_bytes + message->media_type_bytes + message->payload_bytes > CONTENT_MAX) {
         abort(); /* the test's mistake */
+    }
     stored->message = *message;
     stored->withdrawn = false;
     stored->message.filter = at;
@@ -72,17 +74,20 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
     struct stored *stored = find(fake, op->message.host, op->message.id);
 
     if (stored != NULL && stored->message.expires_ms > op->now_ms) {
-        if (stored->withdrawn)
+        if (stored->withdrawn) {
             return PERSIST_GONE;
-        if (!same_content(&stored->message, &op->message))
+        }
+        if (!same_content(&stored->message, &op->message)) {
             return PERSIST_CONFLICT;
+        }
         op->message.deposited_ms = stored->message.deposited_ms;
         op->message.expires_ms = stored->message.expires_ms;
         return PERSIST_DUPLICATE;
     }
     if (stored == NULL) {
-        if (fake->count == MESSAGES_MAX)
+        if (fake->count == MESSAGES_MAX) {
             abort();
+        }
         stored = &fake->messages[fake->count++];
     }
     keep(stored, &op->message);
@@ -93,11 +98,13 @@ static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
 {
     struct stored *stored = find(fake, op->message.host, op->message.id);
 
-    if (stored == NULL || stored->withdrawn)
+    if (stored == NULL || stored->withdrawn) {
         return PERSIST_NOT_FOUND;
+    }
     if (!stored->message.can_withdraw ||
-        memcmp(stored->message.withdraw_hash, op->message.withdraw_hash, LIMIT_HASH_BYTES) != 0)
+        memcmp(stored->message.withdraw_hash, op->message.withdraw_hash, LIMIT_HASH_BYTES) != 0) {
         return PERSIST_FORBIDDEN;
+    }
     stored->withdrawn = true;
     return PERSIST_APPLIED;
 }
@@ -136,14 +143,15 @@ size_t fake_persist_commit(struct persist *persist)
     fake->last_op = &fake->first_op;
     while (op != NULL) {
         struct persist_op *next = op->next;
-        if (failing)
+        if (failing) {
             op->outcome = PERSIST_FAILED;
-        else if (op->kind == PERSIST_DEPOSIT)
+        } else if (op->kind == PERSIST_DEPOSIT) {
             op->outcome = deposit(fake, op);
-        else if (op->kind == PERSIST_WITHDRAW)
+        } else if (op->kind == PERSIST_WITHDRAW) {
             op->outcome = withdraw(fake, op);
-        else
+        } else {
             op->outcome = op->kind == PERSIST_EXPIRE ? expire(fake, op) : PERSIST_APPLIED;
+        }
         op->reason = failing ? "the test lets it fail" : NULL;
         op->done(op);
         op = next;
@@ -166,8 +174,9 @@ size_t fake_persist_answer_reads(struct persist *persist)
             struct persist_entry *entry = &read->entries[i];
             const struct stored *stored = find(fake, entry->message.host, entry->message.id);
             entry->found = stored != NULL && !stored->withdrawn;
-            if (entry->found)
+            if (entry->found) {
                 entry->message = stored->message;
+            }
         }
         read->done(read);
         read = next;
@@ -198,8 +207,9 @@ static int replay(struct persist *persist,
     (void)out_reason;
 
     for (size_t i = 0; i < fake->count && rc == 0; i++) {
-        if (!fake->messages[i].withdrawn)
+        if (!fake->messages[i].withdrawn) {
             rc = visit(context, &fake->messages[i].message);
+        }
     }
     return rc;
 }
@@ -248,8 +258,9 @@ struct persist *fake_persist_new(void)
 {
     struct fake *fake = calloc(1, sizeof(*fake));
 
-    if (fake == NULL || (fake->messages = calloc(MESSAGES_MAX, sizeof(*fake->messages))) == NULL)
+    if (fake == NULL || (fake->messages = calloc(MESSAGES_MAX, sizeof(*fake->messages))) == NULL) {
         abort();
+    }
     fake->persist.interface = &interface;
     fake->last_op = &fake->first_op;
     fake->last_read = &fake->first_read;

@@ -75,8 +75,9 @@ void fault_vfs_hold_sync(void)
 void fault_vfs_await_held(void)
 {
     (void)pthread_mutex_lock(&fault.mutex);
-    while (!fault.held)
+    while (!fault.held) {
         (void)pthread_cond_wait(&fault.changed, &fault.mutex);
+    }
     (void)pthread_mutex_unlock(&fault.mutex);
 }
 
@@ -93,8 +94,9 @@ static void wait_if_held(void)
     (void)pthread_mutex_lock(&fault.mutex);
     fault.held = fault.hold;
     (void)pthread_cond_broadcast(&fault.changed);
-    while (fault.hold)
+    while (fault.hold) {
         (void)pthread_cond_wait(&fault.changed, &fault.mutex);
+    }
     fault.held = false;
     (void)pthread_mutex_unlock(&fault.mutex);
 }
@@ -113,8 +115,9 @@ static int file_close(sqlite3_file *file)
 
 static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset)
 {
-    if (fails(FAULT_READ))
+    if (fails(FAULT_READ)) {
         return SQLITE_IOERR_READ;
+    }
     return real(file)->pMethods->xRead(real(file), bytes, count, offset);
 }
 
@@ -124,23 +127,26 @@ static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_
         (void)real(file)->pMethods->xWrite(real(file), bytes, count / 2, offset);
         return SQLITE_FULL;
     }
-    if (fails(FAULT_WRITE_ERROR))
+    if (fails(FAULT_WRITE_ERROR)) {
         return SQLITE_IOERR_WRITE;
+    }
     return real(file)->pMethods->xWrite(real(file), bytes, count, offset);
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    if (fails(FAULT_TRUNCATE))
+    if (fails(FAULT_TRUNCATE)) {
         return SQLITE_IOERR_TRUNCATE;
+    }
     return real(file)->pMethods->xTruncate(real(file), size);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
 {
     wait_if_held();
-    if (fails(FAULT_SYNC))
+    if (fails(FAULT_SYNC)) {
         return SQLITE_IOERR_FSYNC;
+    }
     return real(file)->pMethods->xSync(real(file), flags);
 }
 
@@ -226,12 +232,14 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 
     (void)vfs;
     file->pMethods = NULL; /* then SQLite does not close it */
-    if (fails(FAULT_OPEN))
+    if (fails(FAULT_OPEN)) {
         return SQLITE_CANTOPEN;
+    }
     wrapped->real = (sqlite3_file *)(wrapped + 1);
     rc = fault.real->xOpen(fault.real, name, wrapped->real, flags, out);
-    if (wrapped->real->pMethods != NULL)
+    if (wrapped->real->pMethods != NULL) {
         file->pMethods = &file_methods;
+    }
     return rc;
 }
 

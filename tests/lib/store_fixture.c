@@ -33,16 +33,18 @@ static void remove_directory(const char *directory)
     struct dirent *entry;
 
     assert_non_null(entries);
-    while ((entry = readdir(entries)) != NULL)
+    while ((entry = readdir(entries)) != NULL) {
         (void)unlinkat(dirfd(entries), entry->d_name, 0); /* not . and .. */
+    }
     (void)closedir(entries);
     assert_int_equal(rmdir(directory), 0);
 }
 
 void store_fixture_deinit(struct store_fixture *fixture)
 {
-    if (fixture->persist != NULL)
+    if (fixture->persist != NULL) {
         store_close(fixture);
+    }
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     remove_directory(fixture->directory);
 }
@@ -54,12 +56,14 @@ static void copy_file(const char *from, const char *to)
     FILE *out;
     size_t count;
 
-    if (in == NULL)
+    if (in == NULL) {
         return;
+    }
     out = fopen(to, "wb");
     assert_non_null(out);
-    while ((count = fread(bytes, 1, sizeof(bytes), in)) > 0)
+    while ((count = fread(bytes, 1, sizeof(bytes), in)) > 0) {
         assert_int_equal(fwrite(bytes, 1, count, out), count);
+    }
     (void)fclose(in);
     assert_int_equal(fclose(out), 0);
 }
@@ -84,16 +88,18 @@ int store_try_open(struct store_fixture *fixture)
 
     assert_null(fixture->persist);
     code = persist_sqlite_open(&fixture->options, &fixture->persist, fixture->reason);
-    if (code != 0)
+    if (code != 0) {
         return code;
+    }
     return fixture->persist->interface->add_host(fixture->persist, "default", "v1:512/4",
                                                  &fixture->host, profile, fixture->reason);
 }
 
 void store_open(struct store_fixture *fixture)
 {
-    if (store_try_open(fixture) != 0)
+    if (store_try_open(fixture) != 0) {
         fail_msg("%s", fixture->reason);
+    }
 }
 
 static void on_closed(void *context)
@@ -200,15 +206,17 @@ uint32_t store_check_message(const struct persist_message *message)
     assert_true(message->epoch == want->epoch);
     assert_int_equal(message->reach_ppm, want->reach_ppm);
     assert_int_equal(message->can_withdraw, want->can_withdraw);
-    if (want->can_withdraw)
+    if (want->can_withdraw) {
         assert_memory_equal(message->withdraw_hash, want->withdraw_hash, LIMIT_HASH_BYTES);
+    }
     assert_int_equal(message->filter_bytes, want->filter_bytes);
     assert_memory_equal(message->filter, want->filter, want->filter_bytes);
     assert_int_equal(message->media_type_bytes, want->media_type_bytes);
     assert_memory_equal(message->media_type, want->media_type, want->media_type_bytes);
     assert_int_equal(message->payload_bytes, want->payload_bytes);
-    if (message->payload != NULL)
+    if (message->payload != NULL) {
         assert_memory_equal(message->payload, want->payload, want->payload_bytes);
+    }
     return number;
 }
 
@@ -222,8 +230,9 @@ void store_submit(struct store_fixture *fixture, struct store_op *op)
 void store_await(struct store_fixture *fixture, struct store_op *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        while (ops[i].done == 0)
+        while (ops[i].done == 0) {
             (void)uv_run(&fixture->loop, UV_RUN_ONCE);
+        }
     }
 }
 
@@ -269,8 +278,9 @@ void store_read(struct store_fixture *fixture, struct persist_read *read)
 
     reading.read.done = on_read_done;
     fixture->persist->interface->read(fixture->persist, &reading.read);
-    while (!reading.done)
+    while (!reading.done) {
         (void)uv_run(&fixture->loop, UV_RUN_ONCE);
+    }
     *read = reading.read;
 }
 

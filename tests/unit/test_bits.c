@@ -61,8 +61,9 @@ static void check_scan(const struct bits_kernels *kernels, struct rng *rng, size
     for (size_t i = 0; i < BLOCKS * BITS_BLOCK; i++) {
         const uint64_t *filter = blocks + i / BITS_BLOCK * BITS_BLOCK * words + i % BITS_BLOCK;
         uint32_t count = 0;
-        for (size_t w = 0; w < words; w++)
+        for (size_t w = 0; w < words; w++) {
             count += kernels->cardinality(&filter[w * BITS_BLOCK], 1);
+        }
         cardinalities[i] = (uint16_t)count;
     }
     for (size_t f = 0; f < sizeof floors / sizeof floors[0]; f++) {

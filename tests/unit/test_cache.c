@@ -32,8 +32,9 @@ static bool holds(struct cache *cache, uint32_t host, uint32_t number, const cha
     struct cache_entry entry;
 
     make_id(number, id);
-    if (!cache_get(cache, host, id, &entry))
+    if (!cache_get(cache, host, id, &entry)) {
         return false;
+    }
     assert_int_equal(entry.media_type_bytes, 10);
     assert_memory_equal(entry.media_type, "text/plain", 10);
     assert_int_equal(entry.payload_bytes, strlen(payload));
@@ -121,8 +122,9 @@ static void test_drops_the_longest_unused(void **state)
     cache_free(cache);
 
     cache = cache_new(10 * one);
-    for (uint32_t i = 0; i < 10; i++)
+    for (uint32_t i = 0; i < 10; i++) {
         assert_true(put(cache, 1, i, "x"));
+    }
     assert_int_equal(cache_bytes(cache), 10 * one);
     assert_true(holds(cache, 1, 0, "x")); /* the oldest is the newest now */
     assert_true(put(cache, 1, 10, "x"));
@@ -131,8 +133,9 @@ static void test_drops_the_longest_unused(void **state)
     assert_true(holds(cache, 1, 0, "x"));
     assert_false(holds(cache, 1, 1, "x"));
     assert_false(holds(cache, 1, 2, "x"));
-    for (uint32_t i = 3; i < 12; i++)
+    for (uint32_t i = 3; i < 12; i++) {
         assert_true(holds(cache, 1, i, "x"));
+    }
     cache_free(cache);
 }
 

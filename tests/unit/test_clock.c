@@ -78,10 +78,13 @@ static void test_histories(void **state)
             const struct reading *reading = &history->readings[j];
             int64_t now = clock_now(&clock, reading->wall_ms, reading->monotonic_ms);
 
-            if (now != reading->expected_ms)
+            if (now != reading->expected_ms) {
                 fail_msg("%s: reading %zu gives %lld", history->rule, j, (long long)now);
-            if (clock_trusted(&clock, reading->wall_ms, reading->monotonic_ms) != reading->trusted)
+            }
+            if (clock_trusted(&clock, reading->wall_ms, reading->monotonic_ms) !=
+                reading->trusted) {
                 fail_msg("%s: reading %zu, trusted", history->rule, j);
+            }
         }
     }
 }

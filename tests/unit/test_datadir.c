@@ -38,8 +38,9 @@ static int teardown(void **state)
                                         "/lock",       "/file",  ""};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         (void)remove(in_base(names[i]));
+    }
     return 0;
 }
 
@@ -84,8 +85,9 @@ static void test_refuses_a_memory_file_system(void **state)
 
     (void)state;
     if (statfs("/dev/shm", &info) != 0 || (unsigned long)info.f_type != TMPFS_MAGIC ||
-        mkdtemp(directory) == NULL)
+        mkdtemp(directory) == NULL) {
         skip(); /* cmocka says so */
+    }
     assert_int_equal(lock(directory, true, &held), -ERR_SYSTEM);
     assert_non_null(strstr(reason, directory));
     assert_non_null(strstr(reason, "durability = relaxed"));
@@ -102,8 +104,9 @@ static void test_accepts_storage(void **state)
     int held;
 
     (void)state;
-    if (statfs(base, &info) != 0 || (unsigned long)info.f_type == TMPFS_MAGIC)
+    if (statfs(base, &info) != 0 || (unsigned long)info.f_type == TMPFS_MAGIC) {
         skip(); /* built in memory */
+    }
     assert_int_equal(lock(base, true, &held), 0);
     datadir_unlock(held);
 }

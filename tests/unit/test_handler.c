@@ -82,10 +82,12 @@ static void on_respond(struct handler_client *client, const struct msg_response 
             answer->ids[i] = response->results.results[i].id.data[0];
             answer->has_payload[i] = response->results.results[i].payload.data != NULL;
         }
-        if (answer->result_count > 0)
+        if (answer->result_count > 0) {
             answer->payload_omitted = response->results.results[0].payload_omitted;
-        if (answer->result_count > 0 && answer->has_payload[0])
+        }
+        if (answer->result_count > 0 && answer->has_payload[0]) {
             remember_payload(answer, &response->results.results[0].payload);
+        }
     } else if (response->kind == MSG_RESPONSE_GOT) {
         remember_payload(answer, &response->got.payload);
     }
@@ -164,8 +166,9 @@ static void advance(struct fixture *fixture, int64_t ms)
 static void make_filter(unsigned first, uint8_t *out)
 {
     memset(out, 0, FILTER_BYTES);
-    for (unsigned p = first; p < first + 10; p++)
+    for (unsigned p = first; p < first + 10; p++) {
         out[p / 8] |= (uint8_t)(1U << p % 8);
+    }
 }
 
 /* Sends a deposit whose id begins with `number`, and whose filter begins at bit `number`. */
@@ -335,8 +338,9 @@ static void sweep_goes_on_by_itself(void **state)
     }
     advance(fixture, 2000);
     service_sweep(fixture->service);
-    while (fake_persist_commit(fixture->persist) > 0)
+    while (fake_persist_commit(fixture->persist) > 0) {
         commits++;
+    }
     assert_int_equal(commits, 2);
     assert_int_equal(fixture->service->usage.messages, 0);
     assert_int_equal(fixture->service->usage.bytes, 0);
@@ -380,8 +384,9 @@ static void answer_comes_though_messages_keep_going(void **state)
     struct fixture *fixture = *state;
     uint8_t number = 1;
 
-    for (uint8_t i = 1; i < 20; i++)
+    for (uint8_t i = 1; i < 20; i++) {
         deposit(fixture, i, "gone soon", 0);
+    }
     send_query(fixture, 1, 1, true);
     do {
         withdraw(fixture, number++); /* the one that is being read */
@@ -413,8 +418,9 @@ static void long_search_goes_in_steps(void **state)
     assert_int_equal(fixture->client.searches, 1);
     deposit(fixture, 0, "came while it was searching", 0);
     unsigned turns = 0;
-    while (handler_run_searches(fixture->service, 16 * 1024))
+    while (handler_run_searches(fixture->service, 16 * 1024)) {
         turns++;
+    }
     assert_true(turns > 0);
     assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
     assert_int_equal(last_answer(fixture)->result_count, 3);
@@ -435,12 +441,14 @@ static void few_searches_run_at_a_time(void **state)
         memcpy(item.id, &i, sizeof(i));
         assert_int_equal(index_insert(host->index, &item, filter), 0);
     }
-    for (unsigned i = 0; i < 40; i++)
+    for (unsigned i = 0; i < 40; i++) {
         send_query(fixture, i, 3, false);
+    }
     assert_int_equal(fixture->client.searches, 40);
     while (handler_run_searches(fixture->service, 16 * 1024)) {
-        if (fixture->service->search_count > most)
+        if (fixture->service->search_count > most) {
             most = fixture->service->search_count;
+        }
     }
     assert_in_range(most, 2, 8);
     assert_int_equal(fixture->answer_count, 40);

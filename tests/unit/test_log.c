@@ -98,8 +98,9 @@ static void test_gate(void **state)
     (void)state;
     assert_true(log_gate_opens(&gate, 5, &withheld));
     assert_int_equal(withheld, 0);
-    for (int64_t now_ms = 5; now_ms < 10005; now_ms += 1000)
+    for (int64_t now_ms = 5; now_ms < 10005; now_ms += 1000) {
         assert_false(log_gate_opens(&gate, now_ms, &withheld));
+    }
     assert_true(log_gate_opens(&gate, 10005, &withheld));
     assert_int_equal(withheld, 10);
     assert_false(log_gate_opens(&gate, 10006, &withheld));

@@ -163,10 +163,8 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_the_k_best_of_a_sort),
-        cmocka_unit_test(test_holds_and_clear),
-        cmocka_unit_test(test_once),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_the_k_best_of_a_sort),
+        cmocka_unit_test(test_holds_and_clear), cmocka_unit_test(test_once),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,8 +40,9 @@ static void assert_replays(const uint32_t *expected, size_t count)
     uint32_t numbers[64];
 
     assert_int_equal(store_replay(&fixture, numbers, 64), count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         assert_int_equal(numbers[i], expected[i]);
+    }
 }
 
 static struct persist_sqlite_counters counters(void)
@@ -216,8 +217,9 @@ static void test_marks_are_bounded(void **state)
         assert_int_equal(store_withdraw(&fixture, number, 20), PERSIST_APPLIED);
     }
     unsigned refused = 0;
-    for (uint32_t i = 0; i < 5 * MARKS; i++)
+    for (uint32_t i = 0; i < 5 * MARKS; i++) {
         refused += store_deposit(&fixture, i * 7 + 1, 30, SOON + i) == PERSIST_GONE;
+    }
     assert_in_range(refused, MARKS - MARKS / 10, MARKS);
     /* The latest to end is the last to go. */
     assert_int_equal(store_deposit(&fixture, (5 * MARKS - 1) * 7 + 1, 30, LATER), PERSIST_GONE);
@@ -230,9 +232,10 @@ static void test_expiry_in_slices(void **state)
     const uint32_t expected[] = {10, 11, 12};
 
     (void)state;
-    for (uint32_t i = 0; i < 13; i++)
+    for (uint32_t i = 0; i < 13; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, i < 10 ? SOON + i % 3 : LATER),
                          PERSIST_APPLIED);
+    }
     store_make_expire(&op, SOON - 1, 4);
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
     assert_int_equal(op.op.removed_count, 0);
@@ -320,16 +323,18 @@ static void test_callbacks_come_in_order(void **state)
     (void)state;
     assert_non_null(ops);
     for (uint32_t i = 0; i < COUNT; i++) {
-        if (i % 10 == 9)
+        if (i % 10 == 9) {
             store_make_withdraw(&fixture, &ops[i], i - 1, 10);
-        else
+        } else {
             store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+        }
         store_submit(&fixture, &ops[i]);
     }
     store_await(&fixture, ops, COUNT);
     for (uint32_t i = 0; i < COUNT; i++) {
-        if (i > 0)
+        if (i > 0) {
             assert_int_equal(ops[i].done, ops[i - 1].done + 1);
+        }
         /* Each operation sees what the one before it did. */
         assert_int_equal(ops[i].op.outcome,
                          i % 10 == 9 && (i - 1) % 7 == 0 ? PERSIST_FORBIDDEN : PERSIST_APPLIED);
@@ -345,13 +350,15 @@ static void test_what_waits_for_a_commit_shares_the_next(void **state)
 
     (void)state;
     assert_non_null(ops);
-    for (uint32_t i = 0; i <= COUNT; i++)
+    for (uint32_t i = 0; i <= COUNT; i++) {
         store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+    }
     fault_vfs_hold_sync();
     store_submit(&fixture, &ops[0]);
     fault_vfs_await_held(); /* the first commit is at its sync */
-    for (uint32_t i = 1; i <= COUNT; i++)
+    for (uint32_t i = 1; i <= COUNT; i++) {
         store_submit(&fixture, &ops[i]);
+    }
     (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
     assert_int_equal(ops[0].done, 0); /* nothing is acknowledged before it is on storage */
     fault_vfs_let_go();
@@ -384,8 +391,9 @@ static void test_close_commits_what_was_submitted(void **state)
     assert_null(fopen(log, "rb"));
     store_open(&fixture);
     assert_int_equal(store_replay(&fixture, numbers, COUNT), COUNT);
-    for (uint32_t i = 0; i < COUNT; i++)
+    for (uint32_t i = 0; i < COUNT; i++) {
         assert_int_equal(numbers[i], i);
+    }
     free(numbers);
     free(ops);
 }
@@ -409,8 +417,9 @@ static void test_removed_bytes_are_gone(void **state)
         op.op.message.payload_bytes = STORE_PAYLOAD_BYTES;
         assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
     }
-    for (uint32_t i = 1; i < 20; i += 2)
+    for (uint32_t i = 1; i < 20; i += 2) {
         assert_int_equal(store_withdraw(&fixture, i * 7 + 1, 20), PERSIST_APPLIED);
+    }
     store_make_expire(&op, SOON, 100);
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
     assert_int_equal(op.op.removed_count, 10);
@@ -425,8 +434,9 @@ static void test_removed_bytes_are_gone(void **state)
         size_t count = file == NULL ? 0 : fread(bytes, 1, sizeof(bytes), file);
 
         assert_null(memmem(bytes, count, secret, sizeof(secret)));
-        if (file != NULL)
+        if (file != NULL) {
             (void)fclose(file);
+        }
     }
     fixture.options.scrub_after_ms = 0;
 }
@@ -442,8 +452,9 @@ static void test_reads_payloads(void **state)
     struct store_op op;
 
     (void)state;
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
     assert_int_equal(store_withdraw(&fixture, 2, 10), PERSIST_APPLIED);
     for (int i = 0; i < 4; i++) {
         store_make_deposit(&fixture, &op, wanted[i], 10, NEVER);
@@ -532,8 +543,9 @@ static void test_replay_stops_when_told(void **state)
     unsigned count = 0;
 
     (void)state;
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
     reopen();
     assert_int_equal(
         fixture.persist->interface->replay(fixture.persist, visit_two, &count, fixture.reason),

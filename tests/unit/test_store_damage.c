@@ -38,8 +38,9 @@ static struct bytes read_all(const char *path)
     FILE *file = fopen(path, "rb");
 
     assert_non_null(bytes.data);
-    if (file == NULL)
+    if (file == NULL) {
         return bytes;
+    }
     bytes.count = fread(bytes.data, 1, FILE_BYTES_MAX, file);
     assert_true(bytes.count < FILE_BYTES_MAX);
     (void)fclose(file);
@@ -68,11 +69,13 @@ static void assert_file_is(const char *path, const void *data, size_t count)
 static void fill_store(struct store_fixture *fixture)
 {
     store_open(fixture);
-    for (uint32_t i = 1; i <= MESSAGES + WITHDRAWN; i++)
+    for (uint32_t i = 1; i <= MESSAGES + WITHDRAWN; i++) {
         assert_int_equal(store_deposit(fixture, i, i, LATER), PERSIST_APPLIED);
-    for (uint32_t i = MESSAGES + 1; i <= MESSAGES + WITHDRAWN; i++)
+    }
+    for (uint32_t i = MESSAGES + 1; i <= MESSAGES + WITHDRAWN; i++) {
         assert_int_equal(store_withdraw(fixture, i, 100),
                          i % 7 == 0 ? PERSIST_FORBIDDEN : PERSIST_APPLIED);
+    }
 }
 
 static bool is_there(uint32_t number)
@@ -116,8 +119,9 @@ static bool try_file(struct store_fixture *fixture, const struct bytes *bytes)
     write_all(fixture->file, bytes->data, bytes->count);
     fixture->reason[0] = '\0';
     code = store_try_open(fixture);
-    if (code == 0)
+    if (code == 0) {
         code = store_replay(fixture, numbers, MESSAGES + WITHDRAWN);
+    }
     if (code >= 0) {
         assert_whole(fixture, numbers, (size_t)code);
         store_close(fixture);
@@ -125,8 +129,9 @@ static bool try_file(struct store_fixture *fixture, const struct bytes *bytes)
     }
     assert_true(code == -ERR_DAMAGED || code == -ERR_VERSION || code == -ERR_STORAGE);
     assert_non_null(strstr(fixture->reason, fixture->file)); /* a sentence that names the file */
-    if (fixture->persist != NULL)
+    if (fixture->persist != NULL) {
         store_close(fixture);
+    }
     assert_file_is(fixture->file, bytes->data, bytes->count);
     return false;
 }
@@ -173,10 +178,11 @@ static void test_truncated_files(void **state)
         struct bytes part = {.data = bytes.data, .count = count};
 
         /* The last page may be one that is free; a whole page less is missed in any case. */
-        if (count <= bytes.count - PAGE_BYTES)
+        if (count <= bytes.count - PAGE_BYTES) {
             assert_false(try_file(&fixture, &part));
-        else
+        } else {
             (void)try_file(&fixture, &part); /* proves what it accepts */
+        }
     }
     free(bytes.data);
     store_fixture_deinit(&fixture);
@@ -197,8 +203,9 @@ static void test_changed_log(void **state)
     store_fixture_init(&fixture);
     store_fixture_init(&copy);
     store_open(&fixture);
-    for (uint32_t i = 1; i <= MESSAGES; i++)
+    for (uint32_t i = 1; i <= MESSAGES; i++) {
         assert_int_equal(store_deposit(&fixture, i, i, LATER), PERSIST_APPLIED);
+    }
     store_fixture_copy(&copy, &fixture);
     (void)snprintf(log_path, sizeof(log_path), "%s-wal", copy.file);
     file = read_all(copy.file);
@@ -215,12 +222,15 @@ static void test_changed_log(void **state)
         write_all(log_path, log.data, log.count);
         log.data[at] ^= flip;
         code = store_try_open(&copy);
-        if (code == 0)
+        if (code == 0) {
             code = store_replay(&copy, numbers, MESSAGES);
-        for (int j = 0; j < code; j++)
+        }
+        for (int j = 0; j < code; j++) {
             assert_int_equal(numbers[j], j + 1);
-        if (copy.persist != NULL)
+        }
+        if (copy.persist != NULL) {
             store_close(&copy);
+        }
     }
     free(file.data);
     free(log.data);
@@ -275,12 +285,15 @@ static void test_altered_databases(void **state)
         alter(&fixture, alterations[i].sql);
         bytes = read_all(fixture.file);
         code = store_try_open(&fixture);
-        if (code == 0)
+        if (code == 0) {
             code = store_replay(&fixture, numbers, MESSAGES + WITHDRAWN);
-        if (code != alterations[i].code || strstr(fixture.reason, alterations[i].says) == NULL)
+        }
+        if (code != alterations[i].code || strstr(fixture.reason, alterations[i].says) == NULL) {
             fail_msg("%s: %d, %s", alterations[i].sql, code, fixture.reason);
-        if (fixture.persist != NULL)
+        }
+        if (fixture.persist != NULL) {
             store_close(&fixture);
+        }
         assert_file_is(fixture.file, bytes.data, bytes.count);
         free(bytes.data);
         store_fixture_deinit(&fixture);

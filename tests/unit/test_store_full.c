@@ -58,13 +58,15 @@ static void prepare(struct store_fixture *fixture, struct expectation *expected,
 /* Several deposits, a withdrawal, an expiry and a deposit more, all queued at once. */
 static void work(struct store_fixture *fixture, struct store_op *ops, struct expectation *expected)
 {
-    for (uint32_t i = 0; i < DEPOSITS; i++)
+    for (uint32_t i = 0; i < DEPOSITS; i++) {
         store_make_deposit(fixture, &ops[i], 101 + i, 20, LATER);
+    }
     store_make_withdraw(fixture, &ops[DEPOSITS], WITHDRAWN, 20);
     store_make_expire(&ops[DEPOSITS + 1], SOON, 100);
     store_make_deposit(fixture, &ops[DEPOSITS + 2], 101 + DEPOSITS, SOON, LATER);
-    for (uint32_t i = 0; i < OPS; i++)
+    for (uint32_t i = 0; i < OPS; i++) {
         store_submit(fixture, &ops[i]);
+    }
     store_await(fixture, ops, OPS);
 
     for (uint32_t i = 0; i < OPS; i++) {
@@ -72,15 +74,18 @@ static void work(struct store_fixture *fixture, struct store_op *ops, struct exp
 
         assert_true(applied || ops[i].op.outcome == PERSIST_FAILED);
         assert_true(applied || ops[i].op.reason != NULL);
-        if (ops[i].op.kind == PERSIST_DEPOSIT)
+        if (ops[i].op.kind == PERSIST_DEPOSIT) {
             expected->there[i < DEPOSITS ? 101 + i : 101 + DEPOSITS] = applied;
+        }
     }
-    if (ops[DEPOSITS].op.outcome == PERSIST_APPLIED)
+    if (ops[DEPOSITS].op.outcome == PERSIST_APPLIED) {
         expected->there[WITHDRAWN] = false;
+    }
     if (ops[DEPOSITS + 1].op.outcome == PERSIST_APPLIED) {
         assert_int_equal(ops[DEPOSITS + 1].op.removed_count, EXPIRING);
-        for (uint32_t i = 1; i <= EXPIRING; i++)
+        for (uint32_t i = 1; i <= EXPIRING; i++) {
             expected->there[i] = false;
+        }
     } else {
         assert_int_equal(ops[DEPOSITS + 1].op.removed_count, 0);
     }
@@ -93,13 +98,16 @@ static void assert_holds(struct store_fixture *fixture, const struct expectation
     bool found[256] = {false};
     int count = store_replay(fixture, numbers, 256);
 
-    if (count < 0)
+    if (count < 0) {
         fail_msg("%s: %s", when, fixture->reason);
-    for (int i = 0; i < count; i++)
+    }
+    for (int i = 0; i < count; i++) {
         found[numbers[i]] = true;
+    }
     for (uint32_t i = 0; i < 256; i++) {
-        if (found[i] != expected->there[i])
+        if (found[i] != expected->there[i]) {
             fail_msg("%s: message %u %s", when, i, found[i] ? "is there" : "is missing");
+        }
     }
 }
 
@@ -192,10 +200,12 @@ static bool fail_opening(const struct fault_case *fault, unsigned nth, bool is_n
     code = store_try_open(&fixture);
     failed = fault_vfs_disarm();
     assert_true(code <= 0);
-    if (code != 0)
+    if (code != 0) {
         assert_true(strlen(fixture.reason) > 20);
-    if (fixture.persist != NULL)
+    }
+    if (fixture.persist != NULL) {
         store_close(&fixture);
+    }
     store_open(&fixture);
     assert_holds(&fixture, &expected, fault->name);
     store_fixture_deinit(&fixture);
@@ -271,21 +281,24 @@ static void test_one_too_large_for_the_space(void **state)
     assert_non_null(ops);
     store_fixture_init(&fixture);
     store_open(&fixture);
-    for (uint32_t i = 0; i <= COUNT; i++)
+    for (uint32_t i = 0; i <= COUNT; i++) {
         store_make_deposit(&fixture, &ops[i], i, 10, LATER);
+    }
     fault_vfs_hold_sync();
     store_submit(&fixture, &ops[COUNT]);
     fault_vfs_await_held();
-    for (uint32_t i = 0; i < COUNT; i++)
+    for (uint32_t i = 0; i < COUNT; i++) {
         store_submit(&fixture, &ops[i]);
+    }
     /* Some writes of the one large transaction succeed, its next fails, and those after succeed:
        as if there were space for less. */
     fault_vfs_arm(FAULT_WRITE, 10, 1);
     fault_vfs_let_go();
     store_await(&fixture, ops, COUNT + 1);
     assert_true(fault_vfs_disarm());
-    for (uint32_t i = 0; i <= COUNT; i++)
+    for (uint32_t i = 0; i <= COUNT; i++) {
         failed += ops[i].op.outcome != PERSIST_APPLIED;
+    }
     assert_int_equal(failed, 0);
     store_fixture_deinit(&fixture);
     free(ops);

@@ -61,8 +61,9 @@ static void on_done(struct persist_op *op)
     struct report report = {slot->number, op->kind == PERSIST_WITHDRAW};
 
     if (op->outcome != PERSIST_APPLIED ||
-        write(child->out, &report, sizeof(report)) != (ssize_t)sizeof(report))
+        write(child->out, &report, sizeof(report)) != (ssize_t)sizeof(report)) {
         _exit(1);
+    }
     if (op->kind == PERSIST_DEPOSIT && slot->number % 5 == 0 && slot->number % 7 != 0) {
         store_make_withdraw(&child->fixture, &slot->op, slot->number, 10);
         slot->op.op.done = on_done;
@@ -77,21 +78,24 @@ static void run_child(const char *directory, uint32_t first, int out)
 {
     struct child *child = calloc(1, sizeof(*child));
 
-    if (child == NULL || uv_loop_init(&child->fixture.loop) != 0)
+    if (child == NULL || uv_loop_init(&child->fixture.loop) != 0) {
         _exit(2);
+    }
     child->fixture.options.loop = &child->fixture.loop;
     child->fixture.options.directory = directory;
     child->fixture.options.scrub_after_ms = 5;
     child->next = first;
     child->out = out;
-    if (store_try_open(&child->fixture) != 0)
+    if (store_try_open(&child->fixture) != 0) {
         _exit(3);
+    }
     for (unsigned i = 0; i < IN_FLIGHT; i++) {
         child->slots[i].child = child;
         submit_next(&child->slots[i]);
     }
-    for (;;)
+    for (;;) {
         (void)uv_run(&child->fixture.loop, UV_RUN_ONCE);
+    }
 }
 
 enum fate { FATE_UNKNOWN, FATE_THERE, FATE_WITHDRAWN };
@@ -119,10 +123,12 @@ static uint32_t run_round(const struct store_fixture *fixture, uint32_t first, u
     while (read(ends[0], &report, sizeof(report)) == (ssize_t)sizeof(report)) {
         assert_true(report.number < NUMBERS_MAX);
         fates[report.number] = report.withdrawn != 0 ? FATE_WITHDRAWN : FATE_THERE;
-        if (report.number > last)
+        if (report.number > last) {
             last = report.number;
-        if (++count == reports)
+        }
+        if (++count == reports) {
             assert_int_equal(kill(pid, SIGKILL), 0);
+        }
     }
     (void)close(ends[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -136,18 +142,22 @@ static void assert_nothing_lost(struct store_fixture *fixture, const uint8_t *fa
     static bool found[NUMBERS_MAX];
     int count = store_replay(fixture, numbers, NUMBERS_MAX); /* proves each message's bytes */
 
-    if (count < 0)
+    if (count < 0) {
         fail_msg("%s", fixture->reason);
+    }
     memset(found, 0, sizeof(found));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         found[numbers[i]] = true;
+    }
     for (uint32_t i = 0; i < NUMBERS_MAX; i++) {
         bool may_be_withdrawn = i % 5 == 0 && i % 7 != 0; /* asked for, perhaps not reported */
 
-        if (fates[i] == FATE_THERE && !found[i] && !may_be_withdrawn)
+        if (fates[i] == FATE_THERE && !found[i] && !may_be_withdrawn) {
             fail_msg("message %u was acknowledged and is lost", i);
-        if (fates[i] == FATE_WITHDRAWN && found[i])
+        }
+        if (fates[i] == FATE_WITHDRAWN && found[i]) {
             fail_msg("message %u was withdrawn and is back", i);
+        }
     }
 }
 
@@ -166,8 +176,9 @@ static void test_kill(void **state)
     for (unsigned round = 0; round < ROUNDS; round++) {
         next = run_round(&fixture, next, 1 + rng_below(&rng, ACKNOWLEDGED_MAX), fates);
         /* Every other time the next child finds what this one left, not what we tidied up. */
-        if (round % 2 == 0)
+        if (round % 2 == 0) {
             continue;
+        }
         store_open(&fixture);
         assert_nothing_lost(&fixture, fates, numbers);
         store_close(&fixture);
