@@ -112,20 +112,26 @@ ProtobufCMessage *codec_new_message(const ProtobufCMessageDescriptor *descriptor
     return message;
 }
 
-int codec_pack(const ProtobufCMessage *message, size_t limit_bytes, struct bytes *out)
+int codec_pack(const ProtobufCMessage *message, size_t bytes_most, size_t limit_bytes,
+               struct bytes *out)
 {
-    size_t length = protobuf_c_message_get_packed_size(message);
+    size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
+    size_t length = bytes_most;
     uint8_t *room;
 
-    if (length > limit_bytes || length > LIMIT_FRAME_BYTES_MAX) {
+    /* Measuring costs as much as writing: what is sure to fit is only written. */
+    if (length == 0 || length > limit) {
+        length = protobuf_c_message_get_packed_size(message);
+    }
+    if (length > limit) {
         return CODEC_TOO_LARGE;
     }
     room = bytes_reserve(out, LIMIT_FRAME_HEADER_BYTES + length);
     if (room == NULL) {
         return -ERR_NOMEM;
     }
+    length = protobuf_c_message_pack(message, room + LIMIT_FRAME_HEADER_BYTES);
     frame_write_header(room, length);
-    (void)protobuf_c_message_pack(message, room + LIMIT_FRAME_HEADER_BYTES); /* that many bytes */
     out->count += LIMIT_FRAME_HEADER_BYTES + length;
     return 0;
 }

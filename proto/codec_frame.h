@@ -52,7 +52,11 @@ int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, si
 ProtobufCMessage *codec_new_message(const ProtobufCMessageDescriptor *descriptor,
                                     struct arena *arena);
 
-/* Appends a frame, header included: as codec_encode_request says. */
-int codec_pack(const ProtobufCMessage *message, size_t limit_bytes, struct bytes *out);
+/*
+ * Appends a frame, header included: as codec_encode_request says. bytes_most: what the message is
+ * sure not to exceed, which saves measuring it; 0: not known.
+ */
+int codec_pack(const ProtobufCMessage *message, size_t bytes_most, size_t limit_bytes,
+               struct bytes *out);
 
 #endif

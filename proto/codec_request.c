@@ -228,5 +228,5 @@ int codec_encode_request(const struct msg_request *request, struct arena *arena,
         wire.body_case = (Hearsay__V1__Request__BodyCase)member->id;
         wire.hello = (Hearsay__V1__Hello *)(void *)message; /* whichever member it is */
     }
-    return codec_pack(&wire.base, limit_bytes, out);
+    return codec_pack(&wire.base, 0, limit_bytes, out);
 }
