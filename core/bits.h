@@ -8,6 +8,10 @@
  * lanes is needed:
  *
  *   word 0 of filters 0..7 | word 1 of filters 0..7 | ... | word w-1 of filters 0..7
+ *
+ * What is done to a few filters at a time, each in one piece, has no kernel: union, subset test and
+ * counts of two filters are in bloom.h, whose plain loops compilers turn into vector instructions
+ * of the baseline. Core asks for them a few times a query or a deposit, not for each message.
  */
 #ifndef CORE_BITS_H
 #define CORE_BITS_H
@@ -34,7 +38,7 @@ struct bits_scan {
 enum { BITS_FLOOR_SHIFT = 16 };
 
 struct bits_kernels {
-    const char *name; /* "scalar", "avx2", "avx512" */
+    const char *name; /* "scalar", "neon", "avx2", "avx512" */
 
     /* Set bits of `words` words. */
     uint32_t (*cardinality)(const uint64_t *filter, size_t words);
@@ -46,7 +50,17 @@ struct bits_kernels {
     void (*overlaps)(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out);
 
     /*
-     * Adds up columns (see below), bit-sliced: bit i of word w of plane p is bit p of the number of
+     * Which filters of a block have all bits of `query`: bit i for lane i. A query without a bit is
+     * in all of them, and in lanes that hold no filter. Reads only the words in which the query has
+     * a bit: for one label that is half of a block of 512 bits or less.
+     */
+    uint32_t (*supersets)(const uint64_t *query, const uint64_t *block, size_t words);
+
+    /* The union of a block's filters; `out` has `words` words and does not overlap the block. */
+    void (*unite)(const uint64_t *block, size_t words, uint64_t *out);
+
+    /*
+     * Adds up columns (see above), bit-sliced: bit i of word w of plane p is bit p of the number of
      * columns given that have lane 64 w + i set. `columns` are all columns, `positions` says which
      * `count` of them (at most 4096). Writes bits_planes(count) planes; of each, the first
      * `lane_words` words (1 .. BITS_LANE_WORDS) count.
@@ -82,7 +96,14 @@ static inline size_t bits_planes(size_t most)
     return planes;
 }
 
-enum bits_level { BITS_SCALAR, BITS_AVX2, BITS_AVX512 };
+/* In ascending order; one of another processor is passed over. */
+enum bits_level {
+    BITS_SCALAR,
+    BITS_NEON, /* of AArch64 */
+    BITS_AVX2,
+    BITS_AVX512,
+    BITS_BEST = BITS_AVX512
+};
 
 /* The best table at or below `most` that this build has and this machine can run. */
 const struct bits_kernels *bits_select(enum bits_level most);
@@ -90,7 +111,8 @@ const struct bits_kernels *bits_select(enum bits_level most);
 /* The table of that very level, or NULL where the build or the machine lacks it. */
 const struct bits_kernels *bits_table(enum bits_level level);
 
-/* The level named "scalar", "avx2" or "avx512": 0; else BITS_UNKNOWN. */
+/* The level with one of these names: 0; else BITS_UNKNOWN. */
+#define BITS_LEVEL_NAMES "scalar, neon, avx2, avx512"
 enum { BITS_UNKNOWN = 1 };
 int bits_level_parse(const char *name, enum bits_level *out_level);
 

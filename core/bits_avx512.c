@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * AVX-512 with VPOPCNTDQ: a block's word is one register, a lane a filter. This file is compiled
- * with -mavx512f -mavx512vpopcntdq: nothing in it may run before cpu_has_avx512().
+ * with -mavx512f -mavx512vpopcntdq -mpopcnt: nothing in it may run before cpu_has_avx512().
  */
-#include "core/bits_tables.h"
+#include "core/bits_x86.h"
 
-#include <immintrin.h>
-
-static uint32_t avx512_cardinality(const uint64_t *filter, size_t words)
-{
-    uint64_t count = 0;
-
-    for (size_t w = 0; w < words; w++) {
-        count += (uint64_t)_mm_popcnt_u64(filter[w]);
-    }
-    return (uint32_t)count;
-}
-
-static __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
+static inline __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
 {
     __m512i both = _mm512_and_si512(_mm512_set1_epi64((long long)query_word),
                                     _mm512_loadu_si512((const void *)filters));
@@ -26,7 +14,7 @@ static __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
 }
 
 /* Four words a turn: filters of 256 bits and more come in such. */
-static __m256i block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
+static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 {
     __m512i even = _mm512_setzero_si512();
     __m512i odd = _mm512_setzero_si512();
@@ -46,44 +34,22 @@ static __m256i block_overlaps(const uint64_t *query, const uint64_t *block, size
     return _mm512_cvtepi64_epi32(_mm512_add_epi64(even, odd));
 }
 
-static void avx512_overlaps(const uint64_t *query, const uint64_t *block, size_t words,
-                            uint32_t *out)
+#include "core/bits_rows.h"
+
+/* Words in which the query has no bit are not read. */
+static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
 {
-    _mm256_storeu_si256((void *)out, block_overlaps(query, block, words));
-}
+    __m512i missing = _mm512_setzero_si512();
 
-/* Which lanes reach the floor: a bit for each, set where it does. */
-static uint32_t reaching(__m256i overlaps, const uint16_t *cardinalities, __m256i base,
-                         __m256i floor)
-{
-    __m256i sums =
-        _mm256_add_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)cardinalities)), base);
-    __m256i needed = _mm256_mullo_epi32(sums, floor);
-    __m256i below = _mm256_cmpgt_epi32(needed, _mm256_slli_epi32(overlaps, BITS_FLOOR_SHIFT));
+    for (size_t w = 0; w < words; w++) {
+        if (query[w] != 0) {
+            __m512i filters = _mm512_loadu_si512((const void *)(block + w * BITS_BLOCK));
+            __m512i word = _mm512_set1_epi64((long long)query[w]);
 
-    return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
-}
-
-static size_t avx512_scan(const struct bits_scan *scan, const uint64_t *blocks,
-                          const uint16_t *cardinalities, size_t block_count, uint32_t *out,
-                          uint32_t *out_lanes)
-{
-    const __m256i base = _mm256_set1_epi32((int)scan->base);
-    const __m256i floor = _mm256_set1_epi32((int)scan->floor);
-
-    for (size_t block = 0; block < block_count; block++) {
-        __m256i overlaps = block_overlaps(scan->query, blocks, scan->words);
-        uint32_t lanes = reaching(overlaps, cardinalities, base, floor);
-
-        if (lanes != 0) {
-            _mm256_storeu_si256((void *)out, overlaps);
-            *out_lanes = lanes;
-            return block;
+            missing = _mm512_or_si512(missing, _mm512_andnot_si512(filters, word));
         }
-        blocks += BITS_BLOCK * scan->words;
-        cardinalities += BITS_BLOCK;
     }
-    return block_count;
+    return _mm512_testn_epi64_mask(missing, missing);
 }
 
 /* ---- columns: one is one register ---- */
@@ -130,9 +96,11 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 const struct bits_kernels bits_avx512 = {
     .name = "avx512",
-    .cardinality = avx512_cardinality,
-    .overlaps = avx512_overlaps,
+    .cardinality = cardinality,
+    .overlaps = overlaps,
+    .supersets = supersets,
+    .unite = unite,
     .count_columns = count_columns,
     .block_columns = 8,
-    .scan = avx512_scan,
+    .scan = scan_blocks,
 };

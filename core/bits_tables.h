@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits_tables: the tables that bits.c chooses from, one a file. Included by those files only; a
- * table other than the scalar one exists in builds for x86-64 and may be called where cpu.h agrees.
+ * bits_tables: the tables that bits.c chooses from, one a file. Included by those files only. NEON
+ * exists in builds for AArch64, AVX2 and AVX-512 in those for x86-64: they may be called where
+ * cpu.h agrees.
  */
 #ifndef CORE_BITS_TABLES_H
 #define CORE_BITS_TABLES_H
@@ -9,6 +10,7 @@
 #include "core/bits.h"
 
 extern const struct bits_kernels bits_scalar;
+extern const struct bits_kernels bits_neon;
 extern const struct bits_kernels bits_avx2;
 extern const struct bits_kernels bits_avx512;
 

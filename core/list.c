@@ -361,15 +361,19 @@ static void list_cursor_restart(void *engine, void *cursor)
     list_cursor->left = list->count;
 }
 
-/* Offers those of the block that begins at `first` whose bit is set in `lanes`. */
+/*
+ * Offers those of the block that begins at `first` whose bit is set in `lanes` and that contain
+ * what they must.
+ */
 static void offer_block(const struct list *list, struct index_probe *probe, size_t first,
                         uint32_t lanes, const uint32_t *overlaps)
 {
     const struct list_chunk *chunk = chunk_of(list, first);
     const uint64_t *filters = filter_of(list, first);
-    uint32_t contains[BITS_BLOCK] = {0};
-    bool contains_known = probe->contains == NULL;
 
+    if (probe->contains != NULL) {
+        lanes &= list->kernels->supersets(probe->contains, filters, list->words);
+    }
     for (size_t lane = 0; lanes >> lane != 0; lane++) {
         size_t at = first % CHUNK_MESSAGES + lane;
         struct index_item item;
@@ -378,13 +382,9 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
             !index_probe_may_pass(probe, chunk->cardinality[at], overlaps[lane])) {
             continue;
         }
-        if (!contains_known) {
-            list->kernels->overlaps(probe->contains, filters, list->words, contains);
-            contains_known = true;
-        }
         read_item(chunk, at, &item);
         index_probe_offer(probe, &item, filters + lane, BITS_BLOCK, chunk->cardinality[at],
-                          overlaps[lane], contains[lane]);
+                          overlaps[lane], probe->contains_cardinality);
     }
 }
 

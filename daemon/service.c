@@ -145,11 +145,11 @@ struct host *service_host_numbered(struct service *service, uint32_t number)
 /* HEARSAY_CPU forces a kernel, for measuring and for finding faults. */
 static const struct bits_kernels *choose_kernels(void)
 {
-    enum bits_level level = BITS_AVX512;
+    enum bits_level level = BITS_BEST;
     const char *wanted = getenv("HEARSAY_CPU");
 
     if (wanted != NULL && bits_level_parse(wanted, &level) != 0) {
-        log_warning("HEARSAY_CPU is none of scalar, avx2, avx512; ignored");
+        log_warning("HEARSAY_CPU is none of " BITS_LEVEL_NAMES "; ignored");
     }
     const struct bits_kernels *kernels = bits_select(level);
     log_debug("kernels: %s", kernels->name);

@@ -319,11 +319,11 @@ static int measure(struct run *run)
 static int run_index(const struct options *options)
 {
     struct run run = {.options = options};
-    enum bits_level level = BITS_AVX512;
+    enum bits_level level = BITS_BEST;
     const char *cpu = getenv("HEARSAY_CPU");
 
     if (cpu != NULL && bits_level_parse(cpu, &level) != 0) {
-        return bench_fail("HEARSAY_CPU is none of scalar, avx2, avx512");
+        return bench_fail("HEARSAY_CPU is none of " BITS_LEVEL_NAMES);
     }
     run.kernels = bits_select(level);
     int rc = filters_make(&options->filters, &options->profile, &run.filters);
