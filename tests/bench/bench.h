@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "core/bits.h"
 #include "tests/bench/report.h"
 
 struct bench_options {
@@ -30,6 +31,10 @@ int bench_deposit(const struct bench_options *options, struct report *report);
 int bench_query(const struct bench_options *options, struct report *report);
 int bench_memory(const struct bench_options *options, struct report *report);
 int bench_start(const struct bench_options *options, struct report *report);
+int bench_list(const struct bench_options *options, struct report *report);
+
+/* The best kernels, or those that HEARSAY_CPU names; NULL when it names none: that is said. */
+const struct bits_kernels *bench_kernels(void);
 
 /* Says on standard error what failed, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -319,13 +319,11 @@ static int measure(struct run *run)
 static int run_index(const struct options *options)
 {
     struct run run = {.options = options};
-    enum bits_level level = BITS_BEST;
-    const char *cpu = getenv("HEARSAY_CPU");
 
-    if (cpu != NULL && bits_level_parse(cpu, &level) != 0) {
-        return bench_fail("HEARSAY_CPU is none of " BITS_LEVEL_NAMES);
+    run.kernels = bench_kernels();
+    if (run.kernels == NULL) {
+        return -1;
     }
-    run.kernels = bits_select(level);
     int rc = filters_make(&options->filters, &options->profile, &run.filters);
     if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0) {
         rc = bench_fail("memory is short");

@@ -27,6 +27,7 @@ static const struct command commands[] = {
     {"query", bench_query, "queries a second and their times, beside a libuv echo server"},
     {"memory", bench_memory, "resident bytes a stored message, and where they go"},
     {"start", bench_start, "time from start to ready with many messages"},
+    {"list", bench_list, "the exact list beside the machine's bandwidth and a popcount loop"},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
@@ -41,6 +42,18 @@ int bench_fail(const char *format, ...)
     va_end(arguments);
     fprintf(stderr, "\n");
     return -1;
+}
+
+const struct bits_kernels *bench_kernels(void)
+{
+    enum bits_level level = BITS_BEST;
+    const char *wanted = getenv("HEARSAY_CPU");
+
+    if (wanted != NULL && bits_level_parse(wanted, &level) != 0) {
+        (void)bench_fail("HEARSAY_CPU is none of " BITS_LEVEL_NAMES);
+        return NULL;
+    }
+    return bits_select(level);
 }
 
 static void print_help(FILE *out)
