@@ -102,6 +102,7 @@ static const struct thesis_node *choose(struct walk *walk, const struct thesis_n
         const bool contains = bloom_is_subset(walk->query, child->united, walk->words);
         const bool contained = bloom_is_subset(child->united, walk->query, walk->words);
 
+        walk->out->unions++;
         walk->out->counted += 2 + (uint64_t)contains + (uint64_t)contained;
         if (!contains && !contained) {
             continue;
@@ -138,6 +139,7 @@ void thesis_search(const struct thesis_tree *tree, const uint64_t *query, uint32
     if (node == NULL) {
         return;
     }
+    out->unions = 1;
     if (!bloom_is_subset(query, node->united, tree->words) &&
         !bloom_is_subset(node->united, query, tree->words)) {
         for (const struct thesis_node *leaf = tree->first; leaf != NULL; leaf = leaf->next) {

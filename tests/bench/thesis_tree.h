@@ -105,6 +105,7 @@ struct thesis_result {
     uint32_t count;     /* of hits */
     uint64_t counted;   /* comparisons as the thesis's program counts them */
     uint64_t distances; /* to stored filters, that were computed */
+    uint64_t unions;    /* union filters that were looked at */
 };
 
 /* 1 - |a and b| / |a or b|, as the program computes it; two empty filters are at distance 0. */

@@ -243,6 +243,7 @@ static void the_published_structure_comes_out(void **state)
     thesis_search(tree, filters[100], 1, hits, &result);
     assert_int_equal(result.distances, 84);
     assert_int_equal(result.counted, 48);
+    assert_int_equal(result.unions, 1 + 6 + 5); /* the root's, its children's, the first one's */
     thesis_search(tree, filters[100], 3, hits, &result);
     assert_int_equal(result.distances, 84);
     assert_int_equal(result.counted, 280);
