@@ -19,8 +19,7 @@ static const struct {
     const char *y_label;
     bool log_y;
 } plots[PLOT_FIGURES] = {
-    [PLOT_WRONG] = {"wrong", "answers of the tree that differ from the true ones", "ranks, %",
-                    false},
+    [PLOT_WRONG] = {"wrong", "answers that differ from the true ones", "ranks, %", false},
     [PLOT_TIME] = {"time", "CPU time of a query", "us", true},
     [PLOT_OVERLAPS] = {"overlaps", "overlaps computed for a query", "filters and unions", true},
     [PLOT_MEMORY] = {"memory", "memory, filters included", "bytes a filter", true},
