@@ -15,6 +15,7 @@
 #include "core/index_engine.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
+#include "tests/bench/index_plot.h"
 #include "tests/bench/stats.h"
 
 enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
@@ -30,6 +31,10 @@ struct options {
     bool contains; /* ask for one label of each query's */
     bool json;
     enum index_metric metric;
+    const char *profile_text; /* what --profile, -m and -d said, or NULL */
+    const char *bits_text;
+    const char *hashes_text;
+    const char *plot_directory;
 };
 
 /* One engine at work. */
@@ -54,6 +59,7 @@ struct run {
     struct side sides[ENGINES_MAX];
     struct nearest_candidate *truth; /* the first engine's answer to the query under way */
     uint32_t truth_count;
+    struct index_plot *plot; /* NULL without --plot */
 };
 
 static struct index_item item_number(size_t number)
@@ -245,6 +251,10 @@ static void print_side(const struct run *run, struct side *side, double first_me
     const double bytes = side->bytes / asked / (n * run->filters.profile.bits / 8);
     const double comparisons = side->comparisons / asked / n;
 
+    if (run->plot != NULL) {
+        index_plot_add(run->plot, side->engine->name, run->filters.stored.count, median / 1000,
+                       bytes);
+    }
     if (options->json) {
         printf("{\"workload\":\"%s\",\"engine\":\"%s\",\"n\":%.0f,\"m\":%u,\"k\":%u,"
                "\"query_ns_median\":%.0f,\"query_ns_p99\":%.0f,\"bytes_share\":%.5f,"
@@ -316,6 +326,51 @@ static int measure(struct run *run)
     return 0;
 }
 
+static void free_sides(struct run *run)
+{
+    for (size_t s = 0; s < ENGINES_MAX; s++) {
+        index_free(run->sides[s].index);
+        free(run->sides[s].query_ns);
+    }
+    memset(run->sides, 0, sizeof(run->sides));
+    free(run->truth);
+    run->truth = NULL;
+}
+
+/* Once over all filters, or for a plot over the first hundred, thousand and so on, too. */
+static int measure_sizes(struct run *run)
+{
+    const size_t count = run->filters.stored.count;
+    size_t sizes[PLOT_POINTS_MAX] = {count};
+    const size_t size_count = run->plot != NULL ? index_plot_sizes(count, sizes) : 1;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < size_count; i++) {
+        run->filters.stored.count = sizes[i];
+        rc = measure(run);
+        free_sides(run);
+    }
+    return rc == 0 && run->plot != NULL ? index_plot_draw(run->plot, run->options->plot_directory)
+                                        : rc;
+}
+
+/* NULL, and it is said, when it cannot be drawn. */
+static struct index_plot *new_plot(const struct options *options)
+{
+    struct index_plot *plot =
+        plot_prepare(options->plot_directory) == 0 ? calloc(1, sizeof(*plot)) : NULL;
+    char profile[PROFILE_TEXT_MAX];
+    char title[2 * PROFILE_TEXT_MAX];
+
+    if (plot != NULL) {
+        profile_print(&options->profile, profile);
+        snprintf(title, sizeof(title), "%.200s, %s, k = %u", options->filters.workload, profile,
+                 options->k);
+        index_plot_init(plot, title);
+    }
+    return plot;
+}
+
 static int run_index(const struct options *options)
 {
     struct run run = {.options = options};
@@ -324,18 +379,21 @@ static int run_index(const struct options *options)
     if (run.kernels == NULL) {
         return -1;
     }
+    if (options->plot_directory != NULL) {
+        run.plot = new_plot(options);
+        if (run.plot == NULL) {
+            return -1;
+        }
+    }
     int rc = filters_make(&options->filters, &options->profile, &run.filters);
     if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0) {
         rc = bench_fail("memory is short");
     }
     if (rc == 0) {
-        rc = measure(&run);
+        rc = measure_sizes(&run);
     }
-    for (size_t s = 0; s < ENGINES_MAX; s++) {
-        index_free(run.sides[s].index);
-        free(run.sides[s].query_ns);
-    }
-    free(run.truth);
+    free_sides(&run);
+    free(run.plot);
     estimate_free(run.estimate);
     filters_deinit(&run.filters);
     return rc;
@@ -357,7 +415,7 @@ static int parse_engines(char *text, struct options *options)
     return options->engine_count > 0 ? 0 : bench_fail("--engine takes names");
 }
 
-static int parse_option(int option, char *value, struct options *options, char *profile_text)
+static int parse_option(int option, char *value, struct options *options)
 {
     switch (option) {
     case 'w':
@@ -376,7 +434,16 @@ static int parse_option(int option, char *value, struct options *options, char *
         options->filters.count = strtoul(value, NULL, 10);
         return 0;
     case 'p':
-        snprintf(profile_text, PROFILE_TEXT_MAX, "%s", value);
+        options->profile_text = value;
+        return 0;
+    case 'm':
+        options->bits_text = value;
+        return 0;
+    case 'd':
+        options->hashes_text = value;
+        return 0;
+    case 'P':
+        options->plot_directory = value;
         return 0;
     case 'k':
         options->k = (uint32_t)strtoul(value, NULL, 10);
@@ -408,8 +475,72 @@ static int parse_option(int option, char *value, struct options *options, char *
         options->json = true;
         return 0;
     default:
-        return -1;
+        return bench_fail("see hearsay-bench index --help");
     }
+}
+
+/* -m 512 -d 4 is short for --profile v1:512/4. */
+static int resolve_profile(struct options *options)
+{
+    const char *bits = options->bits_text != NULL ? options->bits_text : "512";
+    const char *hashes = options->hashes_text != NULL ? options->hashes_text : "4";
+    const bool by_number = options->bits_text != NULL || options->hashes_text != NULL;
+    const char *digits = "0123456789";
+    const char *reason = NULL;
+    char text[PROFILE_TEXT_MAX];
+
+    if (by_number && options->profile_text != NULL) {
+        return bench_fail("-m and -d are short for --profile v1:M/D; give either, not both");
+    }
+    if (bits[strspn(bits, digits)] != '\0' || hashes[strspn(hashes, digits)] != '\0') {
+        return bench_fail("-m and -d take numbers, such as -m 512 -d 4");
+    }
+    const int length = options->profile_text != NULL
+                           ? snprintf(text, sizeof(text), "%s", options->profile_text)
+                           : snprintf(text, sizeof(text), "v1:%s/%s", bits, hashes);
+    if (length >= (int)sizeof(text)) {
+        return bench_fail("the profile is longer than %zu bytes", sizeof(text) - 1);
+    }
+    if (profile_parse(text, strlen(text), &options->profile, &reason) != 0) {
+        return bench_fail("%s %s: %s", by_number ? "-m, -d: profile" : "--profile", text, reason);
+    }
+    return 0;
+}
+
+static void print_help(void)
+{
+    printf("usage: hearsay-bench index [OPTION...]\n\n"
+           "The engines of the index on the same filters and queries, in turns. docs/tree.md\n\n"
+           "Filters:\n"
+           "  --workload NAME    words, venue, campus (default), wifi:DIR (UJIIndoorLoc), or\n"
+           "                     filters:FILE (raw filters of m / 8 bytes, back to back)\n"
+           "  -n N               filters to store (default: 100000 made up, or all there are)\n"
+           "  --queries FILE     raw filters to ask for (default: the workload's own)\n"
+           "  --query-count N    queries (default: 200 made up, or all there are)\n"
+           "  --words FILE       for words: a word a line (default: /usr/share/dict/words)\n"
+           "  --copies N         for wifi: each row N times, labels kept with probability 0.85\n"
+           "  --noise            for wifi: topics and hours besides\n"
+           "  --seed N           of what is made up (default: 1)\n"
+           "  --profile PROFILE  how labels become filters (default: v1:512/4)\n"
+           "  -m M, -d D         short for --profile v1:M/D\n\n"
+           "Queries:\n"
+           "  -k K               answers wanted (default: 10)\n"
+           "  --contains         only filters that contain one label of the query's\n"
+           "  --estimated        ranked by estimated labels instead of bits\n"
+           "  --budget N         comparisons after which a query ends (default: none)\n\n"
+           "Engines:\n"
+           "  --engine A[,B...]  of:");
+    for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
+        printf(" %s", (*engine)->name);
+    }
+    printf(" (default: list,tree); recall is against the first\n"
+           "  --fanout N         groups a node of the tree (default: 512)\n\n"
+           "Results:\n"
+           "  --json             one JSON object an engine instead of a table\n"
+           "  --plot DIR         measures the first 100, 1000 and so on, too, and draws\n"
+           "                     index-time and index-bytes there with gnuplot, SVG and PNG\n"
+           "  --help             this text\n\n"
+           "HEARSAY_CPU=scalar, avx2 or avx512 forces the kernels.\n");
 }
 
 static const struct option known[] = {
@@ -427,6 +558,8 @@ static const struct option known[] = {
     {"contains", no_argument, NULL, 'C'},
     {"estimated", no_argument, NULL, 'E'},
     {"json", no_argument, NULL, 'j'},
+    {"plot", required_argument, NULL, 'P'},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
@@ -438,17 +571,19 @@ int bench_index(int argc, char **argv)
         .engine_count = 2,
         .k = 10,
     };
-    char text[PROFILE_TEXT_MAX] = "v1:512/4";
-    const char *reason = NULL;
     int option;
 
-    while ((option = getopt_long(argc, argv, "n:k:", known, NULL)) != -1) {
-        if (parse_option(option, optarg, &options, text) != 0) {
+    while ((option = getopt_long(argc, argv, "n:k:m:d:h", known, NULL)) != -1) {
+        if (option == 'h') {
+            print_help();
+            return 0;
+        }
+        if (parse_option(option, optarg, &options) != 0) {
             return -1;
         }
     }
-    if (profile_parse(text, strlen(text), &options.profile, &reason) != 0) {
-        return bench_fail("--profile: %s", reason);
+    if (optind < argc) {
+        return bench_fail("%s is no option; see hearsay-bench index --help", argv[optind]);
     }
-    return run_index(&options);
+    return resolve_profile(&options) == 0 ? run_index(&options) : -1;
 }

@@ -12,6 +12,7 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/bench_index.h"
+#include "tests/bench/bench_thesis.h"
 
 enum { EXIT_USAGE = 2, PATH_BYTES = 4096 };
 
@@ -63,8 +64,10 @@ static void print_help(FILE *out)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     }
     fprintf(out, "  %-10s all of these\n", "all");
-    fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n\nOptions:\n",
-            "index");
+    fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n", "index");
+    fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md\n\n", "thesis");
+    fprintf(out, "index and thesis have options of their own: hearsay-bench index --help.\n"
+                 "Options of the others:\n");
     fprintf(out, "  --hearsayd FILE  the daemon to measure (default: the one built beside this)\n"
                  "  --dir DIR        where temporary directories are made, on the storage to be\n"
                  "                   measured (default: the current directory)\n"
@@ -166,6 +169,9 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     if (argc > 1 && strcmp(argv[1], "index") == 0) { /* it has options of its own */
         return bench_index(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (argc > 1 && strcmp(argv[1], "thesis") == 0) {
+        return bench_thesis(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     const enum outcome outcome = parse_options(argc, argv, &options, &report);
     if (outcome != RUN) {
