@@ -21,8 +21,8 @@ def linear(floor, step):
     return lambda dbm: max(1, math.ceil((dbm - floor) / step))
 
 
-def square(count):
-    return lambda dbm: max(1, math.ceil(count * ((dbm + 105) / 105) ** 2))
+def power(count, exponent):
+    return lambda dbm: max(1, math.ceil(count * ((dbm + 105) / 105) ** exponent))
 
 
 RULES = {
@@ -39,9 +39,11 @@ RULES = {
     "ceil((dBm + 90) / 5)": linear(-90, 5),
     "ceil((dBm + 85) / 8)": linear(-85, 8),
     "ceil((dBm + 85) / 6)": linear(-85, 6),
-    "ceil(8 ((dBm + 105) / 105)^2)": square(8),
-    "ceil(16 ((dBm + 105) / 105)^2)": square(16),
-    "ceil(24 ((dBm + 105) / 105)^2)": square(24),
+    "ceil(8 ((dBm + 105) / 105)^2)": power(8, 2),
+    "ceil(16 ((dBm + 105) / 105)^2)": power(16, 2),
+    "ceil(24 ((dBm + 105) / 105)^2)": power(24, 2),
+    "ceil(32 ((dBm + 105) / 105)^2)": power(32, 2),
+    "ceil(64 ((dBm + 105) / 105)^e)": power(64, math.e),
 }
 
 
