@@ -14,7 +14,7 @@ ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
-.PHONY: all build demo check check-plain check-asan bench install clean format help
+.PHONY: all build demo check check-plain check-asan bench eval install clean format help
 
 all: build
 
@@ -53,6 +53,14 @@ bench: ## install what is missing, build, and measure; see docs/performance.md
 	@echo "building and measuring in $(BUILD)"
 	@ninja -C $(BUILD)
 	@$(BUILD)/tests/bench/hearsay-bench $(or $(BENCH_ARGS),all)
+
+eval: ## build, and evaluate contexts on real data (EVAL_ARGS); see docs/evaluation.md
+	@sh scripts/install-packages build test bench
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building and evaluating in $(BUILD)"
+	@ninja -C $(BUILD)
+	@/usr/bin/python3 -B tests/eval/run.py --hearsayd $(BUILD)/daemon/hearsayd \
+	    --hearsay $(BUILD)/client/hearsay $(or $(EVAL_ARGS),--dir $(BUILD)/eval)
 
 install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)

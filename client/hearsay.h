@@ -204,6 +204,87 @@ HEARSAY_API int hearsay_encode_profile(const char *profile, const char *const *l
                                        size_t label_count, struct hearsay_filter *out_filter,
                                        struct hearsay_error *out_error);
 
+/* --- building contexts ------------------------------------------------------------------------ */
+
+#define HEARSAY_CONTEXT_LABELS_MAX  4096              /* of one context */
+#define HEARSAY_SCAN_BYTES_MAX      (4 * 1024 * 1024) /* of the text of one scan */
+#define HEARSAY_SCAN_LINE_BYTES_MAX 4096              /* of one of its lines */
+#define HEARSAY_SCAN_SIGHTINGS_MAX  1024              /* access points in it */
+#define HEARSAY_WIFI_DBM_MIN        (-127)
+#define HEARSAY_WIFI_DBM_MAX        0
+#define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: it is not known */
+
+/*
+ * A set of labels that grows. It turns what a device senses into labels by the rules of
+ * docs/contexts.md, which every client must follow for contexts to meet. The calls below return
+ * HEARSAY_OK, HEARSAY_ERR_ARGUMENT with what is wrong named, or HEARSAY_ERR_NOMEM. After an error
+ * a context may hold a part of what was added: clear or free it. A label that is there already
+ * changes nothing; beyond HEARSAY_CONTEXT_LABELS_MAX labels it is ERR_ARGUMENT.
+ */
+struct hearsay_context;
+
+/* An empty one, owned by the caller: hearsay_context_free. ERR_NOMEM. */
+HEARSAY_API int hearsay_context_new(struct hearsay_context **out_context,
+                                    struct hearsay_error *out_error);
+HEARSAY_API void hearsay_context_free(struct hearsay_context *context); /* NULL is fine */
+
+/* Back to the empty set, for another context. */
+HEARSAY_API void hearsay_context_clear(struct hearsay_context *context);
+
+/*
+ * The labels in the order in which they came, for hearsay_encode. Borrowed until the next call that
+ * adds, clears or frees. Not NULL, also when *out_count is 0.
+ */
+HEARSAY_API const char *const *hearsay_context_labels(const struct hearsay_context *context,
+                                                      size_t *out_count);
+
+/* A label as it stands, byte for byte. */
+HEARSAY_API int hearsay_context_add_label(struct hearsay_context *context, const char *label,
+                                          struct hearsay_error *out_error);
+
+/*
+ * An access point that is heard. bssid: six bytes in hexadecimal of either case, separated by
+ * colons or by dashes or by nothing. strength_dbm: HEARSAY_WIFI_DBM_MIN .. _MAX, or
+ * HEARSAY_WIFI_NO_STRENGTH. The labels are wifi:BSSID, wifi:BSSID@2, ... up to the level, which is
+ * max(1, ceil((strength + 90) / 8)), and 1 without a strength.
+ */
+HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid,
+                                         int strength_dbm, struct hearsay_error *out_error);
+
+/*
+ * A position in WGS84 degrees, latitude -90 to 90, longitude -180 to 180: geo:HASH with the
+ * geohashes of 5, 6, 7 and 8 characters, of its own cells first. neighbours: also those of the up
+ * to eight cells around, of each length, so that those who are near one another across the edge of
+ * a cell share labels too. Both sides should do the same.
+ */
+HEARSAY_API int hearsay_context_add_position(struct hearsay_context *context, double latitude,
+                                             double longitude, bool neighbours,
+                                             struct hearsay_error *out_error);
+
+/*
+ * A moment, Unix milliseconds, years 0000 to 9999: time:2026-11-20T14, the hour in UTC, and
+ * time:w5T14, the hour of the week in UTC (w1 is Monday).
+ */
+HEARSAY_API int hearsay_context_add_time(struct hearsay_context *context, int64_t unix_ms,
+                                         struct hearsay_error *out_error);
+
+/*
+ * A topic in UTF-8: topic:TEXT with the NFC of the full case folding of the NFC of the text,
+ * without white space of ASCII at its ends. No locale plays a part.
+ */
+HEARSAY_API int hearsay_context_add_topic(struct hearsay_context *context, const char *topic,
+                                          struct hearsay_error *out_error);
+
+/*
+ * The access points in the output of `iw dev DEVICE scan`, or of `nmcli -t -f BSSID,SIGNAL device
+ * wifi list`, `byte_count` bytes; which of the two, the first line tells. Other lines of iw are
+ * passed over. nmcli's percentages become dBm by the inverse of NetworkManager's formula.
+ * *out_sightings (may be NULL) counts access points. ERR_ARGUMENT names the line.
+ */
+HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
+                                         size_t byte_count, size_t *out_sightings,
+                                         struct hearsay_error *out_error);
+
 /* --- what is asked ---------------------------------------------------------------------------- */
 
 /* A message to leave. Everything is borrowed for the call only. */

@@ -50,7 +50,7 @@ struct cli_command {
     int (*run)(struct cli *cli, void *options, int word_count, char *const *words);
 };
 
-enum { CLI_OPTIONS_BYTES_MAX = 256 };
+enum { CLI_OPTIONS_BYTES_MAX = 512 };
 
 /* "hearsay: " and a sentence on standard error; what %s brings in is made harmless. */
 void cli_complain(const struct cli *cli, const char *format, ...)

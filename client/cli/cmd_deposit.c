@@ -5,10 +5,11 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/payload.h"
+#include "client/cli/sensed.h"
 #include "client/cli/when.h"
 
 struct deposit_options {
-    struct args_list labels;
+    struct sensed sensed;
     uint64_t ttl_ms; /* 0: the server's default */
     uint32_t reach;
     const char *type;
@@ -20,12 +21,7 @@ struct deposit_options {
 static const struct deposit_options deposit_defaults = {.reach = HEARSAY_DISTANCE_ONE};
 
 static const struct args_option deposit_options[] = {
-    {.name = "label",
-     .letter = 'l',
-     .kind = ARGS_LIST,
-     .offset = offsetof(struct deposit_options, labels),
-     .value = "LABEL",
-     .help = "attribute:value of the context; give it once for each"},
+    SENSED_OPTIONS(struct deposit_options, sensed),
     {.name = "ttl",
      .letter = 't',
      .kind = ARGS_DURATION,
@@ -117,7 +113,8 @@ static int check_size(const struct cli *cli, const struct hearsay *server, const
 }
 
 static int deposit(const struct cli *cli, struct hearsay *server,
-                   const struct deposit_options *chosen, const struct payload *payload)
+                   const struct deposit_options *chosen, const struct hearsay_context *context,
+                   const struct payload *payload)
 {
     struct hearsay_error error;
     struct hearsay_filter filter;
@@ -126,12 +123,11 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     if (code == CLI_DONE) {
         code = check_size(cli, server, chosen->file, payload);
     }
+    if (code == CLI_DONE) {
+        code = sensed_encode(cli, server, host, context, &filter);
+    }
     if (code != CLI_DONE) {
         return code;
-    }
-    if (hearsay_encode(server, host->name, chosen->labels.items, chosen->labels.count, &filter,
-                       &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
     }
     struct hearsay_deposit request;
     hearsay_deposit_init(&request);
@@ -158,36 +154,46 @@ static int deposit(const struct cli *cli, struct hearsay *server,
 static int deposit_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     const struct deposit_options *chosen = options;
-    if (chosen->labels.count == 0) {
-        return cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value");
-    }
     if (chosen->ttl_ms % 1000 != 0) {
         return cli_misuse(cli, "--ttl: whole seconds only");
     }
-    struct payload payload;
+    bool scan_piped = chosen->sensed.scan != NULL && strcmp(chosen->sensed.scan, "-") == 0;
+    bool message_piped = chosen->file != NULL ? strcmp(chosen->file, "-") == 0 : word_count == 0;
+    if (scan_piped && message_piped) {
+        return cli_misuse(cli, "the scan and the message cannot both be standard input");
+    }
+    struct payload payload = {0};
     struct hearsay *server = NULL;
-    int code = payload_read(cli, chosen->file, word_count, words, &payload);
+    struct hearsay_context *context = NULL;
+    int code = sensed_read(cli, &chosen->sensed, &context);
+    if (code == CLI_DONE) {
+        code = payload_read(cli, chosen->file, word_count, words, &payload);
+    }
     if (code == CLI_DONE) {
         code = cli_connect(cli, &server);
     }
     if (code == CLI_DONE) {
-        code = deposit(cli, server, chosen, &payload);
+        code = deposit(cli, server, chosen, context, &payload);
     }
     hearsay_close(server);
     payload_free(&payload);
+    hearsay_context_free(context);
     return code;
 }
 
 const struct cli_command command_deposit = {
     .name = "deposit",
     .summary = "leave a message in a context",
-    .arguments = "-l LABEL... [OPTION]... [TEXT... | --file FILE]",
+    .arguments = "CONTEXT... [OPTION]... [TEXT... | --file FILE]",
     .details =
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
         "Without TEXT and --file the message is read from standard input. Prints its id and\n"
         "the token that withdraws it; nobody can tell you the token again.\n",
-    .examples = "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
-                "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
-                "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
+    .examples =
+        "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+        "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
+        "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
+        "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
     .options = deposit_options,
     .option_count = sizeof(deposit_options) / sizeof(deposit_options[0]),
     .defaults = &deposit_defaults,

@@ -98,9 +98,12 @@ static enum pump_verdict submit_record(struct import *import, struct hearsay *se
 {
     struct hearsay_error error;
     const char *host = import->options->host != NULL ? import->options->host : record->host;
-    if (!record->has_filter && hearsay_encode(server, host, record->labels, record->label_count,
-                                              &record->filter, &error) != HEARSAY_OK) {
-        return skip(import, item, error.sentence);
+    if (!record->has_filter) {
+        size_t count = 0;
+        const char *const *labels = hearsay_context_labels(record->context, &count);
+        if (hearsay_encode(server, host, labels, count, &record->filter, &error) != HEARSAY_OK) {
+            return skip(import, item, error.sentence);
+        }
     }
     struct hearsay_deposit deposit;
     hearsay_deposit_init(&deposit);
@@ -293,8 +296,11 @@ const struct cli_command command_import = {
     .summary = "deposit the lines of a file",
     .arguments = "[OPTION]... FILE|-",
     .details =
-        "Each line is a JSON object: \"labels\" (array of strings) and \"text\" or\n"
-        "\"payload_base64\"; perhaps \"type\", \"ttl\" (seconds, or \"2h\"), \"id\" (hex), "
+        "Each line is a JSON object: \"labels\" (array of strings) or what is sensed (\"wifi\",\n"
+        "an object of BSSIDs and dBm; \"at\", [LAT, LON]; \"neighbours\"; \"time\"; \"topics\"), "
+        "and\n"
+        "\"text\" or \"payload_base64\"; perhaps \"type\", \"ttl\" (seconds, or \"2h\"), \"id\" "
+        "(hex), "
         "\"reach\",\n"
         "\"host\". Lines as export writes them go in too and keep their expiry. Wrong lines\n"
         "are reported by number and skipped; the exit code is 1 then.\n\n"

@@ -16,12 +16,7 @@ static const char *const order_names[] = {"similarity", "time", NULL};
 static const char *const metric_names[] = {"bits", "estimated", NULL};
 
 static const struct args_option query_options[] = {
-    {.name = "label",
-     .letter = 'l',
-     .kind = ARGS_LIST,
-     .offset = offsetof(struct query_options, labels),
-     .value = "LABEL",
-     .help = "attribute:value of the context; give it once for each"},
+    SENSED_OPTIONS(struct query_options, sensed),
     {.name = "count",
      .letter = 'k',
      .kind = ARGS_NUMBER,
@@ -261,20 +256,19 @@ static int ask(const struct cli *cli, struct hearsay *server, const struct query
 }
 
 static int query_once(const struct cli *cli, struct hearsay *server,
-                      const struct query_options *options)
+                      const struct query_options *options, const struct hearsay_context *context)
 {
     const struct hearsay_host *host = NULL;
-    int code = cli_find_host(cli, server, options->host, &host);
-    if (code != CLI_DONE) {
-        return code;
-    }
     struct hearsay_error error;
     struct hearsay_filter filter;
     struct hearsay_filter contains;
     struct hearsay_part part = {.filter = &filter};
-    if (hearsay_encode(server, host->name, options->labels.items, options->labels.count, &filter,
-                       &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
+    int code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE) {
+        code = sensed_encode(cli, server, host, context, &filter);
+    }
+    if (code != CLI_DONE) {
+        return code;
     }
     if (options->contains.count > 0) {
         if (hearsay_encode(server, host->name, options->contains.items, options->contains.count,
@@ -296,38 +290,44 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
     if (word_count > 0) {
         return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
     }
-    if (chosen->batch != NULL && chosen->labels.count > 0) {
-        return cli_misuse(cli, "--batch and --label exclude each other");
-    }
-    if (chosen->batch == NULL && chosen->labels.count == 0) {
-        return cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value");
+    if (chosen->batch != NULL && sensed_given(&chosen->sensed)) {
+        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time and --topic "
+                               "exclude each other");
     }
     struct hearsay *server = NULL;
-    int code = cli_connect(cli, &server);
-    if (code != CLI_DONE) {
-        return code;
+    struct hearsay_context *context = NULL;
+    int code = chosen->batch == NULL ? sensed_read(cli, &chosen->sensed, &context) : CLI_DONE;
+    if (code == CLI_DONE) {
+        code = cli_connect(cli, &server);
     }
-    if (chosen->batch != NULL) {
+    if (code == CLI_DONE && chosen->batch != NULL) {
         return query_batch(cli, chosen, server);
     }
-    code = query_once(cli, server, chosen);
+    if (code == CLI_DONE) {
+        code = query_once(cli, server, chosen, context);
+    }
     hearsay_close(server);
+    hearsay_context_free(context);
     return code;
 }
 
 const struct cli_command command_query = {
     .name = "query",
     .summary = "find the messages nearest to a context",
-    .arguments = "-l LABEL... [OPTION]...  or  --batch FILE [OPTION]...",
+    .arguments = "CONTEXT... [OPTION]...  or  --batch FILE [OPTION]...",
     .details =
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
         "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
-        "With --batch every line is a JSON object: \"labels\" (array of strings), perhaps \"k\",\n"
-        "\"contains\" (array of strings), \"max_distance\". Each is answered by one line, in "
+        "With --batch every line is a JSON object: the context (\"labels\", an array of strings;\n"
+        "\"wifi\", \"at\", \"neighbours\", \"time\", \"topics\"), perhaps \"k\", \"contains\" "
+        "(array of\n"
+        "strings), \"max_distance\". Each is answered by one line, in "
         "order:\n"
         "{\"results\": [...], \"comparisons\": N, \"exact\": true}, or {\"error\": \"line N: "
         "...\"},\n"
         "which makes the exit code 1. The other options apply to all of them.\n",
     .examples = "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+                "  iw dev wlan0 scan | hearsay query --scan - --at 48.1497,11.5678\n"
                 "  hearsay query -l geo:u281zd --contains topic:coffee --since 6h --order time\n"
                 "  hearsay query -l geo:u281zd -k 100 --max-distance 1 --json\n"
                 "  echo '{\"labels\": [\"geo:u281zd\"], \"k\": 3}' | hearsay query --batch -\n",

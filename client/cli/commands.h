@@ -5,6 +5,7 @@
 
 #include "client/cli/cli.h"
 
+extern const struct cli_command command_context;
 extern const struct cli_command command_deposit;
 extern const struct cli_command command_export;
 extern const struct cli_command command_get;

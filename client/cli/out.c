@@ -151,8 +151,8 @@ int out_flush(const struct out *out)
 
 json_t *out_json_hex(const uint8_t *bytes, size_t count)
 {
-    char text[2 * HEARSAY_HASH_BYTES + 1];
-    if (count > HEARSAY_HASH_BYTES) {
+    char text[2 * HEARSAY_FILTER_BYTES_MAX + 1];
+    if (count > HEARSAY_FILTER_BYTES_MAX) {
         return NULL;
     }
     (void)sodium_bin2hex(text, sizeof(text), bytes, count);

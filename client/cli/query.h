@@ -4,11 +4,12 @@
 #define CLIENT_CLI_QUERY_H
 
 #include "client/cli/cli.h"
+#include "client/cli/sensed.h"
 
 #define QUERY_SUGGESTED UINT32_MAX /* max_distance: what the host suggests */
 
 struct query_options {
-    struct args_list labels;
+    struct sensed sensed;
     struct args_list contains;
     uint32_t k;
     uint32_t max_distance; /* or QUERY_SUGGESTED */

@@ -45,6 +45,29 @@ static enum pump_verdict answer_error(struct batch *batch, struct pump_item *ite
     return answer(batch, item, json_pack("{s:s}", "error", text));
 }
 
+/* The context of a line as a filter. 0, JSONLINE_WRONG or JSONLINE_NOMEM. */
+static int encode_context(const json_t *object, const struct hearsay *server, const char *host,
+                          struct hearsay_filter *out, struct jsonline_error *out_wrong)
+{
+    struct hearsay_context *context = NULL;
+    int status = sensed_parse(object, &context, out_wrong);
+    if (status == 0 && context == NULL) {
+        status =
+            jsonline_wrong(out_wrong, "the context is missing, such as \"labels\", an array of "
+                                      "strings");
+    }
+    if (status == 0) {
+        struct hearsay_error error;
+        size_t count = 0;
+        const char *const *labels = hearsay_context_labels(context, &count);
+        if (hearsay_encode(server, host, labels, count, out, &error) != HEARSAY_OK) {
+            status = jsonline_wrong(out_wrong, "%s", error.sentence);
+        }
+    }
+    hearsay_context_free(context);
+    return status;
+}
+
 /* Labels under `key` as a filter. 0, JSONLINE_WRONG or JSONLINE_NOMEM. */
 static int encode_key(const json_t *object, const char *key, const struct hearsay *server,
                       const char *host, struct hearsay_filter *out,
@@ -104,7 +127,7 @@ static int read_question(const struct batch *batch, const json_t *object,
     out->query.parts = &out->part;
     out->query.part_count = 1;
     out->part.filter = &out->filter;
-    int status = encode_key(object, "labels", server, host->name, &out->filter, out_wrong);
+    int status = encode_context(object, server, host->name, &out->filter, out_wrong);
     if (status == 0) {
         status = read_contains(batch->options, object, server, out, out_wrong);
     }
@@ -140,7 +163,7 @@ static enum pump_verdict submit_question(struct batch *batch, struct hearsay *se
 static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *server,
                                       struct pump_item *item)
 {
-    static const char *const keys[] = {"labels", "k", "contains", "max_distance", NULL};
+    static const char *const keys[] = {SENSED_KEYS, "k", "contains", "max_distance", NULL};
     struct batch *batch = batch_of(work);
     if (item->line == NULL) {
         return answer_error(batch, item, "the line is too long");

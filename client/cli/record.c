@@ -4,29 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/sensed.h"
 #include "client/cli/when.h"
 
 static const char *const keys[] = {
-    "labels", "text",  "payload_base64", "type",          "ttl",       "id",   "reach",
-    "filter", "epoch", "expires",        "withdraw_hash", "deposited", "host", NULL,
+    SENSED_KEYS, "text",  "payload_base64", "type",          "ttl",       "id",   "reach",
+    "filter",    "epoch", "expires",        "withdraw_hash", "deposited", "host", NULL,
 };
 
 static int read_context(struct record *record, struct jsonline_error *error)
 {
-    bool labelled = json_object_get(record->object, "labels") != NULL;
     uint8_t *bytes = NULL;
     size_t count = 0;
     int status = jsonline_base64(record->object, "filter", &bytes, &count, error);
-    if (status != 0) {
-        return status;
+    if (status == 0) {
+        status = sensed_parse(record->object, &record->context, error);
     }
-    if ((bytes != NULL) == labelled) {
+    if (status == 0 && (bytes != NULL) == (record->context != NULL)) {
+        status = jsonline_wrong(
+            error,
+            "either \"labels\" or \"filter\" is needed, or what is sensed, such as \"wifi\"");
+    }
+    if (status != 0 || bytes == NULL) {
         free(bytes);
-        return jsonline_wrong(error, "either \"labels\" or \"filter\" is needed");
-    }
-    if (bytes == NULL) {
-        return jsonline_labels(record->object, "labels", &record->labels, &record->label_count,
-                               error);
+        return status;
     }
     if (count >= 1 && count <= HEARSAY_FILTER_BYTES_MAX) {
         memcpy(record->filter.bytes, bytes, count);
@@ -129,7 +130,7 @@ int record_parse(const char *line, size_t length, struct record *out_record,
 
 void record_deinit(struct record *record)
 {
-    free(record->labels);
+    hearsay_context_free(record->context);
     free(record->decoded);
     json_decref(record->object);
     memset(record, 0, sizeof(*record));

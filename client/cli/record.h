@@ -13,9 +13,8 @@
 #include <stdint.h>
 
 struct record {
-    json_t *object;      /* owned; the strings below are borrowed from it */
-    const char **labels; /* owned array; NULL with has_filter */
-    size_t label_count;
+    json_t *object;                  /* owned; the strings below are borrowed from it */
+    struct hearsay_context *context; /* owned; NULL with has_filter */
     bool has_filter;
     struct hearsay_filter filter;
     const char *host;       /* NULL: not said */

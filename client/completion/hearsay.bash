@@ -5,8 +5,10 @@
 _hearsay_options()
 {
     case $1 in
-    deposit) printf '%s\n' --label --ttl --file --type --reach --host --json ;;
-    query) printf '%s\n' --label --count --contains --max-distance --since --until --order \
+    deposit) printf '%s\n' --label --wifi --scan --at --neighbours --time --topic --ttl --file --type --reach --host --json ;;
+    context) printf '%s\n' --label --wifi --scan --at --neighbours --time --topic --profile \
+        --host --json ;;
+    query) printf '%s\n' --label --wifi --scan --at --neighbours --time --topic --count --contains --max-distance --since --until --order \
         --metric --batch --host --ids --json ;;
     get) printf '%s\n' --host --json ;;
     withdraw | export) printf '%s\n' --host ;;
@@ -27,7 +29,7 @@ _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query get withdraw import export hosts ping profile help'
+    local commands='deposit query get withdraw import export hosts ping profile context help'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -42,7 +44,7 @@ _hearsay()
     done
     COMPREPLY=()
     case $previous in
-    --file | -f | --batch | -b | --state)
+    --file | -f | --batch | -b | --state | --scan)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
@@ -53,6 +55,10 @@ _hearsay()
         ;;
     --order | -o)
         mapfile -t COMPREPLY < <(compgen -W 'similarity time' -- "$current")
+        return
+        ;;
+    --time)
+        mapfile -t COMPREPLY < <(compgen -W 'now' -- "$current")
         return
         ;;
     --metric | -m)

@@ -29,10 +29,11 @@ class Host:
 
 
 def configuration(hosts):
-    """Contexts of a single label are taken: real scans have them, and 4 bits of 2048 are 0.2 %.
+    """Contexts of a single label are taken: real scans have them, and 4 bits of 2048 are 0.2 %. So
+    are those that fill 256 bits with 3 hashes a label nearly whole, as to show what comes of it.
     Everything else that is set is room for the whole data."""
-    text = ("[limits]\ndeposit_fill_min = 0%\nmessages = 1000000\nbytes = 1G\nk = 100\n"
-            "ttl_default = 24h\n")
+    text = ("[limits]\ndeposit_fill_min = 0%\ndeposit_fill_max = 100%\nquery_fill_max = 100%\n"
+            "messages = 1000000\nbytes = 1G\nk = 100\nttl_default = 24h\n")
     for host in hosts:
         text += f"\n[host {host.name}]\nprofile = v1:{host.profile}\n"
     return text
@@ -113,9 +114,9 @@ class Daemon:
         state = os.path.join(self.directory, f"import-{host}")
         self._run(self.server, ["import", "--host", host, "--state", state, "-"], lines)
 
-    def query(self, host, lines, k):
+    def query(self, host, lines, k, metric="bits"):
         out = self._run(self.server, ["query", "--batch", "-", "--host", host, "-k", str(k),
-                                      "--max-distance", "1"], lines)
+                                      "--max-distance", "1", "--metric", metric], lines)
         return [json.loads(line) for line in out.splitlines()]
 
     def export(self, host):

@@ -15,7 +15,6 @@ import argparse
 import collections
 import gzip
 import hashlib
-import heapq
 import json
 import pathlib
 import sys
@@ -25,6 +24,8 @@ SKIPPED = 77
 try:
     import daemon
     import filters
+    from search import Searcher
+    from sightings import vote
 except ImportError as missing:
     print(f"SKIPPED: {missing}; on Debian it is in python3-xxhash", file=sys.stderr)
     sys.exit(SKIPPED)
@@ -63,27 +64,7 @@ def message_line(row):
     return json.dumps({"labels": row.labels, "text": text, "id": message_id(row)})
 
 
-# --- the search that everything is compared with ------------------------------------------------
-
-
-class Searcher:
-    """All pairs of one query and one stored set of bits, best first by similarity and then by a
-    rank that the caller gives for ties (smaller first)."""
-
-    def __init__(self, masks):
-        self.masks = masks
-        self.counts = [mask.bit_count() for mask in masks]
-
-    def nearest(self, query, ranks, k):
-        """[(position, intersection, union)]. Floats compare as the fractions do: numerators and
-        denominators are below 2**13, so that different fractions differ by more than rounding."""
-        size = query.bit_count()
-        overlaps = [(query & mask).bit_count() for mask in self.masks]
-        scores = [overlap / (size + count - overlap) if size + count else 1.0
-                  for overlap, count in zip(overlaps, self.counts)]
-        worst = heapq.nlargest(k, scores)[-1]
-        found = sorted((-score, ranks[i], i) for i, score in enumerate(scores) if score >= worst)
-        return [(i, overlaps[i], size + self.counts[i] - overlaps[i]) for _, _, i in found[:k]]
+# --- exact sets of labels -----------------------------------------------------------------------
 
 
 def set_mask(labels, numbers):
@@ -92,13 +73,6 @@ def set_mask(labels, numbers):
 
 
 # --- hit rates ----------------------------------------------------------------------------------
-
-
-def vote(places):
-    """What most say; among equally many, what the nearest of them says."""
-    counts = collections.Counter(places)
-    most = max(counts.values())
-    return next(place for place in places if counts[place] == most)
 
 
 class Hits:

@@ -100,8 +100,10 @@ static void test_record(void **state)
               "\"id\": \"00112233445566778899AABBCCDDEEFF\", \"reach\": 0.5}",
               &record, &error),
         0);
-    assert_int_equal(record.label_count, 2);
-    assert_string_equal(record.labels[1], "c:d");
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(record.context, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(labels[1], "c:d");
     assert_int_equal(record.payload_bytes, 4);
     assert_int_equal(record.ttl_s, 7200);
     assert_int_equal(record.reach, 500000);

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is sensed, as labels: the rules of docs/contexts.md once more, independent of the C code.
+
+Every function returns a list of labels in the order in which hearsay's builder gives them, or
+raises ValueError where the builder refuses."""
+
+import math
+import re
+import unicodedata
+from datetime import datetime, timedelta, timezone
+from fractions import Fraction
+
+FLOOR_DBM = -90  # up to a step over it is level 1
+STEP_DB = 8
+DIGITS = "0123456789bcdefghjkmnpqrstuvwxyz"
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def levels(dbm, floor=FLOOR_DBM, step=STEP_DB):
+    """How many labels a sighting becomes; dbm None: its strength is not known."""
+    return 1 if dbm is None else max(1, math.ceil((dbm - floor) / step))
+
+
+def bssid(text):
+    """The usual form of an access point's address."""
+    if not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}"
+                        r"|[0-9A-Fa-f]{12}", text, re.ASCII):
+        raise ValueError(text)
+    digits = re.sub("[:-]", "", text).lower()
+    if int(digits[:2], 16) & 1 or int(digits, 16) == 0:
+        raise ValueError(text)
+    return ":".join(digits[i:i + 2] for i in range(0, 12, 2))
+
+
+def graded(name, count):
+    """One label for each level."""
+    return [f"wifi:{name}"] + [f"wifi:{name}@{level}" for level in range(2, count + 1)]
+
+
+def wifi(text, dbm=None):
+    if dbm is not None and not -127 <= dbm <= 0:
+        raise ValueError(dbm)
+    return graded(bssid(text), levels(dbm))
+
+
+def cell(column, row, length):
+    """The geohash of a cell: bits of column and row in turn, column first, five a character."""
+    columns, rows = (5 * length + 1) // 2, 5 * length // 2
+    bits = "".join(a + b for a, b in zip(f"{column:0{columns}b}", f"{row:0{rows}b}" + " "))
+    bits = bits.replace(" ", "")
+    return "".join(DIGITS[int(bits[i:i + 5], 2)] for i in range(0, 5 * length, 5))
+
+
+def position(latitude, longitude, neighbours=False):
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+        raise ValueError((latitude, longitude))
+    found = []
+    for length in range(5, 9):
+        width, height = 1 << (5 * length + 1) // 2, 1 << 5 * length // 2
+        # Fractions, because longitude + 180 may round to the other side of an edge.
+        column = min(math.floor((Fraction(longitude) + 180) / 360 * width), width - 1)
+        row = min(math.floor((Fraction(latitude) + 90) / 180 * height), height - 1)
+        cells = [(column, row)]
+        if neighbours:
+            cells += [((column + east) % width, row + north) for north in (1, 0, -1)
+                      for east in (-1, 0, 1) if (north or east) and 0 <= row + north < height]
+        found += ["geo:" + cell(*place, length) for place in cells]
+    return list(dict.fromkeys(found))
+
+
+def moment(unix_ms):
+    hour = EPOCH + timedelta(milliseconds=unix_ms)
+    return [hour.strftime("time:") + f"{hour.year:04d}" + hour.strftime("-%m-%dT%H"),
+            f"time:w{hour.isoweekday()}T{hour.hour:02d}"]
+
+
+def topic(text):
+    composed = unicodedata.normalize("NFC", text.strip("\t\n\v\f\r "))
+    folded = unicodedata.normalize("NFC", composed.casefold())
+    label = "topic:" + folded
+    if not folded or "\0" in folded or len(label.encode()) > 240:
+        raise ValueError(text)
+    return [label]
+
+
+def percent_to_dbm(percent):
+    """The strength that NetworkManager shows as that percentage."""
+    return next(dbm for dbm in range(-40, -101, -1)
+                if 100 - int(100.0 * (-40 - dbm) / 60) <= percent)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UJIIndoorLoc as sightings: where somebody stood, and which access points were heard how strongly.
+
+The data names access points WAP001 to WAP520; here each has an address of its own, locally
+administered, as the builder of contexts wants."""
+
+import collections
+import gzip
+import math
+
+Row = collections.namedtuple("Row", "number user building floor east north heard")
+
+
+def address(name):
+    number = int(name.removeprefix("WAP"))
+    return f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}"
+
+
+def read_rows(path, most=None):
+    """The rows of one file that heard anything, in its order, or `most` of them, evenly spread; and
+    how many heard nothing."""
+    rows = []
+    deaf = 0
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("#"):
+                continue
+            fields = line.rstrip("\n").split("\t")
+            heard = tuple((address(name), int(dbm)) for name, dbm in
+                          (field.split(":") for field in fields[6:] if field))
+            if not heard:
+                deaf += 1
+                continue
+            rows.append(Row(len(rows) + 1, int(fields[1]), int(fields[2]), int(fields[3]),
+                            float(fields[4]), float(fields[5]), heard))
+    if most is not None and most < len(rows):
+        rows = [rows[len(rows) * i // most] for i in range(most)]
+    return rows, deaf
+
+
+def vote(places):
+    """What most say; among equally many, what the nearest of them says."""
+    counts = collections.Counter(places)
+    most = max(counts.values())
+    return next(place for place in places if counts[place] == most)
+
+
+class Score:
+    """How often building and floor were right, and how far off the mean of the positions was, in
+    the metres of the data's map projection, as the literature reports them."""
+
+    def __init__(self, ks):
+        self.ks = ks
+        self.queries = 0
+        self.buildings = [0] * len(ks)
+        self.floors = [0] * len(ks)
+        self.metres = [0.0] * len(ks)
+
+    def add(self, asked, found):
+        """`found`: rows, nearest first, at least max(ks)."""
+        self.queries += 1
+        for at, k in enumerate(self.ks):
+            near = found[:k]
+            self.buildings[at] += vote([row.building for row in near]) == asked.building
+            floor = vote([(row.building, row.floor) for row in near])
+            self.floors[at] += floor == (asked.building, asked.floor)
+            self.metres[at] += math.hypot(sum(row.east for row in near) / k - asked.east,
+                                          sum(row.north for row in near) / k - asked.north)
+
+    def figures(self):
+        """{k: {building, floor: per cent, metres}}"""
+        return {str(k): {"building": 100 * self.buildings[at] / self.queries,
+                         "floor": 100 * self.floors[at] / self.queries,
+                         "metres": self.metres[at] / self.queries}
+                for at, k in enumerate(self.ks)}

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is sensed on its way to a message: options, scans, lines of JSON, and the labels and filters
+that come of them, compared with the evaluation's own implementation of the rules."""
+
+import json
+import sys
+import unicodedata
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+import cli_runner
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "eval"))
+import filters  # noqa: E402 - found through the line above
+import labels  # noqa: E402
+
+IW = """BSS a4:2b:8c:01:02:03(on wlan0) -- associated
+\tTSF: 7134812 usec (0d, 00:00:07)
+\tsignal: -54.00 dBm
+\tSSID: caf\\xc3\\xa9
+BSS 3c:37:86:5e:11:f0(on wlan0)
+\tsignal: -71.00 dBm
+"""
+NMCLI = "A4\\:2B\\:8C\\:01\\:02\\:03:77\n3C\\:37\\:86\\:5E\\:11\\:F0:48\n"
+SEEN = [("a4:2b:8c:01:02:03", -54), ("3c:37:86:5e:11:f0", -71)]
+
+
+@pytest.fixture
+def offline(tmp_path):
+    """The command, with a server that is not there."""
+    return cli_runner.Cli("127.0.0.1:1", str(tmp_path))
+
+
+def shown(cli, *args, stdin="", profile="v1:512/2"):
+    # Not by splitlines: labels may have characters that it takes for the end of a line.
+    return json.loads(cli.ok("context", "--json", "--profile", profile, *args, stdin=stdin))
+
+
+def labels_of(answer):
+    return [entry["label"] for entry in answer["labels"]]
+
+
+def of_sightings(sightings):
+    return [label for bssid, dbm in sightings for label in labels.wifi(bssid, dbm)]
+
+
+def test_labels_and_filter(offline, rng):
+    """Labels, positions and filter are those of the other implementation, for any profile."""
+    for _ in range(20):
+        bits, hashes = rng.choice([64, 192, 512, 4096]), rng.randint(1, 6)
+        bssid, dbm = f"{rng.randrange(1, 2**46) << 2 & ~(1 << 40):012x}", rng.randint(-127, 0)
+        place = (round(rng.uniform(-90, 90), 6), round(rng.uniform(-180, 180), 6))
+        hour = datetime.fromtimestamp(rng.randrange(4 * 10**9), timezone.utc)
+        expected = (labels.wifi(bssid, dbm) + labels.position(*place, True)
+                    + labels.moment(int(hour.timestamp() * 1000)) + labels.topic("Grüße")
+                    + ["any:thing"])
+        answer = shown(offline, "--wifi", f"{bssid}={dbm}", "--at", f"{place[0]:f},{place[1]:f}",
+                       "--neighbours", "--time", hour.strftime("%Y-%m-%dT%H:%M:%SZ"), "--topic",
+                       "GRÜSSE", "-l", "any:thing", profile=f"v1:{bits}/{hashes}")
+        assert labels_of(answer) == expected
+        for entry in answer["labels"]:
+            mask = filters.of_label(entry["label"], bits, hashes)
+            assert entry["positions"] == [i for i in range(bits) if mask >> i & 1]
+        whole = filters.of_labels(expected, bits, hashes)
+        assert answer["filter"] == whole.to_bytes(bits // 8, "little").hex()
+        assert (answer["bits"], answer["set"]) == (bits, whole.bit_count())
+        assert answer["fill"] == pytest.approx(whole.bit_count() / bits, abs=1e-6)
+
+
+def test_for_people(offline):
+    """Without --json the same is told in lines."""
+    out = offline.ok("context", "--profile", "v1:64/1", "--topic", "Tea", "-l", "a:\u202eb")
+    lines = out.splitlines()
+    assert lines[0].split() == ["profile", "v1:64/1"] and lines[1].split() == ["labels", "2"]
+    mask = filters.of_labels(["topic:tea", "a:\u202eb"], 64, 1)
+    assert lines[2].split() == ["topic:tea", str(filters.of_label("topic:tea", 64, 1).bit_length() - 1)]
+    assert "\\u{202e}" in lines[3]
+    assert lines[4].startswith(f"fill     {mask.bit_count()} of 64 bits")
+    assert lines[5].split() == ["filter", mask.to_bytes(8, "little").hex()]
+
+
+def test_unicode(offline):
+    """Every character that Python's Unicode knows is folded and composed as Python does it, alone
+    and between others that combine. Python's tables are of Unicode 14 (Debian 12), utf8proc's of 15:
+    characters that only the newer one has are left out here."""
+    def usual(code):
+        # Surrogates are no characters; NUL cannot be in an argument.
+        return unicodedata.category(chr(code)) not in ("Cn", "Cs") and code != 0
+
+    codes = [code for code in range(0x110000)
+             if usual(code) and not (0xe000 <= code <= 0xf8ff or code >= 0xf0000)]
+    assert len(codes) > 140_000
+    wrong = []
+    for start in range(0, len(codes), 4000):
+        part = codes[start:start + 4000]
+        topics = [f"e{chr(code)}\u0323\u0301{chr(code)}ſ" for code in part]
+        args = [arg for topic in topics for arg in ("--topic", topic)]
+        answer = shown(offline, *args)
+        expected = list(dict.fromkeys(label for topic in topics for label in labels.topic(topic)))
+        got = labels_of(answer)
+        if got != expected:
+            wrong += [(a, b) for a, b in zip(got, expected) if a != b][:5]
+    assert not wrong
+
+
+def test_scans(offline, tmp_path):
+    """iw's and nmcli's output mean the same, from a file and from standard input; several sources
+    add up, and of two sightings of one access point the stronger counts."""
+    path = tmp_path / "scan"
+    path.write_text(IW, encoding="utf-8")
+    expected = of_sightings(SEEN)
+    assert labels_of(shown(offline, "--scan", str(path))) == expected
+    assert labels_of(shown(offline, "--scan", "-", stdin=NMCLI)) == expected
+    assert labels_of(shown(offline, "--scan", "-", "--wifi", "A42B8C010203=-90", stdin=NMCLI)) == expected
+    more = labels_of(shown(offline, "--scan", "-", "--wifi", "A42B8C010203=-30", stdin=NMCLI))
+    assert set(more) == set(expected) | set(labels.wifi("a42b8c010203", -30))
+    code, out, err = offline.run("context", "--profile", "v1:64/1", "--scan", "-", "-l", "a:b")
+    assert code == 0 and "saw no access point" in err
+
+
+def test_now(offline):
+    """--time now is this hour, and 2h is two hours ago; without it there is no label of time."""
+    before = datetime.now(timezone.utc)
+    now = labels_of(shown(offline, "--time", "now"))
+    ago = labels_of(shown(offline, "--time", "2h"))
+    after = datetime.now(timezone.utc)
+    moments = [int(t.timestamp() * 1000) for t in (before, after)]
+    assert now in [labels.moment(ms) for ms in moments]
+    assert ago in [labels.moment(ms - 7_200_000) for ms in moments]
+    assert labels_of(shown(offline, "-l", "a:b")) == ["a:b"]
+
+
+def test_mistakes(offline, tmp_path):
+    """What is wrong is named, before any server is asked."""
+    bad = tmp_path / "bad"
+    bad.write_text(IW + "BSS here(on wlan0)\n", encoding="utf-8")
+    huge = tmp_path / "huge"
+    huge.write_bytes(b"\n" * (4 * 1024 * 1024 + 1))
+    cases = {
+        (): "the context is empty",
+        ("--wifi", "a4:2b:8c:01:02"): '"a4:2b:8c:01:02" is not an access point\'s address',
+        ("--wifi", "a4:2b:8c:01:02:03="): "has no strength",
+        ("--wifi", "a4:2b:8c:01:02:03=54"): "dBm from -127 to 0",
+        ("--wifi", "a4:2b:8c:01:02:03=-128"): "dBm from -127 to 0",
+        ("--wifi", "a4:2b:8c:01:02:03=-5x"): "has no strength",
+        ("--wifi", "x" * 100 + "=-50"): "is not an access point's address",
+        ("--at", "48.1"): "is not LAT,LON",
+        ("--at", "48.1,11.5,7"): "is not LAT,LON",
+        ("--at", "0x10,1"): "is not LAT,LON",
+        ("--at", "nan,1"): "is not LAT,LON",
+        ("--at", "90.1,0"): "latitude from -90 to 90",
+        ("--at", "0,-180.5"): "longitude from -180",
+        ("--neighbours", "-l", "a:b"): "--at",
+        ("--time", "noon"): "is neither now",
+        ("--topic", " "): "the topic is empty",
+        ("--topic", "a" * 235): "takes 235 bytes; there is room for 234",
+        ("-l", "nocolon"): 'label "nocolon"',
+        ("--scan", str(bad)): 'line 7 of the scan, "BSS here(on wlan0)"',
+        ("--scan", str(huge)): "over 4194304 bytes",
+        ("--scan", str(tmp_path / "none")): "cannot open",
+        ("--scan", str(tmp_path)): "cannot read",
+    }
+    for args, said in cases.items():
+        for command in ("context", "query", "deposit"):
+            code, out, err = offline.run(command, *args, *(["x"] if command == "deposit" else []))
+            assert (code, out) == (2, "") and said in err, (command, args, err)
+    code, _, err = offline.run("deposit", "--scan", "-", stdin=IW)
+    assert code == 2 and "cannot both be standard input" in err
+    code, _, err = offline.run("context", "-l", "a:b", "--profile", "v1:7/1")
+    assert code == 2 and "v1:7/1" in err
+    code, _, err = offline.run("query", "--batch", "-", "--topic", "x")
+    assert code == 2 and "exclude each other" in err
+    assert offline.run("context", "-l", "a:b")[0] == 3, "without --profile the server is asked"
+
+
+def test_deposit_and_query(daemon):
+    """A message that was left by a scan is found by another scanner's output of the same place,
+    nearest where the strengths are alike, and by plain labels of the same form."""
+    cli = cli_runner.of_daemon(daemon)
+    cli.ok("deposit", "--scan", "-", "--topic", "Coffee", "near", stdin=IW)
+    cli.ok("deposit", "--wifi", "a4-2b-8c-01-02-03=-90", "--wifi", "3C37865E11F0=-38", "--topic",
+           "coffee", "far", stdin=IW)
+    found = cli.json_lines("query", "--json", "--scan", "-", "--topic", "COFFEE", stdin=NMCLI)
+    assert [message["text"] for message in found] == ["near", "far"]
+    assert found[0]["distance"] == 0 < found[1]["distance"] < 1
+    typed = [arg for label in of_sightings(SEEN) + ["topic:coffee"] for arg in ("-l", label)]
+    assert cli.json_lines("query", "--json", *typed) == found
+    (answer,) = cli.json_lines("context", "--json", "--topic", "x")
+    assert answer["profile"] == "v1:512/4", "the host's"
+
+
+def test_lines_of_json(daemon, tmp_path):
+    """import and query --batch take what is sensed as keys; wrong values are named."""
+    cli = cli_runner.of_daemon(daemon)
+    sensed = {"wifi": {"A4:2B:8C:01:02:03": -54, "3c37865e11f0": None}, "at": [48.1497, 11.5678],
+              "neighbours": True, "time": "2026-11-20T14:00Z", "topics": ["Coffee"],
+              "labels": ["any:thing"]}
+    path = tmp_path / "lines"
+    path.write_text(json.dumps({**sensed, "text": "here"}) + "\n", encoding="utf-8")
+    cli.ok("import", str(path))
+    expected = (labels.wifi("a42b8c010203", -54) + labels.wifi("3c37865e11f0")
+                + labels.position(48.1497, 11.5678, True) + labels.moment(1795183200000)
+                + ["topic:coffee", "any:thing"])
+    (answer,) = cli.json_lines("query", "--batch", "-", stdin=json.dumps(sensed) + "\n")
+    (same,) = cli.json_lines("query", "--batch", "-", stdin=json.dumps({"labels": expected}) + "\n")
+    assert answer == same and answer["results"][0]["distance"] == 0
+    bad = {
+        '{"wifi": ["a"]}': '"wifi" is not an object',
+        '{"wifi": {"a4:2b:8c:01:02:03": -54.5}}': "the strength of a4:2b:8c:01:02:03",
+        '{"wifi": {"a4:2b:8c:01:02:03": 54}}': "the strength of a4:2b:8c:01:02:03",
+        '{"wifi": {"nothing": -54}}': "is not an access point's address",
+        '{"at": [1]}': '"at" is not [latitude, longitude]',
+        '{"at": [91, 0]}': "latitude from -90",
+        '{"at": {"lat": 1}}': '"at" is not',
+        '{"neighbours": true, "labels": ["a:b"]}': '"neighbours"',
+        '{"at": [1, 2], "neighbours": 1}': '"neighbours"',
+        '{"time": "noon"}': '"time" is not a moment',
+        '{"topics": "coffee"}': '"topics" is not an array',
+        '{"topics": [" "]}': "the topic is empty",
+        '{"wifi": {}}': "the context is empty",
+        '{"k": 3}': "the context is missing",
+        '{"wify": {}}': 'did you mean "wifi"?',
+    }
+    code, out, _ = cli.run("query", "--batch", "-", stdin="".join(line + "\n" for line in bad))
+    assert code == 1
+    for line, said in zip(out.splitlines(), bad.values(), strict=True):
+        assert said in json.loads(line)["error"], line

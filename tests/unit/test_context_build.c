@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context builder: its limits, its memory, and input that is cut or mad. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/context_build.h"
+#include "core/label.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+static struct hearsay_context *new_context(void)
+{
+    struct hearsay_context *context = NULL;
+    assert_int_equal(hearsay_context_new(&context, NULL), HEARSAY_OK);
+    return context;
+}
+
+static size_t count_of(const struct hearsay_context *context)
+{
+    size_t count = 0;
+    assert_non_null(hearsay_context_labels(context, &count));
+    return count;
+}
+
+/* A context is a set: what is there already adds nothing, and the order is that of arrival. */
+static void test_set(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    assert_int_equal(count_of(context), 0);
+    const char *added[] = {"b:1", "a:1", "b:1", "a:11", "a:1"};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(hearsay_context_add_label(context, added[i], NULL), HEARSAY_OK);
+    }
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    assert_int_equal(count, 3);
+    assert_string_equal(labels[0], "b:1");
+    assert_string_equal(labels[1], "a:1");
+    assert_string_equal(labels[2], "a:11");
+    struct hearsay_error error;
+    assert_int_equal(hearsay_context_add_label(context, "no label", &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "no label"));
+    assert_int_equal(count_of(context), 3);
+    hearsay_context_free(context);
+    hearsay_context_free(NULL);
+}
+
+/* As many labels as the limit says, and not one more; a cleared context takes them again. */
+static void test_most_labels(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < HEARSAY_CONTEXT_LABELS_MAX; i++) {
+            char label[32];
+            (void)snprintf(label, sizeof(label), "a:%d", i);
+            assert_int_equal(hearsay_context_add_label(context, label, NULL), HEARSAY_OK);
+        }
+        assert_int_equal(hearsay_context_add_label(context, "a:0", NULL), HEARSAY_OK);
+        assert_int_equal(hearsay_context_add_label(context, "b:0", &error), HEARSAY_ERR_ARGUMENT);
+        assert_non_null(strstr(error.sentence, "4096"));
+        assert_int_equal(count_of(context), HEARSAY_CONTEXT_LABELS_MAX);
+        hearsay_context_clear(context);
+    }
+    hearsay_context_free(context);
+}
+
+/* What is no number, and what no calendar of four digits has. */
+static void test_ranges(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 180.5};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(hearsay_context_add_position(context, bad[i], 0, true, &error),
+                         HEARSAY_ERR_ARGUMENT);
+        assert_int_equal(hearsay_context_add_position(context, 0, bad[i], true, &error),
+                         HEARSAY_ERR_ARGUMENT);
+    }
+    const int64_t never[] = {INT64_MIN, INT64_MAX, INT64_C(253402300800000),
+                             INT64_C(-62167219200001)};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(hearsay_context_add_time(context, never[i], &error), HEARSAY_ERR_ARGUMENT);
+    }
+    assert_int_equal(hearsay_context_add_wifi(context, "02:00:00:00:00:01", INT32_MIN, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_context_add_wifi(context, "02:00:00:00:00:01", INT32_MAX, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_context_add_topic(context, "\xff", &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "UTF-8"));
+    assert_int_equal(count_of(context), 0);
+    assert_int_equal(hearsay_context_add_time(context, INT64_C(253402300799999), NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_context_add_time(context, INT64_C(-62167219200000), NULL), HEARSAY_OK);
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    assert_string_equal(labels[0], "time:9999-12-31T23");
+    assert_string_equal(labels[2], "time:0000-01-01T00");
+    assert_string_equal(labels[3], "time:w6T00");
+    hearsay_context_free(context);
+}
+
+/* The limits of a scan: bytes, bytes of a line, access points; the largest that fit, and one more.
+ */
+static void test_scan_limits(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    size_t sightings = 0;
+    char *text = malloc(HEARSAY_SCAN_BYTES_MAX + 1);
+    assert_non_null(text);
+    memset(text, '\n', HEARSAY_SCAN_BYTES_MAX + 1);
+    assert_int_equal(
+        hearsay_context_add_scan(context, text, HEARSAY_SCAN_BYTES_MAX, &sightings, &error),
+        HEARSAY_OK);
+    assert_int_equal(sightings, 0);
+    assert_int_equal(
+        hearsay_context_add_scan(context, text, HEARSAY_SCAN_BYTES_MAX + 1, NULL, &error),
+        HEARSAY_ERR_ARGUMENT);
+    size_t length = 0;
+    for (unsigned i = 0; i <= HEARSAY_SCAN_SIGHTINGS_MAX; i++) {
+        length += (size_t)sprintf(text + length, "02:00:00:00:%02x:%02x:0\n", i >> 8, i & 0xff);
+        int expected = i < HEARSAY_SCAN_SIGHTINGS_MAX ? HEARSAY_OK : HEARSAY_ERR_ARGUMENT;
+        if (i >= HEARSAY_SCAN_SIGHTINGS_MAX - 1) {
+            assert_int_equal(hearsay_context_add_scan(context, text, length, &sightings, &error),
+                             expected);
+        }
+    }
+    assert_int_equal(sightings, HEARSAY_SCAN_SIGHTINGS_MAX);
+    assert_non_null(strstr(error.sentence, "line 1025"));
+    hearsay_context_clear(context);
+    static const char start[] = "BSS 02:00:00:00:00:01(on wlan0)\n";
+    memcpy(text, start, strlen(start));
+    memset(text + strlen(start), 'x', HEARSAY_SCAN_LINE_BYTES_MAX + 1);
+    assert_int_equal(hearsay_context_add_scan(
+                         context, text, strlen(start) + HEARSAY_SCAN_LINE_BYTES_MAX, NULL, &error),
+                     HEARSAY_OK);
+    assert_int_equal(hearsay_context_add_scan(context, text,
+                                              strlen(start) + HEARSAY_SCAN_LINE_BYTES_MAX + 1, NULL,
+                                              &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "line 2"));
+    free(text);
+    hearsay_context_free(context);
+}
+
+static const char iw_scan[] = "BSS a4:2b:8c:01:02:03(on wlan0) -- associated\n"
+                              "\tsignal: -54.00 dBm\n\tSSID: cafe\n"
+                              "BSS a6:2b:8c:01:02:04(on wlan0)\n\tsignal: 77/100\n";
+static const char nmcli_scan[] = "A4\\:2B\\:8C\\:01\\:02\\:03:77\nA6\\:2B\\:8C\\:01\\:02\\:04:30\n";
+
+/*
+ * Scans cut short anywhere and with bytes changed: refused with a sentence or read, and all labels
+ * are labels. The block has no room behind the text, so that reading beyond it shows under ASan.
+ */
+static void test_mad_scans(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_init(&rng);
+    struct hearsay_context *context = new_context();
+    const char *scans[] = {iw_scan, nmcli_scan};
+    for (size_t s = 0; s < 2; s++) {
+        size_t length = strlen(scans[s]);
+        for (unsigned i = 0; i < 20000; i++) {
+            size_t cut = i < length ? i + 1 : length;
+            char *text = malloc(cut);
+            assert_non_null(text);
+            memcpy(text, scans[s], cut);
+            for (size_t j = 0; i >= length && j < 1 + i % 4; j++) {
+                text[rng_below(&rng, (uint32_t)cut)] = (char)rng_below(&rng, 256);
+            }
+            struct hearsay_error error = {.sentence = ""};
+            int status = hearsay_context_add_scan(context, text, cut, NULL, &error);
+            assert_true(status == HEARSAY_OK || (status == HEARSAY_ERR_ARGUMENT &&
+                                                 strstr(error.sentence, "line ") != NULL));
+            size_t count = 0;
+            const char *const *labels = hearsay_context_labels(context, &count);
+            for (size_t j = 0; j < count; j++) {
+                const char *reason = NULL;
+                assert_int_equal(label_check(labels[j], strlen(labels[j]), &reason), 0);
+            }
+            hearsay_context_clear(context);
+            free(text);
+        }
+    }
+    hearsay_context_free(context);
+}
+
+/* Builds a context that needs every kind of memory. The first failure ends it. */
+static int build(const struct alloc *alloc)
+{
+    struct hearsay_context *context = NULL;
+    struct hearsay_error error = {.status = HEARSAY_OK};
+    int status = context_new(alloc, &context, &error);
+    if (status != HEARSAY_OK) {
+        assert_int_equal(error.status, status);
+        return status;
+    }
+    for (int i = 0; i < 1000 && status == HEARSAY_OK; i++) {
+        char label[LABEL_BYTES_MAX + 1];
+        (void)snprintf(label, sizeof(label), "a:%0200d", i);
+        status = hearsay_context_add_label(context, label, &error);
+    }
+    if (status == HEARSAY_OK) {
+        status = hearsay_context_add_scan(context, iw_scan, strlen(iw_scan), NULL, &error);
+    }
+    assert_int_equal(error.status, status);
+    hearsay_context_free(context);
+    return status;
+}
+
+/* Whichever request for memory fails: out of memory is what is said, and nothing leaks. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct fail_alloc fail;
+    fail_alloc_init(&fail);
+    size_t n = 0;
+    int status = HEARSAY_ERR_NOMEM;
+    while (status != HEARSAY_OK) {
+        n++;
+        fail_alloc_arm(&fail, n);
+        status = build(&fail.alloc);
+        assert_true(status == HEARSAY_OK || status == HEARSAY_ERR_NOMEM);
+        assert_int_equal(fail.live_blocks, 0);
+        assert_true(n < 10000);
+    }
+    assert_true(n > 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_set),       cmocka_unit_test(test_most_labels),
+        cmocka_unit_test(test_ranges),    cmocka_unit_test(test_scan_limits),
+        cmocka_unit_test(test_mad_scans), cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

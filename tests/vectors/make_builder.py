@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes builder.json: what is sensed, and the labels that it becomes.
+
+The labels come from tests/eval/labels.py, an implementation of its own of the rules in
+docs/contexts.md; it shares nothing with the C code. README.md describes the fields.
+
+  make_builder.py          writes the file beside this script
+  make_builder.py --check  compares what it would write with what is there
+"""
+import argparse
+import json
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent / "eval"))
+import labels  # noqa: E402 - found through the line above
+
+WIFI = [("a4:2b:8c:01:02:03", None), ("A4:2B:8C:01:02:03", -90), ("A4-2B-8C-01-02-03", -54),
+        ("a42b8c010203", -30), ("02:00:00:00:00:01", 0), ("fe:ff:ff:ff:ff:ff", -127),
+        ("0a:0b:0c:0d:0e:0f", -91)]
+WIFI += [("a4:2b:8c:01:02:03", dbm) for dbm in (-89, -82, -81, -74, -73, -66, -65, -58, -57, -50,
+                                                -49, -42, -41, -34, -33, -10, -2, -1)]
+WIFI_REFUSED = [("", None), ("a4:2b:8c:01:02", None), ("a4:2b:8c:01:02:0g", None),
+                ("a4:2b-8c:01:02:03", None), ("a4:2b:8c:01:02:03:", None), ("a4 2b 8c 01 02 03", None),
+                ("00:00:00:00:00:00", None), ("ff:ff:ff:ff:ff:ff", None),
+                ("01:2b:8c:01:02:03", None), ("a4:2b:8c:01:02:03", 2), ("a4:2b:8c:01:02:03", -128),
+                ("a42b.8c01.0203", None), ("+4:2b:8c:01:02:03", None), ("a4:2b:8c:01:02:03", -1000)]
+
+POSITIONS = [(57.64911, 10.40744), (48.1497, 11.5678), (0, 0), (-0.0000001, -0.0000001), (90, 180),
+             (-90, -180), (90, -180), (-33.8567844, 151.2152967), (40.6892494, -74.0445004),
+             (89.9999, 179.9999), (-89.9999, -179.9999), (45 / 2**10, 45 / 2**17),
+             (45 / 2**10 - 1e-9, 45 / 2**17 - 1e-9), (1e-300, -1e-300), (51.4779, 180),
+             (51.4779, -180), (51.4779, 179.99999)]
+POSITIONS_REFUSED = [(90.0000001, 0), (-90.0000001, 0), (0, 180.0000001), (0, -180.0000001),
+                     (1e308, 0)]
+
+TIMES = [0, -1, 3599999, 3600000, 1795183200000, 1709164800000, 951782400000, 1709251199999,
+         253402300799999, -62135596800000, 4107542400000, 946684799999, -2203891200000,
+         1798761599999, 1798761600000]
+
+TOPICS = ["coffee", "Coffee", "COFFEE", "  coffee\t\n", "flat white", "Straße", "STRASSE", "ẞ",
+          "Café", "Cafe\u0301", "CAFÉ", "\u212b", "A\u030a", "\u212a", "ﬁsh", "İstanbul", "ı",
+          "ΟΔΟΣ", "οδος", "οδοσ", "ǅ", "ǆ", "\u0345", "\u1fb3", "\u1f88", "ᾳ\u0301", "\u0958",
+          "\u0915\u093c", "가", "\u1100\u1161", "각", "\u1100\u1161\u11a8", "Ꭰ", "ꭰ", "ԵՒ",
+          "\u0587", "q\u0307\u0323", "q\u0323\u0307", "日本語", "☕", "🎉 Party", "\u00a0x\u00a0",
+          "\U00010400", "\U0001e900", "\u1e9b\u0323", "ŉ", "\u0390", "\u1fd3", "a" * 234,
+          "A" * 234, "ß" * 117, "\ufb03" * 78, "\u200dz", "x:y@2"]
+TOPICS_REFUSED = ["", " ", "\t\r\n", "a" * 235, "ß" * 118, "\u1f80" * 60]
+
+PERCENT = list(range(101))
+
+SCANS = [
+    ("iw", "BSS a4:2b:8c:01:02:03(on wlan0) -- associated\n\tTSF: 7134812 usec (0d, 00:00:07)\n"
+     "\tfreq: 5180\n\tsignal: -54.00 dBm\n\tSSID: cafe\n\tBSS Load:\n\t\t * station count: 3\n"
+     "BSS A6:2B:8C:01:02:04(on wlan0)\n\tsignal: -81.50 dBm\n"
+     "BSS 00:1f:3b:00:00:09(on wlan0)\n\tSSID: without a strength\n",
+     [("a4:2b:8c:01:02:03", -54), ("a6:2b:8c:01:02:04", -81), ("00:1f:3b:00:00:09", None)]),
+    ("iw, percent, carriage returns, no end",
+     "BSS 02:00:00:00:00:01(on wlan0)\r\n\tsignal: 100/100\r\n"
+     "BSS 02:00:00:00:00:02(on wlan0)\r\n\tsignal: 0/100",
+     [("02:00:00:00:00:01", -40), ("02:00:00:00:00:02", -100)]),
+    ("iw, halves go up", "BSS 02:00:00:00:00:01(on wlan0)\n\tsignal: -74.50 dBm\n"
+     "BSS 02:00:00:00:00:02(on wlan0)\n\tsignal: -74.51 dBm\n",
+     [("02:00:00:00:00:01", -74), ("02:00:00:00:00:02", -75)]),
+    ("nmcli", "A4\\:2B\\:8C\\:01\\:02\\:03:77\n\nA6\\:2B\\:8C\\:01\\:02\\:04:30\n",
+     [("a4:2b:8c:01:02:03", -54), ("a6:2b:8c:01:02:04", -82)]),
+    ("nmcli, not escaped, one without strength", "A4:2B:8C:01:02:03:100\nA4:2B:8C:01:02:04\n",
+     [("a4:2b:8c:01:02:03", -40), ("a4:2b:8c:01:02:04", None)]),
+    ("the same one twice: the stronger sighting counts",
+     "02\\:00\\:00\\:00\\:00\\:01:30\n02\\:00\\:00\\:00\\:00\\:01:77\n",
+     [("02:00:00:00:00:01", -82), ("02:00:00:00:00:01", -54)]),
+    ("nothing", "", []),
+]
+SCANS_REFUSED = [
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\nBSS nonsense(on wlan0)\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: strong\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54 dB\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: 12.00 dBm\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: 101/100\n"),
+    (1, "BSS a4:2b:8c:01:02:03:04(on wlan0)\n"),
+    (1, "BSSID              SIGNAL\nA4:2B:8C:01:02:03  77\n"),
+    (3, "A4\\:2B\\:8C\\:01\\:02\\:03:77\n\nA4\\:2B\\:8C\\:01\\:02\\:03:101\n"),
+    (1, "A4\\:2B\\:8C\\:01\\:02\\:03:\n"),
+    (1, "A4\\:2B\\:8C\\:01\\:02\\:03:-54\n"),
+    (1, "cafe:A4\\:2B\\:8C\\:01\\:02\\:03:77\n"),
+    (1, "command failed: Device or resource busy (-16)\n"),
+]
+
+
+def refused(make, *arguments):
+    """Makes sure that the rules refuse it."""
+    try:
+        made = make(*arguments)
+    except (ValueError, OverflowError):
+        return
+    raise AssertionError(f"{arguments} became {made}")
+
+
+def scan_labels(sightings):
+    found = []
+    for bssid, dbm in sightings:
+        found += labels.wifi(bssid, dbm)
+    return list(dict.fromkeys(found))
+
+
+def make():
+    for case in WIFI_REFUSED:
+        refused(labels.wifi, *case)
+    for case in POSITIONS_REFUSED:
+        refused(labels.position, *case)
+    for case in TOPICS_REFUSED:
+        refused(labels.topic, case)
+    return {
+        "about": "what is sensed, and the labels that it becomes; README.md describes the fields",
+        "wifi": [{"bssid": b, "dbm": s, "labels": labels.wifi(b, s)} for b, s in WIFI],
+        "wifi_refused": [{"bssid": b, "dbm": s} for b, s in WIFI_REFUSED],
+        "positions": [{"latitude": a, "longitude": b, "labels": labels.position(a, b),
+                       "with_neighbours": labels.position(a, b, True)} for a, b in POSITIONS],
+        "positions_refused": [{"latitude": a, "longitude": b} for a, b in POSITIONS_REFUSED],
+        "times": [{"unix_ms": t, "labels": labels.moment(t)} for t in TIMES],
+        "topics": [{"topic": t, "labels": labels.topic(t)} for t in TOPICS],
+        "topics_refused": TOPICS_REFUSED,
+        "percent_to_dbm": [labels.percent_to_dbm(p) for p in PERCENT],
+        "scans": [{"about": about, "text": text, "sightings": len(seen),
+                   "labels": scan_labels(seen)} for about, text, seen in SCANS],
+        "scans_refused": [{"line": line, "text": text} for line, text in SCANS_REFUSED],
+    }
+
+
+def written(value):
+    """JSON with one case a line."""
+    parts = []
+    for key, content in value.items():
+        if isinstance(content, list) and content and isinstance(content[0], dict):
+            rows = ",\n".join("  " + json.dumps(row) for row in content)
+            parts.append(f' "{key}": [\n{rows}\n ]')
+        else:
+            parts.append(f' "{key}": {json.dumps(content)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    path = FOLDER / "builder.json"
+    text = written(make())
+    if not parser.parse_args().check:
+        path.write_text(text, encoding="ascii")
+        return 0
+    if path.read_text(encoding="ascii") != text:
+        print(f"{path} is not what make_builder.py writes")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

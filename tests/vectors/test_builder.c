@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The context builder of libhearsay against builder.json, which another implementation of the rules
+ * wrote. The file's path is the only argument.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "client/context_build.h"
+#include "client/hearsay.h"
+#include "tests/lib/check.h"
+
+static json_t *vectors;
+
+static struct hearsay_context *new_context(void)
+{
+    struct hearsay_context *context = NULL;
+    assert_int_equal(hearsay_context_new(&context, NULL), HEARSAY_OK);
+    return context;
+}
+
+/* The cases under `name`, of which there must be some. */
+static const json_t *cases(const char *name)
+{
+    const json_t *array = json_object_get(vectors, name);
+    assert_true(json_array_size(array) > 0);
+    return array;
+}
+
+/* The context's labels are exactly those, in that order. Empties the context. */
+static void check_labels(struct hearsay_context *context, const json_t *expected)
+{
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    assert_true(json_is_array(expected));
+    for (size_t i = 0; i < count && i < json_array_size(expected); i++) {
+        assert_string_equal(labels[i], json_string_value(json_array_get(expected, i)));
+    }
+    assert_int_equal(count, json_array_size(expected));
+    hearsay_context_clear(context);
+    (void)hearsay_context_labels(context, &count);
+    assert_int_equal(count, 0);
+}
+
+static int strength_of(const json_t *entry)
+{
+    const json_t *dbm = json_object_get(entry, "dbm");
+    return json_is_null(dbm) ? HEARSAY_WIFI_NO_STRENGTH : (int)json_integer_value(dbm);
+}
+
+static const char *string_of(const json_t *entry, const char *name)
+{
+    const char *text = json_string_value(json_object_get(entry, name));
+    assert_non_null(text);
+    return text;
+}
+
+/* Sightings: the address in every form, the levels at every edge. */
+static void test_wifi(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    size_t at = 0;
+    json_t *entry = NULL;
+    json_array_foreach(cases("wifi"), at, entry)
+    {
+        assert_int_equal(hearsay_context_add_wifi(context, string_of(entry, "bssid"),
+                                                  strength_of(entry), &error),
+                         HEARSAY_OK);
+        check_labels(context, json_object_get(entry, "labels"));
+    }
+    json_array_foreach(cases("wifi_refused"), at, entry)
+    {
+        assert_int_equal(hearsay_context_add_wifi(context, string_of(entry, "bssid"),
+                                                  strength_of(entry), &error),
+                         HEARSAY_ERR_ARGUMENT);
+        size_t count = 1;
+        (void)hearsay_context_labels(context, &count);
+        assert_int_equal(count, 0);
+    }
+    hearsay_context_free(context);
+}
+
+/* Positions: cells at every level, edges, poles, and the neighbours round the world. */
+static void test_positions(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    size_t at = 0;
+    json_t *entry = NULL;
+    json_array_foreach(cases("positions"), at, entry)
+    {
+        double latitude = json_number_value(json_object_get(entry, "latitude"));
+        double longitude = json_number_value(json_object_get(entry, "longitude"));
+        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, false, &error),
+                         HEARSAY_OK);
+        check_labels(context, json_object_get(entry, "labels"));
+        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, true, &error),
+                         HEARSAY_OK);
+        check_labels(context, json_object_get(entry, "with_neighbours"));
+    }
+    json_array_foreach(cases("positions_refused"), at, entry)
+    {
+        double latitude = json_number_value(json_object_get(entry, "latitude"));
+        double longitude = json_number_value(json_object_get(entry, "longitude"));
+        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, true, &error),
+                         HEARSAY_ERR_ARGUMENT);
+    }
+    hearsay_context_free(context);
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    size_t at = 0;
+    json_t *entry = NULL;
+    json_array_foreach(cases("times"), at, entry)
+    {
+        int64_t ms = json_integer_value(json_object_get(entry, "unix_ms"));
+        assert_int_equal(hearsay_context_add_time(context, ms, NULL), HEARSAY_OK);
+        check_labels(context, json_object_get(entry, "labels"));
+    }
+    hearsay_context_free(context);
+}
+
+static void test_topics(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    size_t at = 0;
+    json_t *entry = NULL;
+    json_array_foreach(cases("topics"), at, entry)
+    {
+        assert_int_equal(hearsay_context_add_topic(context, string_of(entry, "topic"), &error),
+                         HEARSAY_OK);
+        check_labels(context, json_object_get(entry, "labels"));
+    }
+    json_array_foreach(cases("topics_refused"), at, entry)
+    {
+        assert_int_equal(hearsay_context_add_topic(context, json_string_value(entry), &error),
+                         HEARSAY_ERR_ARGUMENT);
+    }
+    hearsay_context_free(context);
+}
+
+/* A percentage of NetworkManager, and the way back by its own formula. */
+static void test_percent(void **state)
+{
+    (void)state;
+    const json_t *table = cases("percent_to_dbm");
+    assert_int_equal(json_array_size(table), 101);
+    for (int percent = 0; percent <= 100; percent++) {
+        assert_int_equal(context_percent_to_dbm(percent),
+                         json_integer_value(json_array_get(table, (size_t)percent)));
+    }
+    for (int dbm = -100; dbm <= -40; dbm++) {
+        int shown = 100 - (int)(100.0 * (-dbm - 40) / 60.0);
+        assert_int_equal(context_percent_to_dbm(shown), dbm);
+    }
+}
+
+static void test_scans(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    size_t at = 0;
+    json_t *entry = NULL;
+    json_array_foreach(cases("scans"), at, entry)
+    {
+        const char *text = string_of(entry, "text");
+        size_t sightings = 99;
+        assert_int_equal(hearsay_context_add_scan(context, text, strlen(text), &sightings, &error),
+                         HEARSAY_OK);
+        assert_int_equal(sightings, json_integer_value(json_object_get(entry, "sightings")));
+        check_labels(context, json_object_get(entry, "labels"));
+    }
+    json_array_foreach(cases("scans_refused"), at, entry)
+    {
+        const char *text = string_of(entry, "text");
+        char line[32];
+        (void)snprintf(line, sizeof(line), "line %d ",
+                       (int)json_integer_value(json_object_get(entry, "line")));
+        assert_int_equal(hearsay_context_add_scan(context, text, strlen(text), NULL, &error),
+                         HEARSAY_ERR_ARGUMENT);
+        if (strstr(error.sentence, line) != error.sentence) {
+            fail_msg("\"%s\" does not begin with \"%s\"", error.sentence, line);
+        }
+    }
+    hearsay_context_free(context);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wifi),    cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_times),   cmocka_unit_test(test_topics),
+        cmocka_unit_test(test_percent), cmocka_unit_test(test_scans),
+    };
+    json_error_t error;
+    vectors = argc == 2 ? json_load_file(argv[1], 0, &error) : NULL;
+    if (vectors == NULL) {
+        (void)fprintf(stderr, "usage: test_builder builder.json\n");
+        return 2;
+    }
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    json_decref(vectors);
+    return failed;
+}
