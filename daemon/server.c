@@ -81,9 +81,8 @@ static void end_congestion(struct server *server)
     }
 }
 
-static void on_check(uv_check_t *handle)
+void server_turn(struct server *server)
 {
-    struct server *server = handle->data;
     struct session *session;
     size_t waiting = 0;
 
@@ -103,6 +102,11 @@ static void on_check(uv_check_t *handle)
     } else {
         (void)uv_idle_stop(&server->idle);
     }
+}
+
+static void on_check(uv_check_t *handle)
+{
+    server_turn(handle->data);
 }
 
 static void on_prepare(uv_prepare_t *handle)
