@@ -152,6 +152,14 @@ static bool is_without_directory(const char *path)
     return stat(directory, &status) != 0 && errno == ENOENT;
 }
 
+/* Whether something other than a socket has the path, so that nobody need be looked for. */
+static bool is_other_file(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
+}
+
 static int bind_unix(struct listener *listener, const struct config_listener *config)
 {
     int rc = uv_pipe_init(&listener->server->loop, &listener->uv.pipe, 0);
@@ -194,6 +202,10 @@ int listener_bind(struct listener *listener, struct server *server,
         if (config->optional && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {
             log_info("not listening on %s: this machine does not have it", where);
             return LISTENER_SKIPPED;
+        }
+        if (is_unix && rc == UV_EADDRINUSE && is_other_file(config->path)) {
+            return fail(out_reason, config->path, "what is there is no socket",
+                        "; remove it if nobody needs it, or choose another path");
         }
         return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc), remedy_for(rc));
     }

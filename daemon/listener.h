@@ -33,7 +33,9 @@ struct listener {
 /*
  * Binds and listens. 0; LISTENER_SKIPPED when an optional one cannot be had here; -ERR_SYSTEM with
  * a sentence in out_reason (CONFIG_REASON_BYTES) that names the address and what to do. A stale
- * Unix socket is replaced, one that somebody listens on is not.
+ * Unix socket is replaced, one that somebody listens on is not. Unless 0, nothing is open, but the
+ * loop may still be closing the handle: the listener stays in place, and is not bound again, until
+ * the loop has had a turn. The same goes for listener_inherit and listener_close.
  */
 enum { LISTENER_SKIPPED = 1 };
 int listener_bind(struct listener *listener, struct server *server,

@@ -81,9 +81,8 @@ static void end_congestion(struct server *server)
     }
 }
 
-static void on_check(uv_check_t *handle)
+void server_turn(struct server *server)
 {
-    struct server *server = handle->data;
     struct session *session;
     size_t waiting = 0;
 
@@ -103,6 +102,11 @@ static void on_check(uv_check_t *handle)
     } else {
         (void)uv_idle_stop(&server->idle);
     }
+}
+
+static void on_check(uv_check_t *handle)
+{
+    server_turn(handle->data);
 }
 
 static void on_prepare(uv_prepare_t *handle)
@@ -336,10 +340,11 @@ static int listen_everywhere(struct server *server, char *out_reason)
     if (rc != 0) {
         return -ERR_SYSTEM;
     }
+    size_t open = 0;
     for (size_t i = 0; i < inherited && rc == 0; i++) {
-        rc = listener_inherit(&server->listeners[server->listener_count], server, &sockets[i],
+        rc = listener_inherit(&server->listeners[server->listener_count++], server, &sockets[i],
                               out_reason);
-        server->listener_count += rc == 0;
+        open += rc == 0;
     }
     for (size_t i = 0; i < server->config.listener_count && rc >= 0; i++) {
         const struct config_listener *config = &server->config.listeners[i];
@@ -349,10 +354,12 @@ static int listen_everywhere(struct server *server, char *out_reason)
         if (inherited > 0 && config->kind == CONFIG_LISTENER_TCP) {
             continue;
         }
-        rc = listener_bind(&server->listeners[server->listener_count], server, config, out_reason);
-        server->listener_count += rc == 0;
+        /* One that was skipped keeps its place: the loop may still be closing its handle. */
+        rc =
+            listener_bind(&server->listeners[server->listener_count++], server, config, out_reason);
+        open += rc == 0;
     }
-    if (rc >= 0 && server->listener_count == 0) {
+    if (rc >= 0 && open == 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "there is nothing to listen on; set `listen`");
         return -ERR_SYSTEM;
     }

@@ -68,6 +68,13 @@ int server_start(struct server *server, const struct options *options, const str
 /* Serves until SIGTERM or SIGINT, and until all is answered, committed and closed after it. */
 void server_run(struct server *server);
 
+/*
+ * What happens once in a turn of the loop, after it waited: sessions that are ready take requests,
+ * searches go on by a bounded number of steps, all output is sent. Called by the loop, and by tests
+ * that have put a server together by hand.
+ */
+void server_turn(struct server *server);
+
 /* --- for sessions ----------------------------------------------------------------------------- */
 
 /* The loop's time, monotonic. */

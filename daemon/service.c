@@ -166,6 +166,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     out_reason[0] = '\0';
     struct service *service = alloc_zeroed(options->alloc, 1, sizeof(*service));
     if (service == NULL) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
         return rc;
     }
     service->alloc = options->alloc;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/profile.h"
+
 enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048 };
 
 struct stored {
@@ -22,6 +24,11 @@ struct fake {
     struct persist_read *first_read;
     struct persist_read **last_read;
     bool fail_next;
+    const char *stored_profile; /* NULL: the right one */
+    int fail_add_host;
+    int fail_replay;
+    const char *start_reason;
+    int64_t clock_ms;
 };
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -187,13 +194,27 @@ size_t fake_persist_answer_reads(struct persist *persist)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
+static void give_reason(const struct fake *fake, char *out_reason)
+{
+    if (fake->start_reason != NULL) {
+        (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%s", fake->start_reason);
+    }
+}
+
 static int add_host(struct persist *persist, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile, char *out_reason)
 {
-    (void)persist;
+    const struct fake *fake = (const struct fake *)persist;
     (void)profile;
-    (void)out_profile;
-    (void)out_reason;
+
+    if (fake->fail_add_host != 0) {
+        give_reason(fake, out_reason);
+        return fake->fail_add_host;
+    }
+    if (fake->stored_profile != NULL) {
+        (void)snprintf(out_profile, PROFILE_TEXT_MAX, "%s", fake->stored_profile);
+        return PERSIST_PROFILE_CHANGED;
+    }
     *out_host = (uint32_t)name[0]; /* tests give hosts different first letters */
     return 0;
 }
@@ -203,9 +224,11 @@ static int replay(struct persist *persist,
                   char *out_reason)
 {
     struct fake *fake = (struct fake *)persist;
-    int rc = 0;
-    (void)out_reason;
+    int rc = fake->fail_replay;
 
+    if (rc != 0) {
+        give_reason(fake, out_reason);
+    }
     for (size_t i = 0; i < fake->count && rc == 0; i++) {
         if (!fake->messages[i].withdrawn) {
             rc = visit(context, &fake->messages[i].message);
@@ -240,8 +263,8 @@ static void read_release(struct persist *persist, struct persist_read *read)
 
 static void info(const struct persist *persist, struct persist_info *out_info)
 {
-    (void)persist;
     memset(out_info, 0, sizeof(*out_info));
+    out_info->clock_ms = ((const struct fake *)persist)->clock_ms;
 }
 
 static const struct persist_interface interface = {
@@ -283,4 +306,24 @@ void fake_persist_fail_next(struct persist *persist)
 size_t fake_persist_count(const struct persist *persist)
 {
     return ((const struct fake *)persist)->count;
+}
+
+void fake_persist_set_profile(struct persist *persist, const char *stored)
+{
+    ((struct fake *)persist)->stored_profile = stored;
+}
+
+void fake_persist_fail_start(struct persist *persist, int add_host_rc, int replay_rc,
+                             const char *reason)
+{
+    struct fake *fake = (struct fake *)persist;
+
+    fake->fail_add_host = add_host_rc;
+    fake->fail_replay = replay_rc;
+    fake->start_reason = reason;
+}
+
+void fake_persist_set_clock(struct persist *persist, int64_t clock_ms)
+{
+    ((struct fake *)persist)->clock_ms = clock_ms;
 }

@@ -14,6 +14,17 @@ void fake_persist_free(struct persist *persist);
 /* Applies what was submitted, in order, and calls `done` for each. How many there were. */
 size_t fake_persist_commit(struct persist *persist);
 
+/* What add_host answers from now on: the host's messages have another profile; NULL: it is right.
+ */
+void fake_persist_set_profile(struct persist *persist, const char *stored);
+
+/* Lets add_host and replay fail, with a reason (borrowed) or, when that is NULL, without one. */
+void fake_persist_fail_start(struct persist *persist, int add_host_rc, int replay_rc,
+                             const char *reason);
+
+/* What info says: the latest time that was saved. */
+void fake_persist_set_clock(struct persist *persist, int64_t clock_ms);
+
 /* Lets the next commit fail as a full disk does. */
 void fake_persist_fail_next(struct persist *persist);
 

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/server_fixture.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/check.h"
+
+enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000, ARENA_BYTES = 4 * LIMIT_FRAME_BYTES_MAX };
+
+static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+{
+    const struct server_fixture *fixture = context;
+
+    *out_wall_ms = fixture->wall_ms;
+    *out_monotonic_ms = fixture->wall_ms;
+}
+
+struct server_fixture *server_fixture_new(void)
+{
+    struct server_fixture *fixture = calloc(1, sizeof(*fixture));
+
+    assert_non_null(fixture);
+    fixture->wall_ms = INT64_C(1800000000000);
+    loop_directory_make(fixture->directory);
+    (void)snprintf(fixture->path, sizeof(fixture->path), "%s/socket", fixture->directory);
+    config_defaults(&fixture->config);
+    (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "%s", fixture->directory);
+    assert_int_equal(config_finish(&fixture->config, fixture->reason), 0);
+    fixture->persist = fake_persist_new();
+    fail_alloc_init(&fixture->alloc);
+    return fixture;
+}
+
+static void on_check(uv_check_t *handle)
+{
+    server_turn(handle->data);
+}
+
+static void listen_on_path(struct server_fixture *fixture)
+{
+    struct server *server = &fixture->server;
+    struct config_listener config = {.kind = CONFIG_LISTENER_UNIX};
+
+    (void)snprintf(config.path, sizeof(config.path), "%s", fixture->path);
+    assert_int_equal(listener_bind(&server->listeners[0], server, &config, fixture->reason), 0);
+    server->listener_count = 1;
+}
+
+void server_fixture_start(struct server_fixture *fixture, bool listens)
+{
+    struct server *server = &fixture->server;
+    const struct service_options options = {
+        .alloc = alloc_system(),
+        .config = &fixture->config,
+        .persist = fixture->persist,
+        .hash_seed = 7,
+        .read_clocks = read_clocks,
+        .clock_context = fixture,
+    };
+
+    server->alloc = &fixture->alloc.alloc;
+    server->lock = -1;
+    server->persist = fixture->persist;
+    server->store_closing = true; /* the store is the test's: sessions that go do not end it */
+    arena_init(&server->decode_arena, server->alloc, ARENA_BYTES);
+    arena_init(&server->encode_arena, server->alloc, ARENA_BYTES);
+    assert_int_equal(service_new(&options, &server->service, fixture->reason), 0);
+    assert_int_equal(uv_loop_init(&server->loop), 0);
+    assert_int_equal(uv_idle_init(&server->loop, &server->idle), 0);
+    assert_int_equal(uv_check_init(&server->loop, &server->check), 0);
+    server->check.data = server;
+    assert_int_equal(uv_check_start(&server->check, on_check), 0);
+    if (listens) {
+        listen_on_path(fixture);
+    }
+}
+
+void server_fixture_free(struct server_fixture *fixture)
+{
+    struct server *server = &fixture->server;
+    struct session *session;
+    struct session *next;
+
+    fail_alloc_arm(&fixture->alloc, 0);
+    for (session = server->sessions; session != NULL; session = next) {
+        next = session->next;
+        session_close(session);
+    }
+    for (size_t i = 0; i < server->listener_count; i++) {
+        listener_close(&server->listeners[i]);
+    }
+    while (fake_persist_commit(fixture->persist) + fake_persist_answer_reads(fixture->persist) >
+           0) {
+    }
+    server_fixture_await_sessions(fixture, 0);
+    assert_null(server->ready);
+    assert_null(server->dirty);
+    assert_int_equal(server->output_bytes, 0);
+    assert_int_equal(server->service->working, 0);
+    assert_int_equal(server->service->writing_bytes, 0);
+    assert_int_equal(server->service->search_count, 0);
+    uv_close((uv_handle_t *)&server->idle, NULL);
+    uv_close((uv_handle_t *)&server->check, NULL);
+    loop_close(&server->loop);
+    service_free(server->service);
+    arena_deinit(&server->decode_arena);
+    arena_deinit(&server->encode_arena);
+    assert_int_equal(fixture->alloc.live_blocks, 0);
+    fake_persist_free(fixture->persist);
+    loop_directory_remove(fixture->directory);
+    free(fixture);
+}
+
+void server_fixture_turn(struct server_fixture *fixture, const struct peer *peer)
+{
+    if (fixture->server.dirty != NULL) { /* by the test's doing: no event to wait for */
+        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+    } else {
+        loop_turn(&fixture->server.loop, peer != NULL ? peer->fd : -1, POLLIN);
+    }
+}
+
+struct session *server_fixture_connect(struct server_fixture *fixture, struct peer *out_peer)
+{
+    const uint64_t number = fixture->server.session_number;
+
+    peer_init(out_peer, loop_connect_unix(fixture->path));
+    assert_true(out_peer->fd >= 0);
+    while (fixture->server.session_number == number) {
+        server_fixture_turn(fixture, NULL);
+    }
+    return fixture->server.sessions->prev; /* utlist: the last one */
+}
+
+struct session *server_fixture_greet(struct server_fixture *fixture, struct peer *out_peer)
+{
+    struct session *session = server_fixture_connect(fixture, out_peer);
+    struct msg_response response;
+
+    peer_put_hello(out_peer);
+    peer_send(out_peer, &fixture->server.loop);
+    assert_true(peer_await(out_peer, &fixture->server.loop, &response));
+    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+    assert_int_equal(session->state, SESSION_OPEN);
+    return session;
+}
+
+void server_fixture_await_sessions(struct server_fixture *fixture, size_t count)
+{
+    while (fixture->server.session_count > count) {
+        server_fixture_turn(fixture, NULL);
+    }
+    assert_int_equal(fixture->server.session_count, count);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static const uint8_t *make_filter(uint8_t number)
+{
+    static uint8_t filter[FILTER_BYTES];
+
+    memset(filter, 0, sizeof(filter));
+    for (unsigned p = number; p < number + 10U; p++) {
+        filter[p / 8] |= (uint8_t)(1U << p % 8);
+    }
+    return filter;
+}
+
+const struct msg_request *server_fixture_deposit(uint64_t id, uint8_t number)
+{
+    static const uint8_t payload[PAYLOAD_BYTES] = "the second window";
+    static uint8_t message_id[MESSAGE_ID_BYTES];
+    static struct msg_request request;
+
+    message_id[0] = number;
+    request = (struct msg_request){.id = id, .kind = MSG_REQUEST_DEPOSIT};
+    request.deposit = (struct msg_deposit){
+        .id = {message_id, sizeof(message_id)},
+        .filter = {make_filter(number), FILTER_BYTES},
+        .media_type = {"text/plain", 10},
+        .payload = {payload, sizeof(payload)},
+        .reach_ppm = LIMIT_DISTANCE_PPM,
+    };
+    return &request;
+}
+
+const struct msg_request *server_fixture_query(uint64_t id, uint8_t number)
+{
+    static struct msg_query_part part;
+    static struct msg_request request;
+
+    part = (struct msg_query_part){.filter = {make_filter(number), FILTER_BYTES}};
+    request = (struct msg_request){.id = id, .kind = MSG_REQUEST_QUERY};
+    request.query = (struct msg_query){
+        .k = 10,
+        .parts = &part,
+        .part_count = 1,
+        .max_distance_ppm = LIMIT_DISTANCE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = MSG_METRIC_BITS,
+        .order = MSG_ORDER_SIMILARITY,
+    };
+    return &request;
+}

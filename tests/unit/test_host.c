@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One host: what it takes in, what counts against its caps, and how it tells similarity. */
+#include "daemon/host.h"
+
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+enum { BITS = 512, FILTER_BYTES = BITS / 8, WORDS = BITS / 64 };
+
+/* --- fixture ---------------------------------------------------------------------------------- */
+
+static struct config_host make_config(void)
+{
+    struct config_host config = {.name = "default", .messages_max = 10, .bytes_max = 1000};
+    const char *reason = NULL;
+
+    assert_int_equal(profile_parse("v1:512/4", 8, &config.profile, &reason), 0);
+    return config;
+}
+
+static void make_host(struct host *host, const struct config_host *config,
+                      const struct alloc *alloc)
+{
+    assert_int_equal(host_init(host, config, 3, alloc, bits_select(BITS_SCALAR), 7), 0);
+}
+
+static struct persist_message make_message(uint8_t number, const uint8_t *filter)
+{
+    struct persist_message message = {
+        .host = 3,
+        .id = {number},
+        .filter = filter,
+        .filter_bytes = FILTER_BYTES,
+        .media_type_bytes = 10,
+        .payload_bytes = 200,
+        .deposited_ms = 1000 + number,
+        .expires_ms = 5000,
+        .reach_ppm = 400000,
+    };
+
+    return message;
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static void a_new_host_is_empty(void **state)
+{
+    const struct config_host config = make_config();
+    struct fail_alloc alloc;
+    struct host host;
+    (void)state;
+
+    fail_alloc_init(&alloc);
+    make_host(&host, &config, &alloc.alloc);
+    assert_string_equal(host.profile_text, "v1:512/4");
+    assert_int_equal(host.number, 3);
+    assert_int_equal(host.filter_bytes, FILTER_BYTES);
+    assert_int_equal(host.filter_words, WORDS);
+    assert_int_equal(index_count(host.index), 0);
+    assert_int_equal(host.usage.messages, 0);
+    assert_int_equal(host.usage.bytes, 0);
+    host_deinit(&host);
+    host_deinit(&host); /* a zeroed one is fine */
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
+/* Whichever request for memory fails, the caller is told and nothing is left. */
+static void no_memory_leaves_nothing(void **state)
+{
+    const struct config_host config = make_config();
+    struct fail_alloc alloc;
+    struct host host;
+    int rc = -ERR_NOMEM;
+    size_t n = 0;
+    (void)state;
+
+    fail_alloc_init(&alloc);
+    while (rc != 0) {
+        fail_alloc_arm(&alloc, ++n);
+        rc = host_init(&host, &config, 3, &alloc.alloc, bits_select(BITS_SCALAR), 7);
+        assert_true(rc == 0 || rc == -ERR_NOMEM);
+        assert_true(rc == 0 || alloc.live_blocks == 0);
+        assert_true(rc == 0 || host.index == NULL);
+    }
+    assert_true(n > 2);
+    host_deinit(&host);
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* A stored message comes into the index with its times, reach and size; again, it changes nothing.
+ */
+static void admitted_messages_are_found(void **state)
+{
+    const struct config_host config = make_config();
+    uint8_t bytes[FILTER_BYTES] = {0x81, 0, 0xff};
+    uint64_t filter[WORDS];
+    uint64_t found[WORDS];
+    struct index_item item;
+    struct host host;
+    (void)state;
+
+    make_host(&host, &config, alloc_system());
+    struct persist_message message = make_message(9, bytes);
+    assert_int_equal(host_message_bytes(&message), FILTER_BYTES + 10 + 200);
+    assert_int_equal(host_admit(&host, &message), 0);
+    assert_int_equal(index_find(host.index, message.id, &item, found), 0);
+    assert_int_equal(item.deposited_ms, 1009);
+    assert_int_equal(item.expires_ms, 5000);
+    assert_int_equal(item.reach_ppm, 400000);
+    assert_int_equal(item.bytes, FILTER_BYTES + 210);
+    assert_int_equal(bloom_load(filter, BITS, bytes, sizeof(bytes)), 0);
+    assert_memory_equal(found, filter, sizeof(filter));
+
+    message.expires_ms = 6000;
+    assert_int_equal(host_admit(&host, &message), 0);
+    assert_int_equal(index_count(host.index), 1);
+    assert_int_equal(index_find(host.index, message.id, &item, NULL), 0);
+    assert_int_equal(item.expires_ms, 5000);
+    host_deinit(&host);
+}
+
+/* A filter of another profile in the store is damage, whether shorter or longer. */
+static void filters_of_another_profile_are_damage(void **state)
+{
+    static const size_t lengths[] = {0, 1, FILTER_BYTES - 1, FILTER_BYTES + 1, 2 * FILTER_BYTES};
+    const struct config_host config = make_config();
+    uint8_t bytes[2 * FILTER_BYTES] = {1};
+    struct host host;
+    (void)state;
+
+    make_host(&host, &config, alloc_system());
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct persist_message message = make_message(1, bytes);
+        message.filter_bytes = lengths[i];
+        assert_int_equal(host_admit(&host, &message), -ERR_DAMAGED);
+    }
+    assert_int_equal(index_count(host.index), 0);
+    host_deinit(&host);
+}
+
+/* Without memory a message is not in the index, in no part; with it, it is. */
+static void no_memory_admits_nothing(void **state)
+{
+    const struct config_host config = make_config();
+    uint8_t bytes[FILTER_BYTES] = {1};
+    struct fail_alloc alloc;
+    struct host host;
+    int rc = -ERR_NOMEM;
+    size_t n = 0;
+    (void)state;
+
+    fail_alloc_init(&alloc);
+    make_host(&host, &config, &alloc.alloc);
+    const struct persist_message message = make_message(1, bytes);
+    while (rc != 0) {
+        fail_alloc_arm(&alloc, ++n);
+        rc = host_admit(&host, &message);
+        assert_true(rc == 0 || rc == -ERR_NOMEM);
+        assert_int_equal(index_count(host.index), rc == 0 ? 1 : 0);
+        assert_null(index_check(host.index));
+    }
+    assert_true(n > 1);
+    host_deinit(&host);
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
+/* --- caps ------------------------------------------------------------------------------------- */
+
+/* Exactly the cap fits, one more does not, and the cap that would be exceeded is named. */
+static void caps_are_exact(void **state)
+{
+    struct usage usage = {0};
+    const char *cap = "none";
+    (void)state;
+
+    assert_true(usage_fits(&usage, 1000, 2, 1000, &cap));
+    assert_false(usage_fits(&usage, 1001, 2, 1000, &cap));
+    assert_string_equal(cap, "bytes");
+    usage_add(&usage, 400);
+    assert_true(usage_fits(&usage, 600, 2, 1000, &cap));
+    assert_false(usage_fits(&usage, 601, 2, 1000, &cap));
+    assert_string_equal(cap, "bytes");
+    usage_add(&usage, 600);
+    assert_false(usage_fits(&usage, 0, 2, 1000, &cap));
+    assert_string_equal(cap, "messages");
+    usage_subtract(&usage, 400);
+    assert_int_equal(usage.messages, 1);
+    assert_int_equal(usage.bytes, 600);
+    assert_true(usage_fits(&usage, 400, 2, 1000, &cap));
+}
+
+/* Caps and sizes at the ends of their ranges do not wrap; a cap set lower than what is there
+ * refuses, too. */
+static void caps_do_not_wrap(void **state)
+{
+    struct usage usage = {.messages = 1, .bytes = UINT64_MAX - 10};
+    const char *cap = "none";
+    (void)state;
+
+    assert_true(usage_fits(&usage, 10, UINT64_MAX, UINT64_MAX, &cap));
+    assert_false(usage_fits(&usage, 11, UINT64_MAX, UINT64_MAX, &cap));
+    assert_string_equal(cap, "bytes");
+    assert_false(usage_fits(&usage, UINT64_MAX, UINT64_MAX, UINT64_MAX, &cap));
+    usage.bytes = 500;
+    assert_false(usage_fits(&usage, 0, 10, 499, &cap));
+    assert_string_equal(cap, "bytes");
+    assert_false(usage_fits(&usage, 0, 0, 1000, &cap));
+    assert_string_equal(cap, "messages");
+}
+
+/* --- similarity ------------------------------------------------------------------------------- */
+
+/* What a search has found, with its filter in the index. */
+static struct nearest_candidate find(struct host *host, const uint64_t *query,
+                                     const uint64_t *filter)
+{
+    struct nearest_candidate found = {.item.id = {1}};
+    uint8_t bytes[FILTER_BYTES];
+
+    bloom_store(filter, BITS, bytes);
+    const struct persist_message message = make_message(1, bytes);
+    (void)index_remove(host->index, message.id, NULL);
+    assert_int_equal(host_admit(host, &message), 0);
+    found.intersection = bloom_intersection_count(query, filter, WORDS);
+    found.union_count = bloom_union_count(query, filter, WORDS);
+    found.cardinality = bloom_cardinality(filter, WORDS);
+    return found;
+}
+
+/* By counts alone or by the filters, with one section or with several: what the definition says. */
+static void check_similarity(struct host *host, struct rng *rng)
+{
+    uint64_t query[WORDS];
+    uint64_t filter[WORDS];
+
+    for (unsigned i = 0; i < 500; i++) {
+        rng_filter(rng, BITS, rng_below(rng, 101), query);
+        rng_filter(rng, BITS, rng_below(rng, 101), filter);
+        const struct nearest_candidate found = find(host, query, filter);
+        const uint32_t expected = similarity_ppm(estimate_similarity(
+            estimate_labels(host->estimate, query), estimate_labels(host->estimate, filter),
+            estimate_union(host->estimate, query, filter)));
+        assert_int_equal(host_estimated_similarity_ppm(host, query, &found), expected);
+        assert_true(expected <= 1000000);
+    }
+    memset(filter, 0, sizeof(filter));
+    memset(query, 0, sizeof(query));
+    const struct nearest_candidate both_empty = find(host, query, filter);
+    assert_int_equal(host_estimated_similarity_ppm(host, query, &both_empty), 1000000);
+}
+
+static void similarity_is_as_defined(void **state)
+{
+    struct config_host config = make_config();
+    struct host host;
+    struct rng rng;
+    (void)state;
+
+    rng_init(&rng);
+    make_host(&host, &config, alloc_system());
+    check_similarity(&host, &rng);
+    host_deinit(&host);
+
+    config.profile.section_count = 2; /* as profiles by attribute will be */
+    config.profile.sections[0] = (struct profile_section){.first_bit = 0, .bits = 200, .hashes = 2};
+    config.profile.sections[1] =
+        (struct profile_section){.first_bit = 200, .bits = BITS - 200, .hashes = 5};
+    make_host(&host, &config, alloc_system());
+    check_similarity(&host, &rng);
+    const uint64_t query[WORDS] = {1};
+    const struct nearest_candidate gone = {.item.id = {77}};
+    assert_int_equal(host_estimated_similarity_ppm(&host, query, &gone), 0);
+    host_deinit(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_host_is_empty),
+        cmocka_unit_test(no_memory_leaves_nothing),
+        cmocka_unit_test(admitted_messages_are_found),
+        cmocka_unit_test(filters_of_another_profile_are_damage),
+        cmocka_unit_test(no_memory_admits_nothing),
+        cmocka_unit_test(caps_are_exact),
+        cmocka_unit_test(caps_do_not_wrap),
+        cmocka_unit_test(similarity_is_as_defined),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
