@@ -11,6 +11,7 @@
 
 #include "core/bloom.h"
 #include "core/distance.h"
+#include "core/encode.h"
 #include "core/estimate.h"
 #include "core/hash.h"
 #include "core/label.h"
@@ -173,13 +174,16 @@ static void test_contexts(void **state)
     json_array_foreach(contexts, i, context)
     {
         struct profile profile = profile_of(context);
-        uint64_t filter[PROFILE_WORDS_MAX] = {0};
+        uint64_t filter[PROFILE_WORDS_MAX];
+        struct encoder encoder;
         size_t j = 0;
         const json_t *label = NULL;
 
+        encoder_begin(&encoder, &profile, filter);
         json_array_foreach(field(context, "labels"), j, label)
         {
-            profile_add(&profile, json_string_value(label), json_string_length(label), filter);
+            assert_int_equal(
+                encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
         }
         check_stored(context, filter, profile.bits);
         assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
@@ -254,7 +258,12 @@ static void test_distances(void **state)
 static struct estimate *estimate_for(const json_t *entry)
 {
     uint32_t b = number(entry, "b");
-    struct profile profile = {1, b, 1, {{0, b, number(entry, "d")}}};
+    struct profile profile = {
+        .version = 1,
+        .bits = b,
+        .section_count = 1,
+        .sections = {{.bits = b, .hashes = number(entry, "d")}},
+    };
     struct estimate *estimate = NULL;
 
     assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
