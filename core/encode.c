@@ -3,83 +3,158 @@
 
 #include "core/bloom.h"
 
+#include <assert.h>
 #include <string.h>
 
 _Static_assert(2 * PROFILE_SECTIONS_MAX <= 32, "both sides of every section have a bit");
 
 void encoder_begin(struct encoder *encoder, const struct profile *profile, uint64_t *filter)
 {
+    assert(profile->sections[0].reciprocal != 0); /* it is from profile_parse */
     encoder->profile = profile;
-    encoder->filter = filter;
     encoder->candidate_count = 0;
+    encoder->filter = filter;
     memset(filter, 0, bloom_words(profile->bits) * sizeof *filter);
 }
 
-static void set_positions(uint64_t *filter, const struct profile_section *section,
-                          struct hash128 hash)
+/* ---- positions ---- */
+
+/* The high half of a * b. */
+static inline uint64_t multiply_high(uint64_t a, uint64_t b)
 {
-    for (uint32_t i = 0; i < section->hashes; i++) {
-        bloom_set(filter, section->first_bit + bloom_position(hash, i, section->bits));
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 wide;
+
+    return (uint64_t)((wide)a * b >> 64);
+#else
+    uint64_t a_low = a & UINT32_MAX;
+    uint64_t b_low = b & UINT32_MAX;
+    uint64_t middle = (a >> 32) * b_low + (a_low * b_low >> 32);
+    uint64_t other = a_low * (b >> 32) + (middle & UINT32_MAX);
+
+    return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+#endif
+}
+
+/* What of a section says where its bits are; a copy, as flags might overlap it for all that the
+ * compiler knows. */
+struct place {
+    uint64_t reciprocal;
+    uint32_t first_bit;
+    uint32_t bits;
+};
+
+static inline struct place place_of(const struct profile_section *section)
+{
+    return (struct place){section->reciprocal, section->first_bit, section->bits};
+}
+
+/*
+ * Sets flag (value mod section's bits) of the section. With r = floor((2^64 - 1) / b), the quotient
+ * floor(value * r / 2^64) is value / b rounded down or 1 less, as 2^64 / b - r <= 1: so what is
+ * left of the value is below 2 b. A division would take longer than the hash.
+ */
+static inline uint32_t position_of(struct place place, uint64_t value)
+{
+    uint32_t left = (uint32_t)(value - multiply_high(value, place.reciprocal) * place.bits);
+
+    return place.first_bit + (left >= place.bits ? left - place.bits : left);
+}
+
+static inline void set_bit(uint64_t *filter, uint32_t p)
+{
+    filter[p / 64] |= UINT64_C(1) << p % 64;
+}
+
+/* The positions of bloom_position, one after another. */
+static inline void set_positions(uint64_t *filter, const struct profile_section *section,
+                                 struct hash128 hash)
+{
+    const struct place place = place_of(section);
+    const uint32_t hashes = section->hashes;
+    const uint64_t step = hash.high64 | 1;
+    uint64_t value = hash.low64;
+
+    if ((place.bits & (place.bits - 1)) == 0) {
+        for (uint32_t i = 0; i < hashes; i++) {
+            set_bit(filter, place.first_bit + (uint32_t)(value & (place.bits - 1)));
+            value += step;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < hashes; i++) {
+        set_bit(filter, position_of(place, value));
+        value += step;
     }
 }
 
 /* ---- which labels joint sections take ---- */
 
-static bool matches(const char *text, size_t length, const char *pattern)
+static bool is_digit(char c)
 {
-    if (length != strlen(pattern)) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        bool digit = text[i] >= '0' && text[i] <= '9';
+    return c >= '0' && c <= '9';
+}
 
-        if (pattern[i] == '0' ? !digit : text[i] != pattern[i]) {
+/* 2026-11-20T14, PROFILE_HOUR_BYTES of it. */
+static bool is_hour(const char *value)
+{
+    static const char pattern[] = "0000-00-00T00";
+
+    for (size_t i = 0; i < PROFILE_HOUR_BYTES; i++) {
+        if (pattern[i] == '0' ? !is_digit(value[i]) : value[i] != pattern[i]) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_date_hour(const char *value, size_t length)
+/* Geohash's 32 digits (Niemeyer 2008) are 0-9 and b-z but i, l and o. */
+static bool is_geohash(const char *value)
 {
-    return matches(value, length, "0000-00-00T00");
-}
+    for (size_t i = 0; i < PROFILE_GEOHASH_BYTES; i++) {
+        char c = value[i];
+        bool letter = c >= 'b' && c <= 'z' && c != 'i' && c != 'l' && c != 'o';
 
-/* Geohash's 32 digits (Niemeyer 2008). */
-static bool is_geohash_of_6(const char *value, size_t length)
-{
-    if (length != 6) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (memchr("0123456789bcdefghjkmnpqrstuvwxyz", value[i], 32) == NULL) {
+        if (!letter && !is_digit(c)) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_attribute(const struct profile_name *name, const char *attribute)
+/* Whether the label is of that attribute. Names are a few bytes: a call would take longer. */
+static inline bool is_of(const struct profile_name *name, const char *label, size_t length)
 {
-    return name->length == strlen(attribute) && memcmp(name->bytes, attribute, name->length) == 0;
+    size_t count = name->length;
+
+    if (length <= count || label[count] != ':') {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (label[i] != name->bytes[i]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Whether the label is of that attribute, and its value one that joint sections take. */
-static bool is_candidate(const struct profile_name *name, const char *label, size_t length)
+static bool is_candidate(const struct profile_name *name, enum profile_form form, const char *label,
+                         size_t length)
 {
     size_t head = (size_t)name->length + 1;
 
-    if (length < head || label[name->length] != ':' ||
-        memcmp(label, name->bytes, name->length) != 0) {
-        return false;
+    switch (form) {
+    case PROFILE_FORM_GEOHASH:
+        return length == head + PROFILE_GEOHASH_BYTES && is_of(name, label, length) &&
+               is_geohash(label + head);
+    case PROFILE_FORM_HOUR:
+        return length == head + PROFILE_HOUR_BYTES && is_of(name, label, length) &&
+               is_hour(label + head);
+    case PROFILE_FORM_ANY:
+        break;
     }
-    if (is_attribute(name, "geo")) {
-        return is_geohash_of_6(label + head, length - head);
-    }
-    if (is_attribute(name, "time")) {
-        return is_date_hour(label + head, length - head);
-    }
-    return true;
+    return is_of(name, label, length);
 }
 
 static uint32_t side_bit(uint32_t section, bool other)
@@ -87,19 +162,21 @@ static uint32_t side_bit(uint32_t section, bool other)
     return UINT32_C(1) << (2 * section + (other ? 1 : 0));
 }
 
-static uint32_t sides_of(const struct profile *profile, const char *label, size_t length)
+/* Of the sides that labels of its section may be on, those that this one is on. */
+static uint32_t sides_of(const struct profile *profile, uint32_t possible, const char *label,
+                         size_t length)
 {
     uint32_t sides = 0;
 
-    for (uint32_t s = 0; s < profile->section_count; s++) {
+    for (uint32_t s = 0; possible != 0; s++, possible >>= 2) {
         const struct profile_section *section = &profile->sections[s];
 
-        if (section->kind != PROFILE_JOINT) {
-            continue;
-        }
-        if (is_candidate(&section->name, label, length)) {
+        if ((possible & 1) != 0 &&
+            is_candidate(&section->name, section->name_form, label, length)) {
             sides |= side_bit(s, false);
-        } else if (is_candidate(&section->other, label, length)) {
+        }
+        if ((possible & 2) != 0 &&
+            is_candidate(&section->other, section->other_form, label, length)) {
             sides |= side_bit(s, true);
         }
     }
@@ -111,10 +188,11 @@ static uint32_t sides_of(const struct profile *profile, const char *label, size_
 static void set_pair(uint64_t *filter, const struct profile_section *section, struct hash128 a,
                      struct hash128 b)
 {
-    for (uint32_t i = 0; i < section->hashes; i++) {
-        uint64_t value = bloom_value(a, i) ^ bloom_value(b, i);
+    const struct place place = place_of(section);
+    const uint32_t hashes = section->hashes;
 
-        bloom_set(filter, section->first_bit + (uint32_t)(value % section->bits));
+    for (uint32_t i = 0; i < hashes; i++) {
+        set_bit(filter, position_of(place, bloom_value(a, i) ^ bloom_value(b, i)));
     }
 }
 
@@ -144,18 +222,22 @@ static bool is_known(const struct encoder *encoder, uint32_t sides, struct hash1
     return false;
 }
 
-static int add_candidate(struct encoder *encoder, uint32_t sides, struct hash128 hash)
+/* What joint sections make of a label that they may take. */
+static int add_pairs(struct encoder *encoder, uint32_t possible, const char *label, size_t length,
+                     struct hash128 hash)
 {
-    if (is_known(encoder, sides, hash)) {
+    uint32_t sides = sides_of(encoder->profile, possible, label, length);
+
+    if (sides == 0 || is_known(encoder, sides, hash)) {
         return 0;
     }
     if (encoder->candidate_count == ENCODE_CANDIDATES_MAX) {
         return ENCODE_CROWDED;
     }
-    for (uint32_t s = 0; s < encoder->profile->section_count; s++) {
-        if ((sides & side_bit(s, false)) != 0) {
+    for (uint32_t s = 0, rest = sides; rest != 0; s++, rest >>= 2) {
+        if ((rest & 1) != 0) {
             set_pairs(encoder, s, side_bit(s, true), hash);
-        } else if ((sides & side_bit(s, true)) != 0) {
+        } else if ((rest & 2) != 0) {
             set_pairs(encoder, s, side_bit(s, false), hash);
         }
     }
@@ -164,17 +246,41 @@ static int add_candidate(struct encoder *encoder, uint32_t sides, struct hash128
     return 0;
 }
 
+/* As profile_section_of, which costs about as much as a hash, for the usual labels and names. */
+static inline const struct profile_section *section_of(const struct profile *profile,
+                                                       const char *label, size_t length)
+{
+    uint64_t head = 0;
+
+    if (profile->sections[0].kind == PROFILE_ALL) {
+        return &profile->sections[0];
+    }
+    if (length >= sizeof head) {
+        memcpy(&head, label, sizeof head);
+        for (uint32_t s = 0; s < profile->section_count; s++) {
+            if ((head & profile->sections[s].head_mask) == profile->sections[s].head) {
+                return &profile->sections[s];
+            }
+        }
+    }
+    return profile_section_of(profile, label, length);
+}
+
+/* Whether joint sections may take the label, at a glance. */
+static inline bool may_pair(const struct profile_section *section, size_t length)
+{
+    return section->sides != 0 && (section->pair_length == 0 || section->pair_length == length);
+}
+
 int encoder_add(struct encoder *encoder, const char *label, size_t length)
 {
-    const struct profile *profile = encoder->profile;
-    const struct profile_section *section = profile_section_of(profile, label, length);
+    const struct profile_section *section = section_of(encoder->profile, label, length);
 
     if (section == NULL) {
         return ENCODE_NO_SECTION;
     }
     struct hash128 hash = hash_label(label, length);
-    uint32_t sides = sides_of(profile, label, length);
-    if (sides != 0 && add_candidate(encoder, sides, hash) != 0) {
+    if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
         return ENCODE_CROWDED;
     }
     set_positions(encoder->filter, section, hash);

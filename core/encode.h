@@ -41,7 +41,10 @@ struct encoder {
     struct encode_candidate candidates[ENCODE_CANDIDATES_MAX];
 };
 
-/* Begins an empty filter: bloom_words(profile->bits) words, zeroed. Both are borrowed. */
+/*
+ * Begins an empty filter: bloom_words(profile->bits) words, zeroed. The profile is one that
+ * profile_parse made. Both are borrowed.
+ */
 void encoder_begin(struct encoder *encoder, const struct profile *profile, uint64_t *filter);
 
 /*

@@ -47,6 +47,10 @@ enum profile_kind {
     PROFILE_JOINT      /* pairs of a label of `name` and a label of `other` */
 };
 
+/* Which labels of an attribute a joint section takes; see encode.h. */
+enum profile_form { PROFILE_FORM_ANY, PROFILE_FORM_GEOHASH, PROFILE_FORM_HOUR };
+enum { PROFILE_GEOHASH_BYTES = 6, PROFILE_HOUR_BYTES = 13 };
+
 /* An attribute's name, not ended by NUL. */
 struct profile_name {
     uint8_t length; /* 1 .. PROFILE_NAME_MAX; 0: none */
@@ -60,6 +64,16 @@ struct profile_section {
     enum profile_kind kind;
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
+
+    /* Follows from the rest; written by profile_parse, for encode.c. */
+    uint64_t reciprocal; /* floor((2^64 - 1) / bits) */
+    uint64_t head;       /* "name:" as it lies in memory, and ones where it has bytes; of an */
+    uint64_t head_mask;  /* attribute of at most 7 bytes, else 1 and 0, which match nothing */
+    enum profile_form name_form;
+    enum profile_form other_form;
+    uint32_t pair_length; /* bytes of a label that joint sections may take; 0: any number */
+    uint32_t sides;       /* joint sections that labels of this one may stand in: bit 2 s as `name`
+                             of section s, bit 2 s + 1 as its `other` */
 };
 
 struct profile {

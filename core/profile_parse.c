@@ -337,6 +337,85 @@ static void parse_single(struct reader reader, struct profile *profile, struct f
     profile->bits = section->bits;
 }
 
+/* ---- what follows from the sections ---- */
+
+/* Whether labels of the attribute go to the section. */
+static bool takes_name(const struct profile *profile, const struct profile_section *section,
+                       const struct profile_name *name)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *own = &profile->sections[s];
+
+        if (own->kind == PROFILE_ATTRIBUTE && compare_names(&own->name, name) == 0) {
+            return section == own;
+        }
+    }
+    return section->kind == PROFILE_ANY;
+}
+
+static enum profile_form form_of(const struct profile_name *name)
+{
+    if (name_is(name, "geo")) {
+        return PROFILE_FORM_GEOHASH;
+    }
+    return name_is(name, "time") ? PROFILE_FORM_HOUR : PROFILE_FORM_ANY;
+}
+
+static void derive_head(struct profile_section *section)
+{
+    size_t length = section->name.length;
+    char head[8] = {0};
+
+    if (section->kind != PROFILE_ATTRIBUTE || length >= sizeof head) {
+        section->head = 1;
+        section->head_mask = 0;
+        return;
+    }
+    memcpy(head, section->name.bytes, length);
+    head[length] = ':';
+    memcpy(&section->head, head, sizeof head);
+    memset(head, 0xff, length + 1);
+    memcpy(&section->head_mask, head, sizeof head);
+}
+
+/* The only lengths of labels that encode.c may pair: geo: and a geohash of 6, time: and an hour. */
+static uint32_t pair_length_of(const struct profile_section *section)
+{
+    if (section->kind != PROFILE_ATTRIBUTE) {
+        return 0;
+    }
+    switch (section->name_form) {
+    case PROFILE_FORM_GEOHASH:
+        return section->name.length + 1u + PROFILE_GEOHASH_BYTES;
+    case PROFILE_FORM_HOUR:
+        return section->name.length + 1u + PROFILE_HOUR_BYTES;
+    case PROFILE_FORM_ANY:
+        break;
+    }
+    return 0;
+}
+
+static void derive(struct profile *profile)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        struct profile_section *section = &profile->sections[s];
+
+        section->reciprocal = UINT64_MAX / section->bits;
+        derive_head(section);
+        section->name_form = form_of(&section->name);
+        section->other_form = form_of(&section->other);
+        section->pair_length = pair_length_of(section);
+        for (uint32_t j = 0; j < profile->section_count; j++) {
+            const struct profile_section *joint = &profile->sections[j];
+
+            if (joint->kind == PROFILE_JOINT) {
+                section->sides |= (takes_name(profile, section, &joint->name) ? 1u : 0u) << 2 * j;
+                section->sides |= (takes_name(profile, section, &joint->other) ? 2u : 0u) << 2 * j;
+            }
+        }
+    }
+}
+
 static void parse(const char *text, size_t length, struct profile *profile, struct fault *fault)
 {
     struct reader reader = {.at = text, .left = length};
@@ -367,6 +446,7 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
         *out_reason = fault.reason;
         return PROFILE_REFUSED;
     }
+    derive(&profile);
     *out = profile;
     return 0;
 }

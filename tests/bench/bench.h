@@ -30,6 +30,8 @@ int bench_deposit(const struct bench_options *options, struct report *report);
 int bench_query(const struct bench_options *options, struct report *report);
 int bench_memory(const struct bench_options *options, struct report *report);
 int bench_start(const struct bench_options *options, struct report *report);
+int bench_encode(const struct bench_options *options, struct report *report);
+int bench_joint(const struct bench_options *options, struct report *report);
 
 /* Says on standard error what failed, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -27,6 +27,8 @@ static const struct command commands[] = {
     {"query", bench_query, "queries a second and their times, beside a libuv echo server"},
     {"memory", bench_memory, "resident bytes a stored message, and where they go"},
     {"start", bench_start, "time from start to ready with many messages"},
+    {"encode", bench_encode, "a context of 30 labels to its filter, beside the hashes alone"},
+    {"joint", bench_joint, "what unions claim, with and without a joint section"},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 

@@ -351,6 +351,70 @@ static void test_rate_is_the_product(void **state)
     check_rate(&rng, "v1:a=26/2,b=25/1,joint(a,b)=77/2", pair, more_labels, 2, more_sections);
 }
 
+/* ---- unions ---- */
+
+/* Whether a union of filters, one of each pair p:i, q:i, claims p:0 with q:1. */
+static bool union_claims(struct rng *rng, const struct profile *profile, uint32_t size)
+{
+    uint64_t sum[PROFILE_WORDS_MAX] = {0};
+    uint64_t filter[PROFILE_WORDS_MAX];
+    char first[64], second[64], p[64], q[64];
+    const char *labels[] = {p, q};
+    const char *asked[] = {first, second};
+
+    for (uint32_t i = 0; i < size; i++) {
+        (void)fresh_label(rng, "p", p, sizeof p);
+        (void)fresh_label(rng, "q", q, sizeof q);
+        if (i == 0) {
+            memcpy(first, p, sizeof p);
+        }
+        if (i == 1) {
+            memcpy(second, q, sizeof q);
+        }
+        encode(profile, labels, 2, filter);
+        bloom_union(sum, sum, filter, bloom_words(profile->bits));
+    }
+    encode(profile, asked, 2, filter);
+    return bloom_is_subset(filter, sum, bloom_words(profile->bits));
+}
+
+/*
+ * A union claims each combination of what is in it. With a joint section of b bits and d = 1, n
+ * pairs leave a new one unclaimed in (1 - 1/b)^n of all cases, whether b is even or odd; allowed
+ * are five standard deviations.
+ */
+static void test_unions_claim_what_joint_sections_allow(void **state)
+{
+    enum { TRIALS = 20000 };
+    static const uint32_t sizes[] = {2, 5, 20};
+    const struct profile without = profile_of("v1:p=96/1,q=32/1");
+    const struct profile even = profile_of("v1:p=64/1,q=32/1,joint(p,q)=32/1");
+    const struct profile odd = profile_of("v1:p=65/1,q=32/1,joint(p,q)=31/1");
+    const struct profile *const both[] = {&even, &odd};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (size_t s = 0; s < 3; s++) {
+        for (size_t b = 0; b < 2; b++) {
+            double empty = 1;
+            uint32_t claims = 0;
+
+            for (uint32_t i = 0; i < sizes[s]; i++) {
+                empty *= 1 - 1.0 / both[b]->sections[2].bits;
+            }
+            for (uint32_t i = 0; i < TRIALS; i++) {
+                claims += union_claims(&rng, both[b], sizes[s]);
+            }
+            double apart = claims - TRIALS * (1 - empty);
+            printf("unions of %u, joint of %u bits: %u of %u claim\n", sizes[s],
+                   both[b]->sections[2].bits, claims, TRIALS);
+            assert_true(apart * apart <= 25 * TRIALS * empty * (1 - empty));
+            assert_true(union_claims(&rng, &without, sizes[s]));
+        }
+    }
+}
+
 /* One section is the formula of one section. */
 static void test_rate_of_one_section(void **state)
 {
@@ -375,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_subsets_and_orders),
         cmocka_unit_test(test_rate_is_the_product),
         cmocka_unit_test(test_rate_of_one_section),
+        cmocka_unit_test(test_unions_claim_what_joint_sections_allow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
