@@ -36,8 +36,8 @@ static inline uint64_t multiply_high(uint64_t a, uint64_t b)
 #endif
 }
 
-/* What of a section says where its bits are; a copy, as flags might overlap it for all that the
- * compiler knows. */
+/* What of a section says where its bits are; a copy, as the filter might overlap the section for
+ * all that the compiler knows. */
 struct place {
     uint64_t reciprocal;
     uint32_t first_bit;
@@ -50,9 +50,9 @@ static inline struct place place_of(const struct profile_section *section)
 }
 
 /*
- * Sets flag (value mod section's bits) of the section. With r = floor((2^64 - 1) / b), the quotient
- * floor(value * r / 2^64) is value / b rounded down or 1 less, as 2^64 / b - r <= 1: so what is
- * left of the value is below 2 b. A division would take longer than the hash.
+ * Where bit (value mod section's bits) of the section is in the filter. With r = floor((2^64 - 1) /
+ * b), the quotient floor(value * r / 2^64) is value / b rounded down or 1 less, as 2^64 / b - r <=
+ * 1: so what is left of the value is below 2 b. A division would take longer than the hash.
  */
 static inline uint32_t position_of(struct place place, uint64_t value)
 {

@@ -93,8 +93,8 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
 /*
  * Writes why profile_parse refuses a text into out_sentence (PROFILE_SENTENCE_MAX bytes, ended by
  * NUL), with the section that is wrong and the sum of the bits where these are what matters: what
- * people should be shown. An empty sentence where the text is not refused. The section is quoted as
- * it is, up to 80 bytes, so this is no more to be trusted than the text.
+ * people should be shown. An empty sentence where the text is not refused. The section is quoted up
+ * to 80 bytes, with a question mark for each that is not visible ASCII.
  */
 void profile_explain(const char *text, size_t length, char *out_sentence);
 

@@ -468,6 +468,14 @@ static void say(struct sentence *sentence, const char *text, size_t length)
     sentence->left -= taken;
 }
 
+/* What somebody else wrote: visible ASCII only, so that it ends no text and moves no cursor. */
+static void say_foreign(struct sentence *sentence, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        say(sentence, text[i] > ' ' && text[i] <= '~' ? &text[i] : "?", 1);
+    }
+}
+
 static void say_number(struct sentence *sentence, uint32_t value)
 {
     char digits[10];
@@ -493,7 +501,7 @@ void profile_explain(const char *text, size_t length, char *out_sentence)
             bool all = fault.section.left <= QUOTED_MAX;
 
             say(&sentence, "section \"", 9);
-            say(&sentence, fault.section.at, all ? fault.section.left : QUOTED_MAX);
+            say_foreign(&sentence, fault.section.at, all ? fault.section.left : QUOTED_MAX);
             say(&sentence, all ? "\": " : "...\": ", all ? 3 : 6);
         }
         say(&sentence, fault.reason, strlen(fault.reason));

@@ -258,6 +258,39 @@ static void test_subsets_and_orders(void **state)
     }
 }
 
+/* Sections of every size set the bits of the definition, which is written with a division. */
+static void test_every_size(void **state)
+{
+    enum { LABELS = 12, WHOLE = PROFILE_BITS_MAX };
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t bits = 1; bits < WHOLE; bits++) {
+        char text[64];
+        uint64_t filter[PROFILE_WORDS_MAX];
+        uint64_t expected[PROFILE_WORDS_MAX] = {0};
+        struct encoder encoder;
+
+        (void)snprintf(text, sizeof text, "v1:any=%u/2,a=%u/3", WHOLE - bits, bits);
+        struct profile profile = profile_of(text);
+        encoder_begin(&encoder, &profile, filter);
+        for (uint32_t i = 0; i < LABELS; i++) {
+            char label[32];
+
+            (void)snprintf(label, sizeof label, "%s:%llx", i % 2 == 0 ? "a" : "b",
+                           (unsigned long long)rng_next(&rng));
+            assert_int_equal(encoder_add(&encoder, label, strlen(label)), 0);
+            if (i % 2 == 0) {
+                set_expected(expected, WHOLE - bits, bits, 3, label, NULL);
+            } else {
+                set_expected(expected, 0, WHOLE - bits, 2, label, NULL);
+            }
+        }
+        assert_memory_equal(filter, expected, sizeof filter);
+    }
+}
+
 /* ---- rates ---- */
 
 struct tally {
@@ -437,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_refusals_change_nothing),
         cmocka_unit_test(test_crowded),
         cmocka_unit_test(test_subsets_and_orders),
+        cmocka_unit_test(test_every_size),
         cmocka_unit_test(test_rate_is_the_product),
         cmocka_unit_test(test_rate_of_one_section),
         cmocka_unit_test(test_unions_claim_what_joint_sections_allow),

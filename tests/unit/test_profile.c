@@ -6,6 +6,7 @@
 
 #include "core/bloom.h"
 #include "tests/lib/check.h"
+#include "tests/lib/rng.h"
 
 static void test_round_trip(void **state)
 {
@@ -184,6 +185,9 @@ static void test_explanations(void **state)
         "v1:geo=32/1,joint(geo,time)=32/1,wifi=64/1",
         "section \"joint(geo,time)=32/1\": an attribute of this joint section has no section of "
         "its own, and there is no section any: add one of the two");
+    explain("v1:wifi=64/1,\x1b[31m\n geo",
+            "section \"?[31m??geo\": an attribute begins with a letter "
+            "a-z, as in wifi=256/2 or joint(geo,time)=32/1");
     memset(long_text, 'a', sizeof long_text);
     memcpy(long_text, "v1:", 3);
     profile_explain(long_text, sizeof long_text - 1, sentence);
@@ -241,8 +245,8 @@ static const char *const sectioned[] = {
     "v1:any=480/4,joint(geo,time)=32/1",
     "v1:any=448/4,joint(geo,time)=32/1,joint(geo,timezone)=32/1",
     "v1:a=1/1,any=63/32",
-    "v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,"
-    "any=4081/32",
+    ("v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,"
+     "any=4081/32"),
     "v1:abcdefghijklmnopqrstuvwxyz012345=4096/1",
 };
 
@@ -269,6 +273,48 @@ static void test_sections_round_trip(void **state)
             assert_int_equal(profile_equal(&profile, &other), i == j);
         }
     }
+}
+
+/* Texts put together from pieces: what is taken is printed as it was, what is not is explained. */
+static void test_random_texts(void **state)
+{
+    static const char *const pieces[] = {"wifi",   "geo", "time",  "any",   "joint(geo,time)",
+                                         "joint(", ")",   "=32/1", "=64/2", "=31/3",
+                                         "=96/4",  "=0",  "/1",    "=1/1",  ",",
+                                         ",",      ",",   ",",     "4096",  "\0"};
+    const size_t count = sizeof pieces / sizeof pieces[0];
+    uint32_t taken = 0;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t round = 0; round < 200000; round++) {
+        char text[PROFILE_TEXT_MAX] = "v1:";
+        char sentence[PROFILE_SENTENCE_MAX];
+        char printed[PROFILE_TEXT_MAX];
+        struct profile profile;
+        const char *reason = NULL;
+        size_t length = 3;
+
+        for (uint32_t left = rng_below(&rng, 10); left > 0; left--) {
+            const char *piece = pieces[rng_below(&rng, (uint32_t)count)];
+            size_t more = piece[0] == '\0' ? 1 : strlen(piece);
+
+            memcpy(text + length, piece, more);
+            length += more;
+        }
+        profile_explain(text, length, sentence);
+        if (profile_parse(text, length, &profile, &reason) == 0) {
+            taken++;
+            profile_print(&profile, printed);
+            assert_int_equal(strlen(printed), length);
+            assert_memory_equal(printed, text, length);
+            assert_string_equal(sentence, "");
+        } else {
+            assert_non_null(strstr(sentence, reason));
+        }
+    }
+    assert_true(taken > 100); /* else it would say little */
 }
 
 static void test_equal_tells_apart(void **state)
@@ -357,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_explanations),
         cmocka_unit_test(test_length_counts),
         cmocka_unit_test(test_sections_round_trip),
+        cmocka_unit_test(test_random_texts),
         cmocka_unit_test(test_equal_tells_apart),
         cmocka_unit_test(test_labels_find_their_section),
         cmocka_unit_test(test_positions_follow_the_definition),
