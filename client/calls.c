@@ -68,7 +68,10 @@ int hearsay_encode_profile(const char *profile, const char *const *labels, size_
     struct profile parsed;
     const char *reason = NULL;
     if (profile_parse(profile, strlen(profile), &parsed, &reason) != 0) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile, reason);
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(profile, strlen(profile), sentence);
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile,
+                        sentence);
     }
     return context_encode(&parsed, labels, label_count, out_filter, out_error);
 }
@@ -84,10 +87,12 @@ int hearsay_encode(const struct hearsay *server, const char *host, const char *c
     struct profile parsed;
     const char *reason = NULL;
     if (profile_parse(found->profile, strlen(found->profile), &parsed, &reason) != 0) {
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(found->profile, strlen(found->profile), sentence);
         return fail_set(out_error, HEARSAY_ERR_PROTOCOL,
                         "host \"%s\" has the profile \"%.100s\", which this version does not know: "
                         "%s",
-                        found->name, found->profile, reason);
+                        found->name, found->profile, sentence);
     }
     return context_encode(&parsed, labels, label_count, out_filter, out_error);
 }

@@ -193,9 +193,11 @@ struct hearsay_filter {
 /*
  * The filter of `label_count` labels ("attribute:value", at most 240 bytes each, compared byte for
  * byte) under the profile of a host (NULL: the default one), or under a profile in text form.
- * label_count >= 1: an empty context is an error. Labels may repeat. ERR_ARGUMENT, with the label
- * named in the sentence; hearsay_encode: also ERR_PROTOCOL when the host's profile is of a kind
- * that this library does not know.
+ * label_count >= 1: an empty context is an error. Labels may repeat. Give all labels of a context
+ * in one call: joint sections of a profile hold pairs of them, so filters cannot be put together
+ * afterwards. ERR_ARGUMENT, with the label named in the sentence, and where the profile has no
+ * section for its attribute also the sections that it has; hearsay_encode: also ERR_PROTOCOL when
+ * the host's profile is of a kind that this library does not know.
  */
 HEARSAY_API int hearsay_encode(const struct hearsay *server, const char *host,
                                const char *const *labels, size_t label_count,

@@ -29,6 +29,8 @@ static const struct command commands[] = {
     {"memory", bench_memory, "resident bytes a stored message, and where they go"},
     {"start", bench_start, "time from start to ready with many messages"},
     {"list", bench_list, "the exact list beside the machine's bandwidth and a popcount loop"},
+    {"encode", bench_encode, "a context of 30 labels to its filter, beside the hashes alone"},
+    {"joint", bench_joint, "what unions claim, with and without a joint section"},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 

@@ -451,7 +451,21 @@ static void one_operation(uint32_t step)
 
 static struct profile one_section(uint32_t m)
 {
-    return (struct profile){1, m, 1, {{0, m, 3}}};
+    return (struct profile){
+        .version = 1, .bits = m, .section_count = 1, .sections = {{.bits = m, .hashes = 3}}};
+}
+
+/* Sections that begin and end within words; the index does not care what goes into them. */
+static struct profile several_sections(void)
+{
+    return (struct profile){
+        .version = 1,
+        .bits = 192,
+        .section_count = 3,
+        .sections = {{.first_bit = 0, .bits = 100, .hashes = 3},
+                     {.first_bit = 100, .bits = 60, .hashes = 1},
+                     {.first_bit = 160, .bits = 32, .hashes = 2}},
+    };
 }
 
 static void begin_world(const struct index_engine *engine, const struct bits_kernels *kernels,
@@ -523,7 +537,7 @@ static void run(const struct index_engine *engine, const struct bits_kernels *ke
 
 static void run_all_profiles(const struct index_engine *engine, const struct bits_kernels *kernels)
 {
-    const struct profile sectioned = {1, 192, 3, {{0, 100, 3}, {100, 60, 1}, {160, 32, 2}}};
+    const struct profile sectioned = several_sections();
     const struct profile smallest = one_section(64);
     const struct profile middle = one_section(320);
     const struct profile largest = one_section(PROFILE_BITS_MAX);
@@ -538,7 +552,7 @@ static void run_all_profiles(const struct index_engine *engine, const struct bit
 static void run_fanouts(const struct bits_kernels *kernels)
 {
     static const uint32_t fanouts[] = {2, 3, 5, 16, 70};
-    const struct profile sectioned = {1, 192, 3, {{0, 100, 3}, {100, 60, 1}, {160, 32, 2}}};
+    const struct profile sectioned = several_sections();
     const struct profile wide = one_section(512); /* sparse, so that bounds pay */
 
     for (size_t i = 0; i < sizeof fanouts / sizeof fanouts[0]; i++) {

@@ -21,6 +21,8 @@ except ImportError:
     print("python3-xxhash is not installed: skipped")
     sys.exit(77)
 
+import sections
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 MASK64 = (1 << 64) - 1
 
@@ -255,6 +257,7 @@ FILES = {
     "labels.json": label_vectors,
     "distances.json": distance_vectors,
     "estimate.json": estimate_vectors,
+    "sections.json": lambda: sections.section_vectors(hash_label, stored, count, estimate_table, ppm),
 }
 
 
