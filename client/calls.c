@@ -302,6 +302,16 @@ int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
     return client_submit(server, &request, out_ticket, out_error);
 }
 
+int hearsay_submit_summary(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                           struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_SUMMARY;
+    request.summary.host = text_of(host);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
 int hearsay_submit_export(struct hearsay *server, const char *host, const uint8_t *after,
                           size_t after_bytes, uint32_t limit, uint64_t *out_ticket,
                           struct hearsay_error *out_error)
@@ -419,6 +429,23 @@ int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *ou
     status = finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
         *out_pong = reply->pong;
+    }
+    return status;
+}
+
+int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                    struct hearsay_summary *out_summary, struct hearsay_error *out_error)
+{
+    int status = prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_summary(server, host, &ticket, out_error);
+    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_summary = reply->summary;
     }
     return status;
 }

@@ -313,6 +313,14 @@ struct hearsay_pong {
     bool clock_trusted;
 };
 
+/* What the messages of a host have in common. */
+struct hearsay_summary {
+    struct hearsay_filter union_filter; /* bits set in any message's filter */
+    uint32_t cardinality_min;           /* set bits of the emptiest; 0 when there are none */
+    uint32_t cardinality_max;           /* of the fullest */
+    uint64_t count;                     /* messages */
+};
+
 /* A stored message as the administrator sees it. */
 struct hearsay_exported {
     struct hearsay_message message;
@@ -336,7 +344,8 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_MESSAGE,
     HEARSAY_REPLY_WITHDRAWN, /* nothing but the fact */
     HEARSAY_REPLY_PONG,
-    HEARSAY_REPLY_PAGE
+    HEARSAY_REPLY_PAGE,
+    HEARSAY_REPLY_SUMMARY
 };
 
 struct hearsay_reply {
@@ -349,6 +358,7 @@ struct hearsay_reply {
         struct hearsay_message message;
         struct hearsay_pong pong;
         struct hearsay_page page;
+        struct hearsay_summary summary;
     };
 };
 
@@ -385,6 +395,10 @@ HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const
 /* out_pong may be NULL. */
 HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                              struct hearsay_error *out_error);
+/* Right after every deposit and withdrawal; a message counts until up to 6 s after its expiry. */
+HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                                struct hearsay_summary *out_summary,
+                                struct hearsay_error *out_error);
 /*
  * A page of all messages of a host, over the administrator's Unix socket only. `after` is the
  * cursor of the page before, copied, NULL for the first page; limit: messages at most, 0: as many
@@ -422,6 +436,8 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
                                         struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_summary(struct hearsay *server, const char *host,
+                                       uint64_t *out_ticket, struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_export(struct hearsay *server, const char *host,
                                       const uint8_t *after, size_t after_bytes, uint32_t limit,
                                       uint64_t *out_ticket, struct hearsay_error *out_error);

@@ -114,6 +114,14 @@ static const struct map_field export_fields[] = {
 static const struct map export_map =
     MAP_OF("export", &hearsay__v1__export__descriptor, struct msg_export, export_fields);
 
+static const struct map_field summary_fields[] = {
+    {MAP_TEXT_ROW(Hearsay__V1__Summary, host, struct msg_summary, host), .min = 1,
+     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
+    {MAP_U64_ROW(Hearsay__V1__Summary, epoch, struct msg_summary, epoch)},
+};
+static const struct map summary_map =
+    MAP_OF("summary", &hearsay__v1__summary__descriptor, struct msg_summary, summary_fields);
+
 static const struct codec_body request_bodies[] = {
     {MSG_REQUEST_HELLO, HEARSAY__V1__REQUEST__BODY_HELLO, &hello_map,
      offsetof(struct msg_request, hello)},
@@ -127,6 +135,8 @@ static const struct codec_body request_bodies[] = {
     {MSG_REQUEST_PING, HEARSAY__V1__REQUEST__BODY_PING, NULL, 0},
     {MSG_REQUEST_EXPORT, HEARSAY__V1__REQUEST__BODY_EXPORT, &export_map,
      offsetof(struct msg_request, export_page)},
+    {MSG_REQUEST_SUMMARY, HEARSAY__V1__REQUEST__BODY_SUMMARY, &summary_map,
+     offsetof(struct msg_request, summary)},
 };
 
 static const struct codec_envelope request_envelope = {

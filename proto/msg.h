@@ -146,6 +146,11 @@ struct msg_export {
     uint32_t limit;         /* 0 when absent */
 };
 
+struct msg_summary {
+    struct msg_text host;
+    uint64_t epoch; /* 0 when absent */
+};
+
 enum msg_request_kind {
     MSG_REQUEST_UNKNOWN = 0, /* none that this version knows, or none at all */
     MSG_REQUEST_HELLO,
@@ -155,6 +160,7 @@ enum msg_request_kind {
     MSG_REQUEST_WITHDRAW,
     MSG_REQUEST_PING,
     MSG_REQUEST_EXPORT,
+    MSG_REQUEST_SUMMARY,
     MSG_REQUEST_KNOWN_ONLY /* in the schema, not served by this version; see `name` */
 };
 
@@ -169,6 +175,7 @@ struct msg_request {
         struct msg_get get;
         struct msg_withdraw withdraw;
         struct msg_export export_page;
+        struct msg_summary summary;
     };
 };
 
@@ -268,6 +275,13 @@ struct msg_exported {
     struct msg_bytes next;
 };
 
+struct msg_summarized {
+    struct msg_bytes union_filter; /* 1 .. LIMIT_FILTER_BYTES */
+    uint32_t cardinality_min;
+    uint32_t cardinality_max;
+    uint64_t count;
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -277,7 +291,8 @@ enum msg_response_kind {
     MSG_RESPONSE_GOT,
     MSG_RESPONSE_WITHDRAWN,
     MSG_RESPONSE_PONG,
-    MSG_RESPONSE_EXPORTED
+    MSG_RESPONSE_EXPORTED,
+    MSG_RESPONSE_SUMMARIZED
 };
 
 struct msg_response {
@@ -291,6 +306,7 @@ struct msg_response {
         struct msg_got got;
         struct msg_pong pong;
         struct msg_exported exported;
+        struct msg_summarized summarized;
     };
 };
 

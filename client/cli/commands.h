@@ -13,6 +13,7 @@ extern const struct cli_command command_import;
 extern const struct cli_command command_ping;
 extern const struct cli_command command_profile;
 extern const struct cli_command command_query;
+extern const struct cli_command command_summary;
 extern const struct cli_command command_withdraw;
 
 #endif

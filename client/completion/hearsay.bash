@@ -11,6 +11,7 @@ _hearsay_options()
     get) printf '%s\n' --host --json ;;
     withdraw | export) printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --json ;;
+    summary) printf '%s\n' --host --json ;;
     hosts | ping) printf '%s\n' --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
@@ -27,7 +28,7 @@ _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query get withdraw import export hosts ping profile help'
+    local commands='deposit query get withdraw import export hosts ping summary profile help'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
