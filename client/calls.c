@@ -233,6 +233,20 @@ static int check_query(const struct hearsay_query *query, struct hearsay_error *
         query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_TIME) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "there is no such metric or order");
     }
+    if (query->exclude_count > LIMIT_SLICES) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "the query has %zu slices to exclude, at most are %d", query->exclude_count,
+                        LIMIT_SLICES);
+    }
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct hearsay_slice *slice = &query->exclude[i];
+        if (slice->bits == NULL || slice->byte_count == 0 || slice->hashes == 0 ||
+            slice->hashes > LIMIT_HASHES) {
+            return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                            "slice %zu to exclude has no bits, or not 1 to %d hashes", i + 1,
+                            LIMIT_HASHES);
+        }
+    }
     return HEARSAY_OK;
 }
 
@@ -253,6 +267,14 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
             parts[i].contains = bytes_of(from->contains->bytes, from->contains->byte_count);
         }
     }
+    struct msg_slice slices[LIMIT_SLICES];
+    memset(slices, 0, sizeof(slices));
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct hearsay_slice *from = &query->exclude[i];
+        slices[i].bits = bytes_of(from->bits, from->byte_count);
+        slices[i].hashes = from->hashes;
+        slices[i].seed = from->seed;
+    }
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_QUERY;
@@ -266,6 +288,8 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
     request.query.metric = (enum msg_metric)query->metric;
     request.query.order = (enum msg_order)query->order;
     request.query.with_payload = query->with_payload;
+    request.query.exclude = slices;
+    request.query.exclude_count = query->exclude_count;
     return client_submit(server, &request, out_ticket, out_error);
 }
 

@@ -249,6 +249,14 @@ struct hearsay_part {
     const struct hearsay_filter *contains; /* NULL; else only messages that have all its bits */
 };
 
+/* A Bloom filter of message ids, as the protocol has it; hearsay_seen makes them. */
+struct hearsay_slice {
+    const uint8_t *bits;
+    size_t byte_count; /* at least 1 */
+    uint32_t hashes;   /* 1 .. 32 */
+    uint64_t seed;
+};
+
 /* A question for the k nearest messages. Everything is borrowed for the call only. */
 struct hearsay_query {
     const char *host;                 /* NULL: the default one */
@@ -261,6 +269,8 @@ struct hearsay_query {
     enum hearsay_metric metric;
     enum hearsay_order order;
     bool with_payload;
+    const struct hearsay_slice *exclude; /* exclude_count of them, at most 32: ids left out */
+    size_t exclude_count;
 };
 
 /* Defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, bits, similarity, true. */

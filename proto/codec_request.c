@@ -56,6 +56,7 @@ static const struct map_field slice_fields[] = {
     {MAP_BYTES_ROW(Hearsay__V1__Slice, bits, struct msg_slice, bits), .needed = true, .min = 1},
     {MAP_U32_ROW(Hearsay__V1__Slice, hashes, struct msg_slice, hashes), .needed = true, .min = 1,
      .max = LIMIT_HASHES},
+    {MAP_U64_ROW(Hearsay__V1__Slice, seed, struct msg_slice, seed)},
 };
 static const struct map slice_map =
     MAP_OF("a slice", &hearsay__v1__slice__descriptor, struct msg_slice, slice_fields);

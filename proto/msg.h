@@ -110,8 +110,9 @@ struct msg_query_part {
 };
 
 struct msg_slice {
-    struct msg_bytes bits;
-    uint32_t hashes;
+    struct msg_bytes bits; /* 1 or more */
+    uint32_t hashes;       /* 1 .. LIMIT_HASHES */
+    uint64_t seed;         /* 0 when absent */
 };
 
 struct msg_query {

@@ -71,6 +71,13 @@ def filter_of(labels, profile="v1:512/4"):
     return number.to_bytes((bits + 7) // 8, "little")
 
 
+def slice_positions(message_id, hashes, bits, seed):
+    """An id's positions in a slice of Query.exclude."""
+    whole = xxhash.xxh3_128_intdigest(message_id, seed=seed)
+    low, step = whole % 2**64, whole >> 64 | 1
+    return [(low + i * step) % 2**64 % bits for i in range(hashes)]
+
+
 def bits_of(filter_bytes):
     return int.from_bytes(filter_bytes, "little")
 

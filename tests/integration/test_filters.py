@@ -3,6 +3,7 @@
 and its memory of where it has been."""
 
 import base64
+import random
 
 import pytest
 
@@ -88,3 +89,82 @@ def test_summary_command(make_daemon, rng):
     assert f"{union.bit_count()} of 512" in text and f"{least} to {most} bits" in text
     assert cli.json_lines("summary", "--json")[0]["messages"] == 0
     assert cli.run("summary", "--host", "c")[0] == 2
+
+
+# --- ids already seen -----------------------------------------------------------------------------
+
+
+def slices_of(ids, rng, byte_count=200, hashes=7, per_slice=50):
+    """Slices by the independent encoder: position i of an id by XXH3-128 with the slice's seed."""
+    slices = []
+    for start in range(0, len(ids), per_slice):
+        one = pb.Slice(hashes=hashes, seed=rng.choice([0, rng.getrandbits(64)]))
+        bits = 0
+        for message_id in ids[start:start + per_slice]:
+            for place in wire.slice_positions(message_id, hashes, byte_count * 8, one.seed):
+                bits |= 1 << place
+        one.bits = bits.to_bytes(byte_count, "little")
+        slices.append(one)
+    return slices
+
+
+def is_excluded(message_id, slices):
+    return any(
+        all(wire.bits_of(s.bits) >> place & 1
+            for place in wire.slice_positions(message_id, s.hashes, len(s.bits) * 8, s.seed))
+        for s in slices)
+
+
+@pytest.fixture(scope="module")
+def stocked(module_daemons):
+    """A daemon with 300 messages, and what it should answer."""
+    rng = random.Random(4)
+    daemon, reference = module_daemons(), wire.Reference()
+    deposits = [wire.deposit_of(rng, rng.sample(LABELS, rng.randint(1, 12))) for _ in range(300)]
+    with daemon.client() as client:
+        for deposit, answer in zip(deposits, client.pipeline(deposits)):
+            reference.add(deposit, answer.deposited)
+    return daemon, reference
+
+
+@pytest.mark.parametrize("metric", [pb.BITS, pb.ESTIMATED], ids=["bits", "estimated"])
+def test_excluded_are_left_out_and_k_others_come(stocked, rng, metric):
+    """The answer is that of a host without the excluded messages, to the last tie."""
+    daemon, reference = stocked
+    with daemon.client() as client:
+        for _ in range(25):
+            seen = rng.sample(sorted(reference.messages), rng.choice([0, 1, 60, 250, 300]))
+            slices = slices_of(seen, rng)
+            rest = wire.Reference()
+            rest.messages = {key: value for key, value in reference.messages.items()
+                             if not is_excluded(key, slices)}
+            query = wire.query_of(rng.sample(LABELS, 6), k=rng.choice([1, 10, 100]), metric=metric,
+                                  exclude=slices, with_payload=rng.random() < 0.5)
+            answer = client.call(query)
+            assert [wire.shape(r) for r in answer.results] == rest.answer(query)
+            assert not {r.id for r in answer.results} & set(seen)
+            assert len(answer.results) == min(query.k, len(rest.messages)) and answer.exact
+
+
+def test_pages_by_exclusion(stocked, rng):
+    """Asking again and again for what is not seen yet gives every message once."""
+    daemon, reference = stocked
+    seen = []
+    with daemon.client() as client:
+        while True:
+            answer = client.call(wire.query_of(LABELS[:5], k=64,
+                                               exclude=slices_of(seen, rng, 4000, 10, 300)))
+            if not answer.results:
+                break
+            seen += [r.id for r in answer.results]
+    assert len(seen) == len(set(seen))
+    assert set(seen) <= set(reference.messages) and len(seen) >= len(reference.messages) - 2
+
+
+def test_full_slice_leaves_nothing(stocked):
+    """A slice with all bits set leaves out all there is; a slice without any leaves out nothing."""
+    with stocked[0].client() as client:
+        full = client.call(wire.query_of(LABELS[:3], exclude=[pb.Slice(bits=b"\xff", hashes=32)]))
+        assert not full.results and full.exact
+        none = client.call(wire.query_of(LABELS[:3], exclude=[pb.Slice(bits=b"\0" * 60000, hashes=1)]))
+        assert len(none.results) == 10

@@ -68,7 +68,7 @@ static const struct msg_query_part sample_parts[] = {
 };
 static const struct msg_slice sample_slices[] = {
     {.bits = SAMPLE_BYTES(sample_payload, 100), .hashes = 7},
-    {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES},
+    {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES, .seed = UINT64_MAX},
 };
 
 #define QUERY_DEFAULTS                                                                    \

@@ -338,7 +338,8 @@ def good_messages():
         "host": "cafe-1", "k": 100,
         "parts": [{"filter": b}, {"epoch": 3, "filter": a, "contains": b}],
         "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.ESTIMATED,
-        "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}], "with_payload": True,
+        "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}, {"bits": bytes(3), "hashes": 32, "seed": 5}],
+        "with_payload": True,
     }  # fmt: skip
     full_result = {
         "id": ID, **similarity_figures(b, a), "deposited_ms": NOW, "expires_ms": NOW + 1,

@@ -183,6 +183,7 @@ static void put_query(json_t *body, const struct msg_request *request)
 
         put_bytes(slice, "bits", query->exclude[i].bits);
         put_u64(slice, "hashes", query->exclude[i].hashes, 0);
+        put_u64(slice, "seed", query->exclude[i].seed, 0);
     }
     put_bool(body, "with_payload", query->with_payload);
 }
