@@ -62,6 +62,7 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error)
         return CLI_USAGE;
     case HEARSAY_ERR_NOMEM:
     case HEARSAY_ERR_SYSTEM:
+    case HEARSAY_ERR_FILE:
         cli_complain(cli, "%s", error->sentence);
         return CLI_NEGATIVE;
     default:

@@ -8,6 +8,7 @@
 extern const struct cli_command command_deposit;
 extern const struct cli_command command_export;
 extern const struct cli_command command_get;
+extern const struct cli_command command_here;
 extern const struct cli_command command_hosts;
 extern const struct cli_command command_import;
 extern const struct cli_command command_ping;

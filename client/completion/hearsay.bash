@@ -7,7 +7,8 @@ _hearsay_options()
     case $1 in
     deposit) printf '%s\n' --label --ttl --file --type --reach --host --json ;;
     query) printf '%s\n' --label --count --contains --max-distance --since --until --order \
-        --metric --batch --host --ids --json ;;
+        --metric --memory --unseen --miss --batch --host --ids --json ;;
+    here) printf '%s\n' --memory --label --rounds --host --profile --json ;;
     get) printf '%s\n' --host --json ;;
     withdraw | export) printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --json ;;
@@ -28,7 +29,7 @@ _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query get withdraw import export hosts ping summary profile help'
+    local commands='deposit query here get withdraw import export hosts ping summary profile help'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -43,7 +44,7 @@ _hearsay()
     done
     COMPREPLY=()
     case $previous in
-    --file | -f | --batch | -b | --state)
+    --file | -f | --batch | -b | --state | --memory | --unseen | -u)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;

@@ -168,3 +168,222 @@ def test_full_slice_leaves_nothing(stocked):
         assert not full.results and full.exact
         none = client.call(wire.query_of(LABELS[:3], exclude=[pb.Slice(bits=b"\0" * 60000, hashes=1)]))
         assert len(none.results) == 10
+
+
+# --- hearsay query --unseen -----------------------------------------------------------------------
+
+SEEN_HEAD, SEEN_RECORD = 12, 24  # bytes of the file before the records, and of each
+
+
+def on(labels):
+    return [word for label in labels for word in ("-l", label)]
+
+
+def seen_ids(path):
+    """The ids in a memory of messages seen, read by the format that the documentation states."""
+    raw = path.read_bytes()
+    assert raw[:SEEN_HEAD] == b"hearSeen\1\0\0\0"
+    assert int.from_bytes(raw[-8:], "little") == wire.checksum(raw[:-8])
+    body = raw[SEEN_HEAD:-8]
+    assert len(body) % SEEN_RECORD == 0
+    return [body[at:at + 16].hex() for at in range(0, len(body), SEEN_RECORD)]
+
+
+@pytest.fixture
+def reader(stocked, tmp_path):
+    return cli_runner.of_daemon(stocked[0]), tmp_path / "seen"
+
+
+def test_unseen_shows_each_message_once(reader, stocked):
+    """Again and again k others, until all have been shown; then nothing, with exit code 1."""
+    cli, path = reader
+    query = ["query", *on(LABELS[:5]), "-k", "70", "--max-distance", "1", "--json",
+             "--unseen", str(path)]
+    shown = []
+    for _ in range(5):
+        found = cli.json_lines(*query)
+        assert len(found) == min(70, 300 - len(shown))
+        shown += [line["id"] for line in found]
+        assert sorted(seen_ids(path)) == sorted(shown)
+        if len(shown) >= 299:  # one may be missed by chance; a later query shows it
+            break
+    assert len(set(shown)) == len(shown)
+    code, out, err = cli.run(*query)
+    assert (code, out) == (1, "") and "nothing found" in err or len(shown) == 299
+
+
+def test_only_what_was_shown_is_seen(reader, rng):
+    """What lies beyond the suggested distance, or could not be printed, is not marked as seen."""
+    cli, path = reader
+    code, _, err = cli.run("query", *on(LABELS[:5]), "--max-distance", "0.2", "--unseen", str(path))
+    assert code in (0, 1) and len(seen_ids(path)) <= 10, err
+    before = path.read_bytes()
+    with open("/dev/full", "wb") as full:
+        process = cli.start("query", *on(LABELS[:5]), "-d", "1", "--unseen", str(path), stdout=full)
+        assert process.wait(wire.PATIENCE) == 1
+    assert path.read_bytes() == before
+
+
+def test_seen_are_forgotten_when_they_expire(own, rng, tmp_path):
+    """Ids leave the memory with their messages; the others stay."""
+    cli, path = cli_runner.of_daemon(own), tmp_path / "seen"
+    labels = rng.sample(LABELS, 8)
+    with own.client() as client:
+        short = wire.deposit_of(rng, labels, ttl_s=2)
+        expires = client.call(short).expires_ms
+        stays = wire.deposit_of(rng, labels)
+        client.call(stays)
+        query = ["query", *on(labels), "--unseen", str(path)]
+        cli.ok(*query)
+        assert sorted(seen_ids(path)) == sorted([short.id.hex(), stays.id.hex()])
+        wire.wait_until(lambda: client.call(pb.Ping()).now_ms > expires + 100, "expiry")
+        assert cli.run(*query)[0] == 1
+        assert seen_ids(path) == [stays.id.hex()]
+
+
+def make_seen(path, ids, expires_ms=2**62):
+    body = b"hearSeen" + (1).to_bytes(4, "little") + b"".join(
+        i + expires_ms.to_bytes(8, "little") for i in ids)
+    path.write_bytes(body + wire.checksum(body).to_bytes(8, "little"))
+
+
+def test_unseen_is_capped_by_the_frame(reader, rng):
+    """16,320 ids go in a frame of 64 KiB; more is a clear error, and nothing is lost."""
+    cli, path = reader
+    query = ["query", *on(LABELS[:5]), "-d", "1", "-k", "1", "--unseen", str(path)]
+    make_seen(path, [rng.randbytes(16) for _ in range(16_320)])
+    cli.ok(*query)
+    assert len(seen_ids(path)) == 16_321
+    make_seen(path, [rng.randbytes(16) for _ in range(17_000)])
+    before = path.read_bytes()
+    code, out, err = cli.run(*query)
+    assert (code, out) == (2, "") and "17000 messages" in err and "16320" in err
+    assert path.read_bytes() == before
+    cli.ok(*query, "--miss", "0.2")  # smaller slices
+    make_seen(path, [rng.randbytes(16) for _ in range(20_000)], expires_ms=1)
+    cli.ok(*query)
+    assert len(seen_ids(path)) == 1  # what had expired is gone
+
+
+def test_unseen_misses_as_told(stocked, rng, tmp_path):
+    """The rate at which other messages are taken for seen ones stays below what was allowed."""
+    daemon, reference = stocked
+    cli, path = cli_runner.of_daemon(daemon), tmp_path / "seen"
+    query = ["query", *on(LABELS[:5]), "-k", "100", "-d", "1", "--json"]
+    nearest = {line["id"] for line in cli.json_lines(*query)}
+    missed = 0
+    for _ in range(20):
+        make_seen(path, [rng.randbytes(16) for _ in range(400)])
+        shown = [line["id"] for line in
+                 cli.json_lines(*query, "--unseen", str(path), "--miss", "0.01")]
+        assert len(shown) == 100  # others come for those that were missed
+        missed += len(nearest - set(shown))
+    assert missed <= 20 + 6 * 20 ** 0.5  # of 2,000
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "other", "newer", "empty"])
+def test_damaged_memory_is_refused_and_kept(reader, damage):
+    """A clear error before anything is asked; the file stays byte for byte."""
+    cli, path = reader
+    cli.ok("query", *on(LABELS[:5]), "-d", "1", "--unseen", str(path))
+    raw = bytearray(path.read_bytes())
+    if damage == "cut":
+        raw = raw[:-9]
+    elif damage == "flip":
+        raw[40] ^= 1
+    elif damage == "other":
+        raw = bytearray(b"#!/bin/sh\necho important\n")
+    elif damage == "newer":
+        raw[8] = 2
+        raw[-8:] = wire.checksum(bytes(raw[:-8])).to_bytes(8, "little")
+    else:
+        raw = bytearray()
+    path.write_bytes(raw)
+    code, out, err = cli.run("query", *on(LABELS[:5]), "--unseen", str(path))
+    assert (code, out) == (1, "") and str(path) in err
+    assert {"newer": "version 2", "cut": "damaged", "flip": "damaged"}.get(damage, "is not a") in err
+    assert path.read_bytes() == raw
+
+
+def test_unseen_usage(reader):
+    """What makes no sense together is said so."""
+    cli, path = reader
+    for words in (["--batch", "-", "--unseen", str(path)], ["--batch", "-", "--memory", str(path)],
+                  [*on(LABELS[:1]), "--miss", "0.1"],
+                  [*on(LABELS[:1]), "--unseen", str(path), "--miss", "0"],
+                  [*on(LABELS[:1]), "--unseen", str(path), "--miss", "0.6"]):
+        assert cli.run("query", *words)[0] == 2, words
+    assert not path.exists()
+
+
+# --- hearsay here, hearsay query --memory ----------------------------------------------------------
+
+
+def here(cli, path, labels, *more):
+    return cli.json_lines("here", "--memory", str(path), "--json", *on(labels), *more)[0]
+
+
+def test_recent_contexts_blend(own, rng, tmp_path):
+    """A context stays for R rounds; a query with the memory finds what was left along the way."""
+    cli, path = cli_runner.of_daemon(own), tmp_path / "way"
+    stations = [[f"wifi:s{s}-{i}" for i in range(4)] for s in range(6)]
+    with own.client() as client:
+        ids = []
+        for station in stations:
+            deposit = wire.deposit_of(rng, station)
+            client.call(deposit)
+            ids.append(deposit.id.hex())
+    for now, station in enumerate(stations):
+        told = here(cli, path, station, *(["--rounds", "3"] if now == 0 else []))
+        lately = [label for s in stations[max(0, now - 2):now + 1] for label in s]
+        blended = wire.filter_of(lately)
+        assert base64.b64decode(told["filter"]) == blended
+        assert told["rounds"] == 3 and told["profile"] == "v1:512/4"
+        assert told["memory_bits"] == wire.bits_of(blended).bit_count()
+        assert told["here_bits"] == wire.bits_of(wire.filter_of(station)).bit_count()
+        near = cli.json_lines("query", "--memory", str(path), "--json", "-k", "3", "-d", "1")
+        assert {line["id"] for line in near} >= set(ids[max(0, now - 2):now + 1])
+    # labels add to it; the memory itself stays as it is
+    before = path.read_bytes()
+    near = cli.json_lines("query", "--memory", str(path), *on(stations[0]), "--json", "-k", "4")
+    assert ids[0] in {line["id"] for line in near}
+    assert path.read_bytes() == before
+    assert "rounds" in cli.ok("here", "--memory", str(path), *on(stations[1]))
+
+
+def test_here_needs_no_server_twice(own, tmp_path):
+    """The profile comes from the server, from --profile, or from the file."""
+    path = tmp_path / "way"
+    cli = cli_runner.of_daemon(own)
+    away = cli_runner.Cli("127.0.0.1:1", cli.home)
+    assert away.run("here", "--memory", str(path), *on(LABELS[:2]))[0] == 3
+    assert here(cli, path, LABELS[:2])["rounds"] == 8
+    assert here(away, path, LABELS[2:4], "--rounds", "2")["rounds"] == 2
+    other = tmp_path / "other"
+    assert here(away, other, LABELS[:2], "--profile", "v1:256/4")["profile"] == "v1:256/4"
+    before = other.read_bytes()
+    for words in (["query", "--memory"], ["here", *on(LABELS[:1]), "--host", "default", "--memory"]):
+        code, _, err = cli.run(*words, str(other))
+        assert code == 1 and "v1:256/4" in err and "v1:512/4" in err
+    assert other.read_bytes() == before
+
+
+def test_here_leaves_a_damaged_memory(own, tmp_path):
+    """A clear error, and nothing lost; a bad label does not cost a round either."""
+    cli, path = cli_runner.of_daemon(own), tmp_path / "way"
+    here(cli, path, LABELS[:3])
+    raw = bytearray(path.read_bytes())
+    assert cli.run("here", "--memory", str(path), "-l", "no label")[0] == 2
+    assert path.read_bytes() == raw
+    raw[60] ^= 4
+    path.write_bytes(raw)
+    for words in (["here", *on(LABELS[:1])], ["query"]):
+        code, out, err = cli.run(*words, "--memory", str(path))
+        assert (code, out) == (1, "") and "damaged" in err and str(path) in err
+    assert path.read_bytes() == raw
+    code, _, err = cli.run("query", "--memory", str(tmp_path / "none"))
+    assert code == 1 and "none" in err
+    for words in (on(LABELS[:1]), ["--memory", str(path)],
+                  ["--memory", str(path), *on(LABELS[:1]), "--rounds", "0"],
+                  ["--memory", str(path), *on(LABELS[:1]), "--rounds", "256"]):
+        assert cli.run("here", *words)[0] == 2
