@@ -24,7 +24,7 @@ enum {
     SEARCHES_MAX = 8,
     /* With ids to leave out a filter may cost LIMIT_SLICES_HASHES looks besides: steps are shorter.
      */
-    EXCLUDE_COST = 8,
+    EXCLUDE_COST = 16,
     /* A message withdrawn between search and reading makes the search run again, so often; then the
      * answer is that of the last search's end, and what went since then has no payload in it. */
     ATTEMPTS_MAX = 4
