@@ -4,7 +4,7 @@
 #include <math.h>
 
 static const double LN_2 = 0.693147180559945309417232121458;
-static const uint32_t LABELS_MAX = 1000000;
+static const uint32_t LABELS_MAX = 100000000;
 
 int sizing_bits(uint32_t n, double p, uint32_t *out_m)
 {

@@ -13,7 +13,7 @@
 
 /*
  * m = ceil(-n ln p / (ln 2)^2) bits for n labels at a false-positive rate p.
- * 0, or SIZING_REFUSED unless 1 <= n <= 1,000,000 and 0 < p < 1 and m fits 32 bits.
+ * 0, or SIZING_REFUSED unless 1 <= n <= 100,000,000 and 0 < p < 1 and m fits 32 bits.
  */
 enum { SIZING_REFUSED = 1 };
 int sizing_bits(uint32_t n, double p, uint32_t *out_m);

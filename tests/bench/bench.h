@@ -30,6 +30,8 @@ static inline uint32_t bench_or(uint32_t given, uint32_t standard)
 int bench_deposit(const struct bench_options *options, struct report *report);
 int bench_query(const struct bench_options *options, struct report *report);
 int bench_memory(const struct bench_options *options, struct report *report);
+int bench_filters(const struct bench_options *options, struct report *report);
+int bench_ids(const struct bench_options *options, struct report *report);
 int bench_start(const struct bench_options *options, struct report *report);
 int bench_list(const struct bench_options *options, struct report *report);
 int bench_encode(const struct bench_options *options, struct report *report);

@@ -123,6 +123,13 @@ def filter_of(labels, profile="v1:512/4"):
     return number.to_bytes((bits_of_profile(profile) + 7) // 8, "little")
 
 
+def slice_positions(message_id, hashes, bits, seed):
+    """An id's positions in a slice of Query.exclude."""
+    whole = xxhash.xxh3_128_intdigest(message_id, seed=seed)
+    low, step = whole % 2**64, whole >> 64 | 1
+    return [(low + i * step) % 2**64 % bits for i in range(hashes)]
+
+
 def bits_of(filter_bytes):
     return int.from_bytes(filter_bytes, "little")
 
@@ -181,6 +188,11 @@ def estimated_similarity(a, b, profile):
     n_a, n_b = estimated_labels(bits_of(a), profile), estimated_labels(bits_of(b), profile)
     n_union = estimated_labels(bits_of(a) | bits_of(b), profile)
     return similarity_of(min(max(n_a + n_b - n_union, 0), n_union), n_union)
+
+
+def checksum(data):
+    """XXH3-64 with seed 0, as at the end of a client's files."""
+    return xxhash.xxh3_64_intdigest(data, seed=0)
 
 
 def withdraw_hash(token):

@@ -16,6 +16,7 @@
 #include "core/hash.h"
 #include "core/label.h"
 #include "core/profile.h"
+#include "core/scalable.h"
 #include "tests/lib/check.h"
 
 enum { BYTES_MAX = PROFILE_BYTES_MAX, TABLE_MAX = PROFILE_BITS_MAX + 1 };
@@ -455,13 +456,68 @@ static void test_section_pairs(void **state)
     json_decref(root);
 }
 
+/* ---- slices ---- */
+
+enum { ID_BYTES = 16, SLICES_MAX = 4 };
+
+/* Whether each id of a list is told to be in the slices. */
+static void check_ids(const json_t *ids, const struct scalable_slice *slices, uint32_t count,
+                      bool expected)
+{
+    size_t i = 0;
+    const json_t *id = NULL;
+
+    json_array_foreach(ids, i, id)
+    {
+        json_t *object = json_pack("{sO}", "id", id);
+        uint8_t bytes[BYTES_MAX];
+
+        assert_int_equal(hex_bytes(object, "id", bytes), ID_BYTES);
+        assert_int_equal(scalable_slices_have(slices, count, bytes, ID_BYTES), expected);
+        json_decref(object);
+    }
+}
+
+static void test_slices(void **state)
+{
+    json_t *root = load("slices.json");
+    size_t f = 0;
+    const json_t *filter = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "filters")) >= 5);
+    json_array_foreach(field(root, "filters"), f, filter)
+    {
+        static uint8_t bits[SLICES_MAX][BYTES_MAX];
+        struct scalable_slice slices[SLICES_MAX];
+        uint32_t count = (uint32_t)json_array_size(field(filter, "slices"));
+        size_t s = 0;
+        const json_t *slice = NULL;
+
+        assert_in_range(count, 1, SLICES_MAX);
+        json_array_foreach(field(filter, "slices"), s, slice)
+        {
+            slices[s] = (struct scalable_slice){
+                .bits = bits[s],
+                .byte_count = (uint32_t)hex_bytes(slice, "bits", bits[s]),
+                .hashes = number(slice, "hashes"),
+                .seed = hex64(slice, "seed"),
+            };
+            check_ids(field(slice, "added"), &slices[s], 1, true);
+        }
+        check_ids(field(filter, "excluded"), slices, count, true);
+        check_ids(field(filter, "shown"), slices, count, false);
+    }
+    json_decref(root);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),           cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_distances),        cmocka_unit_test(test_estimate_tables),
         cmocka_unit_test(test_section_profiles), cmocka_unit_test(test_section_contexts),
-        cmocka_unit_test(test_section_pairs),
+        cmocka_unit_test(test_section_pairs),    cmocka_unit_test(test_slices),
     };
 
     if (argc != 2) {
