@@ -3,6 +3,7 @@
 and its memory of where it has been."""
 
 import base64
+import json
 import random
 
 import pytest
@@ -349,6 +350,42 @@ def test_recent_contexts_blend(own, rng, tmp_path):
     assert ids[0] in {line["id"] for line in near}
     assert path.read_bytes() == before
     assert "rounds" in cli.ok("here", "--memory", str(path), *on(stations[1]))
+
+
+SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
+
+
+def test_recent_contexts_of_sections(make_daemon, rng, tmp_path):
+    """Contexts are told as to query and deposit. In a memory of a profile with sections the filters
+    of whole contexts blend: pairs of a place and an hour that were there together, and no others."""
+    cli = cli_runner.of_daemon(make_daemon(f"[host here]\nprofile = {SECTIONS}\n"))
+    path = str(tmp_path / "way")
+    rounds = [(("--scan", "-", "--topic", "Tea", "-l", "geo:u281zd", "-l", "time:2026-11-20T14"),
+               ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:03@2", "topic:tea", "geo:u281zd",
+                "time:2026-11-20T14"]),
+              (("-l", "geo:u0yhxx", "--time", "2026-11-21T09:00Z"),
+               ["geo:u0yhxx", "time:2026-11-21T09", "time:w6T09"])]
+    blended = 0
+    for given, labels in rounds:
+        cli.ok("deposit", *given, "here", stdin="A4\\:2B\\:8C\\:01\\:02\\:03:40\n")
+        told = json.loads(cli.ok("here", "--memory", path, "--json", *given,
+                                 stdin="A4\\:2B\\:8C\\:01\\:02\\:03:40\n"))
+        blended |= wire.bits_of(wire.filter_of(labels, SECTIONS))
+        assert told["here_bits"] == wire.bits_of(wire.filter_of(labels, SECTIONS)).bit_count()
+        assert wire.bits_of(base64.b64decode(told["filter"])) == blended
+    both = rounds[0][1] + rounds[1][1]
+    assert wire.bits_of(wire.filter_of(both, SECTIONS)) & ~blended, "pairs across the rounds"
+    # Distances are those of the blend; with a context too, of that as well.
+    for given, more in [((), []), (("--topic", "Jazz"), ["topic:jazz"])]:
+        asked = blended | (wire.bits_of(wire.filter_of(more, SECTIONS)) if more else 0)
+        near = cli.json_lines("query", "--memory", path, *given, "--json", "-d", "1")
+        wanted = []
+        for _, labels in rounds:
+            bits = wire.bits_of(wire.filter_of(labels, SECTIONS))
+            wanted.append(((asked & bits).bit_count(), (asked | bits).bit_count()))
+        assert sorted((line["intersection"], line["union"]) for line in near) == sorted(wanted)
+    code, _, err = cli.run("here", "--memory", path, "-l", "word:tea")
+    assert code == 2 and 'no section for the attribute "word"' in err
 
 
 def test_here_needs_no_server_twice(own, tmp_path):

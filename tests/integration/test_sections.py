@@ -72,7 +72,7 @@ def stored_filters(daemon):
         HERE,
         ["wifi:a", "wifi:b"],
         ["geo:u281zd", "geo:u281ze", "time:2026-11-20T14", "time:2026-11-20T15", "geo:u281"],
-        ["time:h110", "geo:u281zd", "wifi:a", "topic:caf\u00e9"],
+        ["time:w5T10", "geo:u281zd", "wifi:a", "topic:caf\u00e9"],
     ],
     ids=["all", "two", "pairs", "no-pair"],
 )

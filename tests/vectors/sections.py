@@ -82,7 +82,7 @@ ODD = "v1:wifi=181/3,geo=59/1,time=17/2,topic=64/2,joint(geo,time)=63/3"
 REST = "v1:any=300/4,wifi=43/2,joint(geo,time)=40/2,joint(topic,wifi)=1/32"
 
 HERE = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281z", "geo:u281zd", "geo:u281zd7",
-        "geo:u281zd7q", "time:2026-11-20T14", "time:h110", "topic:coffee", "topic:caf\u00e9"]
+        "geo:u281zd7q", "time:2026-11-20T14", "time:w5T10", "topic:coffee", "topic:caf\u00e9"]
 
 CONTEXTS = [
     # what, labels
@@ -96,7 +96,8 @@ CONTEXTS = [
     ("two of each: four pairs",
      ["geo:u281zd", "time:2026-11-20T14", "geo:u281ze", "time:2026-11-20T15", "geo:u281"]),
     ("values that are nearly candidates",
-     ["geo:u281za", "geo:U281ZD", "geo:u281zi", "time:2026-11-20T14:00", "time:2026-11-20t14", "time:2026-11-20"]),
+     ["geo:u281za", "geo:U281ZD", "geo:u281zi", "time:2026-11-20T14:00", "time:2026-11-20t14", "time:2026-11-20",
+      "time:w5T14"]),
     ("digits at their places are enough", ["geo:000000", "time:9999-99-99T99"]),
     ("one side of a pair of topic and wifi", ["topic:tea"]),
     ("topic and wifi", ["topic:tea", "topic:coffee", "wifi:a4:2b:8c:01:02:03"]),
