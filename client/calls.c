@@ -68,7 +68,10 @@ int hearsay_encode_profile(const char *profile, const char *const *labels, size_
     struct profile parsed;
     const char *reason = NULL;
     if (profile_parse(profile, strlen(profile), &parsed, &reason) != 0) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile, reason);
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(profile, strlen(profile), sentence);
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile,
+                        sentence);
     }
     return context_encode(&parsed, labels, label_count, out_filter, out_error);
 }
@@ -84,10 +87,12 @@ int hearsay_encode(const struct hearsay *server, const char *host, const char *c
     struct profile parsed;
     const char *reason = NULL;
     if (profile_parse(found->profile, strlen(found->profile), &parsed, &reason) != 0) {
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(found->profile, strlen(found->profile), sentence);
         return fail_set(out_error, HEARSAY_ERR_PROTOCOL,
                         "host \"%s\" has the profile \"%.100s\", which this version does not know: "
                         "%s",
-                        found->name, found->profile, reason);
+                        found->name, found->profile, sentence);
     }
     return context_encode(&parsed, labels, label_count, out_filter, out_error);
 }
@@ -233,6 +238,20 @@ static int check_query(const struct hearsay_query *query, struct hearsay_error *
         query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_TIME) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "there is no such metric or order");
     }
+    if (query->exclude_count > LIMIT_SLICES) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "the query has %zu slices to exclude, at most are %d", query->exclude_count,
+                        LIMIT_SLICES);
+    }
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct hearsay_slice *slice = &query->exclude[i];
+        if (slice->bits == NULL || slice->byte_count == 0 || slice->hashes == 0 ||
+            slice->hashes > LIMIT_HASHES) {
+            return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                            "slice %zu to exclude has no bits, or not 1 to %d hashes", i + 1,
+                            LIMIT_HASHES);
+        }
+    }
     return HEARSAY_OK;
 }
 
@@ -253,6 +272,14 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
             parts[i].contains = bytes_of(from->contains->bytes, from->contains->byte_count);
         }
     }
+    struct msg_slice slices[LIMIT_SLICES];
+    memset(slices, 0, sizeof(slices));
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct hearsay_slice *from = &query->exclude[i];
+        slices[i].bits = bytes_of(from->bits, from->byte_count);
+        slices[i].hashes = from->hashes;
+        slices[i].seed = from->seed;
+    }
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_QUERY;
@@ -266,6 +293,8 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
     request.query.metric = (enum msg_metric)query->metric;
     request.query.order = (enum msg_order)query->order;
     request.query.with_payload = query->with_payload;
+    request.query.exclude = slices;
+    request.query.exclude_count = query->exclude_count;
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -299,6 +328,16 @@ int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_PING;
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_summary(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                           struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_SUMMARY;
+    request.summary.host = text_of(host);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -419,6 +458,23 @@ int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *ou
     status = finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
         *out_pong = reply->pong;
+    }
+    return status;
+}
+
+int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                    struct hearsay_summary *out_summary, struct hearsay_error *out_error)
+{
+    int status = prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_summary(server, host, &ticket, out_error);
+    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_summary = reply->summary;
     }
     return status;
 }

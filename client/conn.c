@@ -122,6 +122,8 @@ static enum msg_response_kind fitting_reply(enum msg_request_kind kind)
         return MSG_RESPONSE_PONG;
     case MSG_REQUEST_EXPORT:
         return MSG_RESPONSE_EXPORTED;
+    case MSG_REQUEST_SUMMARY:
+        return MSG_RESPONSE_SUMMARIZED;
     case MSG_REQUEST_UNKNOWN:
     case MSG_REQUEST_HELLO:
     case MSG_REQUEST_KNOWN_ONLY:

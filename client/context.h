@@ -11,8 +11,9 @@
 #include <stddef.h>
 
 /*
- * The filter of `count` labels under a profile. At least one label; repeated ones change nothing.
- * 0, or HEARSAY_ERR_ARGUMENT with the label named. O(labels * d).
+ * The filter of `count` labels under a profile, joint sections included (core/encode.h). At least
+ * one label; repeated ones change nothing. 0, or HEARSAY_ERR_ARGUMENT with the label named, and the
+ * sections that there are where its attribute has none. O(labels * d), and pairs of joint sections.
  */
 int context_encode(const struct profile *profile, const char *const *labels, size_t count,
                    struct hearsay_filter *out_filter, struct hearsay_error *out_error);

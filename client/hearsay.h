@@ -72,7 +72,8 @@ enum {
     HEARSAY_ERR_LOST = -5,     /* the connection broke; make a new one */
     HEARSAY_ERR_PROTOCOL = -6, /* the peer does not speak the protocol; the connection is broken */
     HEARSAY_ERR_REFUSED = -7,  /* the server answered with an error: see `code` */
-    HEARSAY_ERR_SYSTEM = -8    /* the operating system refused something */
+    HEARSAY_ERR_SYSTEM = -8,   /* the operating system refused something */
+    HEARSAY_ERR_FILE = -9      /* a file is not what it should be; it was left as it is */
 };
 
 /* The server's reasons, as in the protocol. */
@@ -193,9 +194,11 @@ struct hearsay_filter {
 /*
  * The filter of `label_count` labels ("attribute:value", at most 240 bytes each, compared byte for
  * byte) under the profile of a host (NULL: the default one), or under a profile in text form.
- * label_count >= 1: an empty context is an error. Labels may repeat. ERR_ARGUMENT, with the label
- * named in the sentence; hearsay_encode: also ERR_PROTOCOL when the host's profile is of a kind
- * that this library does not know.
+ * label_count >= 1: an empty context is an error. Labels may repeat. Give all labels of a context
+ * in one call: joint sections of a profile hold pairs of them, so filters cannot be put together
+ * afterwards. ERR_ARGUMENT, with the label named in the sentence, and where the profile has no
+ * section for its attribute also the sections that it has; hearsay_encode: also ERR_PROTOCOL when
+ * the host's profile is of a kind that this library does not know.
  */
 HEARSAY_API int hearsay_encode(const struct hearsay *server, const char *host,
                                const char *const *labels, size_t label_count,
@@ -330,6 +333,14 @@ struct hearsay_part {
     const struct hearsay_filter *contains; /* NULL; else only messages that have all its bits */
 };
 
+/* A Bloom filter of message ids, as the protocol has it; hearsay_seen makes them. */
+struct hearsay_slice {
+    const uint8_t *bits;
+    size_t byte_count; /* at least 1 */
+    uint32_t hashes;   /* 1 .. 32 */
+    uint64_t seed;
+};
+
 /* A question for the k nearest messages. Everything is borrowed for the call only. */
 struct hearsay_query {
     const char *host;                 /* NULL: the default one */
@@ -342,6 +353,8 @@ struct hearsay_query {
     enum hearsay_metric metric;
     enum hearsay_order order;
     bool with_payload;
+    const struct hearsay_slice *exclude; /* exclude_count of them, at most 32: ids left out */
+    size_t exclude_count;
 };
 
 /* Defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, bits, similarity, true. */
@@ -394,6 +407,14 @@ struct hearsay_pong {
     bool clock_trusted;
 };
 
+/* What the messages of a host have in common. */
+struct hearsay_summary {
+    struct hearsay_filter union_filter; /* bits set in any message's filter */
+    uint32_t cardinality_min;           /* set bits of the emptiest; 0 when there are none */
+    uint32_t cardinality_max;           /* of the fullest */
+    uint64_t count;                     /* messages */
+};
+
 /* A stored message as the administrator sees it. */
 struct hearsay_exported {
     struct hearsay_message message;
@@ -417,7 +438,8 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_MESSAGE,
     HEARSAY_REPLY_WITHDRAWN, /* nothing but the fact */
     HEARSAY_REPLY_PONG,
-    HEARSAY_REPLY_PAGE
+    HEARSAY_REPLY_PAGE,
+    HEARSAY_REPLY_SUMMARY
 };
 
 struct hearsay_reply {
@@ -430,6 +452,7 @@ struct hearsay_reply {
         struct hearsay_message message;
         struct hearsay_pong pong;
         struct hearsay_page page;
+        struct hearsay_summary summary;
     };
 };
 
@@ -466,6 +489,10 @@ HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const
 /* out_pong may be NULL. */
 HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                              struct hearsay_error *out_error);
+/* Right after every deposit and withdrawal; a message counts until up to 6 s after its expiry. */
+HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                                struct hearsay_summary *out_summary,
+                                struct hearsay_error *out_error);
 /*
  * A page of all messages of a host, over the administrator's Unix socket only. `after` is the
  * cursor of the page before, copied, NULL for the first page; limit: messages at most, 0: as many
@@ -503,6 +530,8 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
                                         struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_summary(struct hearsay *server, const char *host,
+                                       uint64_t *out_ticket, struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_export(struct hearsay *server, const char *host,
                                       const uint8_t *after, size_t after_bytes, uint32_t limit,
                                       uint64_t *out_ticket, struct hearsay_error *out_error);
@@ -529,6 +558,85 @@ HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
  * returns HEARSAY_PENDING or HEARSAY_IDLE; only then wait again. Stays the connection's.
  */
 HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
+
+/* --- messages already seen -------------------------------------------------------------------- */
+
+/*
+ * A reader's memory of the messages it has seen, in a file: queries carry a scalable Bloom filter
+ * of their ids, and the server leaves those out. Ids are forgotten when their messages expire. A
+ * message that was not seen is left out with a small chance (0.001 unless told otherwise); as each
+ * query's filter has a random seed of its own, the next query shows it. Use a file from one program
+ * at a time: of two that save it, the later one wins, and the other's messages are shown again.
+ */
+struct hearsay_seen;
+
+/*
+ * Reads the file, which need not be there yet. Forgets what has expired by the local clock.
+ * *out_seen is owned: hearsay_seen_close, which does not save. ERR_FILE, ERR_SYSTEM, ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
+                                  struct hearsay_error *out_error);
+HEARSAY_API void hearsay_seen_close(struct hearsay_seen *seen); /* NULL is fine */
+
+/* Messages in it. */
+HEARSAY_API size_t hearsay_seen_count(const struct hearsay_seen *seen);
+
+/*
+ * Remembers a message (HEARSAY_ID_BYTES) for so long: its expires_ms less hearsay_now_ms. One that
+ * is there already is fine. ERR_ARGUMENT when there are 1,048,576, ERR_NOMEM. O(count).
+ */
+HEARSAY_API int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifetime_ms,
+                                 struct hearsay_error *out_error);
+
+/* Replaces the file, whole or not at all. ERR_SYSTEM, ERR_NOMEM. */
+HEARSAY_API int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out_error);
+
+/*
+ * Lets a query, whose parts are there already, leave out what was seen; it borrows from `seen`
+ * until the next call with that. miss: the chance of missing another message in millionths, 1 to
+ * 500,000; 0: 1,000. ERR_ARGUMENT when there are more ids than the server's frames have room for:
+ * 16,320 in 64 KiB. ERR_NOMEM. O(count).
+ */
+HEARSAY_API int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server,
+                                     uint32_t miss, struct hearsay_query *query,
+                                     struct hearsay_error *out_error);
+
+/* --- where one has been ----------------------------------------------------------------------- */
+
+/*
+ * A memory of the contexts of the last rounds, in a file: a time-decaying Bloom filter, that blends
+ * them into one filter to query with. What was there in a round stays in it for `rounds` rounds.
+ */
+struct hearsay_recent;
+
+/*
+ * Reads the file. profile: in text form, must be that of the file; NULL: whatever the file has.
+ * rounds: 1 to 255; another number than the file's takes effect at once; 0: the file's. Where there
+ * is no file, profile and rounds make an empty memory; without either it is ERR_FILE.
+ * *out_recent is owned: hearsay_recent_close, which does not save. ERR_FILE, ERR_ARGUMENT,
+ * ERR_SYSTEM, ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
+                                    struct hearsay_recent **out_recent,
+                                    struct hearsay_error *out_error);
+HEARSAY_API void hearsay_recent_close(struct hearsay_recent *recent); /* NULL is fine */
+
+/* Borrowed until hearsay_recent_close. */
+HEARSAY_API const char *hearsay_recent_profile(const struct hearsay_recent *recent);
+HEARSAY_API uint32_t hearsay_recent_rounds(const struct hearsay_recent *recent);
+
+/* A new round, with the context of now. ERR_ARGUMENT when the filter is not of the profile. */
+HEARSAY_API int hearsay_recent_round(struct hearsay_recent *recent,
+                                     const struct hearsay_filter *here,
+                                     struct hearsay_error *out_error);
+
+/* All bits of the last rounds. */
+HEARSAY_API void hearsay_recent_filter(const struct hearsay_recent *recent,
+                                       struct hearsay_filter *out_filter);
+
+/* Replaces the file, whole or not at all. ERR_SYSTEM, ERR_NOMEM. */
+HEARSAY_API int hearsay_recent_save(const struct hearsay_recent *recent,
+                                    struct hearsay_error *out_error);
 
 /* --- withdrawing ------------------------------------------------------------------------------ */
 

@@ -144,6 +144,22 @@ static int translate_got(const struct msg_got *from, struct hearsay_message *to,
     return translate_message(&from->id, &from->media_type, &from->payload, to, error);
 }
 
+static int translate_summary(const struct msg_summarized *from, struct hearsay_summary *to,
+                             struct hearsay_error *error)
+{
+    const struct msg_bytes *filter = &from->union_filter;
+    if (filter->data == NULL || filter->count > HEARSAY_FILTER_BYTES_MAX) {
+        return lacks(error, "the union filter");
+    }
+    to->union_filter.byte_count = (uint32_t)filter->count;
+    to->union_filter.bits = (uint32_t)filter->count * 8; /* m is a multiple of 64 */
+    memcpy(to->union_filter.bytes, filter->data, filter->count);
+    to->cardinality_min = from->cardinality_min;
+    to->cardinality_max = from->cardinality_max;
+    to->count = from->count;
+    return HEARSAY_OK;
+}
+
 int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct hearsay_reply *out_reply, struct hearsay_error *out_error)
 {
@@ -178,6 +194,9 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_EXPORTED:
         out_reply->kind = HEARSAY_REPLY_PAGE;
         return translate_page(&response->exported, arena, &out_reply->page, out_error);
+    case MSG_RESPONSE_SUMMARIZED:
+        out_reply->kind = HEARSAY_REPLY_SUMMARY;
+        return translate_summary(&response->summarized, &out_reply->summary, out_error);
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_WELCOME:
         break;

@@ -23,11 +23,12 @@ size_t bloom_words(uint32_t m);
 size_t bloom_bytes(uint32_t m);
 
 /*
- * Position i of a hashed element among `bits` bits:
- * ((low64 + i * (high64 | 1)) mod 2^64) mod bits, in arithmetic that wraps at 64 bits.
+ * Value i of a hashed element, (low64 + i * (high64 | 1)) mod 2^64, in arithmetic that wraps at 64
+ * bits, and its position among `bits` bits, value i mod bits.
  * Double hashing: Kirsch and Mitzenmacher, "Less Hashing, Same Performance", 2006; the "| 1" keeps
  * the step from being zero. bits >= 1.
  */
+uint64_t bloom_value(struct hash128 hash, uint32_t i);
 uint32_t bloom_position(struct hash128 hash, uint32_t i, uint32_t bits);
 
 /* Sets or tests bit p; p < m. */

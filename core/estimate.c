@@ -104,6 +104,14 @@ uint32_t estimate_section_count(const struct estimate *estimate)
     return estimate->section_count;
 }
 
+uint32_t estimate_section_labels(const struct estimate *estimate, uint32_t section,
+                                 const uint64_t *filter)
+{
+    const struct profile_section *bits = &estimate->sections[section];
+
+    return estimate->tables[section][bloom_cardinality_range(filter, bits->first_bit, bits->bits)];
+}
+
 uint32_t estimate_labels(const struct estimate *estimate, const uint64_t *filter)
 {
     return estimate_union(estimate, filter, filter);

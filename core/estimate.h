@@ -39,7 +39,15 @@ const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section
  */
 uint32_t estimate_section_count(const struct estimate *estimate);
 
-/* n(F), and n(A or B), in 1/65536 label; at most 2^32 - 1. O(m / 64). */
+/*
+ * n of one section of F: the labels that went to it, or pairs for a joint section. In 1/65536, at
+ * most 2^32 - 1. O(bits / 64).
+ */
+uint32_t estimate_section_labels(const struct estimate *estimate, uint32_t section,
+                                 const uint64_t *filter);
+
+/* n(F), and n(A or B), in 1/65536 label, pairs of joint sections counted like labels; at most
+ * 2^32 - 1. O(m / 64). */
 uint32_t estimate_labels(const struct estimate *estimate, const uint64_t *filter);
 uint32_t estimate_union(const struct estimate *estimate, const uint64_t *a, const uint64_t *b);
 

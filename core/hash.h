@@ -17,6 +17,9 @@ struct hash128 {
 /* XXH3-128 of `length` bytes with seed 0: the hash that bit positions come from. O(length). */
 struct hash128 hash_label(const void *bytes, size_t length);
 
+/* The same with a seed; seed 0 is hash_label. O(length). */
+struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
+
 /*
  * XXH3-64 of `length` bytes with a seed: for tables (give a random seed, so that peers who choose
  * keys cannot choose collisions) and for checksums. O(length).

@@ -20,6 +20,7 @@
 #include "core/estimate.h"
 #include "core/nearest.h"
 #include "core/profile.h"
+#include "core/scalable.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,7 +115,10 @@ struct index_query {
     int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
     int64_t until_ms;               /* deposited before; INT64_MAX: any */
     enum index_metric metric;
-    uint64_t budget; /* comparisons in all, about; 0: as many as it takes. See is_exact */
+    /* Messages whose ids these have are left out; borrowed until the search is freed. */
+    const struct scalable_slice *exclude;
+    uint32_t exclude_count; /* 0: none */
+    uint64_t budget;        /* comparisons in all, about; 0: as many as it takes. See is_exact */
 };
 enum { INDEX_PARTS_MAX = 64 };
 

@@ -42,10 +42,29 @@ static size_t utf8_character(const uint8_t *bytes, size_t length)
     return 0;
 }
 
+/* Bytes of the run of ASCII that begins here, a multiple of 8: what labels mostly are. */
+static size_t ascii_run(const uint8_t *at, size_t length)
+{
+    size_t run = 0;
+    uint64_t word = 0;
+
+    while (length - run >= sizeof word) {
+        memcpy(&word, at + run, sizeof word);
+        if ((word & UINT64_C(0x8080808080808080)) != 0) {
+            break;
+        }
+        run += sizeof word;
+    }
+    return run;
+}
+
 bool label_is_utf8(const char *bytes, size_t length)
 {
     const uint8_t *at = (const uint8_t *)bytes;
+    size_t run = ascii_run(at, length);
 
+    at += run;
+    length -= run;
     while (length > 0) {
         size_t step = utf8_character(at, length);
 

@@ -129,6 +129,15 @@ static bool may_be_shown(const struct index_probe *probe, const struct index_ite
            (item->deposited_ms < query->until_ms || query->until_ms == INT64_MAX);
 }
 
+/* Whether the reader has seen it already, by what it sent. */
+static bool is_excluded(const struct index_probe *probe, const struct index_item *item)
+{
+    const struct index_query *query = probe->query;
+
+    return query->exclude_count > 0 &&
+           scalable_slices_have(query->exclude, query->exclude_count, item->id, sizeof item->id);
+}
+
 void index_probe_offer(struct index_probe *probe, const struct index_item *item,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap)
@@ -153,6 +162,10 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         .source = probe->source,
     };
     if (worst != NULL && nearest_compare(&candidate, worst) >= 0) {
+        return;
+    }
+    /* Last, since it costs most: asked only of what would be among the k best. */
+    if (is_excluded(probe, item)) {
         return;
     }
     if (probe->check_repeats) {

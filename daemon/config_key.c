@@ -167,8 +167,11 @@ static int set_profile(const struct config_source *source, const struct config_k
     const char *reason;
 
     if (profile_parse(value, strlen(value), &host->profile, &reason) != 0) {
+        char sentence[PROFILE_SENTENCE_MAX];
+
+        profile_explain(value, strlen(value), sentence);
         return config_refuse(source, "`%s`: `%.200s` is not a profile: %s", key->name, value,
-                             reason);
+                             sentence);
     }
     host->profile_line = source->line;
     return 0;

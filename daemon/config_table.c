@@ -108,8 +108,10 @@ const struct config_key config_keys[] = {
      .help = "After how long without a request a session is closed; 0: never."},
 
     {HOST_KEY("profile", profile), CONFIG_TYPE_PROFILE, .standard = "v1:512/4",
-     .help = "How contexts become filters: v1, bits, hashes a label. It cannot be changed once "
-             "the host has messages."},
+     .help =
+         "How contexts become filters: v1, bits, hashes a label; or sections by attribute, as in "
+         "v1:wifi=288/2,time=32/1,topic=96/2,any=96/2. It cannot be changed once the host has "
+         "messages."},
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), CONFIG_TYPE_DISTANCE, 0, PPM,
      .standard = "0.8", .reloadable = true,
      .help = "Distance beyond which clients should take a message for unrelated; they apply it "

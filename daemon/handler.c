@@ -98,9 +98,9 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
     }
 
 /* Names of Request's fields that are served; the last only to the administrator. */
-static const struct msg_text capabilities[] = {TEXT("hello"), TEXT("deposit"),  TEXT("query"),
-                                               TEXT("get"),   TEXT("withdraw"), TEXT("ping"),
-                                               TEXT("export")};
+static const struct msg_text capabilities[] = {TEXT("hello"),   TEXT("deposit"),  TEXT("query"),
+                                               TEXT("get"),     TEXT("withdraw"), TEXT("ping"),
+                                               TEXT("summary"), TEXT("export")};
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void fill_limits(const struct config_limits *limits, struct msg_limits *out)
@@ -220,6 +220,7 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_WITHDRAW] = handler_withdraw,
     [MSG_REQUEST_PING] = handle_ping,
     [MSG_REQUEST_EXPORT] = handler_export,
+    [MSG_REQUEST_SUMMARY] = handler_summary,
     [MSG_REQUEST_KNOWN_ONLY] = handle_unsupported,
 };
 

@@ -71,6 +71,8 @@ void handler_get(struct service *service, struct handler_client *client,
                  const struct msg_request *request);
 void handler_export(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
+void handler_summary(struct service *service, struct handler_client *client,
+                     const struct msg_request *request);
 
 /*
  * Goes on with searches that did not end at once, each getting its turn: looks at about `budget`

@@ -191,7 +191,7 @@ static int admit(struct job *job)
         if (job->op.outcome == PERSIST_DUPLICATE) {
             return 0;
         }
-        (void)index_remove(host->index, message->id, NULL); /* it was just found */
+        (void)host_remove(host, message->id, NULL); /* it was just found */
         usage_subtract(&host->usage, old.bytes);
         usage_subtract(&service->usage, old.bytes);
     }
@@ -303,7 +303,7 @@ static void on_withdrawn(struct persist_op *op)
 
     switch (op->outcome) {
     case PERSIST_APPLIED: {
-        if (index_remove(job->host->index, op->message.id, &item) == 0) {
+        if (host_remove(job->host, op->message.id, &item) == 0) {
             usage_subtract(&job->host->usage, item.bytes);
             usage_subtract(&service->usage, item.bytes);
         }

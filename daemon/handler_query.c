@@ -22,6 +22,9 @@ enum {
     /* Every deposit and removal is shown to all searches under way, so they must be few; more wait
      * without costing anything. */
     SEARCHES_MAX = 8,
+    /* With ids to leave out a filter may cost LIMIT_SLICES_HASHES looks besides: steps are shorter.
+     */
+    EXCLUDE_COST = 16,
     /* A message withdrawn between search and reading makes the search run again, so often; then the
      * answer is that of the last search's end, and what went since then has no payload in it. */
     ATTEMPTS_MAX = 4
@@ -39,7 +42,10 @@ struct query_job {
     size_t answer_bytes; /* charged, too */
     struct index_query query;
     struct index_part *parts;
-    uint64_t *filters; /* part_count of filter words, then as many of contains */
+    uint64_t *filters;              /* part_count of filter words, then as many of contains */
+    struct scalable_slice *exclude; /* query.exclude_count of them */
+    uint8_t *exclude_bits;          /* what they point into */
+    size_t exclude_bytes;
     enum msg_order order;
     bool with_payload;
     unsigned attempts;
@@ -59,6 +65,8 @@ static void job_free(struct query_job *job)
     const struct alloc *alloc = job->service->alloc;
 
     index_search_free(job->search);
+    alloc_release(alloc, job->exclude, job->query.exclude_count, sizeof(*job->exclude));
+    alloc_release(alloc, job->exclude_bits, job->exclude_bytes, 1);
     alloc_release(alloc, job->entries, job->query.k, sizeof(*job->entries));
     alloc_release(alloc, job->filters, filter_words_total(job), sizeof(*job->filters));
     alloc_release(alloc, job->parts, job->query.part_count, sizeof(*job->parts));
@@ -104,7 +112,8 @@ static void job_charge(struct query_job *job)
     }
     job->answer_bytes = answer_bytes_max(job);
     job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
-                 job->query.k * sizeof(struct nearest_candidate);
+                 job->query.k * sizeof(struct nearest_candidate) + job->exclude_bytes +
+                 job->query.exclude_count * sizeof(*job->exclude);
     if (job->with_payload) {
         job->bytes += 2 * (size_t)job->service->config.limits.frame_bytes +
                       job->query.k * sizeof(struct persist_entry);
@@ -166,9 +175,14 @@ static bool check_query(struct service *service, struct handler_client *client,
                        limits->parts_max);
         return false;
     }
-    if (query->exclude_count > 0) {
-        handler_refuse(client, request->id, MSG_UNSUPPORTED, "exclude",
-                       "exclude is not served here; ask without it");
+    uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        hashes += query->exclude[i].hashes;
+    }
+    if (hashes > LIMIT_SLICES_HASHES) {
+        handler_refuse(client, request->id, MSG_INVALID, "exclude.hashes",
+                       "the slices have %" PRIu32 " hashes together; at most %d are allowed",
+                       hashes, LIMIT_SLICES_HASHES);
         return false;
     }
     if (query->since_ms >= query->until_ms) {
@@ -211,6 +225,40 @@ static bool read_part(struct query_job *job, const struct msg_request *request, 
         .filter = filter,
         .contains = part->contains.data != NULL ? contains : NULL,
     };
+    return true;
+}
+
+/* Copies the slices, which the search looks into as long as it lasts. False: out of memory. */
+static bool read_exclude(struct query_job *job, const struct msg_query *query)
+{
+    const struct alloc *alloc = job->service->alloc;
+    size_t total = 0; /* they are parts of one frame */
+
+    if (query->exclude_count == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        total += query->exclude[i].bits.count;
+    }
+    job->query.exclude_count = (uint32_t)query->exclude_count; /* at most LIMIT_SLICES */
+    job->exclude_bytes = total;
+    job->exclude = alloc_zeroed(alloc, query->exclude_count, sizeof(*job->exclude));
+    job->exclude_bits = alloc_array(alloc, total, 1);
+    if (job->exclude == NULL || job->exclude_bits == NULL) {
+        return false;
+    }
+    uint8_t *at = job->exclude_bits;
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct msg_slice *slice = &query->exclude[i];
+
+        memcpy(at, slice->bits.data, slice->bits.count);
+        job->exclude[i] = (struct scalable_slice){.bits = at,
+                                                  .byte_count = (uint32_t)slice->bits.count,
+                                                  .hashes = slice->hashes,
+                                                  .seed = slice->seed};
+        at += slice->bits.count;
+    }
+    job->query.exclude = job->exclude;
     return true;
 }
 
@@ -422,6 +470,12 @@ static void finish_search(struct query_job *job)
     job_end(job);
 }
 
+/* How many filters one go looks at. */
+static uint64_t step_budget(const struct query_job *job)
+{
+    return job->query.exclude_count > 0 ? STEP_BUDGET / EXCLUDE_COST : STEP_BUDGET;
+}
+
 /* Looks at `budget` filters; whether the search is over. */
 static bool step(struct query_job *job, uint64_t budget)
 {
@@ -451,7 +505,7 @@ static bool delist(struct query_job *job, struct query_job **list)
 /* Finishes a search that has ended, and lets any other go on in turn. */
 static void go_on(struct query_job *job)
 {
-    if (step(job, STEP_BUDGET)) {
+    if (step(job, step_budget(job))) {
         finish_search(job);
         return;
     }
@@ -475,7 +529,7 @@ static void start_search(struct query_job *job)
     index_search_free(job->search);
     job->search = NULL;
     job->attempts++; /* on_payloads counts them */
-    if (service->search_count >= SEARCHES_MAX && index_count(job->host->index) > STEP_BUDGET) {
+    if (service->search_count >= SEARCHES_MAX && index_count(job->host->index) > step_budget(job)) {
         enlist(job, &service->waiting);
     } else {
         begin_search(job);
@@ -511,6 +565,11 @@ void handler_query(struct service *service, struct handler_client *client,
     }
     struct query_job *job = job_new(service, client, host, request);
     if (job == NULL) {
+        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        return;
+    }
+    if (!read_exclude(job, &request->query)) {
+        job_free(job);
         handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }

@@ -28,6 +28,9 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
         /* Not yet the tree: docs/tree.md says what it still lacks. */
         rc = index_new(index_engine_named("list"), &options, &host->index);
     }
+    if (rc == 0) {
+        rc = summary_init(&host->summary, alloc, config->profile.bits);
+    }
     if (rc != 0) {
         host_deinit(host);
     }
@@ -37,6 +40,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
 void host_deinit(struct host *host)
 {
     index_free(host->index);
+    summary_deinit(&host->summary);
     estimate_free(host->estimate);
     memset(host, 0, sizeof(*host));
 }
@@ -63,7 +67,24 @@ int host_admit(struct host *host, const struct persist_message *message)
     }
     memcpy(item.id, message->id, sizeof(item.id));
     const int rc = index_insert(host->index, &item, filter);
+    if (rc == 0) {
+        summary_add(&host->summary, filter);
+    }
     return rc == INDEX_EXISTS ? 0 : rc;
+}
+
+int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    int rc = index_find(host->index, id, NULL, filter);
+
+    if (rc == 0) {
+        rc = index_remove(host->index, id, out_item);
+    }
+    if (rc == 0) {
+        summary_remove(&host->summary, filter);
+    }
+    return rc;
 }
 
 bool usage_fits(const struct usage *usage, uint64_t bytes, uint64_t messages_max,

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/index.h"
+#include "core/summary.h"
 #include "daemon/config.h"
 #include "daemon/persist.h"
 
@@ -25,7 +26,8 @@ struct host {
     size_t filter_bytes;
     size_t filter_words;
     struct estimate *estimate;
-    struct index *index;
+    struct index *index;    /* messages come and go by host_admit and host_remove */
+    struct summary summary; /* of what is in the index */
     struct usage usage;
 };
 
@@ -42,6 +44,12 @@ uint32_t host_message_bytes(const struct persist_message *message);
  * -ERR_DAMAGED when its filter is not one of this host's profile.
  */
 int host_admit(struct host *host, const struct persist_message *message);
+
+/*
+ * Takes a message out of the index; its item goes to *out_item unless that is NULL. 0, or
+ * INDEX_NOT_FOUND.
+ */
+int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item);
 
 /* Whether one more message of `bytes` fits; a cap that would be exceeded is named in *out_cap. */
 bool usage_fits(const struct usage *usage, uint64_t bytes, uint64_t messages_max,

@@ -297,7 +297,7 @@ static void on_swept(struct persist_op *op)
         const struct persist_removed *removed = &op->removed[i];
         struct host *host = service_host_numbered(service, removed->host);
         struct index_item item;
-        if (host == NULL || index_remove(host->index, removed->id, &item) != 0) {
+        if (host == NULL || host_remove(host, removed->id, &item) != 0) {
             continue;
         }
         usage_subtract(&host->usage, item.bytes);

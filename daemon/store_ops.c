@@ -30,7 +30,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
          " SET expires_ms = excluded.expires_ms, checksum = excluded.checksum"),
     [STORE_TOMBSTONE_EXPIRE] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
-         " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"),
+         " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2) RETURNING host_id, id"),
     [STORE_TOMBSTONE_DROP] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
@@ -98,6 +98,7 @@ int store_ops_init(struct store_ops *ops, sqlite3 *db, int64_t marks_max)
     int rc = SQLITE_OK;
 
     *ops = (struct store_ops){.db = db, .marks_max = marks_max};
+    store_marks_init(&ops->marks);
     for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++) {
         rc = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                 &ops->statements[i], NULL);
@@ -119,6 +120,7 @@ sqlite3 *store_ops_deinit(struct store_ops *ops)
         (void)sqlite3_finalize(ops->statements[i]); /* repeats what step said */
         ops->statements[i] = NULL;
     }
+    store_marks_deinit(&ops->marks);
     ops->db = NULL;
     return db;
 }
@@ -129,7 +131,11 @@ int store_ops_begin(struct store_ops *ops)
 {
     ops->before = ops->state;
     ops->state.changed = false;
-    return step_to_end(ops->statements[STORE_BEGIN]);
+    int rc = step_to_end(ops->statements[STORE_BEGIN]);
+    if (rc == SQLITE_OK && ops->state.tombstones > 0) {
+        store_marks_begin(&ops->marks, ops->db);
+    }
+    return rc;
 }
 
 static int save_meta(struct store_ops *ops)
@@ -156,7 +162,13 @@ int store_ops_commit(struct store_ops *ops)
         return store_ops_rollback(ops);
     }
     rc = save_meta(ops);
-    return rc == SQLITE_OK ? step_to_end(ops->statements[STORE_COMMIT]) : rc;
+    if (rc == SQLITE_OK) {
+        rc = step_to_end(ops->statements[STORE_COMMIT]);
+    }
+    if (rc == SQLITE_OK) {
+        store_marks_commit(&ops->marks);
+    }
+    return rc;
 }
 
 int store_ops_rollback(struct store_ops *ops)
@@ -164,6 +176,7 @@ int store_ops_rollback(struct store_ops *ops)
     int rc = SQLITE_OK;
 
     ops->state = ops->before;
+    store_marks_rollback(&ops->marks);
     /* Some failures have rolled back by themselves. */
     if (sqlite3_get_autocommit(ops->db) == 0) {
         rc = step_to_end(ops->statements[STORE_ROLLBACK]);
@@ -299,7 +312,8 @@ static int apply_deposit(struct store_ops *ops, struct persist_op *op,
     bool inserted = false;
     int rc = SQLITE_OK;
 
-    if (ops->state.tombstones > 0) {
+    if (ops->state.tombstones > 0 &&
+        store_marks_may_have(&ops->marks, op->message.host, op->message.id)) {
         rc = find_tombstone(ops, op, &is_gone);
     }
     if (rc != SQLITE_OK) {
@@ -347,6 +361,9 @@ static int put_tombstone(struct store_ops *ops, const struct persist_message *me
         rc = step_to_end(statement);
     } else {
         done_with(statement);
+    }
+    if (rc == SQLITE_OK) {
+        store_marks_add(&ops->marks, ops->db, message->host, message->id);
     }
     /* Counts a replaced one twice: too many only means that deposits look for it. */
     if (rc == SQLITE_OK && ++ops->state.tombstones > ops->marks_max) {
@@ -420,9 +437,31 @@ static int expire_messages(struct store_ops *ops, struct persist_op *op)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int apply_expire(struct store_ops *ops, struct persist_op *op)
+static int expire_tombstones(struct store_ops *ops, const struct persist_op *op)
 {
     sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_EXPIRE];
+    int64_t count = 0;
+    int rc = bind_expiry(statement, op);
+
+    /* All rows are deleted before the first is returned. */
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (sqlite3_column_bytes(statement, 1) == MESSAGE_ID_BYTES) {
+            store_marks_remove(&ops->marks, (uint32_t)sqlite3_column_int64(statement, 0),
+                               sqlite3_column_blob(statement, 1));
+        }
+        count++;
+        rc = SQLITE_OK;
+    }
+    done_with(statement);
+    if (rc == SQLITE_DONE && count > 0) {
+        ops->state.tombstones -= count;
+        ops->state.changed = true;
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int apply_expire(struct store_ops *ops, struct persist_op *op)
+{
     int rc;
 
     assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
@@ -432,15 +471,7 @@ static int apply_expire(struct store_ops *ops, struct persist_op *op)
     if (rc != SQLITE_OK || ops->state.tombstones == 0) {
         return rc;
     }
-    rc = bind_expiry(statement, op);
-    if (rc == SQLITE_OK) {
-        rc = step_to_end(statement);
-    }
-    if (rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0) {
-        ops->state.tombstones -= sqlite3_changes64(ops->db);
-        ops->state.changed = true;
-    }
-    return rc;
+    return expire_tombstones(ops, op);
 }
 
 int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_times *out_times)

@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "daemon/persist.h"
+#include "daemon/store_marks.h"
 
 enum store_statement {
     STORE_BEGIN,
@@ -45,6 +46,7 @@ struct store_ops {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     struct store_state state;
     struct store_state before; /* state as it was at begin */
+    struct store_marks marks;  /* which ids tombstones are for */
     int64_t marks_max;
 };
 

@@ -56,6 +56,7 @@ static const struct map_field slice_fields[] = {
     {MAP_BYTES_ROW(Hearsay__V1__Slice, bits, struct msg_slice, bits), .needed = true, .min = 1},
     {MAP_U32_ROW(Hearsay__V1__Slice, hashes, struct msg_slice, hashes), .needed = true, .min = 1,
      .max = LIMIT_HASHES},
+    {MAP_U64_ROW(Hearsay__V1__Slice, seed, struct msg_slice, seed)},
 };
 static const struct map slice_map =
     MAP_OF("a slice", &hearsay__v1__slice__descriptor, struct msg_slice, slice_fields);
@@ -114,6 +115,14 @@ static const struct map_field export_fields[] = {
 static const struct map export_map =
     MAP_OF("export", &hearsay__v1__export__descriptor, struct msg_export, export_fields);
 
+static const struct map_field summary_fields[] = {
+    {MAP_TEXT_ROW(Hearsay__V1__Summary, host, struct msg_summary, host), .min = 1,
+     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
+    {MAP_U64_ROW(Hearsay__V1__Summary, epoch, struct msg_summary, epoch)},
+};
+static const struct map summary_map =
+    MAP_OF("summary", &hearsay__v1__summary__descriptor, struct msg_summary, summary_fields);
+
 static const struct codec_body request_bodies[] = {
     {MSG_REQUEST_HELLO, HEARSAY__V1__REQUEST__BODY_HELLO, &hello_map,
      offsetof(struct msg_request, hello)},
@@ -127,6 +136,8 @@ static const struct codec_body request_bodies[] = {
     {MSG_REQUEST_PING, HEARSAY__V1__REQUEST__BODY_PING, NULL, 0},
     {MSG_REQUEST_EXPORT, HEARSAY__V1__REQUEST__BODY_EXPORT, &export_map,
      offsetof(struct msg_request, export_page)},
+    {MSG_REQUEST_SUMMARY, HEARSAY__V1__REQUEST__BODY_SUMMARY, &summary_map,
+     offsetof(struct msg_request, summary)},
 };
 
 static const struct codec_envelope request_envelope = {

@@ -171,6 +171,16 @@ static const struct map_field exported_fields[] = {
 static const struct map exported_map =
     MAP_OF("exported", &hearsay__v1__exported__descriptor, struct msg_exported, exported_fields);
 
+static const struct map_field summarized_fields[] = {
+    {MAP_BYTES_ROW(Hearsay__V1__Summarized, union_filter, struct msg_summarized, union_filter),
+     .needed = true, .min = 1, .max = LIMIT_FILTER_BYTES},
+    {MAP_U32_ROW(Hearsay__V1__Summarized, cardinality_min, struct msg_summarized, cardinality_min)},
+    {MAP_U32_ROW(Hearsay__V1__Summarized, cardinality_max, struct msg_summarized, cardinality_max)},
+    {MAP_U64_ROW(Hearsay__V1__Summarized, count, struct msg_summarized, count)},
+};
+static const struct map summarized_map = MAP_OF("summarized", &hearsay__v1__summarized__descriptor,
+                                                struct msg_summarized, summarized_fields);
+
 static const struct codec_body response_bodies[] = {
     {MSG_RESPONSE_RESULTS, HEARSAY__V1__RESPONSE__BODY_RESULTS, &results_map,
      offsetof(struct msg_response, results)},
@@ -187,6 +197,8 @@ static const struct codec_body response_bodies[] = {
      offsetof(struct msg_response, pong)},
     {MSG_RESPONSE_EXPORTED, HEARSAY__V1__RESPONSE__BODY_EXPORTED, &exported_map,
      offsetof(struct msg_response, exported)},
+    {MSG_RESPONSE_SUMMARIZED, HEARSAY__V1__RESPONSE__BODY_SUMMARIZED, &summarized_map,
+     offsetof(struct msg_response, summarized)},
 };
 
 static const struct codec_envelope response_envelope = {

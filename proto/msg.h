@@ -110,8 +110,9 @@ struct msg_query_part {
 };
 
 struct msg_slice {
-    struct msg_bytes bits;
-    uint32_t hashes;
+    struct msg_bytes bits; /* 1 or more */
+    uint32_t hashes;       /* 1 .. LIMIT_HASHES */
+    uint64_t seed;         /* 0 when absent */
 };
 
 struct msg_query {
@@ -146,6 +147,11 @@ struct msg_export {
     uint32_t limit;         /* 0 when absent */
 };
 
+struct msg_summary {
+    struct msg_text host;
+    uint64_t epoch; /* 0 when absent */
+};
+
 enum msg_request_kind {
     MSG_REQUEST_UNKNOWN = 0, /* none that this version knows, or none at all */
     MSG_REQUEST_HELLO,
@@ -155,6 +161,7 @@ enum msg_request_kind {
     MSG_REQUEST_WITHDRAW,
     MSG_REQUEST_PING,
     MSG_REQUEST_EXPORT,
+    MSG_REQUEST_SUMMARY,
     MSG_REQUEST_KNOWN_ONLY /* in the schema, not served by this version; see `name` */
 };
 
@@ -169,6 +176,7 @@ struct msg_request {
         struct msg_get get;
         struct msg_withdraw withdraw;
         struct msg_export export_page;
+        struct msg_summary summary;
     };
 };
 
@@ -268,6 +276,13 @@ struct msg_exported {
     struct msg_bytes next;
 };
 
+struct msg_summarized {
+    struct msg_bytes union_filter; /* 1 .. LIMIT_FILTER_BYTES */
+    uint32_t cardinality_min;
+    uint32_t cardinality_max;
+    uint64_t count;
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -277,7 +292,8 @@ enum msg_response_kind {
     MSG_RESPONSE_GOT,
     MSG_RESPONSE_WITHDRAWN,
     MSG_RESPONSE_PONG,
-    MSG_RESPONSE_EXPORTED
+    MSG_RESPONSE_EXPORTED,
+    MSG_RESPONSE_SUMMARIZED
 };
 
 struct msg_response {
@@ -291,6 +307,7 @@ struct msg_response {
         struct msg_got got;
         struct msg_pong pong;
         struct msg_exported exported;
+        struct msg_summarized summarized;
     };
 };
 

@@ -62,6 +62,7 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error)
         return CLI_USAGE;
     case HEARSAY_ERR_NOMEM:
     case HEARSAY_ERR_SYSTEM:
+    case HEARSAY_ERR_FILE:
         cli_complain(cli, "%s", error->sentence);
         return CLI_NEGATIVE;
     default:
@@ -132,6 +133,17 @@ int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY
         return cli_misuse(cli, "\"%.80s\" is not a message's id, 32 hexadecimal digits", text);
     }
     return CLI_DONE;
+}
+
+uint32_t cli_count_bits(const struct hearsay_filter *filter)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < filter->byte_count; i++) {
+        for (uint8_t left = filter->bytes[i]; left != 0; left &= (uint8_t)(left - 1)) {
+            count++;
+        }
+    }
+    return count;
 }
 
 int cli_misuse_word(const struct cli *cli, const char *word)

@@ -85,6 +85,9 @@ int cli_find_host(const struct cli *cli, const struct hearsay *server, const cha
 /* Reads a message id. CLI_DONE or CLI_USAGE after saying why. */
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES]);
 
+/* How many bits of a filter are set. */
+uint32_t cli_count_bits(const struct hearsay_filter *filter);
+
 /* Says that there are words too many. Returns CLI_USAGE. */
 int cli_misuse_word(const struct cli *cli, const char *word);
 

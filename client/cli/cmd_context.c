@@ -42,7 +42,7 @@ struct shown {
     const char *const *labels;
     size_t label_count;
     struct hearsay_filter filter; /* of all of them */
-    uint32_t set;                 /* its set bits */
+    struct hearsay_filter joint;  /* its bits that no label sets alone: those of joint sections */
 };
 
 static bool has_bit(const struct hearsay_filter *filter, uint32_t bit)
@@ -60,10 +60,41 @@ static int encode_label(const struct cli *cli, const struct shown *shown, size_t
                : cli_report(cli, &error);
 }
 
+/* Leaves in shown->joint what only pairs of labels set. */
+static int find_joint(const struct cli *cli, struct shown *shown)
+{
+    shown->joint = shown->filter;
+    for (size_t i = 0; i < shown->label_count; i++) {
+        struct hearsay_filter filter;
+        int code = encode_label(cli, shown, i, &filter);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        for (uint32_t byte = 0; byte < filter.byte_count; byte++) {
+            shown->joint.bytes[byte] &= (uint8_t)~filter.bytes[byte];
+        }
+    }
+    return CLI_DONE;
+}
+
+/* The set bits as an array; NULL when memory is out. */
+static json_t *json_positions(const struct hearsay_filter *filter)
+{
+    json_t *positions = json_array();
+    for (uint32_t bit = 0; bit < filter->bits; bit++) {
+        if (has_bit(filter, bit) && json_array_append_new(positions, json_integer(bit)) != 0) {
+            json_decref(positions);
+            return NULL;
+        }
+    }
+    return positions;
+}
+
 static int print_json(const struct cli *cli, const struct shown *shown)
 {
     json_t *line = json_object();
     json_t *labels = json_array();
+    uint32_t set = cli_count_bits(&shown->filter);
     int failed = line == NULL || labels == NULL;
     for (size_t i = 0; i < shown->label_count; i++) {
         struct hearsay_filter filter;
@@ -73,21 +104,15 @@ static int print_json(const struct cli *cli, const struct shown *shown)
             json_decref(line);
             return code;
         }
-        json_t *positions = json_array();
-        failed |= positions == NULL;
-        for (uint32_t bit = 0; bit < filter.bits; bit++) {
-            if (has_bit(&filter, bit)) {
-                failed |= json_array_append_new(positions, json_integer(bit));
-            }
-        }
-        failed |= json_array_append_new(
-            labels, json_pack("{s:s, s:o}", "label", shown->labels[i], "positions", positions));
+        failed |= json_array_append_new(labels, json_pack("{s:s, s:o}", "label", shown->labels[i],
+                                                          "positions", json_positions(&filter)));
     }
     failed |= json_object_set_new(line, "profile", json_string(shown->profile));
     failed |= json_object_set_new(line, "labels", labels);
+    failed |= json_object_set_new(line, "joint", json_positions(&shown->joint));
     failed |= json_object_set_new(line, "bits", json_integer(shown->filter.bits));
-    failed |= json_object_set_new(line, "set", json_integer(shown->set));
-    failed |= json_object_set_new(line, "fill", json_real((double)shown->set / shown->filter.bits));
+    failed |= json_object_set_new(line, "set", json_integer(set));
+    failed |= json_object_set_new(line, "fill", json_real((double)set / shown->filter.bits));
     failed |= json_object_set_new(line, "filter",
                                   out_json_hex(shown->filter.bytes, shown->filter.byte_count));
     if (failed != 0) {
@@ -97,9 +122,21 @@ static int print_json(const struct cli *cli, const struct shown *shown)
     return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
 }
 
+/* The rest of a line. */
+static void print_positions(FILE *stream, const struct hearsay_filter *filter)
+{
+    for (uint32_t bit = 0; bit < filter->bits; bit++) {
+        if (has_bit(filter, bit)) {
+            (void)fprintf(stream, " %" PRIu32, bit);
+        }
+    }
+    (void)fputc('\n', stream);
+}
+
 static int print_lines(const struct cli *cli, const struct shown *shown)
 {
     FILE *stream = cli->out.stream;
+    uint32_t set = cli_count_bits(&shown->filter);
     (void)fprintf(stream, "profile  %s\nlabels   %zu\n", shown->profile, shown->label_count);
     for (size_t i = 0; i < shown->label_count; i++) {
         struct hearsay_filter filter;
@@ -111,15 +148,14 @@ static int print_lines(const struct cli *cli, const struct shown *shown)
         out_text(&cli->out, shown->labels[i], 0);
         (void)fprintf(stream, "%*s",
                       (int)(strlen(shown->labels[i]) < 30 ? 30 - strlen(shown->labels[i]) : 1), "");
-        for (uint32_t bit = 0; bit < filter.bits; bit++) {
-            if (has_bit(&filter, bit)) {
-                (void)fprintf(stream, " %" PRIu32, bit);
-            }
-        }
-        (void)fputc('\n', stream);
+        print_positions(stream, &filter);
     }
-    (void)fprintf(stream, "fill     %" PRIu32 " of %" PRIu32 " bits, %.1f %%\nfilter   ",
-                  shown->set, shown->filter.bits, 100.0 * shown->set / shown->filter.bits);
+    if (cli_count_bits(&shown->joint) > 0) {
+        (void)fprintf(stream, "%-32s", "joint");
+        print_positions(stream, &shown->joint);
+    }
+    (void)fprintf(stream, "fill     %" PRIu32 " of %" PRIu32 " bits, %.1f %%\nfilter   ", set,
+                  shown->filter.bits, 100.0 * set / shown->filter.bits);
     for (uint32_t i = 0; i < shown->filter.byte_count; i++) {
         (void)fprintf(stream, "%02x", shown->filter.bytes[i]);
     }
@@ -137,8 +173,9 @@ static int show(const struct cli *cli, const struct context_options *chosen,
         HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    for (uint32_t bit = 0; bit < shown.filter.bits; bit++) {
-        shown.set += has_bit(&shown.filter, bit) ? 1 : 0;
+    int code = find_joint(cli, &shown);
+    if (code != CLI_DONE) {
+        return code;
     }
     return chosen->json ? print_json(cli, &shown) : print_lines(cli, &shown);
 }
@@ -187,8 +224,9 @@ const struct cli_command command_context = {
     .arguments = "CONTEXT... [OPTION]...",
     .details =
         "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, as deposit and\n"
-        "query take them. Prints each label with its positions in the filter, how many bits\n"
-        "are set, and the filter in hexadecimal. Nothing is left anywhere.\n",
+        "query take them. Prints each label with its positions in the filter, those of pairs in\n"
+        "joint sections, how many bits are set, and the filter in hexadecimal. Nothing is\n"
+        "left anywhere.\n",
     .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v1:512/2\n"
                 "  hearsay context --at 48.1497,11.5678 --topic Coffee --json\n",
     .options = context_options,

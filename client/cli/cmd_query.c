@@ -10,7 +10,8 @@
 
 enum { BAR_CELLS = 10, TEXT_COLUMNS_MIN = 20 };
 
-static const struct query_options query_defaults = {.k = 10, .max_distance = QUERY_SUGGESTED};
+static const struct query_options query_defaults = {
+    .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS};
 
 static const char *const order_names[] = {"similarity", "time", NULL};
 static const char *const metric_names[] = {"bits", "estimated", NULL};
@@ -67,6 +68,22 @@ static const struct args_option query_options[] = {
      .offset = offsetof(struct query_options, batch),
      .value = "FILE",
      .help = "a question a line, {\"labels\": [...]}; - is standard input"},
+    {.name = "memory",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, memory),
+     .value = "FILE",
+     .help = "also near to where one was lately; see hearsay here"},
+    {.name = "unseen",
+     .letter = 'u',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, unseen),
+     .value = "FILE",
+     .help = "only what was not shown before; FILE remembers it"},
+    {.name = "miss",
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct query_options, miss),
+     .value = "P",
+     .help = "chance that --unseen misses a message, up to 0.5 (0.001)"},
     {.name = "host",
      .kind = ARGS_TEXT,
      .offset = offsetof(struct query_options, host),
@@ -173,10 +190,12 @@ static void print_row(const struct cli *cli, const struct query_options *options
     (void)fputc('\n', stream);
 }
 
-/* Prints those within the distance; says how many lie beyond. */
+/* Prints those within the distance, and remembers them in `seen` unless that is NULL. */
 static int print_results(const struct cli *cli, const struct query_options *options,
-                         const struct hearsay_results *results, uint32_t within, int64_t now_ms)
+                         const struct hearsay_results *results, uint32_t within, int64_t now_ms,
+                         struct hearsay_seen *seen)
 {
+    struct hearsay_error error;
     size_t shown = 0;
     for (size_t i = 0; i < results->result_count; i++) {
         const struct hearsay_result *result = &results->results[i];
@@ -194,6 +213,10 @@ static int print_results(const struct cli *cli, const struct query_options *opti
             print_row(cli, options, result, now_ms);
         }
         shown++;
+        if (seen != NULL &&
+            hearsay_seen_add(seen, result->id, result->expires_ms - now_ms, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
     }
     if (results->capped) {
         cli_complain(cli, "one sender's further messages were left out");
@@ -225,8 +248,9 @@ static size_t count_beyond(const struct hearsay_results *results, uint32_t dista
     return count;
 }
 
+/* `seen` may be NULL; else it takes what is shown. */
 static int ask(const struct cli *cli, struct hearsay *server, const struct query_options *options,
-               struct hearsay_query *query)
+               struct hearsay_query *query, struct hearsay_seen *seen)
 {
     struct hearsay_error error;
     const struct hearsay_results *results = NULL;
@@ -242,7 +266,7 @@ static int ask(const struct cli *cli, struct hearsay *server, const struct query
         return cli_report(cli, &error);
     }
     size_t beyond = split ? count_beyond(results, within) : 0;
-    int code = print_results(cli, options, results, within, hearsay_now_ms(server));
+    int code = print_results(cli, options, results, within, hearsay_now_ms(server), seen);
     if (suggested && !split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
         query->with_payload = false;
@@ -255,6 +279,65 @@ static int ask(const struct cli *cli, struct hearsay *server, const struct query
     return code;
 }
 
+/* Asks without what was seen, and remembers what was shown. */
+static int ask_unseen(const struct cli *cli, struct hearsay *server,
+                      const struct query_options *options, struct hearsay_query *query)
+{
+    struct hearsay_error error;
+    struct hearsay_seen *seen = NULL;
+    if (options->unseen == NULL) {
+        return ask(cli, server, options, query, NULL);
+    }
+    if (hearsay_seen_open(options->unseen, &seen, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (hearsay_seen_exclude(seen, server, options->miss, query, &error) != HEARSAY_OK) {
+        hearsay_seen_close(seen);
+        return cli_report(cli, &error);
+    }
+    size_t before = hearsay_seen_count(seen);
+    int code = ask(cli, server, options, query, seen);
+    /* Not before it was really shown: what did not get out would be lost. */
+    if (code == CLI_DONE) {
+        code = cli_flush(cli);
+    }
+    bool nothing_new = code == CLI_NEGATIVE && hearsay_seen_count(seen) == before;
+    if ((code == CLI_DONE || nothing_new) && hearsay_seen_save(seen, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    }
+    hearsay_seen_close(seen);
+    return code;
+}
+
+/* The filter of the context (NULL: none), of the memory, or of both together. */
+static int make_filter(const struct cli *cli, struct hearsay *server,
+                       const struct query_options *options, const struct hearsay_host *host,
+                       const struct hearsay_context *context, struct hearsay_filter *out_filter)
+{
+    struct hearsay_error error;
+    struct hearsay_recent *recent = NULL;
+    struct hearsay_filter lately;
+    memset(out_filter, 0, sizeof(*out_filter));
+    int code = CLI_DONE;
+    if (context != NULL) {
+        code = sensed_encode(cli, server, host, context, out_filter);
+    }
+    if (code != CLI_DONE || options->memory == NULL) {
+        return code;
+    }
+    if (hearsay_recent_open(options->memory, host->profile, 0, &recent, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    hearsay_recent_filter(recent, &lately);
+    hearsay_recent_close(recent);
+    out_filter->bits = lately.bits;
+    out_filter->byte_count = lately.byte_count;
+    for (uint32_t i = 0; i < lately.byte_count; i++) {
+        out_filter->bytes[i] |= lately.bytes[i];
+    }
+    return CLI_DONE;
+}
+
 static int query_once(const struct cli *cli, struct hearsay *server,
                       const struct query_options *options, const struct hearsay_context *context)
 {
@@ -265,7 +348,7 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     struct hearsay_part part = {.filter = &filter};
     int code = cli_find_host(cli, server, options->host, &host);
     if (code == CLI_DONE) {
-        code = sensed_encode(cli, server, host, context, &filter);
+        code = make_filter(cli, server, options, host, context, &filter);
     }
     if (code != CLI_DONE) {
         return code;
@@ -281,7 +364,27 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     query_prepare(options, server, host, &query);
     query.parts = &part;
     query.part_count = 1;
-    return ask(cli, server, options, &query);
+    return ask_unseen(cli, server, options, &query);
+}
+
+/* Options that do not go together. CLI_DONE, or an exit code after saying which. */
+static int check(const struct cli *cli, const struct query_options *chosen)
+{
+    if (chosen->batch != NULL && sensed_given(&chosen->sensed)) {
+        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time and --topic "
+                               "exclude each other");
+    }
+    if (chosen->batch != NULL && (chosen->memory != NULL || chosen->unseen != NULL)) {
+        return cli_misuse(cli, "--batch and --%s exclude each other",
+                          chosen->memory != NULL ? "memory" : "unseen");
+    }
+    if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
+        return cli_misuse(cli, "--miss must be 0.000001 to 0.5");
+    }
+    if (chosen->miss != QUERY_MISS && chosen->unseen == NULL) {
+        return cli_misuse(cli, "--miss is of use with --unseen only");
+    }
+    return CLI_DONE;
 }
 
 static int query_run(struct cli *cli, void *options, int word_count, char *const *words)
@@ -290,13 +393,16 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
     if (word_count > 0) {
         return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
     }
-    if (chosen->batch != NULL && sensed_given(&chosen->sensed)) {
-        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time and --topic "
-                               "exclude each other");
+    int code = check(cli, chosen);
+    if (code != CLI_DONE) {
+        return code;
     }
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
-    int code = chosen->batch == NULL ? sensed_read(cli, &chosen->sensed, &context) : CLI_DONE;
+    /* A memory is context enough; without one an empty context is an error. */
+    if (chosen->batch == NULL && (chosen->memory == NULL || sensed_given(&chosen->sensed))) {
+        code = sensed_read(cli, &chosen->sensed, &context);
+    }
     if (code == CLI_DONE) {
         code = cli_connect(cli, &server);
     }
@@ -314,10 +420,12 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
 const struct cli_command command_query = {
     .name = "query",
     .summary = "find the messages nearest to a context",
-    .arguments = "CONTEXT... [OPTION]...  or  --batch FILE [OPTION]...",
+    .arguments = "CONTEXT... | --memory FILE | --batch FILE [OPTION]...",
     .details =
         "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
         "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
+        "With --unseen the server leaves out what was shown before and sends K others. It is\n"
+        "told by a filter of the ids, which takes another message for a seen one with chance P.\n\n"
         "With --batch every line is a JSON object: the context (\"labels\", an array of strings;\n"
         "\"wifi\", \"at\", \"neighbours\", \"time\", \"topics\"), perhaps \"k\", \"contains\" "
         "(array of\n"
@@ -329,6 +437,7 @@ const struct cli_command command_query = {
     .examples = "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  iw dev wlan0 scan | hearsay query --scan - --at 48.1497,11.5678\n"
                 "  hearsay query -l geo:u281zd --contains topic:coffee --since 6h --order time\n"
+                "  hearsay query -l geo:u281zd --unseen seen\n"
                 "  hearsay query -l geo:u281zd -k 100 --max-distance 1 --json\n"
                 "  echo '{\"labels\": [\"geo:u281zd\"], \"k\": 3}' | hearsay query --batch -\n",
     .options = query_options,

@@ -9,11 +9,13 @@ extern const struct cli_command command_context;
 extern const struct cli_command command_deposit;
 extern const struct cli_command command_export;
 extern const struct cli_command command_get;
+extern const struct cli_command command_here;
 extern const struct cli_command command_hosts;
 extern const struct cli_command command_import;
 extern const struct cli_command command_ping;
 extern const struct cli_command command_profile;
 extern const struct cli_command command_query;
+extern const struct cli_command command_summary;
 extern const struct cli_command command_withdraw;
 
 #endif

@@ -13,8 +13,8 @@
 #include "client/cli/commands.h"
 
 static const struct cli_command *const cli_commands[] = {
-    &command_deposit, &command_query,   &command_get,   &command_withdraw,
-    &command_import,  &command_export,  &command_hosts, &command_ping,
+    &command_deposit, &command_query,   &command_here,  &command_get,  &command_withdraw,
+    &command_import,  &command_export,  &command_hosts, &command_ping, &command_summary,
     &command_profile, &command_context, NULL,
 };
 

@@ -6,6 +6,8 @@
 #include "client/cli/cli.h"
 #include "client/cli/sensed.h"
 
+#define QUERY_MISS      1000 /* miss, unless told otherwise: 0.001 */
+#define QUERY_MISS_MAX  500000
 #define QUERY_SUGGESTED UINT32_MAX /* max_distance: what the host suggests */
 
 struct query_options {
@@ -19,6 +21,9 @@ struct query_options {
     int metric; /* 0: bits, 1: estimated */
     const char *host;
     const char *batch;
+    const char *memory; /* file of hearsay_recent */
+    const char *unseen; /* file of hearsay_seen */
+    uint32_t miss;      /* millionths */
     bool ids;
     bool json;
 };

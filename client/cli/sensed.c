@@ -13,7 +13,8 @@
 bool sensed_given(const struct sensed *sensed)
 {
     return sensed->labels.count > 0 || sensed->wifi.count > 0 || sensed->topics.count > 0 ||
-           sensed->position != NULL || sensed->time != NULL || sensed->scan != NULL;
+           sensed->position != NULL || sensed->time != NULL || sensed->scan != NULL ||
+           sensed->neighbours;
 }
 
 /* --- the single options ----------------------------------------------------------------------- */

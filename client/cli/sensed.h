@@ -60,7 +60,7 @@ struct sensed {
         .value = "TEXT", .help = "a topic, in capitals or not; once for each"       \
     }
 
-/* Whether any of them was given. */
+/* Whether any of them was given, be it --neighbours alone. */
 bool sensed_given(const struct sensed *sensed);
 
 /*

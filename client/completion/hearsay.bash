@@ -4,15 +4,18 @@
 # The options of a command, and after which of them a file is wanted.
 _hearsay_options()
 {
+    local sensed='--label --wifi --scan --at --neighbours --time --topic'
+    # shellcheck disable=SC2086 # several words
     case $1 in
-    deposit) printf '%s\n' --label --wifi --scan --at --neighbours --time --topic --ttl --file --type --reach --host --json ;;
-    context) printf '%s\n' --label --wifi --scan --at --neighbours --time --topic --profile \
-        --host --json ;;
-    query) printf '%s\n' --label --wifi --scan --at --neighbours --time --topic --count --contains --max-distance --since --until --order \
-        --metric --batch --host --ids --json ;;
+    deposit) printf '%s\n' $sensed --ttl --file --type --reach --host --json ;;
+    context) printf '%s\n' $sensed --profile --host --json ;;
+    query) printf '%s\n' $sensed --count --contains --max-distance --since --until --order \
+        --metric --memory --unseen --miss --batch --host --ids --json ;;
+    here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --json ;;
     withdraw | export) printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --json ;;
+    summary) printf '%s\n' --host --json ;;
     hosts | ping) printf '%s\n' --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
@@ -29,7 +32,8 @@ _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query get withdraw import export hosts ping profile context help'
+    local commands='deposit query here get withdraw import export hosts ping summary profile context
+        help'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -44,7 +48,7 @@ _hearsay()
     done
     COMPREPLY=()
     case $previous in
-    --file | -f | --batch | -b | --state | --scan)
+    --file | -f | --batch | -b | --state | --scan | --memory | --unseen | -u)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;

@@ -30,8 +30,12 @@ static inline uint32_t bench_or(uint32_t given, uint32_t standard)
 int bench_deposit(const struct bench_options *options, struct report *report);
 int bench_query(const struct bench_options *options, struct report *report);
 int bench_memory(const struct bench_options *options, struct report *report);
+int bench_filters(const struct bench_options *options, struct report *report);
+int bench_ids(const struct bench_options *options, struct report *report);
 int bench_start(const struct bench_options *options, struct report *report);
 int bench_list(const struct bench_options *options, struct report *report);
+int bench_encode(const struct bench_options *options, struct report *report);
+int bench_joint(const struct bench_options *options, struct report *report);
 
 /* The best kernels, or those that HEARSAY_CPU names; NULL when it names none: that is said. */
 const struct bits_kernels *bench_kernels(void);

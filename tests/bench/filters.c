@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/bloom.h"
+#include "core/encode.h"
 #include "tests/bench/bench.h"
 
 enum {
@@ -27,6 +28,7 @@ struct maker {
     struct wordlist words;
     double topic_share[TOPICS]; /* of the topics up to each one */
     uint64_t state;
+    char homeless[LABEL_BYTES + 1]; /* a label that the profile has no section for; else empty */
 };
 
 uint64_t filters_random(uint64_t *state)
@@ -65,7 +67,7 @@ uint64_t *filters_append(struct filters_array *array, size_t words)
     return filter;
 }
 
-__attribute__((format(printf, 3, 4))) static void add(const struct maker *maker, uint64_t *filter,
+__attribute__((format(printf, 3, 4))) static void add(struct maker *maker, struct encoder *context,
                                                       const char *format, ...)
 {
     char label[LABEL_BYTES + 1];
@@ -74,14 +76,14 @@ __attribute__((format(printf, 3, 4))) static void add(const struct maker *maker,
     va_start(arguments, format);
     const int length = vsnprintf(label, sizeof(label), format, arguments);
     va_end(arguments);
-    if (length > 0 && length <= LABEL_BYTES) {
-        profile_add(&maker->out->profile, label, (size_t)length, filter);
+    if (length > 0 && length <= LABEL_BYTES && encoder_add(context, label, (size_t)length) != 0) {
+        memcpy(maker->homeless, label, sizeof(label));
     }
 }
 
-static void add_bssid(const struct maker *maker, uint64_t *filter, uint32_t number)
+static void add_bssid(struct maker *maker, struct encoder *context, uint32_t number)
 {
-    add(maker, filter, "wifi:02:00:00:%02x:%02x:%02x", number >> 16 & 0xff, number >> 8 & 0xff,
+    add(maker, context, "wifi:02:00:00:%02x:%02x:%02x", number >> 16 & 0xff, number >> 8 & 0xff,
         number & 0xff);
 }
 
@@ -115,44 +117,44 @@ static uint32_t zipf_topic(struct maker *maker)
     return low;
 }
 
-static void add_topics_and_hour(struct maker *maker, uint64_t *filter)
+static void add_topics_and_hour(struct maker *maker, struct encoder *context)
 {
     const uint32_t topics = 1 + below(maker, 3);
 
     for (uint32_t i = 0; i < topics; i++) {
-        add(maker, filter, "topic:t%u", zipf_topic(maker));
+        add(maker, context, "topic:t%u", zipf_topic(maker));
     }
-    add(maker, filter, "time:h%u", below(maker, HOURS));
+    add(maker, context, "time:h%u", below(maker, HOURS));
 }
 
 /* Each generator makes one context; `wanted` gets one of its labels, unless NULL. */
 
-static void make_words(struct maker *maker, uint64_t *filter, uint64_t *wanted)
+static void make_words(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
     for (uint32_t i = 0; i < WORDS_A_CONTEXT; i++) {
         const char *word = maker->words.lines[below(maker, (uint32_t)maker->words.count)];
 
-        add(maker, filter, "word:%s", word);
+        add(maker, context, "word:%s", word);
         if (i == 0 && wanted != NULL) {
             add(maker, wanted, "word:%s", word);
         }
     }
 }
 
-static void make_venue(struct maker *maker, uint64_t *filter, uint64_t *wanted)
+static void make_venue(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
     for (uint32_t i = 0; i < PLACE_BSSIDS; i++) {
         if (unit(maker) < 0.7) {
-            add_bssid(maker, filter, i);
+            add_bssid(maker, context, i);
         }
     }
     if (wanted != NULL) {
         add(maker, wanted, "topic:t%u", zipf_topic(maker));
     }
-    add_topics_and_hour(maker, filter);
+    add_topics_and_hour(maker, context);
 }
 
-static void make_campus(struct maker *maker, uint64_t *filter, uint64_t *wanted)
+static void make_campus(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
     const uint32_t first = below(maker, PLACES) * PLACE_BSSIDS;
     uint32_t left = 12 + below(maker, 9);
@@ -165,14 +167,14 @@ static void make_campus(struct maker *maker, uint64_t *filter, uint64_t *wanted)
 
         if ((seen >> which & 1) == 0) {
             seen |= UINT64_C(1) << which;
-            add_bssid(maker, filter, first + which);
+            add_bssid(maker, context, first + which);
             left--;
         }
     }
-    add_topics_and_hour(maker, filter);
+    add_topics_and_hour(maker, context);
 }
 
-typedef void generator(struct maker *maker, uint64_t *filter, uint64_t *wanted);
+typedef void generator(struct maker *maker, struct encoder *context, struct encoder *wanted);
 
 static int generate(struct maker *maker, generator *make)
 {
@@ -180,6 +182,8 @@ static int generate(struct maker *maker, generator *make)
     struct filters *out = maker->out;
     const size_t stored = options->count != 0 ? options->count : MADE_UP_STORED;
     const size_t queries = options->query_count != 0 ? options->query_count : MADE_UP_QUERIES;
+    struct encoder context;
+    struct encoder label;
 
     for (size_t i = 0; i < stored; i++) {
         uint64_t *filter = filters_append(&out->stored, out->filter_words);
@@ -187,7 +191,8 @@ static int generate(struct maker *maker, generator *make)
         if (filter == NULL) {
             return bench_fail("memory is short");
         }
-        make(maker, filter, NULL);
+        encoder_begin(&context, &out->profile, filter);
+        make(maker, &context, NULL);
     }
     for (size_t i = 0; i < queries; i++) {
         uint64_t *filter = filters_append(&out->queries, out->filter_words);
@@ -196,13 +201,15 @@ static int generate(struct maker *maker, generator *make)
         if (filter == NULL || wanted == NULL) {
             return bench_fail("memory is short");
         }
-        make(maker, filter, wanted);
+        encoder_begin(&context, &out->profile, filter);
+        encoder_begin(&label, &out->profile, wanted);
+        make(maker, &context, &label);
     }
     return 0;
 }
 
 /* One row of UJIIndoorLoc: the tokens "WAPnnn:rssi" are what was seen. */
-static void add_row(struct maker *maker, char *row, uint64_t *filter, uint64_t *wanted)
+static void add_row(struct maker *maker, char *row, struct encoder *context, struct encoder *wanted)
 {
     const bool thin = maker->options->copies > 1 && wanted == NULL;
     bool first = true;
@@ -219,11 +226,11 @@ static void add_row(struct maker *maker, char *row, uint64_t *filter, uint64_t *
         }
         first = false;
         if (!thin || unit(maker) < 0.85) {
-            add(maker, filter, "wifi:%s", token);
+            add(maker, context, "wifi:%s", token);
         }
     }
     if (maker->options->noise) {
-        add_topics_and_hour(maker, filter);
+        add_topics_and_hour(maker, context);
     }
 }
 
@@ -236,6 +243,8 @@ static int read_rows(struct maker *maker, const char *directory, const char *nam
     char command[4096];
     char line[16384];
     char row[16384];
+    struct encoder context;
+    struct encoder wanted_context;
 
     if (strchr(directory, '\'') != NULL) {
         return bench_fail("a directory with a quote in its name is not read");
@@ -256,7 +265,11 @@ static int read_rows(struct maker *maker, const char *directory, const char *nam
                 continue;
             }
             memcpy(row, line, sizeof(row));
-            add_row(maker, row, filter, label);
+            encoder_begin(&context, &maker->out->profile, filter);
+            if (label != NULL) {
+                encoder_begin(&wanted_context, &maker->out->profile, label);
+            }
+            add_row(maker, row, &context, label != NULL ? &wanted_context : NULL);
             if (bloom_cardinality(filter, words) == 0) {
                 array->count--;
                 if (label != NULL) {
@@ -372,6 +385,9 @@ int filters_make(const struct filters_options *options, const struct profile *pr
         out->queries.count = 0;
         out->wanted.count = 0;
         rc = read_raw(maker, options->queries_file, options->query_count, &out->queries);
+    }
+    if (rc == 0 && maker->homeless[0] != '\0') {
+        rc = bench_fail("the profile has no section for %s", maker->homeless);
     }
     wordlist_deinit(&maker->words);
     free(maker);

@@ -27,8 +27,12 @@ static const struct command commands[] = {
     {"deposit", bench_deposit, "durable deposits a second, beside SQLite alone"},
     {"query", bench_query, "queries a second and their times, beside a libuv echo server"},
     {"memory", bench_memory, "resident bytes a stored message, and where they go"},
+    {"filters", bench_filters, "the filters beside the index: docs/filters.md"},
+    {"ids", bench_ids, "the table of ids beside a cuckoo filter, and what new ids read"},
     {"start", bench_start, "time from start to ready with many messages"},
     {"list", bench_list, "the exact list beside the machine's bandwidth and a popcount loop"},
+    {"encode", bench_encode, "a context of 30 labels to its filter, beside the hashes alone"},
+    {"joint", bench_joint, "what unions claim, with and without a joint section"},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 

@@ -34,6 +34,16 @@ void report_goal(struct report *report, const char *key, double ratio, double go
     report_figure(report, key, ratio, 3, unit, text);
 }
 
+void report_ceiling(struct report *report, const char *key, double ratio, double goal,
+                    const char *text)
+{
+    char unit[64];
+
+    snprintf(unit, sizeof(unit), "(goal: at most %.2f, %s)", goal,
+             ratio <= goal ? "met" : "MISSED");
+    report_figure(report, key, ratio, 3, unit, text);
+}
+
 void report_note(struct report *report, const char *text)
 {
     if (!report->json) {

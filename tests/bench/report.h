@@ -28,6 +28,10 @@ void report_figure(struct report *report, const char *key, double value, int dig
 void report_goal(struct report *report, const char *key, double ratio, double goal,
                  const char *text);
 
+/* The same where the ratio should be at most the goal. */
+void report_ceiling(struct report *report, const char *key, double ratio, double goal,
+                    const char *text);
+
 /* A remark, for people only. */
 void report_note(struct report *report, const char *text);
 

@@ -24,7 +24,8 @@ struct fixture {
 static void begin(struct fixture *fixture)
 {
     fail_alloc_init(&fixture->fail);
-    fixture->profile = (struct profile){1, 64, 1, {{0, 64, 2}}};
+    fixture->profile = (struct profile){
+        .version = 1, .bits = 64, .section_count = 1, .sections = {{.bits = 64, .hashes = 2}}};
     assert_int_equal(estimate_new(alloc_system(), &fixture->profile, &fixture->estimate), 0);
     fixture->options = (struct index_options){
         .alloc = &fixture->fail.alloc,

@@ -6,9 +6,12 @@ anew from docs and headers, so that a mistake on one side shows on the other.
 """
 
 import atexit
+import functools
 import hashlib
 import importlib
+import itertools
 import os
+import re
 import select
 import shutil
 import socket
@@ -46,29 +49,85 @@ ERROR_CODES = {value: name for name, value in pb.ErrorCode.items()}
 # --- contexts, filters, distances -----------------------------------------------------------------
 
 
-def profile_of(text):
-    """`v1:512/4` as (bits, hashes)."""
-    version, rest = text.split(":")
+@functools.lru_cache(maxsize=None)
+def sections_of(profile):
+    """The profile's sections in order: (attributes, first bit, bits, hashes).
+
+    Attributes: () takes every label, ("any",) the rest, ("wifi",) those of wifi, ("geo", "time")
+    pairs.
+    """
+    version, rest = profile.split(":", 1)
     assert version == "v1"
-    bits, hashes = rest.split("/")
-    return int(bits), int(hashes)
+    sections, first = [], 0
+    for text in re.split(r",(?![^(]*\))", rest):  # commas, but not those in parentheses
+        *names, size = text.rsplit("=", 1)
+        bits, hashes = map(int, size.split("/"))
+        attributes = re.findall(r"[a-z0-9]+", names[0].removeprefix("joint(")) if names else ()
+        sections.append((tuple(attributes), first, bits, hashes))
+        first += bits
+    return sections
+
+
+def bits_of_profile(profile):
+    return sum(bits for _, _, bits, _ in sections_of(profile))
+
+
+def wrapped_values(label, count):
+    whole = xxhash.xxh3_128_intdigest(label.encode())
+    low, step = whole & (2**64 - 1), whole >> 64 | 1
+    return [(low + i * step) % 2**64 for i in range(count)]
+
+
+def section_for(label, profile):
+    sections = {attributes: rest for attributes, *rest in sections_of(profile)}
+    for attributes in [(), (label.split(":")[0],), ("any",)]:
+        if attributes in sections:
+            return sections[attributes]
+    raise ValueError(f"{profile} has no section for {label}")
 
 
 def positions(label, profile="v1:512/4"):
-    bits, hashes = profile_of(profile)
-    whole = xxhash.xxh3_128_intdigest(label.encode())
-    low, step = whole & (2**64 - 1), whole >> 64 | 1
-    return [(low + i * step) % 2**64 % bits for i in range(hashes)]
+    """Those that a label sets by itself."""
+    first, bits, hashes = section_for(label, profile)
+    return [first + value % bits for value in wrapped_values(label, hashes)]
+
+
+PAIRED = {"geo": r"geo:[0-9bcdefghjkmnpqrstuvwxyz]{6}", "time": r"time:\d{4}-\d\d-\d\dT\d\d"}
+
+
+def paired_labels(labels, attribute):
+    """The labels of an attribute that joint sections take."""
+    pattern = re.compile(PAIRED.get(attribute, re.escape(attribute) + ":.*"), re.ASCII | re.DOTALL)
+    return [label for label in labels if pattern.fullmatch(label)]
+
+
+def joint_positions(labels, profile):
+    """Those of all pairs, for all joint sections."""
+    for attributes, first, bits, hashes in sections_of(profile):
+        if len(attributes) != 2:
+            continue
+        one, other = (paired_labels(labels, attribute) for attribute in attributes)
+        for a, b in itertools.product(one, other):
+            for x, y in zip(wrapped_values(a, hashes), wrapped_values(b, hashes)):
+                yield first + (x ^ y) % bits
 
 
 def filter_of(labels, profile="v1:512/4"):
     """The filter's bytes: bit p is bit p % 8 of byte p // 8."""
-    bits, _ = profile_of(profile)
     number = 0
     for label in labels:
         for position in positions(label, profile):
             number |= 1 << position
-    return number.to_bytes((bits + 7) // 8, "little")
+    for position in joint_positions(labels, profile):
+        number |= 1 << position
+    return number.to_bytes((bits_of_profile(profile) + 7) // 8, "little")
+
+
+def slice_positions(message_id, hashes, bits, seed):
+    """An id's positions in a slice of Query.exclude."""
+    whole = xxhash.xxh3_128_intdigest(message_id, seed=seed)
+    low, step = whole % 2**64, whole >> 64 | 1
+    return [(low + i * step) % 2**64 % bits for i in range(hashes)]
 
 
 def bits_of(filter_bytes):
@@ -98,12 +157,11 @@ def within(similarity, ppm):
 _tables = {}
 
 
-def label_table(profile):
+def label_table(bits, hashes):
     """Estimated labels by set bits, in 1/65536 label: -(b/d) ln(1 - s/b) in fixed point."""
-    if profile not in _tables:
-        bits, hashes = profile_of(profile)
+    if (bits, hashes) not in _tables:
         steps = {}
-        for j in range(2, bits + 1):  # ln(j / (j - 1)) in Q48, each term of the series rounded down
+        for j in range(2, max(bits, 2) + 1):  # ln(j / (j - 1)) in Q48, each term of the series rounded down
             base, total, odd = 2 * j - 1, 0, 1
             while base**odd <= 2**49:
                 total += 2**49 // (odd * base**odd)
@@ -113,16 +171,28 @@ def label_table(profile):
         for s in range(1, bits + 1):
             logarithm += steps[max(bits - s + 1, 2)]  # the last: ln 2
             table.append((logarithm * bits + hashes * 2**31) // (hashes * 2**32))
-        _tables[profile] = table
-    return _tables[profile]
+        _tables[bits, hashes] = table
+    return _tables[bits, hashes]
+
+
+def estimated_labels(number, profile):
+    """Of a filter as a number: the sum over the sections, joint ones too."""
+    total = 0
+    for _, first, bits, hashes in sections_of(profile):
+        total += label_table(bits, hashes)[(number >> first & (1 << bits) - 1).bit_count()]
+    return total
 
 
 def estimated_similarity(a, b, profile):
     """As a fraction in units of labels; clamped to [0, 1], 0/0 is 1."""
-    table = label_table(profile)
-    n_a, n_b = table[bits_of(a).bit_count()], table[bits_of(b).bit_count()]
-    n_union = table[(bits_of(a) | bits_of(b)).bit_count()]
+    n_a, n_b = estimated_labels(bits_of(a), profile), estimated_labels(bits_of(b), profile)
+    n_union = estimated_labels(bits_of(a) | bits_of(b), profile)
     return similarity_of(min(max(n_a + n_b - n_union, 0), n_union), n_union)
+
+
+def checksum(data):
+    """XXH3-64 with seed 0, as at the end of a client's files."""
+    return xxhash.xxh3_64_intdigest(data, seed=0)
 
 
 def withdraw_hash(token):

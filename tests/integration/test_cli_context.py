@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cli_runner
+import hearsay_wire as wire
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "eval"))
 import filters  # noqa: E402 - found through the line above
@@ -79,6 +80,35 @@ def test_for_people(offline):
     assert "\\u{202e}" in lines[3]
     assert lines[4].startswith(f"fill     {mask.bit_count()} of 64 bits")
     assert lines[5].split() == ["filter", mask.to_bytes(8, "little").hex()]
+
+
+SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
+
+
+def test_sections(offline):
+    """With sections each label's positions are in its own; what pairs of a place and an hour set is
+    told by itself, once, and is all of the filter that no label sets."""
+    place, hour = labels.position(48.1497, 11.5678, False), labels.moment(1795183200000)
+    for given, expected in [
+        (("--at", "48.1497,11.5678", "--time", "2026-11-20T14:00Z"), place + hour),
+        (("--at", "48.1497,11.5678", "--neighbours", "--time", "2026-11-20T14:00Z"),
+         labels.position(48.1497, 11.5678, True) + hour),
+        (("--at", "48.1497,11.5678", "-l", "time:w5T14"), place + ["time:w5T14"]),
+        (("--topic", "Tea",), ["topic:tea"]),
+    ]:
+        answer = shown(offline, *given, profile=SECTIONS)
+        assert labels_of(answer) == expected
+        for entry in answer["labels"]:
+            assert entry["positions"] == sorted(set(wire.positions(entry["label"], SECTIONS)))
+        assert answer["joint"] == sorted(set(wire.joint_positions(expected, SECTIONS)))
+        assert bool(answer["joint"]) == ("--time" in given)
+        assert answer["filter"] == wire.filter_of(expected, SECTIONS).hex()
+        assert answer["set"] == wire.bits_of(wire.filter_of(expected, SECTIONS)).bit_count()
+        lines = offline.ok("context", "--profile", SECTIONS, *given).splitlines()
+        told = [line.split()[1:] for line in lines if line.startswith("joint ")]
+        assert told == ([[str(p) for p in answer["joint"]]] if answer["joint"] else [])
+    code, _, err = offline.run("context", "--profile", SECTIONS, "-l", "word:tea")
+    assert code == 2 and "its sections are wifi, geo, time, topic" in err
 
 
 def test_unicode(offline):
@@ -163,9 +193,13 @@ def test_mistakes(offline, tmp_path):
         ("--scan", str(tmp_path)): "cannot read",
     }
     for args, said in cases.items():
-        for command in ("context", "query", "deposit"):
-            code, out, err = offline.run(command, *args, *(["x"] if command == "deposit" else []))
+        for command in ("context", "query", "deposit", "here"):
+            more = {"deposit": ["x"], "here": ["--memory", str(tmp_path / "way")]}.get(command, [])
+            code, out, err = offline.run(command, *args, *more)
             assert (code, out) == (2, "") and said in err, (command, args, err)
+    assert not (tmp_path / "way").exists()
+    code, _, err = offline.run("query", "--memory", str(tmp_path / "way"), "--neighbours")
+    assert code == 2 and "--at" in err
     code, _, err = offline.run("deposit", "--scan", "-", stdin=IW)
     assert code == 2 and "cannot both be standard input" in err
     code, _, err = offline.run("context", "-l", "a:b", "--profile", "v1:7/1")

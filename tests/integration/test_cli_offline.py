@@ -12,8 +12,8 @@ import pytest
 import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["deposit", "query", "get", "withdraw", "import", "export", "hosts", "ping", "profile",
-            "context"]
+COMMANDS = ["deposit", "query", "here", "get", "withdraw", "import", "export", "hosts", "ping",
+            "summary", "profile", "context"]
 
 
 def run(*args):

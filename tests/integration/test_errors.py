@@ -93,14 +93,24 @@ REFUSALS = {
     "host-of-no-name": (query(host=""), "INVALID", "host"),
     "host-in-capitals": (query(host="Default"), "INVALID", "host"),
     "host-too-long": (query(host="a" * 64), "INVALID", "host"),
+    "slice-without-bits": (query(exclude=[pb.Slice(hashes=1)]), "INVALID", "exclude.bits"),
+    "slice-of-no-bits": (query(exclude=[pb.Slice(bits=b"", hashes=1)]), "INVALID", "exclude.bits"),
+    "slice-without-hashes": (query(exclude=[pb.Slice(bits=b"1")]), "INVALID", "exclude.hashes"),
+    "slice-of-0-hashes": (
+        query(exclude=[pb.Slice(bits=b"1", hashes=0)]), "INVALID", "exclude.hashes"),
+    "slice-of-33-hashes": (
+        query(exclude=[pb.Slice(bits=b"1", hashes=33)]), "INVALID", "exclude.hashes"),
+    "slices-of-257-hashes": (
+        query(exclude=[pb.Slice(bits=b"1", hashes=h) for h in [32] * 8 + [1]]), "INVALID",
+        "exclude.hashes"),
+    "33-slices": (query(exclude=[pb.Slice(bits=b"1", hashes=1)] * 33), "INVALID", "exclude"),
     # UNSUPPORTED: in the protocol, not served by this version
-    "exclude": (
-        query(exclude=[pb.Slice(bits=b"\1", hashes=1)]), "UNSUPPORTED", "exclude"),
     "watch": (pb.Watch(query=query()), "UNSUPPORTED", "watch"),
     "unwatch": (pb.Unwatch(watch_id=1), "UNSUPPORTED", "unwatch"),
     "report": (pb.Report(id=ID, reason="spam"), "UNSUPPORTED", "report"),
     "here": (pb.Here(), "UNSUPPORTED", "here"),
-    "summary": (pb.Summary(), "UNSUPPORTED", "summary"),
+    "summary-of-an-epoch": (pb.Summary(epoch=1), "UNKNOWN_EPOCH", "epoch"),
+    "summary-of-no-host": (pb.Summary(host="nowhere"), "UNKNOWN_HOST", "host"),
     "stats": (pb.Stats(), "UNSUPPORTED", "stats"),
     "remove": (pb.Remove(id=ID), "UNSUPPORTED", "remove"),
     "restore": (pb.Restore(id=ID), "UNSUPPORTED", "restore"),

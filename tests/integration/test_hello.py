@@ -6,7 +6,7 @@ import pytest
 import hearsay_wire as wire
 from hearsay_wire import pb
 
-SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping"]
+SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary"]
 
 
 def test_welcome_says_what_is_served(client):

@@ -9,7 +9,13 @@ import conftest
 import hearsay_wire as wire
 from hearsay_wire import WHOLE, pb
 
-LABELS = [f"wifi:ap{number}" for number in range(60)]
+LABELS = (
+    [f"wifi:ap{number}" for number in range(44)]
+    + [f"geo:u281z{digit}" for digit in "0123"]
+    + [f"geo:u281z{digit}7" for digit in "01"]
+    + [f"time:2026-11-20T0{hour}" for hour in range(4)]
+    + [f"topic:t{number}" for number in range(6)]
+)
 
 
 def context(rng, most=14):
@@ -38,7 +44,15 @@ def same(client, reference, query):
     return answer
 
 
-PROFILES = ["v1:64/2", "v1:256/4", "v1:512/4", "v1:1024/4", "v1:4096/7"]
+PROFILES = [
+    "v1:64/2",
+    "v1:256/4",
+    "v1:512/4",
+    "v1:1024/4",
+    "v1:4096/7",
+    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
+    "v1:any=201/3,wifi=100/2,joint(geo,time)=82/2,joint(topic,wifi)=1/1",
+]
 
 
 @pytest.fixture(scope="module")

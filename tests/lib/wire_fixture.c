@@ -68,7 +68,7 @@ static const struct msg_query_part sample_parts[] = {
 };
 static const struct msg_slice sample_slices[] = {
     {.bits = SAMPLE_BYTES(sample_payload, 100), .hashes = 7},
-    {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES},
+    {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES, .seed = UINT64_MAX},
 };
 
 #define QUERY_DEFAULTS                                                                    \
@@ -136,6 +136,10 @@ static const struct msg_request sample_requests[] = {
      .export_page = {.host = SAMPLE_TEXT("default"),
                      .after = SAMPLE_BYTES(sample_hash, 24),
                      .limit = 500}},
+    {.id = 15, .kind = MSG_REQUEST_SUMMARY},
+    {.id = 16,
+     .kind = MSG_REQUEST_SUMMARY,
+     .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5}},
     {.id = 13, .kind = MSG_REQUEST_KNOWN_ONLY, .name = "log_level"},
     {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
 };
@@ -224,6 +228,9 @@ static const struct msg_response sample_responses[] = {
     {.id = 13,
      .kind = MSG_RESPONSE_EXPORTED,
      .exported = {sample_exported, 2, SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES)}},
+    {.id = 15,
+     .kind = MSG_RESPONSE_SUMMARIZED,
+     .summarized = {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX}},
     {.id = 14, .kind = MSG_RESPONSE_UNKNOWN},
 };
 

@@ -45,6 +45,7 @@ struct asked {
     uint32_t part_store[PARTS_MAX];
     uint64_t filters[PARTS_MAX][WORDS_MAX];
     uint64_t contains[PARTS_MAX][WORDS_MAX];
+    struct scalable seen; /* what query.exclude points into */
     uint32_t steps;
 };
 
@@ -127,6 +128,9 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
         if (bloom_test(asked->contains[p], bit) && !bloom_test(message->filter, bit)) {
             return false;
         }
+    }
+    if (scalable_slices_have(query->exclude, query->exclude_count, item->id, MESSAGE_ID_BYTES)) {
+        return false;
     }
     if (item->expires_ms <= world.now_ms || item->deposited_ms < query->since_ms ||
         (query->until_ms != INT64_MAX && item->deposited_ms >= query->until_ms) ||
@@ -352,6 +356,22 @@ static void remove_message(struct store *store)
     store->messages[i] = store->messages[--store->count];
 }
 
+/* The reader has seen about every second message of one store. */
+static void exclude_some(struct asked *asked)
+{
+    const struct store *store = &world.stores[asked->part_store[0]];
+
+    for (uint32_t i = 0; i < store->count; i++) {
+        if (rng_chance(&world.rng, 50)) {
+            const uint8_t *id = store->messages[i].item.id;
+
+            assert_int_equal(scalable_add(&asked->seen, id, MESSAGE_ID_BYTES), 0);
+        }
+    }
+    asked->query.exclude = asked->seen.slices;
+    asked->query.exclude_count = asked->seen.slice_count;
+}
+
 static void begin_search(struct asked *asked)
 {
     struct rng *rng = &world.rng;
@@ -381,12 +401,18 @@ static void begin_search(struct asked *asked)
             asked->parts[p].contains = asked->contains[p];
         }
     }
+    scalable_init(&asked->seen, alloc_system(), 1000, rng_next(rng), 1 << 16);
+    if (rng_chance(rng, 30)) {
+        exclude_some(asked);
+    }
     assert_int_equal(index_search_new(&world.alloc.alloc, &asked->query, &asked->search), 0);
 }
 
 static void end_search(struct asked *asked)
 {
     index_search_free(asked->search);
+    scalable_deinit(&asked->seen);
+    asked->query.exclude_count = 0;
     asked->search = NULL;
 }
 
@@ -451,7 +477,21 @@ static void one_operation(uint32_t step)
 
 static struct profile one_section(uint32_t m)
 {
-    return (struct profile){1, m, 1, {{0, m, 3}}};
+    return (struct profile){
+        .version = 1, .bits = m, .section_count = 1, .sections = {{.bits = m, .hashes = 3}}};
+}
+
+/* Sections that begin and end within words; the index does not care what goes into them. */
+static struct profile several_sections(void)
+{
+    return (struct profile){
+        .version = 1,
+        .bits = 192,
+        .section_count = 3,
+        .sections = {{.first_bit = 0, .bits = 100, .hashes = 3},
+                     {.first_bit = 100, .bits = 60, .hashes = 1},
+                     {.first_bit = 160, .bits = 32, .hashes = 2}},
+    };
 }
 
 static void begin_world(const struct index_engine *engine, const struct bits_kernels *kernels,
@@ -523,7 +563,7 @@ static void run(const struct index_engine *engine, const struct bits_kernels *ke
 
 static void run_all_profiles(const struct index_engine *engine, const struct bits_kernels *kernels)
 {
-    const struct profile sectioned = {1, 192, 3, {{0, 100, 3}, {100, 60, 1}, {160, 32, 2}}};
+    const struct profile sectioned = several_sections();
     const struct profile smallest = one_section(64);
     const struct profile middle = one_section(320);
     const struct profile largest = one_section(PROFILE_BITS_MAX);
@@ -538,7 +578,7 @@ static void run_all_profiles(const struct index_engine *engine, const struct bit
 static void run_fanouts(const struct bits_kernels *kernels)
 {
     static const uint32_t fanouts[] = {2, 3, 5, 16, 70};
-    const struct profile sectioned = {1, 192, 3, {{0, 100, 3}, {100, 60, 1}, {160, 32, 2}}};
+    const struct profile sectioned = several_sections();
     const struct profile wide = one_section(512); /* sparse, so that bounds pay */
 
     for (size_t i = 0; i < sizeof fanouts / sizeof fanouts[0]; i++) {

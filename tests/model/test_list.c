@@ -182,7 +182,12 @@ static bool is_at_end(uint32_t number)
 
 static void test_many_messages(void **state)
 {
-    const struct profile profile = {1, BITS, 1, {{0, BITS, 4}}};
+    const struct profile profile = {
+        .version = 1,
+        .bits = BITS,
+        .section_count = 1,
+        .sections = {{.bits = BITS, .hashes = 4}},
+    };
     struct estimate *estimate = NULL;
     struct fail_alloc alloc;
 

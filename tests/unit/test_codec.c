@@ -73,6 +73,7 @@ static void test_a_full_query_keeps_its_values(void **state)
         assert_bytes(back.query.parts[i].contains, sent->parts[i].contains);
         assert_bytes(back.query.exclude[i].bits, sent->exclude[i].bits);
         assert_int_equal(back.query.exclude[i].hashes, sent->exclude[i].hashes);
+        assert_true(back.query.exclude[i].seed == sent->exclude[i].seed);
     }
     assert_int_equal(back.query.max_distance_ppm, 500000);
     assert_int_equal(back.query.since_ms, -1);

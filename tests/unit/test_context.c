@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels to the filter that is sent. */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/context.h"
@@ -61,9 +62,43 @@ static void test_mistakes(void **state)
         assert_non_null(strstr(error.sentence, "label 2"));
         assert_int_equal(filter.bits, 0x07070707);
     }
-    longest[240] = '\0';
+    longest[240] = '\0'; /* the limit */
     const char *good = longest;
     assert_int_equal(context_encode(&profile, &good, 1, &filter, &error), 0);
+}
+
+/* A label without a section: its attribute is named, and the sections that there are. */
+static void test_no_section(void **state)
+{
+    (void)state;
+    struct profile profile = profile_of("v1:wifi=32/1,geo=16/1,joint(geo,wifi)=16/1");
+    const char *labels[] = {"wifi:a", "geo:b", "word:c:d"};
+    struct hearsay_filter filter;
+    struct hearsay_error error;
+    memset(&filter, 7, sizeof(filter));
+    assert_int_equal(context_encode(&profile, labels, 3, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_string_equal(error.sentence, "label 3, \"word:c:d\": the profile has no section for the "
+                                        "attribute \"word\"; its sections are wifi, geo");
+    assert_int_equal(filter.bits, 0x07070707);
+    assert_int_equal(context_encode(&profile, labels, 2, &filter, &error), 0);
+}
+
+/* More labels than a joint section pairs. */
+static void test_crowded(void **state)
+{
+    (void)state;
+    struct profile profile = profile_of("v1:any=32/1,joint(a,b)=32/1");
+    static char texts[300][8];
+    const char *labels[300];
+    struct hearsay_filter filter;
+    struct hearsay_error error;
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]), "a:%d", i);
+        labels[i] = texts[i];
+    }
+    assert_int_equal(context_encode(&profile, labels, 300, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "label 257, \"a:256\": over 256 different labels"));
+    assert_int_equal(context_encode(&profile, labels, 256, &filter, &error), 0);
 }
 
 /* The public form with a profile as text. */
@@ -78,13 +113,16 @@ static void test_profile_text(void **state)
     assert_int_equal(hearsay_encode_profile("v9:64/32", &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "v9:64/32"));
+    assert_int_equal(hearsay_encode_profile("v1:a=32/1,b=32/0", &label, 1, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "section \"b=32/0\": d must be 1 to 32"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_filter),       cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_no_section),   cmocka_unit_test(test_crowded),
         cmocka_unit_test(test_profile_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

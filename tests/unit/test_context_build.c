@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "client/context_build.h"
+#include "core/bloom.h"
 #include "core/label.h"
+#include "core/profile.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
@@ -102,6 +104,69 @@ static void test_ranges(void **state)
     assert_string_equal(labels[0], "time:9999-12-31T23");
     assert_string_equal(labels[2], "time:0000-01-01T00");
     assert_string_equal(labels[3], "time:w6T00");
+    hearsay_context_free(context);
+}
+
+/* How many bits of a filter from `first` on are set. */
+static uint32_t set_from(const struct hearsay_filter *filter, uint32_t first)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+    assert_int_equal(bloom_load(words, filter->bits, filter->bytes, filter->byte_count), 0);
+    return bloom_cardinality_range(words, first, filter->bits - first);
+}
+
+/*
+ * Of a position and a time joint sections pair the geohash of 6 characters, or with neighbours the
+ * nine of them, with the date and hour alone: not those of 5, 7 and 8, nor the hour of the week.
+ */
+static void test_pairs(void **state)
+{
+    /* Whose joint bits, from 128 on, are so many that the pairs here do not collide. */
+    static const char profile[] = "v1:geo=64/1,time=64/1,joint(geo,time)=3968/2";
+    static const char hour[] = "time:2026-11-20T14";
+    static const char week_hour[] = "time:w5T14";
+    struct hearsay_context *context = new_context();
+    (void)state;
+    for (unsigned neighbours = 0; neighbours <= 1; neighbours++) {
+        hearsay_context_clear(context);
+        assert_int_equal(
+            hearsay_context_add_position(context, 48.1497, 11.5678, neighbours != 0, NULL),
+            HEARSAY_OK);
+        assert_int_equal(hearsay_context_add_time(context, INT64_C(1795183200000), NULL),
+                         HEARSAY_OK);
+        size_t count = 0;
+        const char *const *labels = hearsay_context_labels(context, &count);
+        const char *pairing[CONTEXT_CELLS_MAX + 1] = {hour};
+        const char *others[4 * CONTEXT_CELLS_MAX + 1] = {hour};
+        size_t pairing_count = 1;
+        size_t other_count = 1;
+        for (size_t i = 0; i < count; i++) {
+            if (strncmp(labels[i], "geo:", 4) == 0 && strlen(labels[i]) == strlen("geo:u281z0")) {
+                assert_true(pairing_count <= CONTEXT_CELLS_MAX);
+                pairing[pairing_count++] = labels[i];
+            } else if (strncmp(labels[i], "geo:", 4) == 0) {
+                others[other_count++] = labels[i];
+            } else {
+                assert_string_equal(labels[i], i + 2 == count ? hour : week_hour);
+            }
+        }
+        assert_int_equal(pairing_count - 1, neighbours ? 9 : 1);
+        assert_int_equal(other_count - 1, neighbours ? 27 : 3);
+        struct hearsay_filter whole;
+        struct hearsay_filter part;
+        assert_int_equal(hearsay_encode_profile(profile, labels, count, &whole, NULL), HEARSAY_OK);
+        assert_int_equal(hearsay_encode_profile(profile, pairing, pairing_count, &part, NULL),
+                         HEARSAY_OK);
+        assert_int_equal(set_from(&part, 128), neighbours ? 18 : 2);
+        assert_memory_equal(whole.bytes + 16, part.bytes + 16, part.byte_count - 16);
+        assert_int_equal(hearsay_encode_profile(profile, others, other_count, &part, NULL),
+                         HEARSAY_OK);
+        assert_int_equal(set_from(&part, 128), 0);
+        pairing[0] = week_hour;
+        assert_int_equal(hearsay_encode_profile(profile, pairing, pairing_count, &part, NULL),
+                         HEARSAY_OK);
+        assert_int_equal(set_from(&part, 128), 0);
+    }
     hearsay_context_free(context);
 }
 
@@ -241,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_set),       cmocka_unit_test(test_most_labels),
         cmocka_unit_test(test_ranges),    cmocka_unit_test(test_scan_limits),
         cmocka_unit_test(test_mad_scans), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "core/bloom.h"
+#include "core/encode.h"
 #include "core/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
 static struct profile one_section(uint32_t m, uint32_t d)
 {
-    return (struct profile){1, m, 1, {{0, m, d}}};
+    return (struct profile){
+        .version = 1, .bits = m, .section_count = 1, .sections = {{.bits = m, .hashes = d}}};
 }
 
 static struct estimate *make(const struct profile *profile)
@@ -90,7 +92,14 @@ static void test_empty_and_full_filters(void **state)
 /* Sections are looked up each in its own table, by their own set bits, and added up. */
 static void test_sections_add_up(void **state)
 {
-    const struct profile profile = {1, 192, 3, {{0, 100, 2}, {100, 60, 1}, {160, 32, 4}}};
+    const struct profile profile = {
+        .version = 1,
+        .bits = 192,
+        .section_count = 3,
+        .sections = {{.first_bit = 0, .bits = 100, .hashes = 2},
+                     {.first_bit = 100, .bits = 60, .hashes = 1},
+                     {.first_bit = 160, .bits = 32, .hashes = 4}},
+    };
     struct estimate *estimate = make(&profile);
     uint64_t filter[3] = {0};
     uint64_t other[3] = {0};
@@ -106,23 +115,33 @@ static void test_sections_add_up(void **state)
     assert_int_equal(estimate_labels(estimate, filter), estimate_table(estimate, 0)[5] +
                                                             estimate_table(estimate, 1)[30] +
                                                             estimate_table(estimate, 2)[3]);
+    for (uint32_t s = 0; s < 3; s++) {
+        static const uint32_t set[] = {5, 30, 3};
+
+        assert_int_equal(estimate_section_labels(estimate, s, filter),
+                         estimate_table(estimate, s)[set[s]]);
+    }
     estimate_free(estimate);
 }
 
 /* n labels set few enough bits to be told from one another: within a label, for moderate fills. */
 static void test_estimates_labels(void **state)
 {
-    struct profile profile = one_section(1024, 4);
-    struct estimate *estimate = make(&profile);
-    uint64_t filter[16] = {0};
+    struct profile profile;
+    const char *reason = NULL;
+    uint64_t filter[16];
+    struct encoder encoder;
 
     (void)state;
+    assert_int_equal(profile_parse("v1:1024/4", 9, &profile, &reason), 0);
+    struct estimate *estimate = make(&profile);
+    encoder_begin(&encoder, &profile, filter);
     for (uint32_t n = 1; n <= 40; n++) {
         char label[] = "wifi:00";
 
         label[5] = (char)('0' + n / 10);
         label[6] = (char)('0' + n % 10);
-        profile_add(&profile, label, 7, filter);
+        assert_int_equal(encoder_add(&encoder, label, 7), 0);
         assert_true(fabs(estimate_labels(estimate, filter) / 65536.0 - n) < 2.0);
     }
     estimate_free(estimate);

@@ -399,6 +399,13 @@ static void answer_comes_though_messages_keep_going(void **state)
     assert_true(last_answer(fixture)->payload_omitted);
 }
 
+/* A message that is only in memory, and not in the store. */
+static void put(struct host *host, const struct index_item *item, const uint64_t *filter)
+{
+    assert_int_equal(index_insert(host->index, item, filter), 0);
+    summary_add(&host->summary, filter);
+}
+
 /* A search over more messages than one step looks at goes on in turns, and ends right. */
 static void long_search_goes_in_steps(void **state)
 {
@@ -411,7 +418,7 @@ static void long_search_goes_in_steps(void **state)
         memcpy(item.id, &i, sizeof(i));
         memset(filter, 0, sizeof(filter));
         bloom_set(filter, 200 + i % 300);
-        assert_int_equal(index_insert(host->index, &item, filter), 0);
+        put(host, &item, filter);
     }
     send_query(fixture, 0, 3, false);
     assert_int_equal(fixture->answer_count, 0);
@@ -439,7 +446,7 @@ static void few_searches_run_at_a_time(void **state)
     for (uint32_t i = 0; i < 40000; i++) {
         struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
         memcpy(item.id, &i, sizeof(i));
-        assert_int_equal(index_insert(host->index, &item, filter), 0);
+        put(host, &item, filter);
     }
     for (unsigned i = 0; i < 40; i++) {
         send_query(fixture, i, 3, false);
@@ -465,7 +472,7 @@ static void search_of_a_gone_client_ends(void **state)
     for (uint32_t i = 0; i < 40000; i++) {
         struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
         memcpy(item.id, &i, sizeof(i));
-        assert_int_equal(index_insert(host->index, &item, filter), 0);
+        put(host, &item, filter);
     }
     send_query(fixture, 0, 3, false);
     fixture->client.is_gone = true;

@@ -124,12 +124,34 @@ static void test_every_code_point(void **state)
     assert_true(label_is_utf8("", 0));
 }
 
+/* Runs of ASCII are passed eight bytes at a time: what is wrong is found wherever it stands. */
+static void test_every_place(void **state)
+{
+    (void)state;
+    for (size_t length = 1; length <= 40; length++) {
+        for (size_t at = 0; at < length; at++) {
+            char bytes[40];
+
+            memset(bytes, 'a', sizeof bytes);
+            assert_true(label_is_utf8(bytes, length));
+            bytes[at] = '\x80';
+            assert_false(label_is_utf8(bytes, length));
+            if (at > 0) {
+                bytes[at - 1] = '\xc3';
+                assert_true(label_is_utf8(bytes, length));
+                assert_false(label_is_utf8(bytes, at));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_length),
         cmocka_unit_test(test_every_code_point),
+        cmocka_unit_test(test_every_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "core/bloom.h"
 #include "tests/lib/check.h"
+#include "tests/lib/rng.h"
 
 static void test_round_trip(void **state)
 {
@@ -81,8 +82,58 @@ static const struct refusal refusals[] = {
     {"v1:4160/4", "at most 4096"},
     {"v1:4294967360/4", "at most 4096"},           /* 2^32 + 64 */
     {"v1:18446744073709551680/4", "at most 4096"}, /* 2^64 + 64 */
-    {"v1:wifi=256/2,geo=96/1", "sections by attribute are not supported by this version"},
-    {"v1:joint(geo,time)=32/1", "sections by attribute are not supported by this version"},
+    {"v1:=512/4", "an attribute begins with a letter"},
+    {"v1:Wifi=512/4", "an attribute begins with a letter"},
+    {"v1:wifi=256/2, geo=256/1", "an attribute begins with a letter"},
+    {"v1:1wifi=512/4", "among several sections each has a name"},
+    {"v1:512/4,geo=64/1", "among several sections each has a name"},
+    {"v1:geo=64/1,512/4", "among several sections each has a name"},
+    {"v1:wifi", "'=' is missing after the section's name"},
+    {"v1:wifi:512/4", "'=' is missing after the section's name"},
+    {"v1:wi-fi=512/4", "'=' is missing after the section's name"},
+    {"v1:wifi =512/4", "'=' is missing after the section's name"},
+    {"v1:wifi=", "m must be a decimal number"},
+    {"v1:wifi= 512/4", "m must be a decimal number"},
+    {"v1:wifi=512", "'/' and d are missing"},
+    {"v1:wifi=512/", "d must be a decimal number"},
+    {"v1:wifi=512/0", "d must be 1 to 32"},
+    {"v1:wifi=512/33,geo=64/1", "d must be 1 to 32"},
+    {"v1:wifi=512/4;geo=64/1", "more text"},
+    {"v1:wifi=0/1,geo=64/1", "at least 1 bit"},
+    {"v1:wifi=4097/1", "at most 4096"},
+    {"v1:wifi=4294967360/1", "at most 4096"},
+    {"v1:wifi=512/4,", "a section is missing"},
+    {"v1:,wifi=512/4", "a section is missing"},
+    {"v1:wifi=256/4,,geo=256/4", "a section is missing"},
+    {"v1:wifi=256/4,wifi=256/4", "there already"},
+    {"v1:any=256/4,geo=128/1,any=128/4", "there already"},
+    {"v1:any=64/1,joint(geo,time)=32/1,joint(geo,time)=32/2", "there already"},
+    {"v1:any=512/4", "a single section for all labels has no name"},
+    {"v1:wifi=100/2,geo=100/1", "multiple of 64"},
+    {"v1:wifi=63/2", "multiple of 64"},
+    {"v1:wifi=4096/2,geo=64/1", "multiple of 64"},
+    {"v1:a=4096/1,b=4096/1,c=4096/1,d=4096/1,e=4096/1,f=4096/1,g=4096/1", "multiple of 64"},
+    {"v1:abcdefghijklmnopqrstuvwxyz0123456=512/4", "at most 32 letters"},
+    {"v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,"
+     "o=1/1,p=1/1,q=48/1",
+     "at most 16 sections"},
+    {"v1:joint=512/4", "joint takes two attributes"},
+    {"v1:geo=32/1,joint(geo)=32/1", "joint takes two attributes"},
+    {"v1:geo=32/1,joint()=32/1", "an attribute begins with a letter"},
+    {"v1:geo=32/1,joint(geo,)=32/1", "an attribute begins with a letter"},
+    {"v1:geo=32/1,joint(geo,time,wifi)=32/1", "joint takes two attributes"},
+    {"v1:geo=32/1,joint(geo, time)=32/1", "an attribute begins with a letter"},
+    {"v1:geo=32/1,joint(geo,time=32/1", "joint takes two attributes"},
+    {"v1:geo=32/1,time=32/1,joint(geo,time=64/1,a=64/1", "joint takes two attributes"},
+    {"v1:geo=32/1,joint(geo,time)32/1", "'=' is missing after the section's name"},
+    {"v1:geo=32/1,joint(joint(geo,time),wifi)=32/1", "joint takes two attributes"},
+    {"v1:geo=32/1,joint(geo,joint)=32/1", "any and joint are none"},
+    {"v1:any=32/1,joint(any,geo)=32/1", "any and joint are none"},
+    {"v1:geo=32/1,joint(geo,geo)=32/1", "must differ"},
+    {"v1:geo=32/1,time=32/1,joint(time,geo)=64/1", "alphabetical order"},
+    {"v1:geo=32/1,joint(geo,time)=32/1", "has no section of its own"},
+    {"v1:time=32/1,joint(geo,time)=32/1", "has no section of its own"},
+    {"v1:joint(geo,time)=64/1", "has no section of its own"},
 };
 
 static void test_refusals(void **state)
@@ -100,7 +151,48 @@ static void test_refusals(void **state)
                      refusals[i].reason);
         }
         assert_int_equal(profile.version, 4711); /* untouched */
+
+        /* For people the same, with the place where there are several sections. */
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(refusals[i].text, strlen(refusals[i].text), sentence);
+        assert_non_null(strstr(sentence, reason));
     }
+}
+
+static void explain(const char *text, const char *expected)
+{
+    char sentence[PROFILE_SENTENCE_MAX];
+
+    profile_explain(text, strlen(text), sentence);
+    assert_string_equal(sentence, expected);
+}
+
+/* The section that is wrong is quoted, the sum of the bits told. */
+static void test_explanations(void **state)
+{
+    char long_text[PROFILE_TEXT_MAX];
+    char sentence[PROFILE_SENTENCE_MAX];
+
+    (void)state;
+    explain("v1:512/4", "");
+    explain("v1:wifi=256/2,geo=256/1", "");
+    explain("v1:512/33", "d must be 1 to 32");
+    explain("v1:wifi=256/2,geo=256/0,time=9/9", "section \"geo=256/0\": d must be 1 to 32");
+    explain("v1:geo=32/1,time=16/1,any=1/1,joint(geo,time)=30/1",
+            "the bits of all sections together must be a multiple of 64 from 64 to 4096; they are "
+            "79");
+    explain(
+        "v1:geo=32/1,joint(geo,time)=32/1,wifi=64/1",
+        "section \"joint(geo,time)=32/1\": an attribute of this joint section has no section of "
+        "its own, and there is no section any: add one of the two");
+    explain("v1:wifi=64/1,\x1b[31m\n geo",
+            "section \"?[31m??geo\": an attribute begins with a letter "
+            "a-z, as in wifi=256/2 or joint(geo,time)=32/1");
+    memset(long_text, 'a', sizeof long_text);
+    memcpy(long_text, "v1:", 3);
+    profile_explain(long_text, sizeof long_text - 1, sentence);
+    assert_non_null(strstr(sentence, "aaaa...\": an attribute with a section has at most 32"));
+    assert_true(strlen(sentence) < PROFILE_SENTENCE_MAX);
 }
 
 /* Only `length` bytes count, whatever follows; a NUL is a character like any other. */
@@ -125,9 +217,109 @@ static void test_length_counts(void **state)
     assert_null(strstr(reason, "too long"));
 }
 
+static struct profile profile_of(const char *text)
+{
+    struct profile profile;
+    const char *reason = NULL;
+
+    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
+        fail_msg("%s: %s", text, reason);
+    }
+    return profile;
+}
+
+/* Each of these is a profile, and differs from all others; each is printed as it was written. */
+static const char *const sectioned[] = {
+    "v1:512/4",
+    "v1:512/5",
+    "v1:wifi=512/4",
+    "v1:geo=512/4",
+    "v1:wifi=256/2,any=256/2",
+    "v1:any=256/2,wifi=256/2",
+    "v1:wifi=257/2,any=255/2",
+    "v1:wifi=256/2,any=256/3",
+    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
+    "v1:wifi=256/2,geo=96/1,time=32/1,joint(geo,time)=32/1,topic=96/2",
+    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,topic)=32/1",
+    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(time,wifi)=32/1",
+    "v1:any=480/4,joint(geo,time)=32/1",
+    "v1:any=448/4,joint(geo,time)=32/1,joint(geo,timezone)=32/1",
+    "v1:a=1/1,any=63/32",
+    ("v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,"
+     "any=4081/32"),
+    "v1:abcdefghijklmnopqrstuvwxyz012345=4096/1",
+};
+
+static void test_sections_round_trip(void **state)
+{
+    const size_t count = sizeof sectioned / sizeof sectioned[0];
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        struct profile profile = profile_of(sectioned[i]);
+        char printed[PROFILE_TEXT_MAX];
+        uint32_t bits = 0;
+
+        profile_print(&profile, printed);
+        assert_string_equal(printed, sectioned[i]);
+        for (uint32_t s = 0; s < profile.section_count; s++) {
+            assert_int_equal(profile.sections[s].first_bit, bits);
+            bits += profile.sections[s].bits;
+        }
+        assert_int_equal(profile.bits, bits);
+        for (size_t j = 0; j < count; j++) {
+            struct profile other = profile_of(sectioned[j]);
+
+            assert_int_equal(profile_equal(&profile, &other), i == j);
+        }
+    }
+}
+
+/* Texts put together from pieces: what is taken is printed as it was, what is not is explained. */
+static void test_random_texts(void **state)
+{
+    static const char *const pieces[] = {"wifi",   "geo", "time",  "any",   "joint(geo,time)",
+                                         "joint(", ")",   "=32/1", "=64/2", "=31/3",
+                                         "=96/4",  "=0",  "/1",    "=1/1",  ",",
+                                         ",",      ",",   ",",     "4096",  "\0"};
+    const size_t count = sizeof pieces / sizeof pieces[0];
+    uint32_t taken = 0;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t round = 0; round < 200000; round++) {
+        char text[PROFILE_TEXT_MAX] = "v1:";
+        char sentence[PROFILE_SENTENCE_MAX];
+        char printed[PROFILE_TEXT_MAX];
+        struct profile profile;
+        const char *reason = NULL;
+        size_t length = 3;
+
+        for (uint32_t left = rng_below(&rng, 10); left > 0; left--) {
+            const char *piece = pieces[rng_below(&rng, (uint32_t)count)];
+            size_t more = piece[0] == '\0' ? 1 : strlen(piece);
+
+            memcpy(text + length, piece, more);
+            length += more;
+        }
+        profile_explain(text, length, sentence);
+        if (profile_parse(text, length, &profile, &reason) == 0) {
+            taken++;
+            profile_print(&profile, printed);
+            assert_int_equal(strlen(printed), length);
+            assert_memory_equal(printed, text, length);
+            assert_string_equal(sentence, "");
+        } else {
+            assert_non_null(strstr(sentence, reason));
+        }
+    }
+    assert_true(taken > 100); /* else it would say little */
+}
+
 static void test_equal_tells_apart(void **state)
 {
-    const struct profile base = {1, 512, 1, {{0, 512, 4}}};
+    const struct profile base = profile_of("v1:512/4");
     struct profile other = base;
 
     (void)state;
@@ -141,30 +333,66 @@ static void test_equal_tells_apart(void **state)
     other.bits = other.sections[0].bits = 256;
     assert_false(profile_equal(&base, &other));
     other = base;
-    other.sections[1] = (struct profile_section){9, 9, 9}; /* beyond the count: not looked at */
+    other.sections[1] = other.sections[0]; /* beyond the count: not looked at */
     assert_true(profile_equal(&base, &other));
 }
 
-/* A label sets the d positions of the definition, and adding is the same as setting these. */
+static void check_section(const struct profile *profile, const char *label, const char *expected)
+{
+    const struct profile_section *section = profile_section_of(profile, label, strlen(label));
+    char name[PROFILE_TEXT_MAX] = "none";
+
+    if (section != NULL) {
+        profile_print_name(section, name);
+    }
+    assert_string_equal(name, expected);
+}
+
+/* A label goes by its whole attribute, to `any` where there is none, and never to a joint one. */
+static void test_labels_find_their_section(void **state)
+{
+    struct profile without = profile_of("v1:wifi=32/1,geo=32/1,joint(geo,wifi)=64/1");
+    struct profile with = profile_of("v1:any=64/1,wifi=32/1,joint(geo,wifi)=32/1");
+    struct profile single = profile_of("v1:512/4");
+    char names[PROFILE_TEXT_MAX];
+
+    (void)state;
+    check_section(&without, "wifi:a", "wifi");
+    check_section(&without, "geo:a", "geo");
+    check_section(&without, "wif:i", "none");
+    check_section(&without, "wifi2:a", "none");
+    check_section(&without, "w:wifi:", "none");
+    check_section(&without, "any:a", "none");
+    check_section(&without, "joint:a", "none");
+    check_section(&with, "wifi:a", "wifi");
+    check_section(&with, "geo:a", "any");
+    check_section(&with, "any:a", "any");
+    check_section(&with, "joint:a", "any");
+    check_section(&single, "wifi:a", "");
+    profile_print_names(&without, names);
+    assert_string_equal(names, "wifi, geo");
+    profile_print_names(&with, names);
+    assert_string_equal(names, "any, wifi");
+    profile_print_name(&with.sections[2], names);
+    assert_string_equal(names, "joint(geo,wifi)");
+}
+
+/* A label sets the d positions of the definition, from its section's first bit. */
 static void test_positions_follow_the_definition(void **state)
 {
-    const struct profile profile = {1, 384, 1, {{0, 384, 7}}};
+    const struct profile profile = profile_of("v1:geo=100/1,wifi=284/7");
     const char *label = "wifi:a4:2b:8c:01:02:03";
     struct hash128 hash = hash_label(label, strlen(label));
-    uint32_t positions[PROFILE_SECTIONS_MAX * PROFILE_HASHES_MAX];
-    uint64_t by_add[6] = {0};
-    uint64_t by_hand[6] = {0};
+    uint32_t positions[PROFILE_HASHES_MAX];
 
     (void)state;
     assert_int_equal(profile_positions(&profile, label, strlen(label), positions), 7);
     for (uint32_t i = 0; i < 7; i++) {
         uint64_t wrapped = hash.low64 + i * (hash.high64 | 1);
 
-        assert_int_equal(positions[i], wrapped % 384);
-        bloom_set(by_hand, positions[i]);
+        assert_int_equal(positions[i], 100 + wrapped % 284);
     }
-    profile_add(&profile, label, strlen(label), by_add);
-    assert_memory_equal(by_add, by_hand, sizeof by_add);
+    assert_int_equal(profile_positions(&profile, "topic:a", 7, positions), 0);
 }
 
 int main(void)
@@ -172,8 +400,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_explanations),
         cmocka_unit_test(test_length_counts),
+        cmocka_unit_test(test_sections_round_trip),
+        cmocka_unit_test(test_random_texts),
         cmocka_unit_test(test_equal_tells_apart),
+        cmocka_unit_test(test_labels_find_their_section),
         cmocka_unit_test(test_positions_follow_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

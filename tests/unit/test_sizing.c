@@ -44,7 +44,7 @@ static void test_refusals(void **state)
 
     (void)state;
     assert_int_equal(sizing_bits(0, 0.01, &m), SIZING_REFUSED);
-    assert_int_equal(sizing_bits(1000001, 0.01, &m), SIZING_REFUSED);
+    assert_int_equal(sizing_bits(100000001, 0.01, &m), SIZING_REFUSED);
     assert_int_equal(sizing_bits(UINT32_MAX, 0.01, &m), SIZING_REFUSED);
     assert_int_equal(sizing_bits(10, 0.0, &m), SIZING_REFUSED);
     assert_int_equal(sizing_bits(10, 1.0, &m), SIZING_REFUSED);

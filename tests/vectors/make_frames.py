@@ -338,7 +338,8 @@ def good_messages():
         "host": "cafe-1", "k": 100,
         "parts": [{"filter": b}, {"epoch": 3, "filter": a, "contains": b}],
         "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.ESTIMATED,
-        "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}], "with_payload": True,
+        "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}, {"bits": bytes(3), "hashes": 32, "seed": 5}],
+        "with_payload": True,
     }  # fmt: skip
     full_result = {
         "id": ID, **similarity_figures(b, a), "deposited_ms": NOW, "expires_ms": NOW + 1,
@@ -369,6 +370,8 @@ def good_messages():
         ("export", "request", 12, "export", {}),
         ("export, every field", "request", 13, "export",
          {"host": "default", "after": bytes(24), "limit": 500}),
+        ("summary", "request", 14, "summary", {}),
+        ("summary, every field", "request", 15, "summary", {"host": "default", "epoch": 3}),
         ("error, least", "response", 1, "error", {"code": pb.INTERNAL}),
         ("error, every field", "response", 1, "error",
          {"code": pb.UNSUPPORTED_VERSION, "message": "version 9 is not spoken here; 1 is",
@@ -394,20 +397,23 @@ def good_messages():
         ("exported, the last page", "response", 8, "exported", {}),
         ("exported, two", "response", 8, "exported",
          {"messages": [{"id": ID, "filter": b}, full_exported], "next": bytes(range(24))}),
+        ("summarized, of nothing", "response", 9, "summarized", {"union_filter": bytes(64)}),
+        ("summarized, every field", "response", 10, "summarized",
+         {"union_filter": a, "cardinality_min": 3, "cardinality_max": 512, "count": 2**64 - 1}),
         ("an error about the connection", "response", 0, "error", {"code": pb.MALFORMED}),
     ]  # fmt: skip
     for name, side, n, kind, fields in rows:
         yield name, side, n, kind, fields, True
     reserved = [
         ("watch", {"after_seq": 5}), ("unwatch", {"watch_id": 1}), ("report", {"id": ID}),
-        ("here", {}), ("summary", {}), ("stats", {}), ("remove", {"id": ID}),
+        ("here", {}), ("stats", {}), ("remove", {"id": ID}),
         ("restore", {"id": ID}), ("reported", {"limit": 3}), ("ban", {"payload_hash": TOKEN}),
         ("accept", {"mode": "open"}), ("check", {}), ("backup", {"path": "b"}), ("compact", {}),
         ("reload", {}), ("log_level", {"level": "info"}),
     ]  # fmt: skip
     for kind, fields in reserved:
         yield f"reserved: {kind}", "request", 50, kind, fields, False
-    for kind in ["watching", "match", "epoch_changed", "here_changed", "summarized"]:
+    for kind in ["watching", "match", "epoch_changed", "here_changed"]:
         yield f"reserved: {kind}", "response", 0, kind, {}, False
 
 

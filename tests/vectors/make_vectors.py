@@ -21,6 +21,8 @@ except ImportError:
     print("python3-xxhash is not installed: skipped")
     sys.exit(77)
 
+import sections
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 MASK64 = (1 << 64) - 1
 
@@ -218,6 +220,42 @@ def distance_vectors():
     }
 
 
+# ---- slices ----
+
+def slice_positions(id_, d, b, seed):
+    h = xxhash.xxh3_128_intdigest(id_, seed=seed)
+    low, high = h & MASK64, h >> 64
+    return [((low + i * (high | 1)) & MASK64) % b for i in range(d)]
+
+
+def slice_vectors():
+    numbers = random.Random(20261121)
+    ids = [bytes(int(numbers.random() * 256) for _ in range(16)) for _ in range(60)]
+    ids[0], ids[1] = bytes(16), b"\xff" * 16
+    filters = []
+    for sizes, seed in (([(1, 1)], 0), ([(3, 2)], 1), ([(40, 7)], 0), ([(150, 13)], (1 << 64) - 1),
+                        ([(24, 4), (61, 9), (200, 16)], 0x0123456789abcdef), ([(500, 32)], 42)):
+        slices = []
+        for number, (byte_count, d) in enumerate(sizes):
+            added = ids[number * 8:number * 8 + min(8, byte_count)]
+            bits = 0
+            for id_ in added:
+                for p in slice_positions(id_, d, byte_count * 8, seed):
+                    bits |= 1 << p
+            slices.append({"bits": stored(bits, byte_count * 8), "hashes": d, "seed": hex64(seed),
+                           "added": [id_.hex() for id_ in added]})
+        found = [any(all(int.from_bytes(bytes.fromhex(s["bits"]), "little") >> p & 1
+                         for p in slice_positions(id_, s["hashes"], len(s["bits"]) * 4, seed))
+                     for s in slices) for id_ in ids]
+        filters.append({"slices": slices,
+                        "excluded": [i.hex() for i, f in zip(ids, found) if f],
+                        "shown": [i.hex() for i, f in zip(ids, found) if not f]})
+    return {
+        "about": "filters of message ids as Query.exclude has them; README.md describes the fields",
+        "filters": filters,
+    }
+
+
 # ---- estimates ----
 
 def checksum(table):
@@ -255,6 +293,8 @@ FILES = {
     "labels.json": label_vectors,
     "distances.json": distance_vectors,
     "estimate.json": estimate_vectors,
+    "sections.json": lambda: sections.section_vectors(hash_label, stored, count, estimate_table, ppm),
+    "slices.json": slice_vectors,
 }
 
 

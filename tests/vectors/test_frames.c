@@ -183,6 +183,7 @@ static void put_query(json_t *body, const struct msg_request *request)
 
         put_bytes(slice, "bits", query->exclude[i].bits);
         put_u64(slice, "hashes", query->exclude[i].hashes, 0);
+        put_u64(slice, "seed", query->exclude[i].seed, 0);
     }
     put_bool(body, "with_payload", query->with_payload);
 }
@@ -207,6 +208,12 @@ static void put_export(json_t *body, const struct msg_request *request)
     put_u64(body, "limit", request->export_page.limit, 0);
 }
 
+static void put_summary(json_t *body, const struct msg_request *request)
+{
+    put_text(body, "host", request->summary.host);
+    put_u64(body, "epoch", request->summary.epoch, 0);
+}
+
 static void put_no_request(json_t *body, const struct msg_request *request)
 {
     (void)body; /* it has no fields */
@@ -217,7 +224,7 @@ static void (*const request_writers[])(json_t *, const struct msg_request *) = {
     [MSG_REQUEST_HELLO] = put_hello,       [MSG_REQUEST_DEPOSIT] = put_deposit,
     [MSG_REQUEST_QUERY] = put_query,       [MSG_REQUEST_GET] = put_get,
     [MSG_REQUEST_WITHDRAW] = put_withdraw, [MSG_REQUEST_PING] = put_no_request,
-    [MSG_REQUEST_EXPORT] = put_export,
+    [MSG_REQUEST_EXPORT] = put_export,     [MSG_REQUEST_SUMMARY] = put_summary,
 };
 
 static json_t *request_json(const struct msg_request *request)
@@ -373,6 +380,16 @@ static void put_exported(json_t *body, const struct msg_response *response)
     put_bytes(body, "next", exported->next);
 }
 
+static void put_summarized(json_t *body, const struct msg_response *response)
+{
+    const struct msg_summarized *summarized = &response->summarized;
+
+    put_bytes(body, "union_filter", summarized->union_filter);
+    put_u64(body, "cardinality_min", summarized->cardinality_min, 0);
+    put_u64(body, "cardinality_max", summarized->cardinality_max, 0);
+    put_u64(body, "count", summarized->count, 0);
+}
+
 static void put_no_response(json_t *body, const struct msg_response *response)
 {
     (void)body; /* it has no fields */
@@ -391,6 +408,7 @@ static const struct {
     [MSG_RESPONSE_WITHDRAWN] = {"withdrawn", put_no_response},
     [MSG_RESPONSE_PONG] = {"pong", put_pong},
     [MSG_RESPONSE_EXPORTED] = {"exported", put_exported},
+    [MSG_RESPONSE_SUMMARIZED] = {"summarized", put_summarized},
 };
 
 /* Responses may have id 0, and then it is in the vectors; one without an id means 0. */

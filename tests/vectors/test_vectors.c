@@ -11,10 +11,12 @@
 
 #include "core/bloom.h"
 #include "core/distance.h"
+#include "core/encode.h"
 #include "core/estimate.h"
 #include "core/hash.h"
 #include "core/label.h"
 #include "core/profile.h"
+#include "core/scalable.h"
 #include "tests/lib/check.h"
 
 enum { BYTES_MAX = PROFILE_BYTES_MAX, TABLE_MAX = PROFILE_BITS_MAX + 1 };
@@ -173,13 +175,16 @@ static void test_contexts(void **state)
     json_array_foreach(contexts, i, context)
     {
         struct profile profile = profile_of(context);
-        uint64_t filter[PROFILE_WORDS_MAX] = {0};
+        uint64_t filter[PROFILE_WORDS_MAX];
+        struct encoder encoder;
         size_t j = 0;
         const json_t *label = NULL;
 
+        encoder_begin(&encoder, &profile, filter);
         json_array_foreach(field(context, "labels"), j, label)
         {
-            profile_add(&profile, json_string_value(label), json_string_length(label), filter);
+            assert_int_equal(
+                encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
         }
         check_stored(context, filter, profile.bits);
         assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
@@ -254,7 +259,12 @@ static void test_distances(void **state)
 static struct estimate *estimate_for(const json_t *entry)
 {
     uint32_t b = number(entry, "b");
-    struct profile profile = {1, b, 1, {{0, b, number(entry, "d")}}};
+    struct profile profile = {
+        .version = 1,
+        .bits = b,
+        .section_count = 1,
+        .sections = {{.bits = b, .hashes = number(entry, "d")}},
+    };
     struct estimate *estimate = NULL;
 
     assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
@@ -306,13 +316,208 @@ static void test_estimate_tables(void **state)
     json_decref(root);
 }
 
+/* ---- sections ---- */
+
+static void test_section_profiles(void **state)
+{
+    json_t *root = load("sections.json");
+    size_t i = 0;
+    const json_t *entry = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "profiles")) >= 10);
+    json_array_foreach(field(root, "profiles"), i, entry)
+    {
+        struct profile profile = profile_of(entry);
+        char printed[PROFILE_TEXT_MAX];
+        size_t s = 0;
+        const json_t *expected = NULL;
+
+        profile_print(&profile, printed);
+        assert_string_equal(printed, text(entry, "profile"));
+        assert_int_equal(profile.bits, number(entry, "bits"));
+        assert_int_equal(profile.section_count, json_array_size(field(entry, "sections")));
+        json_array_foreach(field(entry, "sections"), s, expected)
+        {
+            profile_print_name(&profile.sections[s], printed);
+            assert_string_equal(printed, text(expected, "name"));
+            assert_int_equal(profile.sections[s].first_bit, number(expected, "first_bit"));
+            assert_int_equal(profile.sections[s].bits, number(expected, "bits"));
+            assert_int_equal(profile.sections[s].hashes, number(expected, "hashes"));
+        }
+    }
+    assert_true(json_array_size(field(root, "refused_profiles")) >= 25);
+    json_array_foreach(field(root, "refused_profiles"), i, entry)
+    {
+        struct profile profile;
+        const char *spelling = text(entry, "profile");
+        const char *reason = NULL;
+
+        if (profile_parse(spelling, strlen(spelling), &profile, &reason) != PROFILE_REFUSED) {
+            fail_msg("%s is not refused: %s", spelling, text(entry, "why"));
+        }
+    }
+    json_decref(root);
+}
+
+static void check_section_estimates(const json_t *context, const struct profile *profile,
+                                    const uint64_t *filter)
+{
+    const json_t *expected = field(context, "estimated_labels");
+    struct estimate *estimate = NULL;
+    json_int_t sum = 0;
+
+    assert_int_equal(json_array_size(expected), profile->section_count);
+    assert_int_equal(estimate_new(alloc_system(), profile, &estimate), 0);
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        json_int_t labels = json_integer_value(json_array_get(expected, s));
+
+        assert_int_equal(estimate_section_labels(estimate, s, filter), labels);
+        sum += labels;
+    }
+    assert_int_equal(estimate_labels(estimate, filter), sum);
+    estimate_free(estimate);
+}
+
+static void test_section_contexts(void **state)
+{
+    json_t *root = load("sections.json");
+    size_t i = 0;
+    const json_t *context = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "contexts")) >= 40);
+    json_array_foreach(field(root, "contexts"), i, context)
+    {
+        struct profile profile = profile_of(context);
+        uint64_t filter[PROFILE_WORDS_MAX];
+        struct encoder encoder;
+        size_t j = 0;
+        const json_t *label = NULL;
+
+        encoder_begin(&encoder, &profile, filter);
+        json_array_foreach(field(context, "labels"), j, label)
+        {
+            assert_int_equal(
+                encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
+        }
+        check_stored(context, filter, profile.bits);
+        assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
+                         number(context, "cardinality"));
+        check_section_estimates(context, &profile, filter);
+    }
+    assert_true(json_array_size(field(root, "refused_labels")) >= 5);
+    json_array_foreach(field(root, "refused_labels"), i, context)
+    {
+        struct profile profile = profile_of(context);
+        const char *label = text(context, "label");
+        uint64_t filter[PROFILE_WORDS_MAX];
+        struct encoder encoder;
+
+        encoder_begin(&encoder, &profile, filter);
+        assert_int_equal(encoder_add(&encoder, label, strlen(label)), ENCODE_NO_SECTION);
+    }
+    json_decref(root);
+}
+
+static void test_section_pairs(void **state)
+{
+    json_t *root = load("sections.json");
+    size_t i = 0;
+    const json_t *pair = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "pairs")) >= 15);
+    json_array_foreach(field(root, "pairs"), i, pair)
+    {
+        struct profile profile = profile_of(pair);
+        struct estimate *estimate = NULL;
+        size_t words = bloom_words(profile.bits);
+        uint64_t a[PROFILE_WORDS_MAX];
+        uint64_t b[PROFILE_WORDS_MAX];
+
+        hex_filter(pair, "a", profile.bits, a);
+        hex_filter(pair, "b", profile.bits, b);
+        assert_int_equal(distance_ppm(similarity_of(bloom_intersection_count(a, b, words),
+                                                    bloom_union_count(a, b, words))),
+                         number(pair, "distance_ppm"));
+        assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
+        uint32_t n_union = estimate_union(estimate, a, b);
+        struct similarity s = estimate_similarity(estimate_labels(estimate, a),
+                                                  estimate_labels(estimate, b), n_union);
+        assert_int_equal(estimate_labels(estimate, a), number(pair, "labels_a"));
+        assert_int_equal(estimate_labels(estimate, b), number(pair, "labels_b"));
+        assert_int_equal(n_union, number(pair, "labels_union"));
+        assert_int_equal(s.shared, number(pair, "estimated_shared"));
+        assert_int_equal(s.all, number(pair, "estimated_all"));
+        assert_int_equal(distance_ppm(s), number(pair, "estimated_distance_ppm"));
+        estimate_free(estimate);
+    }
+    json_decref(root);
+}
+
+/* ---- slices ---- */
+
+enum { ID_BYTES = 16, SLICES_MAX = 4 };
+
+/* Whether each id of a list is told to be in the slices. */
+static void check_ids(const json_t *ids, const struct scalable_slice *slices, uint32_t count,
+                      bool expected)
+{
+    size_t i = 0;
+    const json_t *id = NULL;
+
+    json_array_foreach(ids, i, id)
+    {
+        json_t *object = json_pack("{sO}", "id", id);
+        uint8_t bytes[BYTES_MAX];
+
+        assert_int_equal(hex_bytes(object, "id", bytes), ID_BYTES);
+        assert_int_equal(scalable_slices_have(slices, count, bytes, ID_BYTES), expected);
+        json_decref(object);
+    }
+}
+
+static void test_slices(void **state)
+{
+    json_t *root = load("slices.json");
+    size_t f = 0;
+    const json_t *filter = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "filters")) >= 5);
+    json_array_foreach(field(root, "filters"), f, filter)
+    {
+        static uint8_t bits[SLICES_MAX][BYTES_MAX];
+        struct scalable_slice slices[SLICES_MAX];
+        uint32_t count = (uint32_t)json_array_size(field(filter, "slices"));
+        size_t s = 0;
+        const json_t *slice = NULL;
+
+        assert_in_range(count, 1, SLICES_MAX);
+        json_array_foreach(field(filter, "slices"), s, slice)
+        {
+            slices[s] = (struct scalable_slice){
+                .bits = bits[s],
+                .byte_count = (uint32_t)hex_bytes(slice, "bits", bits[s]),
+                .hashes = number(slice, "hashes"),
+                .seed = hex64(slice, "seed"),
+            };
+            check_ids(field(slice, "added"), &slices[s], 1, true);
+        }
+        check_ids(field(filter, "excluded"), slices, count, true);
+        check_ids(field(filter, "shown"), slices, count, false);
+    }
+    json_decref(root);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_estimate_tables),
+        cmocka_unit_test(test_labels),           cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_distances),        cmocka_unit_test(test_estimate_tables),
+        cmocka_unit_test(test_section_profiles), cmocka_unit_test(test_section_contexts),
+        cmocka_unit_test(test_section_pairs),    cmocka_unit_test(test_slices),
     };
 
     if (argc != 2) {

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/counting.h"
+
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "core/summary.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+
+static const uint32_t widths[] = {2, 4, 8, 16, 32};
+enum { WIDTHS = sizeof widths / sizeof widths[0], M = 131, WORDS = 3 };
+
+/* Neighbours do not touch each other, at any width and at the last position. */
+static void test_counters_are_apart(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < WIDTHS; w++) {
+        struct counting counting;
+
+        assert_int_equal(counting_init(&counting, alloc_system(), M, widths[w]), 0);
+        for (uint32_t p = 0; p < M; p++) {
+            for (uint32_t times = 0; times < p % 4; times++) {
+                counting_add_positions(&counting, &p, 1);
+            }
+        }
+        for (uint32_t p = 0; p < M; p++) {
+            assert_int_equal(counting_value(&counting, p), p % 4);
+            assert_int_equal(bloom_test(counting_filter(&counting), p), p % 4 != 0);
+        }
+        for (uint32_t p = 0; p < M; p++) {
+            counting_remove_positions(&counting, &p, 1);
+        }
+        for (uint32_t p = 0; p < M; p++) {
+            uint32_t value = p % 4;
+            bool stopped = value == counting_ceiling(&counting);
+
+            assert_int_equal(counting_value(&counting, p),
+                             value > 0 && !stopped ? value - 1 : value);
+            assert_int_equal(bloom_test(counting_filter(&counting), p), value > 1);
+        }
+        counting_deinit(&counting);
+    }
+}
+
+/* A counter stops at its largest value; from then on its bit stays, whatever is removed. */
+static void test_saturation(void **state)
+{
+    const uint32_t p = 77;
+    struct counting counting;
+
+    (void)state;
+    assert_int_equal(counting_init(&counting, alloc_system(), M, 4), 0);
+    assert_int_equal(counting_ceiling(&counting), 15);
+    for (int i = 0; i < 14; i++) {
+        counting_add_positions(&counting, &p, 1);
+    }
+    for (int i = 0; i < 14; i++) { /* 14 is not stopped: all the way back */
+        counting_remove_positions(&counting, &p, 1);
+    }
+    assert_false(bloom_test(counting_filter(&counting), p));
+    counting_remove_positions(&counting, &p, 1); /* nor below 0 */
+    assert_int_equal(counting_value(&counting, p), 0);
+    for (int i = 0; i < 20; i++) {
+        counting_add_positions(&counting, &p, 1);
+    }
+    for (int i = 0; i < 20; i++) {
+        counting_remove_positions(&counting, &p, 1);
+    }
+    assert_int_equal(counting_value(&counting, p), 15);
+    assert_true(bloom_test(counting_filter(&counting), p));
+    counting_deinit(&counting);
+}
+
+/* Sizes: 2 KiB of counters at m = 512 and 32 bits. */
+static void test_bytes(void **state)
+{
+    struct counting counting;
+    struct summary summary;
+
+    (void)state;
+    assert_int_equal(counting_init(&counting, alloc_system(), 512, 32), 0);
+    assert_int_equal(counting_bytes(&counting), 2048 + 64);
+    counting_deinit(&counting);
+    assert_int_equal(counting_init(&counting, alloc_system(), 512, 4), 0);
+    assert_int_equal(counting_bytes(&counting), 256 + 64);
+    counting_deinit(&counting);
+    assert_int_equal(summary_init(&summary, alloc_system(), 512), 0);
+    assert_int_equal(summary_bytes(&summary), 2048 + 64 + 513 * 4);
+    summary_deinit(&summary);
+}
+
+/* Empty, one, the extremes, and back to empty. */
+static void test_summary_range(void **state)
+{
+    const uint64_t none[WORDS] = {0};
+    const uint64_t all[WORDS] = {UINT64_MAX, UINT64_MAX, 7};
+    const uint64_t five[WORDS] = {31, 0, 0};
+    struct summary summary;
+    uint32_t low = 9;
+    uint32_t high = 9;
+
+    (void)state;
+    assert_int_equal(summary_init(&summary, alloc_system(), M), 0);
+    summary_range(&summary, &low, &high);
+    assert_true(low == 0 && high == 0 && summary.count == 0);
+    summary_add(&summary, five);
+    summary_range(&summary, &low, &high);
+    assert_true(low == 5 && high == 5 && summary.count == 1);
+    summary_add(&summary, none);
+    summary_add(&summary, all);
+    summary_range(&summary, &low, &high);
+    assert_true(low == 0 && high == M && summary.count == 3);
+    assert_memory_equal(summary_union(&summary), all, sizeof all);
+    summary_remove(&summary, all);
+    summary_remove(&summary, none);
+    summary_range(&summary, &low, &high);
+    assert_true(low == 5 && high == 5);
+    assert_memory_equal(summary_union(&summary), five, sizeof five);
+    summary_remove(&summary, five);
+    summary_range(&summary, &low, &high);
+    assert_true(low == 0 && high == 0 && summary.count == 0);
+    assert_memory_equal(summary_union(&summary), none, sizeof none);
+    summary_deinit(&summary);
+}
+
+/* Whichever allocation fails: -ERR_NOMEM, and nothing is left behind. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    for (size_t n = 1;; n++) {
+        struct fail_alloc fail;
+        struct summary summary;
+
+        fail_alloc_init(&fail);
+        fail_alloc_arm(&fail, n);
+        int rc = summary_init(&summary, &fail.alloc, M);
+        if (rc == 0) {
+            assert_true(n > 3);
+            summary_deinit(&summary);
+            break;
+        }
+        assert_int_equal(rc, -ERR_NOMEM);
+        assert_int_equal(fail.live_blocks, 0);
+        summary_deinit(&summary); /* harmless */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counters_are_apart),
+        cmocka_unit_test(test_saturation),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_summary_range),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

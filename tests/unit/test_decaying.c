@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/decaying.h"
+
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+enum { WORDS_MAX = 64, HISTORY = 300 };
+
+/*
+ * Against plain history: the filter is the OR of what was added in the last `rounds` rounds, at all
+ * times, for few rounds and for the most there may be.
+ */
+static void test_union_of_the_last_rounds(void **state)
+{
+    static const uint32_t all_rounds[] = {1, 2, 7, DECAYING_ROUNDS_MAX};
+    static const uint32_t sizes[] = {1, 64, 131, 512};
+    static uint64_t history[HISTORY][WORDS_MAX];
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (size_t i = 0; i < 16; i++) {
+        const uint32_t rounds = all_rounds[i / 4];
+        const uint32_t m = sizes[i % 4];
+        struct decaying decaying;
+
+        memset(history, 0, sizeof history);
+        assert_int_equal(decaying_init(&decaying, alloc_system(), m, rounds), 0);
+        for (uint32_t now = 0; now < HISTORY; now++) {
+            uint64_t expected[WORDS_MAX] = {0};
+            uint64_t filter[WORDS_MAX];
+
+            decaying_advance(&decaying);
+            if (rng_chance(&rng, 60)) {
+                rng_filter(&rng, m, 3, history[now]);
+                decaying_add(&decaying, history[now]);
+            }
+            for (uint32_t past = now + 1 > rounds ? now + 1 - rounds : 0; past <= now; past++) {
+                bloom_union(expected, expected, history[past], bloom_words(m));
+            }
+            decaying_filter(&decaying, filter);
+            assert_memory_equal(filter, expected, bloom_words(m) * sizeof *filter);
+        }
+        decaying_deinit(&decaying);
+    }
+}
+
+/* Fewer rounds cut what would stay longer; more are for what comes. */
+static void test_other_rounds(void **state)
+{
+    const uint64_t bit = 1;
+    uint64_t filter;
+    struct decaying decaying;
+
+    (void)state;
+    assert_int_equal(decaying_init(&decaying, alloc_system(), 64, 9), 0);
+    decaying_add(&decaying, &bit);
+    decaying_set_rounds(&decaying, 2);
+    decaying_advance(&decaying);
+    decaying_filter(&decaying, &filter);
+    assert_true(filter == 1);
+    decaying_advance(&decaying);
+    decaying_filter(&decaying, &filter);
+    assert_true(filter == 0);
+    decaying_add(&decaying, &bit);
+    decaying_set_rounds(&decaying, 200);
+    decaying_advance(&decaying);
+    decaying_advance(&decaying);
+    decaying_filter(&decaying, &filter);
+    assert_true(filter == 0);
+    decaying_deinit(&decaying);
+}
+
+/* Stored and loaded it goes on as before; a counter above the rounds is refused. */
+static void test_store_and_load(void **state)
+{
+    uint64_t filter[3] = {5, 0, 4};
+    uint64_t back[3];
+    uint8_t bytes[131];
+    struct decaying one;
+    struct decaying two;
+
+    (void)state;
+    assert_int_equal(decaying_init(&one, alloc_system(), 131, 3), 0);
+    assert_int_equal(decaying_init(&two, alloc_system(), 131, 3), 0);
+    decaying_add(&one, filter);
+    decaying_advance(&one);
+    decaying_store(&one, bytes);
+    assert_int_equal(decaying_load(&two, bytes), 0);
+    decaying_advance(&two);
+    decaying_filter(&two, back);
+    assert_memory_equal(back, filter, sizeof back);
+    decaying_advance(&two);
+    decaying_filter(&two, back);
+    assert_true(back[0] == 0 && back[1] == 0 && back[2] == 0);
+    bytes[130] = 4;
+    bytes[1] = 1;
+    assert_int_equal(decaying_load(&two, bytes), DECAYING_MALFORMED);
+    decaying_filter(&two, back);
+    assert_true(back[0] == 0 && back[1] == 0 && back[2] == 0);
+    decaying_deinit(&one);
+    decaying_deinit(&two);
+}
+
+static void test_no_memory(void **state)
+{
+    struct fail_alloc fail;
+    struct decaying decaying;
+
+    (void)state;
+    fail_alloc_init(&fail);
+    fail_alloc_arm(&fail, 1);
+    assert_int_equal(decaying_init(&decaying, &fail.alloc, 512, 3), -ERR_NOMEM);
+    decaying_deinit(&decaying);
+    assert_int_equal(fail.live_blocks, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_union_of_the_last_rounds),
+        cmocka_unit_test(test_other_rounds),
+        cmocka_unit_test(test_store_and_load),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

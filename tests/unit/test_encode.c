@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts to filters: sections, joint sections, and the rates that profiles promise. */
+#include "core/encode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/sizing.h"
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+
+static const char *const full_profile =
+    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1";
+
+static struct profile profile_of(const char *text)
+{
+    struct profile profile;
+    const char *reason = NULL;
+
+    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
+        fail_msg("%s: %s", text, reason);
+    }
+    return profile;
+}
+
+static void encode(const struct profile *profile, const char *const *labels, size_t count,
+                   uint64_t *out_filter)
+{
+    struct encoder encoder;
+
+    encoder_begin(&encoder, profile, out_filter);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(encoder_add(&encoder, labels[i], strlen(labels[i])), 0);
+    }
+}
+
+/* Positions of one label, or of a pair, written out once more. */
+static void set_expected(uint64_t *filter, uint32_t first, uint32_t bits, uint32_t hashes,
+                         const char *label, const char *with)
+{
+    struct hash128 a = hash_label(label, strlen(label));
+    struct hash128 b = {0, 0};
+
+    if (with != NULL) {
+        b = hash_label(with, strlen(with));
+    }
+    for (uint32_t i = 0; i < hashes; i++) {
+        uint64_t value = a.low64 + i * (a.high64 | 1);
+
+        if (with != NULL) {
+            value ^= b.low64 + i * (b.high64 | 1);
+        }
+        bloom_set(filter, first + (uint32_t)(value % bits));
+    }
+}
+
+static void check_filter(const char *profile_text, const char *const *labels, size_t count,
+                         const uint64_t *expected)
+{
+    struct profile profile = profile_of(profile_text);
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    memset(filter, 0xff, sizeof filter); /* encoder_begin empties it */
+    encode(&profile, labels, count, filter);
+    assert_memory_equal(filter, expected, bloom_words(profile.bits) * sizeof *filter);
+}
+
+static void test_sections_and_pairs(void **state)
+{
+    const char *labels[] = {"wifi:a", "time:2026-11-20T14", "topic:tea", "geo:u281zd"};
+    uint64_t expected[8] = {0};
+
+    (void)state;
+    set_expected(expected, 0, 256, 2, labels[0], NULL);
+    set_expected(expected, 352, 32, 1, labels[1], NULL);
+    set_expected(expected, 384, 96, 2, labels[2], NULL);
+    check_filter(full_profile, labels, 3, expected); /* half a pair: no joint bit */
+    set_expected(expected, 256, 96, 1, labels[3], NULL);
+    set_expected(expected, 480, 32, 1, labels[3], labels[1]);
+    check_filter(full_profile, labels, 4, expected);
+}
+
+/* Values that are no geohash of 6 or no date and hour go to their section, but make no pairs. */
+static void test_only_candidates_make_pairs(void **state)
+{
+    static const char *const not_geo[] = {"geo:u281z",
+                                          "geo:u281zdq",
+                                          "geo:u281za",
+                                          "geo:U281ZD",
+                                          "geo:u281zi",
+                                          "geo:u28 zd",
+                                          "geo:\xc3\xbc\xc3\xbc\xc3\xbc"};
+    static const char *const not_time[] = {"time:2026-11-20",    "time:2026-11-20T14:00",
+                                           "time:2026-11-20t14", "time:2026/11/20T14",
+                                           "time:w5T14",         "time:2026-1-020T14"};
+    const struct profile profile = profile_of(full_profile);
+    uint64_t filter[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof not_geo / sizeof not_geo[0]; i++) {
+        const char *labels[] = {not_geo[i], "time:2026-11-20T14"};
+
+        encode(&profile, labels, 2, filter);
+        assert_int_equal(bloom_cardinality_range(filter, 480, 32), 0);
+        assert_int_equal(bloom_cardinality_range(filter, 256, 96), 1);
+    }
+    for (size_t i = 0; i < sizeof not_time / sizeof not_time[0]; i++) {
+        const char *labels[] = {not_time[i], "geo:u281zd"};
+
+        encode(&profile, labels, 2, filter);
+        assert_int_equal(bloom_cardinality_range(filter, 480, 32), 0);
+        assert_int_equal(bloom_cardinality_range(filter, 352, 32), 1);
+    }
+}
+
+/* Of several candidates all pairs count, of attributes in the section `any`, too. */
+static void test_all_pairs(void **state)
+{
+    const char *labels[] = {"geo:u281zd", "geo:u281ze",         "geo:u281",
+                            "time:w5T13", "time:2026-11-20T14", "time:2026-11-20T15"};
+    uint64_t expected[8] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        set_expected(expected, 0, 440, 3, labels[i], NULL);
+    }
+    for (size_t g = 0; g < 2; g++) {
+        for (size_t t = 4; t < 6; t++) {
+            set_expected(expected, 440, 72, 2, labels[g], labels[t]);
+        }
+    }
+    check_filter("v1:any=440/3,joint(geo,time)=72/2", labels, 6, expected);
+}
+
+/* One label may stand in several joint sections, on either side. */
+static void test_several_joint_sections(void **state)
+{
+    const char *labels[] = {"b:1", "c:1", "a:1", "a:2"};
+    uint64_t expected[1] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        set_expected(expected, 0, 20, 1, labels[i], NULL);
+    }
+    set_expected(expected, 20, 20, 2, labels[2], labels[0]); /* joint(a,b) */
+    set_expected(expected, 20, 20, 2, labels[3], labels[0]);
+    set_expected(expected, 40, 24, 1, labels[0], labels[1]); /* joint(b,c) */
+    check_filter("v1:any=20/1,joint(a,b)=20/2,joint(b,c)=24/1", labels, 4, expected);
+}
+
+/* A refusal changes nothing, and what follows it is added as if it had not been. */
+static void test_refusals_change_nothing(void **state)
+{
+    const struct profile profile = profile_of(full_profile);
+    uint64_t filter[8];
+    uint64_t before[8];
+    struct encoder encoder;
+
+    (void)state;
+    encoder_begin(&encoder, &profile, filter);
+    assert_int_equal(encoder_add(&encoder, "wifi:a", 6), 0);
+    memcpy(before, filter, sizeof before);
+    assert_int_equal(encoder_add(&encoder, "word:a", 6), ENCODE_NO_SECTION);
+    assert_int_equal(encoder_add(&encoder, "joint:a", 7), ENCODE_NO_SECTION);
+    assert_int_equal(encoder_add(&encoder, "wif:a", 5), ENCODE_NO_SECTION);
+    assert_memory_equal(filter, before, sizeof before);
+    assert_int_equal(encoder_add(&encoder, "topic:a", 7), 0);
+    assert_memory_not_equal(filter, before, sizeof before);
+}
+
+/* 256 different candidates, and known ones again; the next new one is too many. */
+static void test_crowded(void **state)
+{
+    const struct profile profile = profile_of("v1:any=480/4,joint(a,b)=32/1");
+    uint64_t filter[8];
+    uint64_t before[8];
+    struct encoder encoder;
+    char label[32];
+
+    (void)state;
+    encoder_begin(&encoder, &profile, filter);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < ENCODE_CANDIDATES_MAX; i++) {
+            int length = snprintf(label, sizeof label, "%s:%u", i % 2 == 0 ? "a" : "b", i);
+
+            assert_int_equal(encoder_add(&encoder, label, (size_t)length), 0);
+        }
+    }
+    memcpy(before, filter, sizeof before);
+    assert_int_equal(encoder_add(&encoder, "a:new", 5), ENCODE_CROWDED);
+    assert_memory_equal(filter, before, sizeof before);
+    assert_int_equal(encoder_add(&encoder, "c:new", 5), 0); /* pairs with nothing */
+}
+
+/* ---- what must hold for any labels ---- */
+
+static const char *const profiles[] = {
+    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
+    "v1:wifi=200/2,any=100/3,geo=51/1,joint(geo,time)=32/1,joint(topic,wifi)=1/3",
+    "v1:any=500/4,joint(geo,time)=7/2,joint(geo,wifi)=5/1",
+    "v1:512/4",
+};
+
+static void random_label(struct rng *rng, char *out, size_t room)
+{
+    uint32_t number = rng_below(rng, 12);
+
+    switch (rng_below(rng, 6)) {
+    case 0:
+        (void)snprintf(out, room, "geo:u281z%c", "0123456789bc"[number]);
+        break;
+    case 1:
+        (void)snprintf(out, room, "geo:u28%u", number);
+        break;
+    case 2:
+        (void)snprintf(out, room, "time:2026-11-20T%02u", number);
+        break;
+    case 3:
+        (void)snprintf(out, room, "topic:%u", number);
+        break;
+    default:
+        (void)snprintf(out, room, "wifi:%u", number);
+        break;
+    }
+}
+
+/* Order and repetition do not matter, and fewer labels set fewer bits: what contains needs. */
+static void test_subsets_and_orders(void **state)
+{
+    enum { LABELS = 12, ROUNDS = 3000 };
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        struct profile profile = profile_of(profiles[round % 4]);
+        const char *labels[LABELS];
+        char texts[LABELS][32];
+        uint64_t whole[8], shuffled[8], part[8];
+
+        for (size_t i = 0; i < LABELS; i++) {
+            random_label(&rng, texts[i], sizeof texts[i]);
+            labels[i] = texts[i];
+        }
+        encode(&profile, labels, LABELS, whole);
+        for (size_t i = LABELS - 1; i > 0; i--) {
+            size_t j = rng_below(&rng, (uint32_t)i + 1);
+            const char *swapped = labels[i];
+
+            labels[i] = labels[j];
+            labels[j] = swapped;
+        }
+        encode(&profile, labels, LABELS, shuffled);
+        assert_memory_equal(whole, shuffled, sizeof whole);
+        encode(&profile, labels, rng_below(&rng, LABELS + 1), part);
+        assert_true(bloom_is_subset(part, whole, bloom_words(profile.bits)));
+    }
+}
+
+/* Sections of every size set the bits of the definition, which is written with a division. */
+static void test_every_size(void **state)
+{
+    enum { LABELS = 12, WHOLE = PROFILE_BITS_MAX };
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t bits = 1; bits < WHOLE; bits++) {
+        char text[64];
+        uint64_t filter[PROFILE_WORDS_MAX];
+        uint64_t expected[PROFILE_WORDS_MAX] = {0};
+        struct encoder encoder;
+
+        (void)snprintf(text, sizeof text, "v1:any=%u/2,a=%u/3", WHOLE - bits, bits);
+        struct profile profile = profile_of(text);
+        encoder_begin(&encoder, &profile, filter);
+        for (uint32_t i = 0; i < LABELS; i++) {
+            char label[32];
+
+            (void)snprintf(label, sizeof label, "%s:%llx", i % 2 == 0 ? "a" : "b",
+                           (unsigned long long)rng_next(&rng));
+            assert_int_equal(encoder_add(&encoder, label, strlen(label)), 0);
+            if (i % 2 == 0) {
+                set_expected(expected, WHOLE - bits, bits, 3, label, NULL);
+            } else {
+                set_expected(expected, 0, WHOLE - bits, 2, label, NULL);
+            }
+        }
+        assert_memory_equal(filter, expected, sizeof filter);
+    }
+}
+
+/* ---- rates ---- */
+
+struct tally {
+    uint32_t tries;
+    uint32_t hits;
+};
+
+/* `prefix` and as many random digits, so that two are never the same. */
+static size_t fresh_label(struct rng *rng, const char *prefix, char *out, size_t room)
+{
+    return (size_t)snprintf(out, room, "%s:%016llx", prefix, (unsigned long long)rng_next(rng));
+}
+
+/* Fills the sections, then asks for new labels in all of them and new pairs in joint ones. */
+static void measure_rate(struct rng *rng, const struct profile *profile, const char *const *names,
+                         const uint32_t *labels, size_t name_count, struct tally *tally)
+{
+    enum { PROBES = 400 };
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint64_t probe[PROFILE_WORDS_MAX];
+    struct encoder encoder;
+    char label[64];
+
+    encoder_begin(&encoder, profile, filter);
+    for (size_t a = 0; a < name_count; a++) {
+        for (uint32_t i = 0; i < labels[a]; i++) {
+            size_t length = fresh_label(rng, names[a], label, sizeof label);
+            assert_int_equal(encoder_add(&encoder, label, length), 0);
+        }
+    }
+    for (uint32_t i = 0; i < PROBES; i++) {
+        encoder_begin(&encoder, profile, probe);
+        for (size_t a = 0; a < name_count; a++) {
+            size_t length = fresh_label(rng, names[a], label, sizeof label);
+            assert_int_equal(encoder_add(&encoder, label, length), 0);
+        }
+        tally->tries++;
+        tally->hits += bloom_is_subset(probe, filter, bloom_words(profile->bits));
+    }
+}
+
+/*
+ * The rate of the whole is the product of the sections' rates. Allowed: five standard deviations of
+ * the count, and 15 % for what the formula leaves out, namely that the fill varies from filter to
+ * filter (the rate is the mean of its power, not the power of its mean) and that two positions of
+ * one label may coincide.
+ */
+static void check_rate(struct rng *rng, const char *text, const char *const *names,
+                       const uint32_t *labels, size_t name_count, const uint32_t *by_section)
+{
+    enum { FILTERS = 1500 };
+    struct profile profile = profile_of(text);
+    struct tally tally = {0, 0};
+    double rate = sizing_profile_rate(&profile, by_section);
+
+    for (uint32_t i = 0; i < FILTERS; i++) {
+        measure_rate(rng, &profile, names, labels, name_count, &tally);
+    }
+    double expected = rate * tally.tries;
+    double apart = tally.hits - expected;
+    double allowed = 0.15 * expected;
+    printf("%s: computed %.3g, measured %.3g (%u of %u)\n", text, rate,
+           (double)tally.hits / tally.tries, tally.hits, tally.tries);
+    assert_true(expected > 200); /* else it would say little */
+    /* 25 variances of the count against the square of the rest. */
+    double beyond = (apart < 0 ? -apart : apart) - allowed;
+    assert_true(beyond <= 0 || beyond * beyond <= 25 * expected);
+}
+
+static void test_rate_is_the_product(void **state)
+{
+    static const char *const three[] = {"a", "b", "c"};
+    static const uint32_t three_labels[] = {16, 20, 12};
+    static const uint32_t other_labels[] = {20, 6, 5};
+    static const char *const pair[] = {"a", "b"};
+    static const uint32_t pair_labels[] = {3, 2};
+    static const uint32_t pair_sections[] = {3, 2, 6}; /* three times two pairs */
+    static const uint32_t more_labels[] = {6, 5};
+    static const uint32_t more_sections[] = {6, 5, 30};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    check_rate(&rng, "v1:a=64/2,b=64/2,c=64/3", three, three_labels, 3, three_labels);
+    check_rate(&rng, "v1:a=96/3,b=30/1,c=66/2", three, other_labels, 3, other_labels);
+    /* A joint section: with an odd number of bits it is independent of the others; 4 divides the
+     * sizes of the second row, and 32 those of the third, where it is of no use for collisions. */
+    check_rate(&rng, "v1:a=22/1,b=21/1,joint(a,b)=21/1", pair, pair_labels, 2, pair_sections);
+    check_rate(&rng, "v1:a=20/1,b=20/1,joint(a,b)=24/1", pair, pair_labels, 2, pair_sections);
+    check_rate(&rng, "v1:a=96/1,b=32/1,joint(a,b)=64/1", pair, pair_labels, 2, pair_sections);
+    check_rate(&rng, "v1:a=26/2,b=25/1,joint(a,b)=77/2", pair, more_labels, 2, more_sections);
+}
+
+/* ---- unions ---- */
+
+/* Whether a union of filters, one of each pair p:i, q:i, claims p:0 with q:1. */
+static bool union_claims(struct rng *rng, const struct profile *profile, uint32_t size)
+{
+    uint64_t sum[PROFILE_WORDS_MAX] = {0};
+    uint64_t filter[PROFILE_WORDS_MAX];
+    char first[64], second[64], p[64], q[64];
+    const char *labels[] = {p, q};
+    const char *asked[] = {first, second};
+
+    for (uint32_t i = 0; i < size; i++) {
+        (void)fresh_label(rng, "p", p, sizeof p);
+        (void)fresh_label(rng, "q", q, sizeof q);
+        if (i == 0) {
+            memcpy(first, p, sizeof p);
+        }
+        if (i == 1) {
+            memcpy(second, q, sizeof q);
+        }
+        encode(profile, labels, 2, filter);
+        bloom_union(sum, sum, filter, bloom_words(profile->bits));
+    }
+    encode(profile, asked, 2, filter);
+    return bloom_is_subset(filter, sum, bloom_words(profile->bits));
+}
+
+/*
+ * A union claims each combination of what is in it. With a joint section of b bits and d = 1, n
+ * pairs leave a new one unclaimed in (1 - 1/b)^n of all cases, whether b is even or odd; allowed
+ * are five standard deviations.
+ */
+static void test_unions_claim_what_joint_sections_allow(void **state)
+{
+    enum { TRIALS = 20000 };
+    static const uint32_t sizes[] = {2, 5, 20};
+    const struct profile without = profile_of("v1:p=96/1,q=32/1");
+    const struct profile even = profile_of("v1:p=64/1,q=32/1,joint(p,q)=32/1");
+    const struct profile odd = profile_of("v1:p=65/1,q=32/1,joint(p,q)=31/1");
+    const struct profile *const both[] = {&even, &odd};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (size_t s = 0; s < 3; s++) {
+        for (size_t b = 0; b < 2; b++) {
+            double empty = 1;
+            uint32_t claims = 0;
+
+            for (uint32_t i = 0; i < sizes[s]; i++) {
+                empty *= 1 - 1.0 / both[b]->sections[2].bits;
+            }
+            for (uint32_t i = 0; i < TRIALS; i++) {
+                claims += union_claims(&rng, both[b], sizes[s]);
+            }
+            double apart = claims - TRIALS * (1 - empty);
+            printf("unions of %u, joint of %u bits: %u of %u claim\n", sizes[s],
+                   both[b]->sections[2].bits, claims, TRIALS);
+            assert_true(apart * apart <= 25 * TRIALS * empty * (1 - empty));
+            assert_true(union_claims(&rng, &without, sizes[s]));
+        }
+    }
+}
+
+/* One section is the formula of one section. */
+static void test_rate_of_one_section(void **state)
+{
+    struct profile profile = profile_of("v1:512/4");
+    const uint32_t labels[] = {20};
+    const uint32_t none[] = {0};
+
+    (void)state;
+    assert_true(sizing_profile_rate(&profile, labels) == sizing_false_positive_rate(512, 4, 20));
+    assert_true(sizing_profile_rate(&profile, none) == 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sections_and_pairs),
+        cmocka_unit_test(test_only_candidates_make_pairs),
+        cmocka_unit_test(test_all_pairs),
+        cmocka_unit_test(test_several_joint_sections),
+        cmocka_unit_test(test_refusals_change_nothing),
+        cmocka_unit_test(test_crowded),
+        cmocka_unit_test(test_subsets_and_orders),
+        cmocka_unit_test(test_every_size),
+        cmocka_unit_test(test_rate_is_the_product),
+        cmocka_unit_test(test_rate_of_one_section),
+        cmocka_unit_test(test_unions_claim_what_joint_sections_allow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are remembered from run to run, and the two memories that live in them. */
+#include "client/keep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/hash.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+
+static const struct keep_kind kind = {
+    .magic = "testTest", .what = "test file", .body_bytes_max = 100};
+
+struct fixture {
+    char folder[64];
+    char path[100];
+};
+
+static int begin(void **state)
+{
+    static struct fixture fixture;
+    (void)snprintf(fixture.folder, sizeof(fixture.folder), "keep-XXXXXX");
+    assert_non_null(mkdtemp(fixture.folder));
+    (void)snprintf(fixture.path, sizeof(fixture.path), "%s/file", fixture.folder);
+    *state = &fixture;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct fixture *fixture = *state;
+    (void)unlink(fixture->path);
+    return rmdir(fixture->folder); /* fails when a test, or a write, left something behind */
+}
+
+static void put_file(const char *path, const void *data, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static size_t get_file(const char *path, uint8_t *out, size_t most)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t count = fread(out, 1, most, file);
+    (void)fclose(file);
+    return count;
+}
+
+static int read_back(const char *path, struct bytes *body, struct hearsay_error *error)
+{
+    bytes_init(body, alloc_system());
+    return keep_read(path, &kind, body, error);
+}
+
+/* What was written is read; the format is that of the header; a second write replaces it. */
+static void test_round_trip(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct bytes body;
+    uint8_t raw[200];
+    struct stat info;
+
+    assert_int_equal(read_back(fixture->path, &body, &error), KEEP_ABSENT);
+    for (size_t size = 0; size <= kind.body_bytes_max; size += 25) {
+        bytes_init(&body, alloc_system());
+        for (size_t i = 0; i < size; i++) {
+            const uint8_t byte = (uint8_t)i;
+            assert_int_equal(bytes_append(&body, &byte, 1), 0);
+        }
+        assert_int_equal(keep_write(fixture->path, &kind, &body, &error), 0);
+        bytes_deinit(&body);
+        assert_int_equal(read_back(fixture->path, &body, &error), 0);
+        assert_int_equal(body.count, size);
+        for (size_t i = 0; i < size; i++) {
+            assert_int_equal(body.data[i], i);
+        }
+        bytes_deinit(&body);
+        assert_int_equal(get_file(fixture->path, raw, sizeof(raw)), 12 + size + 8);
+        assert_memory_equal(raw, "testTest\1\0\0\0", 12);
+        assert_true(keep_u64(raw + 12 + size) == hash_seeded(raw, 12 + size, 0));
+    }
+    assert_int_equal(stat(fixture->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+}
+
+/* Every single bit that is wrong, and every length, is noticed, and the file stays as it is. */
+static void test_damage(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct bytes body;
+    uint8_t raw[200];
+    uint8_t after[200];
+
+    bytes_init(&body, alloc_system());
+    assert_int_equal(bytes_append(&body, "hello there", 11), 0);
+    assert_int_equal(keep_write(fixture->path, &kind, &body, &error), 0);
+    bytes_deinit(&body);
+    const size_t count = get_file(fixture->path, raw, sizeof(raw));
+    for (size_t bit = 0; bit < count * 8; bit++) {
+        raw[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        put_file(fixture->path, raw, count);
+        assert_int_equal(read_back(fixture->path, &body, &error), HEARSAY_ERR_FILE);
+        assert_int_equal(body.count, 0);
+        assert_non_null(strstr(error.sentence, fixture->path));
+        assert_non_null(strstr(error.sentence, "left as it is"));
+        assert_int_equal(get_file(fixture->path, after, sizeof(after)), count);
+        assert_memory_equal(raw, after, count);
+        bytes_deinit(&body);
+        raw[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    for (size_t length = 0; length < 150; length++) {
+        put_file(fixture->path, raw, length);
+        int status = read_back(fixture->path, &body, &error);
+        assert_int_equal(status, length == count ? 0 : HEARSAY_ERR_FILE);
+        bytes_deinit(&body);
+    }
+    assert_int_equal(read_back(fixture->folder, &body, &error), HEARSAY_ERR_FILE);
+    assert_non_null(strstr(error.sentence, "no regular file"));
+    bytes_deinit(&body);
+}
+
+/* A write that fails leaves the old file, and nothing beside it (see `end`). */
+static void test_failed_write(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct bytes body;
+    struct fail_alloc fail;
+    char elsewhere[120];
+
+    bytes_init(&body, alloc_system());
+    assert_int_equal(bytes_append(&body, "old", 3), 0);
+    assert_int_equal(keep_write(fixture->path, &kind, &body, &error), 0);
+    (void)snprintf(elsewhere, sizeof(elsewhere), "%s/none/file", fixture->folder);
+    assert_int_equal(keep_write(elsewhere, &kind, &body, &error), HEARSAY_ERR_SYSTEM);
+    assert_non_null(strstr(error.sentence, elsewhere));
+    bytes_deinit(&body);
+    for (size_t n = 1;; n++) {
+        fail_alloc_init(&fail);
+        bytes_init(&body, &fail.alloc);
+        assert_int_equal(bytes_append(&body, "new", 3), 0);
+        fail_alloc_arm(&fail, n);
+        int status = keep_write(fixture->path, &kind, &body, &error);
+        fail_alloc_arm(&fail, 0);
+        bytes_deinit(&body);
+        assert_int_equal(fail.live_blocks, 0);
+        assert_int_equal(read_back(fixture->path, &body, &error), 0);
+        assert_memory_equal(body.data, status == 0 ? "new" : "old", 3);
+        bytes_deinit(&body);
+        if (status == 0) {
+            break;
+        }
+        assert_int_equal(status, HEARSAY_ERR_NOMEM);
+    }
+}
+
+/* A link stays a link, and what it points to is replaced. */
+static void test_link(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct bytes body;
+    struct stat info;
+    char link[120];
+
+    (void)snprintf(link, sizeof(link), "%s/link", fixture->folder);
+    bytes_init(&body, alloc_system());
+    assert_int_equal(keep_write(fixture->path, &kind, &body, &error), 0);
+    assert_int_equal(symlink("file", link), 0);
+    assert_int_equal(bytes_append(&body, "x", 1), 0);
+    assert_int_equal(keep_write(link, &kind, &body, &error), 0);
+    bytes_deinit(&body);
+    assert_int_equal(lstat(link, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(read_back(fixture->path, &body, &error), 0);
+    assert_int_equal(body.count, 1);
+    bytes_deinit(&body);
+    assert_int_equal(unlink(link), 0);
+}
+
+/* --- the memories ----------------------------------------------------------------------------- */
+
+/* Whole files that are sound, but whose numbers are not: refused, and left as they are. */
+static void test_bodies_that_contradict_themselves(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct keep_kind here = {"hearHere", "", 5000};
+    static const struct keep_kind seen = {"hearSeen", "", 5000};
+    static const struct {
+        uint32_t rounds;
+        uint32_t length;
+        const char *profile;
+        size_t counters;
+        uint8_t value;
+        bool right;
+    } rows[] = {
+        {3, 7, "v1:64/1", 64, 3, true},    {0, 7, "v1:64/1", 64, 0, false},
+        {256, 7, "v1:64/1", 64, 3, false}, {3, 7, "v1:64/1", 63, 3, false},
+        {3, 7, "v1:64/1", 65, 3, false},   {3, 7, "v1:64/1", 64, 4, false},
+        {3, 8, "v1:64/1", 64, 3, false},   {3, UINT32_MAX, "v1:64/1", 64, 3, false},
+        {3, 7, "v9:64/1", 64, 3, false},   {3, 0, "", 64, 3, false},
+    };
+    struct hearsay_error error;
+    struct hearsay_recent *recent = NULL;
+    struct hearsay_seen *memory = NULL;
+    struct bytes body;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        bytes_init(&body, alloc_system());
+        assert_int_equal(keep_append_u32(&body, rows[i].rounds), 0);
+        assert_int_equal(keep_append_u32(&body, rows[i].length), 0);
+        assert_int_equal(bytes_append(&body, rows[i].profile, strlen(rows[i].profile)), 0);
+        for (size_t c = 0; c < rows[i].counters; c++) {
+            assert_int_equal(bytes_append(&body, &rows[i].value, 1), 0);
+        }
+        assert_int_equal(keep_write(fixture->path, &here, &body, &error), 0);
+        int status = hearsay_recent_open(fixture->path, NULL, 0, &recent, &error);
+        assert_int_equal(status, rows[i].right ? HEARSAY_OK : HEARSAY_ERR_FILE);
+        if (status == HEARSAY_OK) {
+            hearsay_recent_close(recent);
+        }
+        assert_int_equal(hearsay_seen_open(fixture->path, &memory, &error), HEARSAY_ERR_FILE);
+        bytes_deinit(&body);
+    }
+    bytes_init(&body, alloc_system());
+    assert_int_equal(keep_append_u32(&body, 5), 0); /* no whole record */
+    assert_int_equal(keep_write(fixture->path, &seen, &body, &error), 0);
+    assert_int_equal(hearsay_seen_open(fixture->path, &memory, &error), HEARSAY_ERR_FILE);
+    bytes_deinit(&body);
+}
+
+/* What is seen is remembered once, through the file, and not when it is over. */
+static void test_seen(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct hearsay_seen *seen = NULL;
+    uint8_t id[HEARSAY_ID_BYTES] = {0};
+
+    assert_int_equal(hearsay_seen_open(fixture->path, &seen, &error), 0);
+    for (uint8_t i = 0; i < 10; i++) {
+        id[0] = i;
+        assert_int_equal(hearsay_seen_add(seen, id, i < 7 ? 3600000 : -(int64_t)i, &error), 0);
+        assert_int_equal(hearsay_seen_add(seen, id, INT64_MIN, &error), 0);
+    }
+    assert_int_equal(hearsay_seen_add(seen, id, INT64_MAX, &error), 0);
+    assert_int_equal(hearsay_seen_add(seen, id, INT64_MAX, &error), 0);
+    assert_int_equal(hearsay_seen_count(seen), 8);
+    assert_int_equal(hearsay_seen_save(seen, &error), 0);
+    hearsay_seen_close(seen);
+    assert_int_equal(hearsay_seen_open(fixture->path, &seen, &error), 0);
+    assert_int_equal(hearsay_seen_count(seen), 8);
+    hearsay_seen_close(seen);
+}
+
+/* Rounds pass through the file; a context goes after as many as were said. */
+static void test_recent(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct hearsay_recent *recent = NULL;
+    struct hearsay_filter filters[5];
+    struct hearsay_filter now;
+
+    for (int i = 0; i < 5; i++) {
+        char label[16];
+        const char *labels[] = {label};
+        (void)snprintf(label, sizeof(label), "topic:%d", i);
+        assert_int_equal(hearsay_encode_profile("v1:512/4", labels, 1, &filters[i], &error), 0);
+    }
+    assert_int_equal(hearsay_recent_open(fixture->path, NULL, 3, &recent, &error),
+                     HEARSAY_ERR_FILE);
+    assert_int_equal(hearsay_recent_open(fixture->path, "v1:512/4", 0, &recent, &error),
+                     HEARSAY_ERR_FILE);
+    assert_int_equal(hearsay_recent_open(fixture->path, "v1:512/4", 256, &recent, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    for (int i = 0; i < 5; i++) {
+        uint8_t expected[64] = {0};
+        assert_int_equal(
+            hearsay_recent_open(fixture->path, "v1:512/4", i == 0 ? 3 : 0, &recent, &error), 0);
+        assert_int_equal(hearsay_recent_rounds(recent), 3);
+        assert_int_equal(hearsay_recent_round(recent, &filters[i], &error), 0);
+        assert_int_equal(hearsay_recent_save(recent, &error), 0);
+        hearsay_recent_filter(recent, &now);
+        for (int past = i < 2 ? 0 : i - 2; past <= i; past++) {
+            for (size_t b = 0; b < 64; b++) {
+                expected[b] |= filters[past].bytes[b];
+            }
+        }
+        assert_int_equal(now.byte_count, 64);
+        assert_memory_equal(now.bytes, expected, 64);
+        hearsay_recent_close(recent);
+    }
+    assert_int_equal(hearsay_recent_open(fixture->path, "v1:256/4", 0, &recent, &error),
+                     HEARSAY_ERR_FILE);
+    assert_non_null(strstr(error.sentence, "v1:256/4"));
+    assert_int_equal(hearsay_recent_open(fixture->path, NULL, 0, &recent, &error), 0);
+    now.byte_count = 32;
+    assert_int_equal(hearsay_recent_round(recent, &now, &error), HEARSAY_ERR_ARGUMENT);
+    hearsay_recent_close(recent);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, begin, end),
+        cmocka_unit_test_setup_teardown(test_damage, begin, end),
+        cmocka_unit_test_setup_teardown(test_failed_write, begin, end),
+        cmocka_unit_test_setup_teardown(test_link, begin, end),
+        cmocka_unit_test_setup_teardown(test_bodies_that_contradict_themselves, begin, end),
+        cmocka_unit_test_setup_teardown(test_seen, begin, end),
+        cmocka_unit_test_setup_teardown(test_recent, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
