@@ -20,6 +20,7 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/idmap.h"
+#include "core/sample.h"
 
 enum { CHUNK_MESSAGES = 512, CACHE_LINE_WORDS = 8 };
 
@@ -388,6 +389,50 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
     }
 }
 
+_Static_assert(CHUNK_MESSAGES <= SAMPLE_MESSAGES, "a run fits a sample");
+
+/* Offers those of the sample that reach the floor; it was taken from `first` on. */
+static void offer_sample(const struct list *list, struct index_probe *probe, size_t first,
+                         struct sample *sample, uint16_t floor)
+{
+    uint32_t overlaps[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    sample_mark(sample, floor);
+    for (size_t block = sample_next(sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
+         block = sample_next(sample, block + 1, overlaps, &lanes)) {
+        offer_block(list, probe, first + block * BITS_BLOCK, lanes, overlaps);
+    }
+}
+
+/*
+ * The same as scan_run, in another order: what is likely to be among the k best is offered first,
+ * so that little else enters them on its way out.
+ */
+static void sample_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
+{
+    const struct bits_scan scan = {
+        .query = probe->filter,
+        .words = list->words,
+        .base = probe->cardinality,
+    };
+    struct sample sample;
+
+    sample_take(&sample, list->kernels, &scan, filter_of(list, first),
+                &chunk_of(list, first)->cardinality[first % CHUNK_MESSAGES], end - first);
+    offer_sample(list, probe, first, &sample,
+                 sample_floor(&sample, index_probe_floor(probe), probe->nearest->k));
+    offer_sample(list, probe, first, &sample, index_probe_floor(probe));
+}
+
+/* Whether so few of a run's messages can be among the k best that it pays to find them first. */
+static bool pays_to_sample(const struct index_probe *probe, size_t count)
+{
+    enum { MESSAGES_A_BEST = 4 };
+
+    return !nearest_is_full(probe->nearest) && count / MESSAGES_A_BEST > probe->nearest->k;
+}
+
 /*
  * Compares the messages from `first`, where a block begins, to `end` - 1, all in one chunk.
  * Upwards, as processors fetch ahead best that way.
@@ -443,7 +488,11 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
     while (left > 0 && (visited < budget || visited == 0)) {
         size_t first = run_first(left, budget - visited);
 
-        scan_run(list, probe, first, left);
+        if (pays_to_sample(probe, left - first)) {
+            sample_run(list, probe, first, left);
+        } else {
+            scan_run(list, probe, first, left);
+        }
         visited += left - first;
         left = first;
     }
