@@ -389,7 +389,7 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
     }
 }
 
-_Static_assert(CHUNK_MESSAGES <= SAMPLE_MESSAGES, "a run fits a sample");
+_Static_assert((int)CHUNK_MESSAGES <= (int)SAMPLE_MESSAGES, "a run fits a sample");
 
 /* Offers those of the sample that reach the floor; it was taken from `first` on. */
 static void offer_sample(const struct list *list, struct index_probe *probe, size_t first,
