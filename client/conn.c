@@ -49,7 +49,6 @@ void conn_init(struct conn *conn, const struct alloc *alloc)
     conn->frame_limit = LIMIT_FRAME_BYTES_MIN;
     frame_decoder_init(&conn->input, alloc, LIMIT_FRAME_BYTES_MAX);
     bytes_init(&conn->output, alloc);
-    arena_init(&conn->scratch, alloc, CONN_DECODE_BYTES);
 }
 
 void conn_deinit(struct conn *conn)
@@ -59,7 +58,6 @@ void conn_deinit(struct conn *conn)
     }
     frame_decoder_deinit(&conn->input);
     bytes_deinit(&conn->output);
-    arena_deinit(&conn->scratch);
     alloc_release(conn->alloc, conn->slots, conn->slot_count, sizeof(*conn->slots));
     memset(conn, 0, sizeof(*conn));
 }
@@ -68,13 +66,11 @@ void conn_deinit(struct conn *conn)
 static int put_request(struct conn *conn, const struct msg_request *request,
                        struct hearsay_error *error)
 {
-    int result = codec_encode_request(request, &conn->scratch, conn->frame_limit, &conn->output);
-    bool refused = conn->scratch.refused;
-    arena_reset(&conn->scratch);
+    int result = codec_encode_request(request, conn->frame_limit, &conn->output);
     if (result == 0) {
         return HEARSAY_OK;
     }
-    if (result == CODEC_TOO_LARGE || refused) {
+    if (result == CODEC_TOO_LARGE) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT,
                         "the request is larger than the %zu bytes that the server takes",
                         conn->frame_limit);

@@ -52,8 +52,7 @@ struct conn {
     const uint8_t *frame; /* taken out of input and not yet decoded, for want of memory */
     size_t frame_length;
     struct bytes output;
-    size_t sent; /* of output's bytes */
-    struct arena scratch;
+    size_t sent;             /* of output's bytes */
     struct conn_slot *slots; /* owned; slot_count of them, a power of two; NULL until READY */
     size_t slot_count;
     size_t flight_max;

@@ -21,6 +21,7 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/idmap.h"
+#include "core/sample.h"
 
 enum {
     SMALL_MESSAGES = 512,
@@ -443,6 +444,40 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
     }
 }
 
+/* Offers those of the sample that reach the floor; it was taken from `first` on. */
+static void offer_sample(const struct list *list, struct index_probe *probe, size_t first,
+                         struct sample *sample, uint16_t floor)
+{
+    uint32_t overlaps[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    sample_mark(sample, floor);
+    for (size_t block = sample_next(sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
+         block = sample_next(sample, block + 1, overlaps, &lanes)) {
+        offer_block(list, probe, first + block * BITS_BLOCK, lanes, overlaps);
+    }
+}
+
+/*
+ * The same as scan_run, in another order: what is likely to be among the k best is offered first,
+ * so that little else enters them on its way out.
+ */
+static void sample_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
+{
+    const struct bits_scan scan = {
+        .query = probe->filter,
+        .words = list->words,
+        .base = probe->cardinality,
+    };
+    struct sample sample;
+
+    sample_take(&sample, list->kernels, &scan, filter_of(list, first),
+                &chunk_of(list, first)->cardinality[chunk_at(first)], end - first);
+    offer_sample(list, probe, first, &sample,
+                 sample_floor(&sample, index_probe_floor(probe), probe->nearest->k));
+    offer_sample(list, probe, first, &sample, index_probe_floor(probe));
+}
+
 /*
  * Compares the messages from `first`, where a block begins, to `end` - 1, all in one chunk.
  * Upwards, as processors fetch ahead best that way.
@@ -496,9 +531,14 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
     uint64_t visited = 0;
 
     while (left > 0 && (visited < budget || visited == 0)) {
-        size_t first = run_first(left, budget - visited);
+        size_t most = nearest_is_full(probe->nearest) ? SIZE_MAX : SAMPLE_MESSAGES - BITS_BLOCK;
+        size_t first = run_first(left, budget - visited < most ? budget - visited : most);
 
-        scan_run(list, probe, first, left);
+        if (sample_pays(probe->nearest, left - first)) {
+            sample_run(list, probe, first, left);
+        } else {
+            scan_run(list, probe, first, left);
+        }
         visited += left - first;
         left = first;
     }

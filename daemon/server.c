@@ -22,8 +22,7 @@ enum {
     SWEEP_TICKS = 5,           /* seconds between looks for expired messages */
     STOP_PATIENCE_MS = 3500,   /* then clients that still hold on are dropped */
     SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
-    DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX,
-    ENCODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
+    DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
@@ -371,7 +370,6 @@ static void close_all(struct server *server)
     (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
     service_free(server->service);
     arena_deinit(&server->decode_arena);
-    arena_deinit(&server->encode_arena);
     if (uv_loop_close(&server->loop) != 0) {
         log_error("the loop closed with handles left open"); /* our mistake; tests look for it */
     }
@@ -389,7 +387,6 @@ int server_start(struct server *server, const struct options *options, const str
     server->options = options;
     server->config = *config;
     arena_init(&server->decode_arena, server->alloc, DECODE_BYTES_MAX);
-    arena_init(&server->encode_arena, server->alloc, ENCODE_BYTES_MAX);
     out_reason[0] = '\0';
     int rc = uv_loop_init(&server->loop);
     if (rc != 0) {

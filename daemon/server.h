@@ -39,7 +39,6 @@ struct server {
     uint64_t session_number;
     size_t output_bytes; /* of all sessions */
     struct arena decode_arena;
-    struct arena encode_arena;
 
     uv_prepare_t prepare; /* before the loop waits: sends what timers left */
     uv_check_t check;     /* after it waited: a turn */

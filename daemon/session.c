@@ -160,9 +160,7 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     if (session->state == SESSION_CLOSED) {
         return;
     }
-    const int rc = codec_encode_response(response, &server->encode_arena, limits->frame_bytes,
-                                         &session->transport.output);
-    arena_reset(&server->encode_arena);
+    const int rc = codec_encode_response(response, limits->frame_bytes, &session->transport.output);
     if (rc == CODEC_TOO_LARGE && response->kind != MSG_RESPONSE_ERROR) {
         handler_refuse(client, response->id, MSG_TOO_LARGE, NULL,
                        "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",

@@ -51,16 +51,15 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
                           struct msg_response *out, struct msg_error *out_error);
 
 /*
- * Appends one whole frame, header included, to `out`. The arena is used for the passage and not
- * reset. 0, -ERR_NOMEM (also when the arena's limit is reached), or CODEC_TOO_LARGE when the frame
- * would exceed limit_bytes; `out->count` is unchanged then. Fields are not checked; those that have
- * their default value are left out. MSG_REQUEST_KNOWN_ONLY is written by `name`, without fields.
+ * Appends one whole frame, header included, to `out`. 0, -ERR_NOMEM, or CODEC_TOO_LARGE when the
+ * frame would exceed limit_bytes; `out->count` is unchanged then. Fields are not checked; those
+ * that have their default value are left out. MSG_REQUEST_KNOWN_ONLY is written by `name`, without
+ * fields.
  */
 enum { CODEC_TOO_LARGE = 3 };
-int codec_encode_request(const struct msg_request *request, struct arena *arena, size_t limit_bytes,
-                         struct bytes *out);
-int codec_encode_response(const struct msg_response *response, struct arena *arena,
-                          size_t limit_bytes, struct bytes *out);
+int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out);
+int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
+                          struct bytes *out);
 
 /*
  * What a result with these payload and media type sizes adds to a Results frame at most, and what

@@ -101,37 +101,22 @@ int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, si
     return 0;
 }
 
-ProtobufCMessage *codec_new_message(const ProtobufCMessageDescriptor *descriptor,
-                                    struct arena *arena)
+int codec_write(uint64_t id, uint32_t number, const struct map *map, const void *own,
+                size_t limit_bytes, struct bytes *out)
 {
-    ProtobufCMessage *message = arena_take(arena, descriptor->sizeof_message);
+    const size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
+    const size_t start = out->count;
+    int rv;
 
-    if (message != NULL) {
-        descriptor->message_init(message);
-    }
-    return message;
-}
-
-int codec_pack(const ProtobufCMessage *message, size_t bytes_most, size_t limit_bytes,
-               struct bytes *out)
-{
-    size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
-    size_t length = bytes_most;
-    uint8_t *room;
-
-    /* Measuring costs as much as writing: what is sure to fit is only written. */
-    if (length == 0 || length > limit) {
-        length = protobuf_c_message_get_packed_size(message);
-    }
-    if (length > limit) {
-        return CODEC_TOO_LARGE;
-    }
-    room = bytes_reserve(out, LIMIT_FRAME_HEADER_BYTES + length);
-    if (room == NULL) {
+    if (bytes_reserve(out, LIMIT_FRAME_HEADER_BYTES) == NULL) {
         return -ERR_NOMEM;
     }
-    length = protobuf_c_message_pack(message, room + LIMIT_FRAME_HEADER_BYTES);
-    frame_write_header(room, length);
-    out->count += LIMIT_FRAME_HEADER_BYTES + length;
+    out->count += LIMIT_FRAME_HEADER_BYTES;
+    rv = map_write_envelope(id, number, map, own, limit, out);
+    if (rv != 0) {
+        out->count = start;
+        return rv == MAP_TOO_LARGE ? CODEC_TOO_LARGE : rv;
+    }
+    frame_write_header(out->data + start, out->count - start - LIMIT_FRAME_HEADER_BYTES);
     return 0;
 }

@@ -48,15 +48,8 @@ const struct codec_body *codec_body_of_kind(const struct codec_envelope *envelop
 int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, size_t length,
                  struct arena *arena, ProtobufCMessage **out_message, struct msg_error *out_error);
 
-/* A message of this type in the arena, initialised; NULL when there is no memory. */
-ProtobufCMessage *codec_new_message(const ProtobufCMessageDescriptor *descriptor,
-                                    struct arena *arena);
-
-/*
- * Appends a frame, header included: as codec_encode_request says. bytes_most: what the message is
- * sure not to exceed, which saves measuring it; 0: not known.
- */
-int codec_pack(const ProtobufCMessage *message, size_t bytes_most, size_t limit_bytes,
-               struct bytes *out);
+/* Appends a frame, header included: map_write_envelope's, as codec_encode_request says. */
+int codec_write(uint64_t id, uint32_t number, const struct map *map, const void *own,
+                size_t limit_bytes, struct bytes *out);
 
 #endif

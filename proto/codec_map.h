@@ -3,8 +3,9 @@
  * codec_map: tables that say how a message of hearsay.proto and its plain struct correspond, and
  * what each field must be like. One table serves both directions.
  *
- * Only the codec uses this. Rows are made with the MAP_..._ROW macros below, which refuse to
- * compile when a field's C type on either side is not what the row says.
+ * Only the codec uses this. Rows stand in the order of their fields' numbers. They are made with
+ * the MAP_..._ROW macros below, which refuse to compile when a field's C type on either side is not
+ * what the row says.
  *
  * Reading: an absent field gets its default; a field that is needed, or whose value or size is out
  * of range, is refused with a sentence. Writing: a field whose value is its default is left out,
@@ -14,6 +15,7 @@
 #define PROTO_CODEC_MAP_H
 
 #include "proto/arena.h"
+#include "proto/bytes.h"
 #include "proto/msg.h"
 
 #include <protobuf-c/protobuf-c.h>
@@ -68,8 +70,11 @@ struct map {
     size_t field_count;
 };
 
-/* Named outcome of reading: a field is wrong, or the message takes more memory than its budget. */
-enum { MAP_REFUSED = 1 };
+/* Named outcomes. */
+enum {
+    MAP_REFUSED = 1,  /* reading: a field is wrong, or the message takes more than its budget */
+    MAP_TOO_LARGE = 2 /* writing: the message would exceed its limit */
+};
 
 /*
  * Reads a message that protobuf-c unpacked (and that borrows from `arena`) into *out, all of whose
@@ -79,11 +84,13 @@ int map_read(const struct map *map, const ProtobufCMessage *wire, struct arena *
              struct msg_error *out_error);
 
 /*
- * Fills *out_wire, initialised by its descriptor, from our struct; it borrows from both and from
- * `arena`. 0 or -ERR_NOMEM.
+ * Appends a Request or Response to `out`: the id, and our struct as the body with this number.
+ * A `map` of NULL is a body without fields, a number of 0 no body at all. 0; MAP_TOO_LARGE when
+ * that takes more than limit_bytes, -ERR_NOMEM: out->count is unchanged then. What is in `out` may
+ * not be part of our struct.
  */
-int map_write(const struct map *map, const void *own, struct arena *arena,
-              ProtobufCMessage *out_wire);
+int map_write_envelope(uint64_t id, uint32_t number, const struct map *map, const void *own,
+                       size_t limit_bytes, struct bytes *out);
 
 /*
  * What an allocation refused by the arena means when it was for a peer's message: MAP_REFUSED with

@@ -209,35 +209,17 @@ static const ProtobufCFieldDescriptor *request_member_named(const char *name)
     return field != NULL && (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 ? field : NULL;
 }
 
-int codec_encode_request(const struct msg_request *request, struct arena *arena, size_t limit_bytes,
-                         struct bytes *out)
+int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out)
 {
-    Hearsay__V1__Request wire = HEARSAY__V1__REQUEST__INIT;
     const struct codec_body *body = codec_body_of_kind(&request_envelope, (int)request->kind);
     const ProtobufCFieldDescriptor *member = NULL;
 
     if (body != NULL) {
-        member = protobuf_c_message_descriptor_get_field(request_envelope.descriptor, body->number);
-    } else if (request->kind == MSG_REQUEST_KNOWN_ONLY) {
-        member = request_member_named(request->name); /* without fields */
+        return codec_write(request->id, body->number, body->map,
+                           (const uint8_t *)request + body->own, limit_bytes, out);
     }
-    wire.has_id = 1;
-    wire.id = request->id;
-    if (member != NULL) {
-        ProtobufCMessage *message = codec_new_message(member->descriptor, arena);
-        int rv;
-
-        if (message == NULL) {
-            return -ERR_NOMEM;
-        }
-        if (body != NULL && body->map != NULL) {
-            rv = map_write(body->map, (const uint8_t *)request + body->own, arena, message);
-            if (rv != 0) {
-                return rv;
-            }
-        }
-        wire.body_case = (Hearsay__V1__Request__BodyCase)member->id;
-        wire.hello = (Hearsay__V1__Hello *)(void *)message; /* whichever member it is */
+    if (request->kind == MSG_REQUEST_KNOWN_ONLY) {
+        member = request_member_named(request->name);
     }
-    return codec_pack(&wire.base, 0, limit_bytes, out);
+    return codec_write(request->id, member != NULL ? member->id : 0, NULL, NULL, limit_bytes, out);
 }

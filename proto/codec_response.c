@@ -282,49 +282,14 @@ size_t codec_exported_bytes_max(const struct msg_exported_message *message)
     return size_add(size_add(fixed, data), message->withdraw_hash.count);
 }
 
-/* What Results take at most, the answer that is given most; 0: to be measured. */
-static size_t bytes_most(const struct msg_response *response)
+int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
+                          struct bytes *out)
 {
-    size_t most = CODEC_ENVELOPE_BYTES_MAX;
-
-    if (response->kind != MSG_RESPONSE_RESULTS) {
-        return 0;
-    }
-    for (size_t i = 0; i < response->results.result_count; i++) {
-        const struct msg_result *result = &response->results.results[i];
-
-        most = size_add(most,
-                        codec_result_bytes_max(result->payload.count, result->media_type.length));
-        most = size_add(most, result->id.count); /* whatever it is, the room suffices */
-    }
-    return most;
-}
-
-int codec_encode_response(const struct msg_response *response, struct arena *arena,
-                          size_t limit_bytes, struct bytes *out)
-{
-    Hearsay__V1__Response wire = HEARSAY__V1__RESPONSE__INIT;
     const struct codec_body *body = codec_body_of_kind(&response_envelope, (int)response->kind);
 
-    wire.has_id = 1;
-    wire.id = response->id;
-    if (body != NULL) {
-        const ProtobufCFieldDescriptor *member =
-            protobuf_c_message_descriptor_get_field(response_envelope.descriptor, body->number);
-        ProtobufCMessage *message = codec_new_message(member->descriptor, arena);
-        int rv;
-
-        if (message == NULL) {
-            return -ERR_NOMEM;
-        }
-        if (body->map != NULL) {
-            rv = map_write(body->map, (const uint8_t *)response + body->own, arena, message);
-            if (rv != 0) {
-                return rv;
-            }
-        }
-        wire.body_case = (Hearsay__V1__Response__BodyCase)body->number;
-        wire.welcome = (Hearsay__V1__Welcome *)(void *)message; /* whichever member it is */
+    if (body == NULL) {
+        return codec_write(response->id, 0, NULL, NULL, limit_bytes, out);
     }
-    return codec_pack(&wire.base, bytes_most(response), limit_bytes, out);
+    return codec_write(response->id, body->number, body->map, (const uint8_t *)response + body->own,
+                       limit_bytes, out);
 }

@@ -357,7 +357,7 @@ int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out)
     struct bytes frame;
 
     bytes_init(&frame, alloc_system());
-    int rc = codec_encode_request(&hello, arena, LIMIT_FRAME_BYTES_MIN, &frame);
+    int rc = codec_encode_request(&hello, LIMIT_FRAME_BYTES_MIN, &frame);
     if (rc == 0) {
         rc = exchange(peer, frame.data, frame.count, arena, out, NULL);
     }

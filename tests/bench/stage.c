@@ -47,12 +47,9 @@ int stage_begin(struct stage *stage, const struct bench_options *options, const 
 static int encode(const struct msg_response *response, struct bytes *out)
 {
     struct msg_response with_id = *response;
-    struct arena arena;
 
     with_id.id = ECHO_ID;
-    arena_init(&arena, alloc_system(), ARENA_BYTES);
-    const int rc = codec_encode_response(&with_id, &arena, LIMIT_FRAME_BYTES_DEFAULT, out);
-    arena_deinit(&arena);
+    const int rc = codec_encode_response(&with_id, LIMIT_FRAME_BYTES_DEFAULT, out);
     return rc == 0 ? 0 : bench_fail("an answer of the echo's could not be encoded");
 }
 

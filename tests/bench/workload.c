@@ -11,7 +11,7 @@
 #include "proto/codec.h"
 #include "tests/bench/bench.h"
 
-enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20, ARENA_BYTES = 1024 * 1024 };
+enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20 };
 
 const char workload_media_type[] = "text/plain";
 const char workload_profile[] = "v1:512/4";
@@ -122,7 +122,6 @@ static void describe_query(const struct workload_message *message, struct msg_qu
 
 static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg_request_kind kind)
 {
-    struct arena arena;
     int rc = 0;
 
     *out = (struct frames){.count = count};
@@ -131,7 +130,6 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
     if (out->starts == NULL) {
         return bench_fail("out of memory");
     }
-    arena_init(&arena, alloc_system(), ARENA_BYTES);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct workload_message message;
         struct msg_query_part part;
@@ -143,11 +141,9 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
         } else {
             describe_query(&message, &part, &request);
         }
-        rc = codec_encode_request(&request, &arena, LIMIT_FRAME_BYTES_DEFAULT, &out->bytes);
-        arena_reset(&arena);
+        rc = codec_encode_request(&request, LIMIT_FRAME_BYTES_DEFAULT, &out->bytes);
         out->starts[i + 1] = out->bytes.count;
     }
-    arena_deinit(&arena);
     return rc == 0 ? 0 : bench_fail("a request could not be encoded");
 }
 

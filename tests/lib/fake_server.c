@@ -173,10 +173,7 @@ bool fake_read(struct fake_peer *peer, struct msg_request *out_request)
 
 void fake_encode(const struct msg_response *response, struct bytes *out)
 {
-    struct arena arena;
-    arena_init(&arena, alloc_system(), ARENA_BYTES);
-    must(codec_encode_response(response, &arena, LIMIT_FRAME_BYTES_MAX, out) == 0, "encode");
-    arena_deinit(&arena);
+    must(codec_encode_response(response, LIMIT_FRAME_BYTES_MAX, out) == 0, "encode");
 }
 
 void fake_put(struct fake_peer *peer, const struct msg_response *response)

@@ -177,9 +177,7 @@ void peer_deinit(struct peer *peer)
 
 void peer_put(struct peer *peer, const struct msg_request *request)
 {
-    assert_int_equal(
-        codec_encode_request(request, &peer->arena, LIMIT_FRAME_BYTES_MAX, &peer->output), 0);
-    arena_reset(&peer->arena);
+    assert_int_equal(codec_encode_request(request, LIMIT_FRAME_BYTES_MAX, &peer->output), 0);
 }
 
 void peer_put_hello(struct peer *peer)

@@ -66,7 +66,6 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
     server->persist = fixture->persist;
     server->store_closing = true; /* the store is the test's: sessions that go do not end it */
     arena_init(&server->decode_arena, server->alloc, ARENA_BYTES);
-    arena_init(&server->encode_arena, server->alloc, ARENA_BYTES);
     assert_int_equal(service_new(&options, &server->service, fixture->reason), 0);
     assert_int_equal(uv_loop_init(&server->loop), 0);
     assert_int_equal(uv_idle_init(&server->loop, &server->idle), 0);
@@ -107,7 +106,6 @@ void server_fixture_free(struct server_fixture *fixture)
     loop_close(&server->loop);
     service_free(server->service);
     arena_deinit(&server->decode_arena);
-    arena_deinit(&server->encode_arena);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);
     loop_directory_remove(fixture->directory);

@@ -256,9 +256,9 @@ const struct msg_response *wire_response(size_t index)
 
 /* --- both sides ------------------------------------------------------------------------------- */
 
-static int encode_request_sample(size_t index, struct arena *arena, struct bytes *out)
+static int encode_request_sample(size_t index, struct bytes *out)
 {
-    return codec_encode_request(wire_request(index), arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+    return codec_encode_request(wire_request(index), LIMIT_FRAME_BYTES_DEFAULT, out);
 }
 
 static int decode_request(const uint8_t *frame, size_t length, struct arena *arena,
@@ -276,16 +276,16 @@ static int again_request(const uint8_t *frame, size_t length, struct arena *aren
     int rv = codec_decode_request(frame, length, arena, &request, out_error);
 
     if (rv == 0) {
-        if (codec_encode_request(&request, arena, LIMIT_FRAME_BYTES_MAX, out) != 0) {
+        if (codec_encode_request(&request, LIMIT_FRAME_BYTES_MAX, out) != 0) {
             abort();
         }
     }
     return rv;
 }
 
-static int encode_response_sample(size_t index, struct arena *arena, struct bytes *out)
+static int encode_response_sample(size_t index, struct bytes *out)
 {
-    return codec_encode_response(wire_response(index), arena, LIMIT_FRAME_BYTES_DEFAULT, out);
+    return codec_encode_response(wire_response(index), LIMIT_FRAME_BYTES_DEFAULT, out);
 }
 
 static int decode_response(const uint8_t *frame, size_t length, struct arena *arena,
@@ -303,7 +303,7 @@ static int again_response(const uint8_t *frame, size_t length, struct arena *are
     int rv = codec_decode_response(frame, length, arena, &response, out_error);
 
     if (rv == 0) {
-        if (codec_encode_response(&response, arena, LIMIT_FRAME_BYTES_MAX, out) != 0) {
+        if (codec_encode_response(&response, LIMIT_FRAME_BYTES_MAX, out) != 0) {
             abort();
         }
     }
@@ -319,12 +319,8 @@ const struct wire_side wire_sides[WIRE_SIDES] = {
 
 void wire_sample(const struct wire_side *side, size_t index, struct bytes *out)
 {
-    struct arena arena;
-
-    arena_init(&arena, alloc_system(), 1 << 20);
     bytes_init(out, alloc_system());
-    if (side->encode_sample(index, &arena, out) != 0) {
+    if (side->encode_sample(index, out) != 0) {
         abort();
     }
-    arena_deinit(&arena);
 }

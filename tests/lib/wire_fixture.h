@@ -28,7 +28,7 @@ const struct msg_response *wire_response(size_t index);
 struct wire_side {
     const char *name;
     size_t (*sample_count)(void);
-    int (*encode_sample)(size_t index, struct arena *arena, struct bytes *out);
+    int (*encode_sample)(size_t index, struct bytes *out);
     int (*decode)(const uint8_t *frame, size_t length, struct arena *arena,
                   struct msg_error *out_error);
     /* Decodes and encodes what came out. Outcomes of decoding. */
