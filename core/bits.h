@@ -16,6 +16,7 @@
 #ifndef CORE_BITS_H
 #define CORE_BITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,21 @@ struct bits_kernels {
      */
     void (*count_columns)(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes);
+
+    /*
+     * Of `plane_count` planes (at most BITS_PLANES_MAX) as count_columns writes them, and a mask of
+     * lanes (BITS_LANE_WORDS words; those beyond the first `lane_words` are zero).
+     *
+     * keep_least: the lanes of word w stay in the mask whose number is at least least[w]
+     * (BITS_LANE_WORDS thresholds). Whether any does.
+     * keep_largest: of the lanes of each word those stay whose number is the largest of that word;
+     * which that is goes to out_largest (BITS_LANE_WORDS numbers, of which the first `lane_words`
+     * count); 0 for a word of none.
+     */
+    bool (*keep_least)(const uint64_t *planes, size_t plane_count, size_t lane_words,
+                       const uint64_t *least, uint64_t *mask);
+    void (*keep_largest)(const uint64_t *planes, size_t plane_count, size_t lane_words,
+                         uint64_t *mask, uint64_t *out_largest);
 
     /* About how many columns cost as much as one block of overlaps, both of usual size. */
     uint32_t block_columns;

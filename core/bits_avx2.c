@@ -97,6 +97,46 @@ static inline vec vec_zero(void)
     return _mm256_setzero_si256();
 }
 
+static inline vec vec_ones(void)
+{
+    return _mm256_set1_epi64x(-1);
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return _mm256_testz_si256(a, a) != 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    vec one = _mm256_set1_epi64x(1);
+
+    return _mm256_sub_epi64(_mm256_and_si256(a, one), one);
+}
+
+static inline vec vec_half(vec a)
+{
+    return _mm256_srli_epi64(a, 1);
+}
+
+static inline vec vec_where_zero(vec a, vec b)
+{
+    return _mm256_and_si256(_mm256_cmpeq_epi64(a, _mm256_setzero_si256()), b);
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return _mm256_blendv_epi8(a, b, _mm256_cmpeq_epi64(a, _mm256_setzero_si256()));
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    vec bit =
+        _mm256_andnot_si256(_mm256_cmpeq_epi64(b, _mm256_setzero_si256()), _mm256_set1_epi64x(1));
+
+    return _mm256_add_epi64(_mm256_add_epi64(a, a), bit);
+}
+
 static inline vec vec_load(const uint64_t *words)
 {
     return _mm256_loadu_si256((const void *)words);
@@ -136,6 +176,8 @@ const struct bits_kernels bits_avx2 = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
+    .keep_least = keep_least,
+    .keep_largest = keep_largest,
     .block_columns = 16,
     .scan = scan_blocks,
 };

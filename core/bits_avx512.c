@@ -62,6 +62,45 @@ static inline vec vec_zero(void)
     return _mm512_setzero_si512();
 }
 
+static inline vec vec_ones(void)
+{
+    return _mm512_set1_epi64(-1);
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return _mm512_test_epi64_mask(a, a) == 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    vec one = _mm512_set1_epi64(1);
+
+    return _mm512_sub_epi64(_mm512_and_si512(a, one), one);
+}
+
+static inline vec vec_half(vec a)
+{
+    return _mm512_srli_epi64(a, 1);
+}
+
+static inline vec vec_where_zero(vec a, vec b)
+{
+    return _mm512_maskz_mov_epi64(_mm512_testn_epi64_mask(a, a), b);
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return _mm512_mask_mov_epi64(b, _mm512_test_epi64_mask(a, a), a);
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    vec twice = _mm512_add_epi64(a, a);
+
+    return _mm512_mask_add_epi64(twice, _mm512_test_epi64_mask(b, b), twice, _mm512_set1_epi64(1));
+}
+
 static inline vec vec_load(const uint64_t *words)
 {
     return _mm512_loadu_si512((const void *)words);
@@ -101,6 +140,8 @@ const struct bits_kernels bits_avx512 = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
+    .keep_least = keep_least,
+    .keep_largest = keep_largest,
     .block_columns = 8,
     .scan = scan_blocks,
 };

@@ -8,6 +8,13 @@
  *   vec_sum(a, b, c)      a ^ b ^ c
  *   vec_carry(a, b, c)    the majority of a, b and c
  *   vec_xor, vec_and
+ *   vec_ones()            all bits set
+ *   vec_is_zero(a)
+ *   vec_where_even(a)     of each 64-bit word all bits, where a's is even; else none
+ *   vec_half(a)           each word / 2
+ *   vec_where_zero(a, b)  of each word b's, where a's is zero; else none
+ *   vec_unless_zero(a, b) of each 64-bit word a's, or b's where a's is zero
+ *   vec_shift_in(a, b)    of each word 2 a, or 2 a + 1 where b's is not zero
  *
  * Carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd edition, 5-1): a full
  * adder turns three numbers of one weight into one of that weight and one of twice that. Eight
@@ -16,6 +23,8 @@
  */
 #ifndef CORE_BITS_COLUMNS_H
 #define CORE_BITS_COLUMNS_H
+
+#include <stdbool.h>
 
 enum { COLUMNS_A_TURN = 8 };
 
@@ -100,6 +109,50 @@ static void count_columns(const uint64_t *columns, const uint16_t *positions, si
 {
     for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
         column_lanes(columns + w, positions, count, planes + w);
+    }
+}
+
+/*
+ * From the lowest plane up: a lane is at least `least` in planes 0 .. p if its bit p exceeds that
+ * of `least`, or equals it and the planes below decide: the majority of both and of its inverse.
+ */
+static bool keep_least(const uint64_t *planes, size_t plane_count, size_t lane_words,
+                       const uint64_t *least, uint64_t *mask)
+{
+    bool any = false;
+
+    for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
+        vec reached = vec_ones();
+        vec left = vec_load(least + w);
+
+        for (size_t p = 0; p < plane_count; p++) {
+            reached = vec_carry(vec_load(planes + p * BITS_LANE_WORDS + w), reached,
+                                vec_where_even(left));
+            left = vec_half(left);
+        }
+        reached = vec_where_zero(left, vec_and(reached, vec_load(mask + w)));
+        vec_store(mask + w, reached);
+        any = any || !vec_is_zero(reached);
+    }
+    return any;
+}
+
+/* In each word those lanes stay that have the highest bit that any has, then the next. */
+static void keep_largest(const uint64_t *planes, size_t plane_count, size_t lane_words,
+                         uint64_t *mask, uint64_t *out_largest)
+{
+    for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
+        vec left = vec_load(mask + w);
+        vec largest = vec_zero();
+
+        for (size_t p = plane_count; p-- > 0;) {
+            vec with = vec_and(left, vec_load(planes + p * BITS_LANE_WORDS + w));
+
+            largest = vec_shift_in(largest, with);
+            left = vec_unless_zero(with, left);
+        }
+        vec_store(mask + w, left);
+        vec_store(out_largest + w, largest);
     }
 }
 

@@ -156,6 +156,45 @@ static inline vec vec_zero(void)
     return vdupq_n_u64(0);
 }
 
+static inline vec vec_ones(void)
+{
+    return vdupq_n_u64(UINT64_MAX);
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return (vgetq_lane_u64(a, 0) | vgetq_lane_u64(a, 1)) == 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    vec one = vdupq_n_u64(1);
+
+    return vsubq_u64(vandq_u64(a, one), one);
+}
+
+static inline vec vec_half(vec a)
+{
+    return vshrq_n_u64(a, 1);
+}
+
+static inline vec vec_where_zero(vec a, vec b)
+{
+    return vandq_u64(vceqzq_u64(a), b);
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return vbslq_u64(vceqzq_u64(a), b, a);
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    vec bit = vbicq_u64(vdupq_n_u64(1), vceqzq_u64(b));
+
+    return vaddq_u64(vaddq_u64(a, a), bit);
+}
+
 static inline vec vec_load(const uint64_t *words)
 {
     return vld1q_u64(words);
@@ -196,6 +235,8 @@ const struct bits_kernels bits_neon = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
+    .keep_least = keep_least,
+    .keep_largest = keep_largest,
     .block_columns = 16,
     .scan = scan_blocks,
 };

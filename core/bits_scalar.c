@@ -135,6 +135,41 @@ static inline vec vec_zero(void)
     return 0;
 }
 
+static inline vec vec_ones(void)
+{
+    return UINT64_MAX;
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return a == 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    return (a & 1) - 1;
+}
+
+static inline vec vec_half(vec a)
+{
+    return a >> 1;
+}
+
+static inline vec vec_where_zero(vec a, vec b)
+{
+    return a == 0 ? b : 0;
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return a != 0 ? a : b;
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    return a * 2 + (b != 0);
+}
+
 static inline vec vec_load(const uint64_t *words)
 {
     return *words;
@@ -174,6 +209,8 @@ const struct bits_kernels bits_scalar = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
+    .keep_least = keep_least,
+    .keep_largest = keep_largest,
     .block_columns = 16,
     .scan = scan_blocks,
 };

@@ -480,5 +480,10 @@ uint64_t index_search_comparisons(const struct index_search *search)
 
 bool index_search_is_exact(const struct index_search *search)
 {
-    return search->done && !search->cut; /* engines leave out only what cannot be an answer */
+    bool complete = true;
+
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        complete = complete && !search->parts[p].probe.incomplete;
+    }
+    return search->done && !search->cut && complete;
 }

@@ -42,7 +42,9 @@ struct index_options {
     const struct estimate *estimate;    /* borrowed: the tables of that profile */
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed;                 /* random, against chosen collisions of ids */
-    uint32_t fanout; /* of the tree: groups a node, 2 .. 512; 0, or what is beyond: 512 */
+    bool quick_inserts; /* of the tree: what is inserted one by one stands behind the rest, as it
+                           comes, and is arranged by the next load only */
+    uint32_t fanout;    /* of the tree: groups a node, 2 .. 512; 0, or what is beyond: 512 */
 };
 
 /* The engines there are, ended by NULL. index_engine_named: NULL when there is none such. */
@@ -118,6 +120,7 @@ struct index_query {
     /* Messages whose ids these have are left out; borrowed until the search is freed. */
     const struct scalable_slice *exclude;
     uint32_t exclude_count; /* 0: none */
+    bool best_path;         /* only the best path, where the engine has one: see tree_path.c */
     uint64_t budget;        /* comparisons in all, about; 0: as many as it takes. See is_exact */
 };
 enum { INDEX_PARTS_MAX = 64 };
@@ -150,7 +153,8 @@ uint64_t index_search_comparisons(const struct index_search *search);
 /* Bytes of the indexes that these comparisons read. */
 uint64_t index_search_bytes(const struct index_search *search);
 
-/* Whether the answer is proven to be the true one: always, unless the query's budget ended it. */
+/* Whether the answer is proven to be the true one: always, unless the query's budget ended it or
+ * only the best path was followed. */
 bool index_search_is_exact(const struct index_search *search);
 
 #endif

@@ -26,6 +26,7 @@ struct index_probe {
     const struct estimate *estimate;
     struct nearest *nearest; /* the k best, shared by all parts of the search */
     bool check_repeats;      /* an offer may be held already */
+    bool incomplete;         /* set by an engine that left out what it did not look at */
     int64_t now_ms;
     uint64_t comparisons;
     uint64_t bytes; /* of the index that were read to compare, without the messages offered */

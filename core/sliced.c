@@ -1,65 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/sliced.h"
 
-/*
- * From the lowest plane up: a lane is at least `least` in planes 0 .. p if its bit p exceeds that
- * of `least`, or equals it and the planes below decide. With `least` one bit wider than the planes
- * no lane is.
- */
-bool sliced_keep_least(const struct sliced *sliced, uint32_t least, uint64_t *mask)
-{
-    bool too_wide = least >> sliced->plane_count != 0;
-    uint64_t reached[BITS_LANE_WORDS];
-    uint64_t any = 0;
+#include <string.h>
 
-    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-        reached[w] = too_wide ? 0 : UINT64_MAX;
-    }
-    for (size_t p = 0; p < sliced->plane_count && !too_wide; p++) {
-        const uint64_t *plane = sliced->planes + p * BITS_LANE_WORDS;
-        uint64_t either = (least >> p & 1) != 0 ? 0 : UINT64_MAX; /* and, or or */
+#include "core/popcount.h"
 
-        for (size_t w = 0; w < sliced->lane_words; w++) {
-            reached[w] = (plane[w] & reached[w]) | (either & (plane[w] | reached[w]));
-        }
-    }
-    for (size_t w = 0; w < sliced->lane_words; w++) {
-        mask[w] &= reached[w];
-        any |= mask[w];
-    }
-    return any != 0;
-}
-
-uint32_t sliced_largest(const struct sliced *sliced, const uint64_t *mask, uint32_t *out_lane)
+uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
+                        const uint64_t *mask, uint32_t *out_lane)
 {
     uint64_t left[BITS_LANE_WORDS];
-    uint32_t largest = 0;
+    uint64_t largest[BITS_LANE_WORDS];
+    size_t best = BITS_LANE_WORDS;
 
+    memcpy(left, mask, sizeof left);
+    kernels->keep_largest(sliced->planes, sliced->plane_count, sliced->lane_words, left, largest);
     for (size_t w = 0; w < sliced->lane_words; w++) {
-        left[w] = mask[w];
-    }
-    for (size_t p = sliced->plane_count; p-- > 0;) {
-        const uint64_t *plane = sliced->planes + p * BITS_LANE_WORDS;
-        uint64_t any = 0;
-
-        for (size_t w = 0; w < sliced->lane_words; w++) {
-            any |= left[w] & plane[w];
-        }
-        if (any == 0) {
-            continue;
-        }
-        largest |= UINT32_C(1) << p;
-        for (size_t w = 0; w < sliced->lane_words; w++) {
-            left[w] &= plane[w];
+        if (left[w] != 0 && (best == BITS_LANE_WORDS || largest[w] > largest[best])) {
+            best = w;
         }
     }
-    for (size_t w = 0; w < sliced->lane_words; w++) {
-        if (left[w] != 0) {
-            *out_lane = (uint32_t)w * 64 + sliced_lowest(left[w]);
-            break;
-        }
+    if (best == BITS_LANE_WORDS) {
+        return 0;
     }
-    return largest;
+    *out_lane = (uint32_t)best * 64 + sliced_lowest(left[best]);
+    return (uint32_t)largest[best];
 }
 
 void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count)
@@ -129,4 +93,14 @@ void sliced_first(uint32_t count, uint64_t *out_mask)
                       : count > first     ? (UINT64_C(1) << (count - first)) - 1
                                           : 0;
     }
+}
+
+uint32_t sliced_count(const uint64_t *mask)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+        count += popcount_word(mask[w]);
+    }
+    return count;
 }

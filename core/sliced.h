@@ -17,12 +17,13 @@ struct sliced {
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
 };
 
-/* The lanes of *mask whose number is at least `least` stay in it. Whether any does. */
-bool sliced_keep_least(const struct sliced *sliced, uint32_t least, uint64_t *mask);
-
-/* The largest number among the lanes of *mask, which holds one at least, and the first such lane.
+/* The largest number among the lanes of a mask, which holds one at least, and the first such lane.
  */
-uint32_t sliced_largest(const struct sliced *sliced, const uint64_t *mask, uint32_t *out_lane);
+uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
+                        const uint64_t *mask, uint32_t *out_lane);
+
+/* Lanes of a mask. */
+uint32_t sliced_count(const uint64_t *mask);
 
 /* Adds to each lane's number that of `planes` (plane_count of them, all lane words). The sums must
  * be below 2^BITS_PLANES_MAX. */

@@ -19,6 +19,7 @@ static int tree_create(const struct index_options *options, void **out_engine)
     tree->bits = options->profile->bits;
     tree->words = bloom_words(tree->bits);
     tree->fanout = fanout < TREE_FANOUT_MIN || fanout > TREE_GROUPS ? TREE_GROUPS : fanout;
+    tree->quick_inserts = options->quick_inserts;
     tree->seed = options->hash_seed;
     idmap_init(&tree->ids, options->alloc, options->hash_seed);
     *out_engine = tree;
@@ -36,7 +37,8 @@ static void tree_destroy(void *engine)
         tree_node_free(tree, tree->nodes[n]);
     }
     alloc_release(tree->alloc, tree->nodes, tree->node_room, sizeof(struct tree_node *));
-    alloc_release(tree->alloc, tree->slots, tree->node_room, sizeof(struct tree_node *));
+    alloc_release(tree->alloc, tree->by_number, tree->node_room, sizeof(struct tree_node *));
+    tree_free_summaries(tree);
     idmap_deinit(&tree->ids);
     alloc_release(tree->alloc, tree, 1, sizeof *tree);
 }
@@ -52,7 +54,7 @@ static int tree_find(const void *engine, const uint8_t *id, struct index_item *o
     }
     struct tree_spot spot = tree_spot_at(tree, position);
     if (out_item != NULL) {
-        tree_read_item(spot, out_item);
+        *out_item = *tree_item(spot);
     }
     if (out_filter != NULL) {
         tree_read_filter(tree, spot, out_filter);
@@ -70,10 +72,14 @@ static size_t tree_count(const void *engine)
 static size_t tree_bytes(const void *engine)
 {
     const struct tree *tree = engine;
+    size_t slots_bytes = 0;
 
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        slots_bytes += tree_slots_bytes(tree, tree->nodes[n]->slot_room);
+    }
     return sizeof *tree + 2 * (size_t)tree->node_room * sizeof(struct tree_node *) +
-           tree->node_count * tree_node_bytes(tree) +
-           (size_t)tree->page_count * tree_page_bytes(tree) + idmap_bytes(&tree->ids);
+           tree->node_count * tree_node_bytes(tree) + slots_bytes + tree_summary_bytes(tree) +
+           idmap_bytes(&tree->ids);
 }
 
 static void tree_load_begin(void *engine)

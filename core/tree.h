@@ -4,16 +4,20 @@
  * files share; docs/tree.md draws it and proves the bounds. Included by tree*.c only.
  *
  *   root    the nodes, in order
- *   node    up to 512 groups; for each its union filter, the range of its cardinalities and its
- *           newest deposit. The unions lie by columns (bits.h), so that one pass over the columns
- *           of a query's bits bounds all groups at once
- *   group   a leaf: up to 8 similar filters, interleaved, compared by one call of `overlaps`
+ *   node    up to 512 groups and the slots of their messages; for each group its union filter, the
+ *           range of its cardinalities and its newest deposit. The unions lie by columns (bits.h),
+ *           so that one pass over the columns of a query's bits bounds all groups at once
+ *   group   a leaf: up to 8 similar filters, in slots one after another. Slots are interleaved in
+ *           blocks of 8, of which one call of `scan` compares as many as there are
  *
  *   tree_node.c     messages and groups within a node, and their summaries
  *   tree_arrange.c  which messages should share a group
+ *   tree_cluster.c  ... and which a node; tree_order.c the order of groups
  *   tree_build.c    nodes made from arranged messages: bulk build, split and repack
  *   tree_change.c   insert and remove
- *   tree_search.c   cursors
+ *   tree_summary.c  what nodes have in common
+ *   tree_search.c   cursors; tree_bound.c groups ruled out, tree_open.c messages compared,
+ *                   tree_path.c the thesis's heuristic
  *   tree_check.c    every invariant
  */
 #ifndef CORE_TREE_H
@@ -24,50 +28,68 @@
 #include "core/index_engine.h"
 
 enum {
-    TREE_GROUP = BITS_BLOCK,  /* messages a group */
+    TREE_GROUP = BITS_BLOCK,  /* messages a group, at most */
     TREE_GROUPS = BITS_LANES, /* groups a node, at most */
-    TREE_NODE_MESSAGES = TREE_GROUP * TREE_GROUPS,
-    TREE_PAGE_GROUPS = 64, /* groups a page: a node's storage grows by pages */
-    TREE_PAGE_MESSAGES = TREE_PAGE_GROUPS * TREE_GROUP,
-    TREE_PAGES = TREE_GROUPS / TREE_PAGE_GROUPS,
+    TREE_SLOTS = TREE_GROUP * TREE_GROUPS,
     TREE_FANOUT_MIN = 2,
-    TREE_LINE_WORDS = 8 /* of a cache line */
+    TREE_UNION_PERCENT = 40, /* of all bits may be in the union of a group, if possible */
+    TREE_LINE_WORDS = 8      /* of a cache line */
 };
 
-/* 64 groups: their filters, and an array for each field of what goes with them. */
-struct tree_page {
-    uint64_t *filters; /* into storage, at the start of a cache line */
-    int64_t deposited_ms[TREE_PAGE_MESSAGES];
-    int64_t expires_ms[TREE_PAGE_MESSAGES];
-    uint8_t ids[TREE_PAGE_MESSAGES][MESSAGE_ID_BYTES];
-    uint32_t reach_ppm[TREE_PAGE_MESSAGES];
-    uint32_t bytes[TREE_PAGE_MESSAGES];
-    uint16_t cardinality[TREE_PAGE_MESSAGES]; /* at most PROFILE_BITS_MAX */
+/* What is known of a group, besides its union. Its messages are in slots first .. first + used - 1;
+ * it may grow to first + room - 1. Groups stand in the order of their slots. */
+struct tree_group {
+    int64_t newest_ms; /* newest deposit; INT64_MIN where there is none */
+    uint16_t low;      /* least and greatest cardinality */
+    uint16_t high;
+    uint16_t first;
+    uint8_t room; /* 1 .. TREE_GROUP */
+    uint8_t used; /* 0 .. room */
+};
+
+/*
+ * What the messages of each span (some groups in a row) of 16 nodes have in common, a lane a span:
+ * a core, by columns, and a residue, sliced: no message of the span has more bits than that outside
+ * of the core. So none shares more bits with a query than the core does and the residue.
+ */
+enum {
+    TREE_SPANS = 32,                          /* a node, at most */
+    TREE_SUMMARISED = BITS_LANES / TREE_SPANS /* nodes a summary */
+};
+
+struct tree_summary {
+    uint64_t residue[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint64_t full[BITS_LANE_WORDS]; /* lanes whose cores share bits with anything */
+    uint16_t low[TREE_SUMMARISED];  /* no message of the node has fewer bits */
+    uint64_t *columns;              /* into storage, at the start of a cache line */
     uint64_t storage[];
 };
 
-/* Groups 0 .. group_count - 1; lanes of the columns beyond are zero. */
+/* Groups 0 .. group_count - 1; lanes of the columns beyond are zero. The last one is not empty. */
 struct tree_node {
-    uint32_t slot;  /* its number in tree->slots, which does not change */
-    uint32_t place; /* its number in tree->nodes */
+    uint32_t number;                 /* in tree->by_number, which does not change */
+    uint32_t place;                  /* in tree->nodes */
+    uint32_t span_count;             /* 0: not in the tree's summaries */
+    uint16_t span_first[TREE_SPANS]; /* groups that spans begin with, ascending from 0 */
     uint32_t group_count;
+    uint32_t empty_count; /* of these, groups without messages */
+    uint32_t slot_count;  /* slots of groups, with those between */
     uint32_t message_count;
     uint32_t low;         /* least cardinality; 0 in a node without messages */
     uint32_t high;        /* greatest cardinality */
     int64_t newest_ms;    /* newest deposit */
     uint64_t column_bits; /* set bits of all columns */
     uint64_t cardinality_sum;
-    uint32_t pivot;                       /* groups with a lower least cardinality are small */
-    uint64_t small[BITS_LANE_WORDS];      /* these, a bit each */
-    uint64_t room[BITS_LANE_WORDS];       /* groups that have room, a bit each */
-    int64_t group_newest_ms[TREE_GROUPS]; /* newest deposit of each group */
-    uint16_t group_low[TREE_GROUPS];      /* least and greatest cardinality of each */
-    uint16_t group_high[TREE_GROUPS];
-    uint8_t used[TREE_GROUPS]; /* messages of each group, 1 .. TREE_GROUP */
-    struct tree_page *pages[TREE_PAGES];
-    uint32_t page_count;
-    uint64_t *columns; /* of the groups' unions; into storage, at the start of a cache line */
-    uint64_t *whole;   /* union of all, a filter; into storage */
+    uint16_t word_low[BITS_LANE_WORDS]; /* least cardinality of each 64 groups */
+    uint64_t room[BITS_LANE_WORDS];     /* groups that have room, a bit each */
+    struct tree_group groups[TREE_GROUPS];
+    uint32_t slot_room;     /* a multiple of BITS_BLOCK; a free slot is zero, and has expired */
+    uint64_t *slot_storage; /* what the next three point into */
+    uint64_t *filters;      /* at the start of a cache line */
+    struct index_item *items;
+    uint16_t *cardinalities; /* at most PROFILE_BITS_MAX */
+    uint64_t *columns;       /* of the groups' unions; into storage, at the start of a cache line */
+    uint64_t *whole;         /* union of all, a filter; into storage */
     uint64_t storage[];
 };
 
@@ -79,58 +101,58 @@ struct tree {
     uint32_t bits; /* m */
     size_t words;  /* of a filter */
     uint32_t fanout;
-    uint64_t seed; /* for sampling */
-    size_t count;  /* messages */
-    size_t group_count;
-    struct tree_node **nodes; /* in order */
-    struct tree_node **slots; /* by slot; NULL where there is none */
+    uint64_t seed;                   /* for sampling */
+    size_t count;                    /* messages */
+    size_t slot_count;               /* of all nodes */
+    struct tree_node **nodes;        /* in order */
+    struct tree_node **by_number;    /* NULL where there is none */
+    struct tree_summary **summaries; /* summary_count of them, of TREE_SUMMARISED numbers each */
+    uint32_t summary_count;          /* 0 in a tree of few nodes */
     uint32_t node_count;
     uint32_t node_room; /* of both */
-    uint32_t page_count;
-    bool loading;     /* messages come in bulk: arranged at the end */
-    uint64_t moves;   /* grows when messages change nodes */
-    uint64_t changes; /* grows with each: groups may change lanes */
-    struct idmap ids; /* to positions */
+    bool quick_inserts; /* messages are arranged when they are loaded, not when inserted */
+    bool loading;       /* messages come in bulk: arranged at the end */
+    uint64_t changes;   /* grows with each: groups may change lanes */
+    struct idmap ids;   /* to positions */
     struct tree_cursor *cursors;
+    uint32_t futile; /* searches in a row that bounds were no help to */
+    uint32_t retry;  /* searches that did without since then */
 };
 
-/* Where a message is. A position is the same in 32 bits: slot, group, lane. */
+/* Where a message is. A position is the same in 32 bits. */
 struct tree_spot {
     struct tree_node *node;
-    uint32_t group;
-    uint32_t lane;
+    uint32_t slot;
 };
 
-enum { TREE_SLOTS_MAX = UINT32_MAX / TREE_NODE_MESSAGES };
+enum { TREE_NODES_MAX = UINT32_MAX / TREE_SLOTS };
 
 static inline uint32_t tree_position(struct tree_spot spot)
 {
-    return spot.node->slot * TREE_NODE_MESSAGES + spot.group * TREE_GROUP + spot.lane;
+    return spot.node->number * TREE_SLOTS + spot.slot;
 }
 
 static inline struct tree_spot tree_spot_at(const struct tree *tree, uint32_t position)
 {
-    return (struct tree_spot){tree->slots[position / TREE_NODE_MESSAGES],
-                              position % TREE_NODE_MESSAGES / TREE_GROUP, position % TREE_GROUP};
+    return (struct tree_spot){tree->by_number[position / TREE_SLOTS], position % TREE_SLOTS};
 }
 
-static inline struct tree_page *tree_page_of(const struct tree_node *node, uint32_t group)
+/* What goes with the message of a slot. */
+static inline struct index_item *tree_item(struct tree_spot spot)
 {
-    return node->pages[group / TREE_PAGE_GROUPS];
+    return &spot.node->items[spot.slot];
 }
 
-/* A message's number within its page. */
-static inline uint32_t tree_at(uint32_t group, uint32_t lane)
+static inline uint16_t tree_cardinality(struct tree_spot spot)
 {
-    return group % TREE_PAGE_GROUPS * TREE_GROUP + lane;
+    return spot.node->cardinalities[spot.slot];
 }
 
-/* The first word of a group's block of filters. */
+/* The first word of the block of filters that a slot is in. */
 static inline uint64_t *tree_block(const struct tree *tree, const struct tree_node *node,
-                                   uint32_t group)
+                                   uint32_t slot)
 {
-    return tree_page_of(node, group)->filters +
-           (size_t)(group % TREE_PAGE_GROUPS) * TREE_GROUP * tree->words;
+    return node->filters + (size_t)(slot / BITS_BLOCK) * BITS_BLOCK * tree->words;
 }
 
 /* Words of columns in use: the kernels need not look at more. */
@@ -141,37 +163,49 @@ static inline size_t tree_lane_words(const struct tree_node *node)
 
 /* ---- tree_node.c ---- */
 
-/* An empty node in no slot. NULL without memory. Freed with all its pages. */
+/* An empty node in no slot. NULL without memory. Freed with all its slots. */
 struct tree_node *tree_node_new(const struct tree *tree);
 void tree_node_free(const struct tree *tree, struct tree_node *node);
 size_t tree_node_bytes(const struct tree *tree);
-size_t tree_page_bytes(const struct tree *tree);
+size_t tree_slots_bytes(const struct tree *tree, size_t room);
 
-/* Pages for `groups` groups. 0 or -ERR_NOMEM. tree_trim gives back those not needed. */
-int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t groups);
+/* Storage for the first `slots` slots. 0 or -ERR_NOMEM. tree_trim gives back much that is too much.
+ */
+int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots);
 void tree_trim(struct tree *tree, struct tree_node *node);
 
-/* Reads a message; its filter (tree->words words, contiguous). */
-void tree_read_item(struct tree_spot spot, struct index_item *out);
+/* A message's filter (tree->words words, contiguous). */
 void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out);
-uint16_t tree_cardinality(struct tree_spot spot);
 
-/*
- * Appends a message to a group that has room, or opens the next group (group == group_count) for
- * which a page is there. Returns its lane. Does not touch the ids.
- */
+/* Whether a group of TREE_GROUP messages can be opened; where its slots would end. */
+bool tree_has_space(const struct tree *tree, const struct tree_node *node);
+uint32_t tree_next_end(const struct tree_node *node);
+
+/* Opens an empty group: one that is there, or the next, at the start of a block. There is space,
+ * and storage is reserved to tree_next_end. Its number. */
+uint32_t tree_open_group(struct tree *tree, struct tree_node *node);
+
+/* Opens the next group right behind the last, of `room` slots, which are reserved. */
+uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room);
+
+/* Puts a message into a group that has room. Returns its slot. Does not touch the ids. */
 uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
                   const struct index_item *item, const uint64_t *filter, uint16_t cardinality);
 
-/* Chooses the pivot anew, so that few groups are small. */
-void tree_set_pivot(struct tree_node *node);
+/* Copies messages, 1 .. TREE_GROUP of them, into the next group of a node that has no summary yet,
+ * and tells the ids. Where they were they stay. */
+void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
+                    uint32_t count);
 
-/* Takes a message out, whose id is out of the map already; others may change places for it. */
+/* The group that a message in use belongs to. O(log n) */
+uint32_t tree_group_at(const struct tree_node *node, uint32_t slot);
+
+/* Takes a message out, whose id is out of the map already; others may change slots for it. */
 void tree_take(struct tree *tree, struct tree_spot spot);
 
-/* Moves all messages of a group to the end of another node, which has a page for them. */
-void tree_move_group(struct tree *tree, struct tree_node *from, uint32_t group,
-                     struct tree_node *to);
+/* Moves all messages of the last group behind those of another node, which has lanes and reserved
+ * slots for them. */
+void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree_node *to);
 
 /* Moves all messages of a group to another of the same node, which has room for them. */
 void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, uint32_t to);
@@ -182,32 +216,59 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
 
 /* ---- tree_arrange.c ---- */
 
+enum { TREE_LOOSE = 0x80 /* a group of messages that are not much alike, or of few */ };
+
+/* An order of messages: `count` positions, in groups of sizes[0], sizes[1] ... messages. Arrays
+ * have room for `count` of each. */
+struct tree_order {
+    uint32_t *positions;
+    uint8_t *sizes; /* 1 .. TREE_GROUP each; while arranging, with TREE_LOOSE */
+    size_t count;
+    size_t group_count;
+};
+
+/* A group that was formed in a window: of scores first .. first + size - 1. */
+struct tree_formed {
+    uint32_t first;
+    uint32_t size;
+};
+
 /*
  * Room to work in: for one node's messages, or for all of the tree's at once. Lets the positions be
- * put into an order in which each TREE_GROUP of them, from the first on, are similar.
+ * put into an order in which those of a group are similar.
  */
 struct tree_arranger {
     const struct tree *tree;
+    struct tree_order *order;
     size_t window_room; /* messages that are compared all with all, at most */
     uint64_t *rows;     /* their filters, interleaved */
     uint16_t *cardinalities;
-    uint32_t *numbers; /* their positions */
+    uint32_t *numbers; /* where they stood in the window */
+    struct tree_formed *formed;
     uint32_t *scores;
     uint32_t *histogram; /* bits * 2 + 2 */
-    uint32_t *moved;     /* positions on their way, all_room of them */
-    size_t all_room;
+    uint32_t *moved;     /* positions on their way, order->count of them */
 };
 
-/* Room for `all` positions, in windows of at most `window`. 0 or -ERR_NOMEM; deinit in any case. */
-int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree, size_t all,
-                       size_t window);
+/* Room for an order, in windows of at most `window`. 0 or -ERR_NOMEM; deinit in any case. */
+int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
+                       struct tree_order *order, size_t window);
 void tree_arranger_deinit(struct tree_arranger *arranger);
 
-/* One node's worth, split into windows by similarity. O(n log n + n window). */
+/* One node's worth of positions, split into windows by similarity. Adds the groups to the order.
+ * O(n log n + n window). */
 void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size_t count);
 
 /* One window. */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count);
+
+/*
+ * Moves the loose groups of an order behind all others, and takes their marks away: they rule out
+ * little, and should not spoil nodes that rule out much. Those of one node are sorted by their
+ * smallest messages, as the bounds of 64 neighbours are computed from the smallest of all.
+ * O(n log n)
+ */
+void tree_part_loose(struct tree_arranger *arranger, size_t groups_a_node);
 
 /* Whether similar filters are worth looking for: not if they are nearly full anyway. */
 bool tree_is_sparse(const struct tree *tree);
@@ -216,7 +277,7 @@ bool tree_is_sparse(const struct tree *tree);
 
 /* Orders all positions so that similar ones are near one another. 0 or -ERR_NOMEM. O(n log n) for
  * a bounded number of centres. */
-int tree_cluster(struct tree_arranger *arranger, uint32_t *positions, size_t count);
+int tree_cluster(struct tree_arranger *arranger);
 
 /* ---- tree_build.c ---- */
 
@@ -238,6 +299,40 @@ int tree_rebuild(struct tree *tree);
 int tree_insert(void *engine, const struct index_item *item, const uint64_t *filter);
 int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item);
 const uint8_t *tree_id_at(const void *tree, uint32_t position);
+
+/* ---- tree_summary.c ---- */
+
+/* Summaries for all numbers below `room`, where that is worth it. 0 or -ERR_NOMEM with those that
+ * were there. */
+int tree_grow_summaries(struct tree *tree, uint32_t room);
+void tree_free_summaries(struct tree *tree);
+size_t tree_summary_bytes(const struct tree *tree);
+
+/* Summarises all messages of a node, which is entered; takes its summary back. */
+void tree_summarise(struct tree *tree, struct tree_node *node);
+void tree_forget_summary(struct tree *tree, struct tree_node *node);
+
+/* Marks the groups of an order that have little in common with their neighbours. O(n) */
+void tree_mark_loose(const struct tree *tree, struct tree_order *order);
+
+/* Lets the summary hold for one more message in a group of a node that is summarised. */
+void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
+                        const uint64_t *filter, uint16_t cardinality);
+
+/* The nodes whose cores share the most bits with a message, best first: where it would do well. Of
+ * those that are summarised; how many, at most TREE_PROMISING. */
+enum { TREE_PROMISING = 4 };
+
+struct tree_promising {
+    struct tree_node *node;
+    uint32_t shared;
+};
+
+uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions, size_t count,
+                              struct tree_promising *out);
+
+/* NULL, or what is wrong with a node's summary. */
+const char *tree_check_summary(const struct tree *tree, struct tree_node *node);
 
 /* ---- tree_search.c ---- */
 

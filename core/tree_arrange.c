@@ -11,24 +11,37 @@
 enum {
     NODE_WINDOW = 512, /* of a node that is repacked while others wait: 64 KiB of compares */
     CANDIDATES = 24,   /* nearest to the first of a group, of which the others are taken */
-    SAMPLES = 64
+    SAMPLES = 64,
+    ANY_PERCENT = 100, /* of all bits may be in the union of messages that fit nowhere */
+    SMALL_LEAST = 2,   /* messages of a group that is not full, */
+    QUICK_LEAST = 4,   /* ... of a node that is repacked; */
+    SMALL_PARTS = 3    /* there are a third as many of these as of full ones */
 };
 
-int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree, size_t all,
-                       size_t window)
+/* Groups of a window, or of a node. */
+static size_t formed_room(size_t window_room)
 {
+    return window_room > TREE_GROUPS ? window_room : TREE_GROUPS;
+}
+
+int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
+                       struct tree_order *order, size_t window)
+{
+    size_t all = order->count;
     const struct alloc *alloc = tree->alloc;
     size_t room = (window + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
 
-    *arranger = (struct tree_arranger){.tree = tree, .window_room = room, .all_room = all};
+    *arranger = (struct tree_arranger){.tree = tree, .order = order, .window_room = room};
     arranger->rows = alloc_array(alloc, room * tree->words, sizeof *arranger->rows);
     arranger->cardinalities = alloc_array(alloc, room, sizeof *arranger->cardinalities);
     arranger->numbers = alloc_array(alloc, room, sizeof *arranger->numbers);
+    arranger->formed = alloc_array(alloc, formed_room(room), sizeof *arranger->formed);
     arranger->scores = alloc_array(alloc, all, sizeof *arranger->scores);
     arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
     arranger->moved = alloc_array(alloc, all, sizeof *arranger->moved);
     if (arranger->rows == NULL || arranger->cardinalities == NULL || arranger->numbers == NULL ||
-        arranger->scores == NULL || arranger->histogram == NULL || arranger->moved == NULL) {
+        arranger->formed == NULL || arranger->scores == NULL || arranger->histogram == NULL ||
+        arranger->moved == NULL) {
         return -ERR_NOMEM;
     }
     return 0;
@@ -43,9 +56,10 @@ void tree_arranger_deinit(struct tree_arranger *arranger)
     alloc_release(alloc, arranger->rows, room * tree->words, sizeof *arranger->rows);
     alloc_release(alloc, arranger->cardinalities, room, sizeof *arranger->cardinalities);
     alloc_release(alloc, arranger->numbers, room, sizeof *arranger->numbers);
-    alloc_release(alloc, arranger->scores, arranger->all_room, sizeof *arranger->scores);
+    alloc_release(alloc, arranger->formed, formed_room(room), sizeof *arranger->formed);
+    alloc_release(alloc, arranger->scores, arranger->order->count, sizeof *arranger->scores);
     alloc_release(alloc, arranger->histogram, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
-    alloc_release(alloc, arranger->moved, arranger->all_room, sizeof *arranger->moved);
+    alloc_release(alloc, arranger->moved, arranger->order->count, sizeof *arranger->moved);
 }
 
 /*
@@ -95,7 +109,8 @@ static void load_window(struct tree_arranger *arranger, const uint32_t *position
             row[w * TREE_GROUP] = filter[w];
         }
         arranger->cardinalities[i] = tree_cardinality(spot);
-        arranger->numbers[i] = positions[i];
+        arranger->numbers[i] = (uint32_t)i;
+        arranger->moved[i] = positions[i];
     }
 }
 
@@ -161,7 +176,7 @@ static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uin
  * more. `most_percent` of its own bits may be new. UINT32_MAX if there is none such.
  */
 static uint32_t take_candidate(const struct tree_arranger *arranger, const uint64_t *whole,
-                               struct candidate *candidates, size_t *count, uint32_t most_percent)
+                               struct candidate *candidates, size_t *count, uint32_t most_added)
 {
     uint32_t least = UINT32_MAX;
     size_t best = 0;
@@ -171,7 +186,7 @@ static uint32_t take_candidate(const struct tree_arranger *arranger, const uint6
         uint32_t cardinality = arranger->cardinalities[row];
         uint32_t added = cardinality - overlap_with_row(arranger, whole, row);
 
-        if (added < least && added * 100 <= cardinality * most_percent) {
+        if (added < least && added <= most_added) {
             least = added;
             best = c;
         }
@@ -203,11 +218,11 @@ static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, 
 
 /*
  * Forms a group around the last of `*count` rows: its numbers go to out (TREE_GROUP of them) and
- * its rows are dropped. False, with only that last row dropped and its number in out[0], if too few
- * are similar enough.
+ * its rows are dropped. Returns its size; or 1, with only that last row dropped, if fewer than
+ * `least` are similar enough.
  */
-static bool form_group(struct tree_arranger *arranger, size_t *count, uint32_t most_percent,
-                       uint32_t *out)
+static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t most_percent,
+                         size_t least, uint32_t *out)
 {
     struct candidate candidates[CANDIDATES];
     uint64_t whole[PROFILE_WORDS_MAX];
@@ -219,10 +234,13 @@ static bool form_group(struct tree_arranger *arranger, size_t *count, uint32_t m
     out[0] = arranger->numbers[*count];
     size_t candidate_count = find_candidates(arranger, whole, *count, candidates);
     while (taken < TREE_GROUP - 1) {
-        uint32_t row = take_candidate(arranger, whole, candidates, &candidate_count, most_percent);
+        uint32_t bits = arranger->tree->kernels->cardinality(whole, arranger->tree->words);
+        uint32_t most = arranger->tree->bits * most_percent / 100;
+        uint32_t row = take_candidate(arranger, whole, candidates, &candidate_count,
+                                      most > bits ? most - bits : 0);
 
         if (row == UINT32_MAX) {
-            return false;
+            break;
         }
         rows[taken++] = row;
         read_row(arranger, row, words);
@@ -230,44 +248,105 @@ static bool form_group(struct tree_arranger *arranger, size_t *count, uint32_t m
             whole[w] |= words[w];
         }
     }
+    if (taken + 1 < least) {
+        return 1;
+    }
     for (size_t i = 0; i < taken; i++) {
         out[1 + i] = arranger->numbers[rows[i]];
     }
     for (size_t i = 0; i < taken; i++) {
         drop_row(arranger, rows[i], count, rows + i + 1, taken - i - 1);
     }
-    return true;
+    return taken + 1;
 }
 
-/* Groups as long as there are eight; those that fit nowhere stay behind at the end. Returns how
- * many positions are in groups. */
-static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, size_t count,
-                          uint32_t most_percent)
+/*
+ * Writes out the groups formed, in the order in which their first messages stood, so that similar
+ * groups are near one another; then those in no group, as they stood.
+ */
+static void emit(struct tree_arranger *arranger, uint32_t *positions, size_t count,
+                 size_t group_count, bool all_loose)
 {
-    size_t grouped = 0;
-    size_t single = count;
-    uint32_t group[TREE_GROUP];
+    enum { IN_GROUP, SINGLE, FIRST /* and on: of group 0 .. */ };
+    struct tree_order *order = arranger->order;
+    uint32_t *role = arranger->numbers; /* not needed any more */
+    size_t out = 0;
 
-    load_window(arranger, positions, count);
-    for (size_t left = count; left > 0;) {
-        if (left < TREE_GROUP) {
-            positions[--single] = arranger->numbers[--left];
-        } else if (form_group(arranger, &left, most_percent, group)) {
-            memcpy(positions + grouped, group, sizeof group);
-            grouped += TREE_GROUP;
-        } else {
-            positions[--single] = group[0];
+    for (size_t i = 0; i < count; i++) {
+        role[i] = SINGLE;
+    }
+    for (size_t g = 0; g < group_count; g++) {
+        const struct tree_formed *formed = &arranger->formed[g];
+
+        for (uint32_t i = 0; i < formed->size; i++) {
+            role[arranger->scores[formed->first + i]] = IN_GROUP;
+        }
+        role[arranger->scores[formed->first]] = FIRST + (uint32_t)g;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (role[i] == IN_GROUP || role[i] == SINGLE) {
+            continue;
+        }
+        const struct tree_formed *formed = &arranger->formed[role[i] - FIRST];
+        for (uint32_t m = 0; m < formed->size; m++) {
+            positions[out++] = arranger->moved[arranger->scores[formed->first + m]];
+        }
+        order->sizes[order->group_count++] =
+            (uint8_t)(formed->size | (all_loose || formed->size < TREE_GROUP ? TREE_LOOSE : 0));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (role[i] == SINGLE) {
+            positions[out++] = arranger->moved[i];
         }
     }
+}
+
+/*
+ * Groups of at least `least` messages, as many as `most_groups`; the messages that fit nowhere stay
+ * behind at the end. Returns how many positions are in groups.
+ */
+static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, size_t count,
+                          uint32_t most_percent, size_t least, size_t most_groups)
+{
+    size_t group_count = 0;
+    size_t grouped = 0;
+
+    load_window(arranger, positions, count);
+    for (size_t left = count; left > 0 && group_count < most_groups;) {
+        uint32_t *group = arranger->scores + grouped;
+        size_t size = form_group(arranger, &left, most_percent, least, group);
+
+        if (size >= least) {
+            arranger->formed[group_count++] =
+                (struct tree_formed){(uint32_t)grouped, (uint32_t)size};
+            grouped += size;
+        }
+    }
+    emit(arranger, positions, count, group_count, most_percent == ANY_PERCENT);
     return grouped;
 }
 
+/*
+ * Full groups first; then smaller ones of what is left, as long as there are not too many of them:
+ * each takes a lane; then whatever is left together, in groups that rule out little.
+ */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {
-    enum { MOST_PERCENT = 50, ANY_PERCENT = 100 };
-    size_t grouped = form_groups(arranger, positions, count, MOST_PERCENT);
+    size_t grouped =
+        form_groups(arranger, positions, count, TREE_UNION_PERCENT, TREE_GROUP, SIZE_MAX);
 
-    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT);
+    grouped += form_groups(arranger, positions + grouped, count - grouped, TREE_UNION_PERCENT,
+                           SMALL_LEAST, count / TREE_GROUP / SMALL_PARTS);
+    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
+}
+
+/* The same while others wait: a message around which no full group forms is not asked again. */
+static void arrange_quickly(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    size_t grouped =
+        form_groups(arranger, positions, count, TREE_UNION_PERCENT, QUICK_LEAST, SIZE_MAX);
+
+    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
 }
 
 /* ---- a node ---- */
@@ -342,7 +421,7 @@ void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size
     }
     sort_between(arranger, positions, count);
     if (count <= NODE_WINDOW) {
-        tree_arrange_window(arranger, positions, count);
+        arrange_quickly(arranger, positions, count);
         return;
     }
     size_t half = (count / 2 + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;

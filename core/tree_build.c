@@ -13,44 +13,45 @@ int tree_grow_directory(struct tree *tree, uint32_t more)
     uint32_t needed = tree->node_count + more;
     uint32_t room = tree->node_room == 0 ? 4 : tree->node_room;
 
-    if (needed > TREE_SLOTS_MAX) {
+    if (needed > TREE_NODES_MAX) {
         return -ERR_NOMEM;
     }
     while (room < needed) {
         room *= 2;
     }
-    if (room == tree->node_room) {
-        return 0;
+    int error = tree_grow_summaries(tree, needed);
+    if (error != 0 || room == tree->node_room) {
+        return error;
     }
     struct tree_node **nodes = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
-    struct tree_node **slots = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
-    if (nodes == NULL || slots == NULL) {
+    struct tree_node **by_number = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
+    if (nodes == NULL || by_number == NULL) {
         alloc_release(tree->alloc, nodes, room, sizeof(struct tree_node *));
-        alloc_release(tree->alloc, slots, room, sizeof(struct tree_node *));
+        alloc_release(tree->alloc, by_number, room, sizeof(struct tree_node *));
         return -ERR_NOMEM;
     }
     if (tree->node_room > 0) {
         memcpy(nodes, tree->nodes, tree->node_count * sizeof *nodes);
-        memcpy(slots, tree->slots, tree->node_room * sizeof *slots);
+        memcpy(by_number, tree->by_number, tree->node_room * sizeof *by_number);
     }
     alloc_release(tree->alloc, tree->nodes, tree->node_room, sizeof(struct tree_node *));
-    alloc_release(tree->alloc, tree->slots, tree->node_room, sizeof(struct tree_node *));
+    alloc_release(tree->alloc, tree->by_number, tree->node_room, sizeof(struct tree_node *));
     tree->nodes = nodes;
-    tree->slots = slots;
+    tree->by_number = by_number;
     tree->node_room = room;
     return 0;
 }
 
-/* Gives a node a slot; there is one free, as there are as many as places. */
-static void enter_slot(struct tree *tree, struct tree_node *node)
+/* Gives a node a number; there is one free, as there are as many as places. */
+static void enter_number(struct tree *tree, struct tree_node *node)
 {
-    uint32_t slot = 0;
+    uint32_t number = 0;
 
-    while (tree->slots[slot] != NULL) {
-        slot++;
+    while (tree->by_number[number] != NULL) {
+        number++;
     }
-    tree->slots[slot] = node;
-    node->slot = slot;
+    tree->by_number[number] = node;
+    node->number = number;
 }
 
 static void number_places(struct tree *tree, uint32_t first)
@@ -62,7 +63,7 @@ static void number_places(struct tree *tree, uint32_t first)
 
 void tree_enter_node(struct tree *tree, struct tree_node *node, uint32_t place)
 {
-    enter_slot(tree, node);
+    enter_number(tree, node);
     memmove(tree->nodes + place + 1, tree->nodes + place,
             (tree->node_count - place) * sizeof *tree->nodes);
     tree->nodes[place] = node;
@@ -74,14 +75,14 @@ void tree_leave_node(struct tree *tree, struct tree_node *node)
 {
     uint32_t place = node->place;
 
-    tree->slots[node->slot] = NULL;
+    tree_forget_summary(tree, node);
+    tree->by_number[node->number] = NULL;
     tree->node_count--;
     memmove(tree->nodes + place, tree->nodes + place + 1,
             (tree->node_count - place) * sizeof *tree->nodes);
     tree->nodes[tree->node_count] = NULL;
     number_places(tree, place);
-    tree->page_count -= node->page_count;
-    tree->group_count -= node->group_count;
+    tree->slot_count -= node->slot_count;
     tree_node_free(tree, node);
 }
 
@@ -90,7 +91,7 @@ struct build {
     struct tree_node **nodes;
     uint32_t count;
     uint32_t groups_a_node;
-    uint32_t pages_before; /* tree->page_count */
+    size_t slots_before; /* tree->slot_count */
 };
 
 static void build_deinit(struct tree *tree, struct build *build)
@@ -99,26 +100,45 @@ static void build_deinit(struct tree *tree, struct build *build)
         tree_node_free(tree, build->nodes[n]);
     }
     alloc_release(tree->alloc, build->nodes, build->count, sizeof *build->nodes);
-    tree->page_count = build->pages_before;
+    tree->slot_count = build->slots_before;
 }
 
-/* All memory that `groups` groups take. 0 or -ERR_NOMEM with nothing held. */
-static int build_init(struct tree *tree, struct build *build, uint32_t groups,
+/* What goes into one node: groups first .. end - 1 of an order, and their messages. */
+struct share {
+    size_t first;
+    size_t end;
+    size_t first_message;
+    size_t end_message;
+};
+
+/* The next share, after a given one. False if there is none. */
+static bool next_share(const struct tree_order *order, uint32_t groups_a_node, struct share *share)
+{
+    share->first = share->end;
+    share->first_message = share->end_message;
+    while (share->end < order->group_count && share->end - share->first < groups_a_node) {
+        share->end_message += order->sizes[share->end++];
+    }
+    return share->end > share->first;
+}
+
+/* All memory that an order takes. 0 or -ERR_NOMEM with nothing held. */
+static int build_init(struct tree *tree, struct build *build, const struct tree_order *order,
                       uint32_t groups_a_node)
 {
-    build->pages_before = tree->page_count;
+    struct share share = {0};
+
+    build->slots_before = tree->slot_count;
     build->groups_a_node = groups_a_node;
-    build->count = (groups + groups_a_node - 1) / groups_a_node;
+    build->count = (uint32_t)((order->group_count + groups_a_node - 1) / groups_a_node);
     build->nodes = alloc_zeroed(tree->alloc, build->count, sizeof *build->nodes);
     int error = build->nodes == NULL ? -ERR_NOMEM : tree_grow_directory(tree, build->count);
 
-    for (uint32_t n = 0; error == 0 && n < build->count; n++) {
-        uint32_t left = groups - n * groups_a_node;
+    for (uint32_t n = 0; error == 0 && next_share(order, groups_a_node, &share); n++) {
+        uint32_t slots = (uint32_t)(share.end_message - share.first_message);
 
         build->nodes[n] = tree_node_new(tree);
-        error = build->nodes[n] == NULL ? -ERR_NOMEM
-                                        : tree_reserve(tree, build->nodes[n],
-                                                       left < groups_a_node ? left : groups_a_node);
+        error = build->nodes[n] == NULL ? -ERR_NOMEM : tree_reserve(tree, build->nodes[n], slots);
     }
     if (error != 0) {
         build_deinit(tree, build);
@@ -126,36 +146,29 @@ static int build_init(struct tree *tree, struct build *build, uint32_t groups,
     return error;
 }
 
-/* Fills the new nodes, in slots already, with the messages at the positions, in that order. */
-static void build_fill(struct tree *tree, struct build *build, const uint32_t *positions,
-                       size_t count)
+static void fill_node(struct tree *tree, struct tree_node *node, const struct tree_order *order,
+                      const struct share *share)
 {
-    uint64_t filter[PROFILE_WORDS_MAX];
-    struct index_item item;
+    size_t message = share->first_message;
 
-    for (size_t i = 0; i < count; i++) {
-        struct tree_spot from = tree_spot_at(tree, positions[i]);
-        size_t group = i / TREE_GROUP;
-        struct tree_spot to = {build->nodes[group / build->groups_a_node],
-                               (uint32_t)(group % build->groups_a_node), 0};
-
-        tree_read_filter(tree, from, filter);
-        tree_read_item(from, &item);
-        to.lane = tree_put(tree, to.node, to.group, &item, filter, tree_cardinality(from));
-        idmap_move(&tree->ids, item.id, positions[i], tree_position(to));
+    for (size_t g = share->first; g < share->end; g++) {
+        tree_take_over(tree, node, order->positions + message, order->sizes[g]);
+        message += order->sizes[g];
     }
+    tree_summarise(tree, node);
 }
 
 /* Puts the new nodes where `old_count` nodes are, from `place` on, which are freed. */
 static void build_install(struct tree *tree, struct build *build, uint32_t place,
-                          uint32_t old_count, const uint32_t *positions, size_t count)
+                          uint32_t old_count, const struct tree_order *order)
 {
+    struct share share = {0};
+
     for (uint32_t n = 0; n < build->count; n++) {
         tree_enter_node(tree, build->nodes[n], place + old_count + n);
     }
-    build_fill(tree, build, positions, count);
-    for (uint32_t n = 0; n < build->count; n++) {
-        tree_set_pivot(build->nodes[n]);
+    for (uint32_t n = 0; next_share(order, build->groups_a_node, &share); n++) {
+        fill_node(tree, build->nodes[n], order, &share);
     }
     for (uint32_t n = 0; n < old_count; n++) {
         tree_leave_node(tree, tree->nodes[place]);
@@ -164,66 +177,101 @@ static void build_install(struct tree *tree, struct build *build, uint32_t place
     alloc_release(tree->alloc, build->nodes, build->count, sizeof *build->nodes);
 }
 
+static int order_init(struct tree *tree, struct tree_order *order, size_t count)
+{
+    *order = (struct tree_order){.count = count};
+    order->positions = alloc_array(tree->alloc, count, sizeof *order->positions);
+    order->sizes = alloc_array(tree->alloc, count, sizeof *order->sizes);
+    return order->positions == NULL || order->sizes == NULL ? -ERR_NOMEM : 0;
+}
+
+static void order_deinit(struct tree *tree, struct tree_order *order)
+{
+    alloc_release(tree->alloc, order->positions, order->count, sizeof *order->positions);
+    alloc_release(tree->alloc, order->sizes, order->count, sizeof *order->sizes);
+}
+
+/* As they stand, in full groups. */
+static void order_plainly(struct tree_order *order)
+{
+    for (size_t left = order->count; left > 0;) {
+        size_t size = left < TREE_GROUP ? left : TREE_GROUP;
+
+        order->sizes[order->group_count++] = (uint8_t)size;
+        left -= size;
+    }
+}
+
 static size_t list_positions(const struct tree_node *node, uint32_t *out)
 {
     size_t count = 0;
 
     for (uint32_t g = 0; g < node->group_count; g++) {
-        for (uint32_t lane = 0; lane < node->used[g]; lane++) {
-            out[count++] = tree_position((struct tree_spot){(struct tree_node *)node, g, lane});
+        for (uint32_t i = 0; i < node->groups[g].used; i++) {
+            out[count++] = tree_position(
+                (struct tree_spot){(struct tree_node *)node, (uint32_t)node->groups[g].first + i});
         }
     }
     return count;
 }
 
-/* Replaces a node by one or two in which the messages stand in the order of `positions`. */
-static int replace_node(struct tree *tree, const struct tree_node *node, const uint32_t *positions)
+/* Groups that a new node gets: all, if room is left for more, else an even share. */
+static uint32_t share_groups(const struct tree *tree, size_t groups)
 {
-    uint32_t groups = (node->message_count + TREE_GROUP - 1) / TREE_GROUP;
-    bool split = groups > tree->fanout - (tree->fanout + 7) / 8;
-    struct build build;
-    int error = build_init(tree, &build, groups, split ? (groups + 1) / 2 : groups);
+    size_t most = (size_t)tree->fanout - (tree->fanout + 7) / 8;
+    size_t nodes = (groups + most - 1) / most;
 
-    if (error == 0) {
-        build_install(tree, &build, node->place, 1, positions, node->message_count);
-    }
-    return error;
+    return (uint32_t)((groups + nodes - 1) / nodes);
 }
 
 int tree_repack(struct tree *tree, struct tree_node *node)
 {
-    size_t count = node->message_count;
-    uint32_t *positions = alloc_array(tree->alloc, count, sizeof *positions);
-    struct tree_arranger arranger;
+    struct tree_order order;
+    struct tree_arranger arranger = {.tree = tree};
+    struct build build;
+    int error = order_init(tree, &order, node->message_count);
 
-    if (positions == NULL) {
-        return -ERR_NOMEM;
-    }
-    int error = tree_arranger_init(&arranger, tree, count, count);
     if (error == 0) {
-        (void)list_positions(node, positions);
+        (void)list_positions(node, order.positions);
         if (tree_is_sparse(tree)) {
-            tree_arrange_node(&arranger, positions, count);
+            error = tree_arranger_init(&arranger, tree, &order, order.count);
+            if (error == 0) {
+                tree_arrange_node(&arranger, order.positions, order.count);
+                tree_part_loose(&arranger, share_groups(tree, order.group_count));
+            }
+            tree_arranger_deinit(&arranger);
+        } else {
+            order_plainly(&order);
         }
-        error = replace_node(tree, node, positions);
     }
-    tree_arranger_deinit(&arranger);
-    alloc_release(tree->alloc, positions, count, sizeof *positions);
+    if (error == 0) {
+        error = build_init(tree, &build, &order, share_groups(tree, order.group_count));
+    }
+    if (error == 0) {
+        build_install(tree, &build, node->place, 1, &order);
+    }
+    order_deinit(tree, &order);
     return error;
 }
 
 /* Messages of one node at a time, so that each is in the best company that its node has. */
-static int arrange_all(struct tree *tree, uint32_t *positions, size_t count, size_t window)
+static int arrange_all(struct tree *tree, struct tree_order *order, uint32_t groups_a_node)
 {
+    size_t window = (size_t)groups_a_node * TREE_GROUP;
     struct tree_arranger arranger;
-    int error = tree_arranger_init(&arranger, tree, count, count < window ? count : window);
+    size_t count = order->count;
+    int error = tree_arranger_init(&arranger, tree, order, count < window ? count : window);
 
-    if (error == 0 && tree_is_sparse(tree)) {
-        error = tree_cluster(&arranger, positions, count);
-        for (size_t first = 0; error == 0 && first < count; first += window) {
-            tree_arrange_window(&arranger, positions + first,
-                                count - first < window ? count - first : window);
-        }
+    if (error == 0) {
+        error = tree_cluster(&arranger);
+    }
+    for (size_t first = 0; error == 0 && first < count; first += window) {
+        tree_arrange_window(&arranger, order->positions + first,
+                            count - first < window ? count - first : window);
+    }
+    if (error == 0) {
+        tree_mark_loose(tree, order);
+        tree_part_loose(&arranger, groups_a_node);
     }
     tree_arranger_deinit(&arranger);
     return error;
@@ -231,31 +279,34 @@ static int arrange_all(struct tree *tree, uint32_t *positions, size_t count, siz
 
 int tree_rebuild(struct tree *tree)
 {
-    size_t count = tree->count;
     uint32_t groups_a_node =
         (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
+    struct tree_order order;
     struct build build;
     size_t listed = 0;
 
-    if (count == 0) {
+    if (tree->count == 0) {
         return 0;
     }
-    uint32_t *positions = alloc_array(tree->alloc, count, sizeof *positions);
-    if (positions == NULL) {
-        return -ERR_NOMEM;
-    }
-    for (uint32_t n = 0; n < tree->node_count; n++) {
-        listed += list_positions(tree->nodes[n], positions + listed);
-    }
-    int error = arrange_all(tree, positions, count, (size_t)groups_a_node * TREE_GROUP);
+    int error = order_init(tree, &order, tree->count);
     if (error == 0) {
-        uint32_t groups = (uint32_t)((count + TREE_GROUP - 1) / TREE_GROUP);
-
-        error = build_init(tree, &build, groups, groups < tree->fanout ? groups : groups_a_node);
+        for (uint32_t n = 0; n < tree->node_count; n++) {
+            listed += list_positions(tree->nodes[n], order.positions + listed);
+        }
+        if (tree_is_sparse(tree)) {
+            error = arrange_all(tree, &order, groups_a_node);
+        } else {
+            order_plainly(&order);
+        }
     }
     if (error == 0) {
-        build_install(tree, &build, 0, tree->node_count, positions, count);
+        error = build_init(tree, &build, &order,
+                           order.group_count < tree->fanout ? (uint32_t)order.group_count
+                                                            : groups_a_node);
     }
-    alloc_release(tree->alloc, positions, count, sizeof *positions);
+    if (error == 0) {
+        build_install(tree, &build, 0, tree->node_count, &order);
+    }
+    order_deinit(tree, &order);
     return error;
 }

@@ -2,9 +2,9 @@
 /*
  * Bulk: an order of all messages in which similar ones are near one another. A sample of messages
  * are the first centres; each message goes to the nearest; what 40 % of its messages share is then
- * the centre (rare labels drop out); of centres that are alike one is kept, and each message goes
- * to the nearest again. The centres lie by columns, so that a message is compared with 512 of them
- * in the time of a few blocks of filters.
+ * the centre (rare labels drop out); of centres that are alike one is kept. Then messages that are
+ * far from all centres become centres, and all that is done once more. The centres lie by columns,
+ * so that a message is compared with 512 of them in the time of a few blocks of filters.
  */
 #include "core/tree.h"
 
@@ -149,7 +149,7 @@ static uint32_t nearest_centre(const struct clustering *c, const uint64_t *filte
                                         sliced.planes);
         sliced_add(&sliced, c->blocks[b].penalty, bits_planes(c->tree->bits / 4));
         sliced_first(c->centre_count - b * BITS_LANES, mask);
-        uint32_t number = sliced_largest(&sliced, mask, &lane);
+        uint32_t number = sliced_largest(c->tree->kernels, &sliced, mask, &lane);
         if (number > largest) {
             largest = number;
             best = b * BITS_LANES + lane;
@@ -259,6 +259,29 @@ static void merge_centres(struct clustering *c)
     }
 }
 
+/*
+ * A sample leaves some places out. Messages that share less than half of their bits with the
+ * nearest centre become centres, as far as there is room.
+ */
+static void add_orphans(struct clustering *c, const uint32_t *positions)
+{
+    const struct tree *tree = c->tree;
+    size_t tries = 4 * (size_t)c->centre_room;
+    size_t step = c->count / tries + 1;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    for (size_t i = step / 2; i < c->count && c->centre_count < c->centre_room; i += step) {
+        struct tree_spot spot = tree_spot_at(tree, positions[i]);
+
+        tree_read_filter(tree, spot, filter);
+        if (2 * centre_overlap(c, nearest_centre(c, filter), filter) < tree_cardinality(spot)) {
+            memcpy(c->centres + c->centre_count * tree->words, filter,
+                   tree->words * sizeof *filter);
+            slice_centre(c, c->centre_count++);
+        }
+    }
+}
+
 /* The centre that shares least with a given one, in proportion to its size. */
 static uint32_t far_centre(const struct clustering *c, const uint32_t *order, size_t count,
                            uint32_t from)
@@ -328,11 +351,12 @@ static void sort_by_centre(struct clustering *c, uint32_t *order, uint32_t *posi
     memcpy(positions, c->arranger->moved, c->count * sizeof *positions);
 }
 
-int tree_cluster(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+int tree_cluster(struct tree_arranger *arranger)
 {
+    uint32_t *positions = arranger->order->positions;
     struct clustering c;
     uint32_t *order = NULL;
-    int error = clustering_init(&c, arranger, count);
+    int error = clustering_init(&c, arranger, arranger->order->count);
 
     if (error == 0) {
         order = alloc_array(c.tree->alloc, c.centre_room, sizeof *order);
@@ -344,6 +368,12 @@ int tree_cluster(struct tree_arranger *arranger, uint32_t *positions, size_t cou
         choose_centres(&c, positions);
         refine_centres(&c, positions);
         merge_centres(&c);
+
+        add_orphans(&c, positions);
+        choose_centres(&c, positions);
+        refine_centres(&c, positions);
+        merge_centres(&c);
+
         choose_centres(&c, positions);
         for (uint32_t i = 0; i < c.centre_count; i++) {
             order[i] = i;

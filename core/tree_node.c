@@ -14,10 +14,20 @@ size_t tree_node_bytes(const struct tree *tree)
                sizeof(uint64_t);
 }
 
-size_t tree_page_bytes(const struct tree *tree)
+/* Words of storage for `room` slots: filters, items, cardinalities, and what it takes to begin at a
+ * cache line. `room` is a multiple of BITS_BLOCK, so that all stay aligned. */
+static size_t slots_words(const struct tree *tree, size_t room)
 {
-    return sizeof(struct tree_page) +
-           (TREE_PAGE_MESSAGES * tree->words + TREE_LINE_WORDS - 1) * sizeof(uint64_t);
+    size_t item_words = sizeof(struct index_item) / sizeof(uint64_t);
+
+    return room == 0 ? 0
+                     : room * (tree->words + item_words) +
+                           room * sizeof(uint16_t) / sizeof(uint64_t) + TREE_LINE_WORDS - 1;
+}
+
+size_t tree_slots_bytes(const struct tree *tree, size_t room)
+{
+    return slots_words(tree, room) * sizeof(uint64_t);
 }
 
 /* The first word of a cache line in storage that has TREE_LINE_WORDS - 1 words to spare. */
@@ -36,6 +46,7 @@ struct tree_node *tree_node_new(const struct tree *tree)
         node->columns = at_line(node->storage);
         node->whole = node->columns + (size_t)tree->bits * BITS_LANE_WORDS;
         node->newest_ms = INT64_MIN;
+        memset(node->word_low, 0xff, sizeof node->word_low);
     }
     return node;
 }
@@ -45,134 +56,206 @@ void tree_node_free(const struct tree *tree, struct tree_node *node)
     if (node == NULL) {
         return;
     }
-    for (uint32_t p = 0; p < node->page_count; p++) {
-        alloc_release(tree->alloc, node->pages[p], 1, tree_page_bytes(tree));
-    }
+    alloc_release(tree->alloc, node->slot_storage, slots_words(tree, node->slot_room),
+                  sizeof(uint64_t));
     alloc_release(tree->alloc, node, 1, tree_node_bytes(tree));
 }
 
-/* Pages are all zero, as the kernels read lanes that have no message. */
-int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t groups)
+/* Lets a node's slots be those of a storage of zeros. Free slots have expired, so that they are no
+ * answer. */
+static void use_storage(const struct tree *tree, struct tree_node *node, uint64_t *storage,
+                        uint32_t room)
 {
-    while (node->page_count * TREE_PAGE_GROUPS < groups) {
-        struct tree_page *page = alloc_zeroed(tree->alloc, 1, tree_page_bytes(tree));
-
-        if (page == NULL) {
-            return -ERR_NOMEM;
-        }
-        page->filters = at_line(page->storage);
-        node->pages[node->page_count++] = page;
-        tree->page_count++;
+    node->slot_storage = storage;
+    node->slot_room = room;
+    node->filters = at_line(storage);
+    node->items = (struct index_item *)(node->filters + room * tree->words);
+    node->cardinalities = (uint16_t *)(node->items + room);
+    for (uint32_t slot = 0; slot < room; slot++) {
+        node->items[slot].expires_ms = INT64_MIN;
     }
+}
+
+/* Moves a node's messages to storage for `room` slots, which they fit. 0 or -ERR_NOMEM. */
+static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room)
+{
+    uint64_t *storage = alloc_zeroed(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
+    const struct tree_node old = {
+        .slot_storage = node->slot_storage,
+        .slot_room = node->slot_room,
+        .filters = node->filters,
+        .items = node->items,
+        .cardinalities = node->cardinalities,
+    };
+    size_t kept = old.slot_room < room ? old.slot_room : room;
+
+    if (storage == NULL) {
+        return -ERR_NOMEM;
+    }
+    use_storage(tree, node, storage, room);
+    if (kept > 0) {
+        memcpy(node->filters, old.filters, kept * tree->words * sizeof *node->filters);
+        memcpy(node->items, old.items, kept * sizeof *node->items);
+        memcpy(node->cardinalities, old.cardinalities, kept * sizeof *node->cardinalities);
+    }
+    alloc_release(tree->alloc, old.slot_storage, slots_words(tree, old.slot_room),
+                  sizeof(uint64_t));
     return 0;
 }
 
+/* A new node gets what it asks for, one that grows an eighth more. */
+int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
+{
+    uint32_t room = node->slot_room == 0 ? slots : node->slot_room + node->slot_room / 8 + 64;
+
+    if (slots <= node->slot_room) {
+        return 0;
+    }
+    room = room < slots ? slots : room;
+    room = room > TREE_SLOTS ? TREE_SLOTS : room;
+    return resize_slots(tree, node, (room + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK);
+}
+
+/* Without memory for the smaller storage the larger one stays. */
 void tree_trim(struct tree *tree, struct tree_node *node)
 {
-    while (node->page_count > 0 && (node->page_count - 1) * TREE_PAGE_GROUPS >= node->group_count) {
-        node->page_count--;
-        alloc_release(tree->alloc, node->pages[node->page_count], 1, tree_page_bytes(tree));
-        node->pages[node->page_count] = NULL;
-        tree->page_count--;
+    enum { SMALL = 128 };
+    uint32_t room = (node->slot_count + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK;
+
+    if (node->slot_room > SMALL && node->slot_count > 0 && room < node->slot_room / 2) {
+        (void)resize_slots(tree, node, room);
     }
 }
 
-void tree_read_item(struct tree_spot spot, struct index_item *out)
-{
-    const struct tree_page *page = tree_page_of(spot.node, spot.group);
-    uint32_t at = tree_at(spot.group, spot.lane);
-
-    memcpy(out->id, page->ids[at], MESSAGE_ID_BYTES);
-    out->deposited_ms = page->deposited_ms[at];
-    out->expires_ms = page->expires_ms[at];
-    out->reach_ppm = page->reach_ppm[at];
-    out->bytes = page->bytes[at];
-}
+/* ---- messages in slots ---- */
 
 static void write_item(struct tree_spot spot, const struct index_item *item, uint16_t cardinality)
 {
-    struct tree_page *page = tree_page_of(spot.node, spot.group);
-    uint32_t at = tree_at(spot.group, spot.lane);
-
-    memcpy(page->ids[at], item->id, MESSAGE_ID_BYTES);
-    page->deposited_ms[at] = item->deposited_ms;
-    page->expires_ms[at] = item->expires_ms;
-    page->reach_ppm[at] = item->reach_ppm;
-    page->bytes[at] = item->bytes;
-    page->cardinality[at] = cardinality;
+    *tree_item(spot) = *item;
+    spot.node->cardinalities[spot.slot] = cardinality;
 }
 
 void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out)
 {
-    const uint64_t *from = tree_block(tree, spot.node, spot.group) + spot.lane;
+    const uint64_t *from = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
 
     for (size_t w = 0; w < tree->words; w++) {
-        out[w] = from[w * TREE_GROUP];
+        out[w] = from[w * BITS_BLOCK];
     }
 }
 
 static void write_filter(const struct tree *tree, struct tree_spot spot, const uint64_t *filter)
 {
-    uint64_t *to = tree_block(tree, spot.node, spot.group) + spot.lane;
+    uint64_t *to = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
 
     for (size_t w = 0; w < tree->words; w++) {
-        to[w * TREE_GROUP] = filter[w];
+        to[w * BITS_BLOCK] = filter[w];
     }
 }
 
-uint16_t tree_cardinality(struct tree_spot spot)
+static void clear_message(const struct tree *tree, struct tree_spot spot)
 {
-    return tree_page_of(spot.node, spot.group)->cardinality[tree_at(spot.group, spot.lane)];
+    static const struct index_item nothing = {.expires_ms = INT64_MIN};
+    static const uint64_t zero[PROFILE_WORDS_MAX];
+
+    write_filter(tree, spot, zero);
+    write_item(spot, &nothing, 0);
 }
 
-void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
-                      uint64_t *out)
+/* ---- groups opened ---- */
+
+uint32_t tree_next_end(const struct tree_node *node)
 {
-    const uint64_t *block = tree_block(tree, node, group);
-
-    for (size_t w = 0; w < tree->words; w++) {
-        uint64_t any = 0;
-
-        for (size_t lane = 0; lane < TREE_GROUP; lane++) {
-            any |= block[w * TREE_GROUP + lane];
-        }
-        out[w] = any;
-    }
+    return (node->slot_count + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK + TREE_GROUP;
 }
 
-/* Notes whether a group has room and whether it is small. */
-static void set_room(struct tree_node *node, uint32_t group)
+bool tree_has_space(const struct tree *tree, const struct tree_node *node)
 {
+    return node->empty_count > 0 ||
+           (node->group_count < tree->fanout && tree_next_end(node) <= TREE_SLOTS);
+}
+
+/* Notes whether a group has room. */
+static void note_group(struct tree_node *node, uint32_t group)
+{
+    const struct tree_group *it = &node->groups[group];
     uint64_t bit = UINT64_C(1) << group % 64;
 
-    if (group < node->group_count && node->group_low[group] < node->pivot) {
-        node->small[group / 64] |= bit;
-    } else {
-        node->small[group / 64] &= ~bit;
-    }
-    if (group < node->group_count && node->used[group] < TREE_GROUP) {
+    if (group < node->group_count && it->used < it->room) {
         node->room[group / 64] |= bit;
     } else {
         node->room[group / 64] &= ~bit;
     }
 }
 
-void tree_set_pivot(struct tree_node *node)
+static void set_slot_count(struct tree *tree, struct tree_node *node, uint32_t slots)
 {
-    enum { SMALL_PART = 8 };
-    uint16_t counts[PROFILE_BITS_MAX + 1] = {0};
-    uint32_t below = 0;
-    uint32_t pivot = 0;
+    tree->slot_count = tree->slot_count - node->slot_count + slots;
+    node->slot_count = slots;
+}
 
-    for (uint32_t g = 0; g < node->group_count; g++) {
-        counts[node->group_low[g]]++;
+/* The next group, from slot `first` on. */
+static uint32_t add_group(struct tree *tree, struct tree_node *node, uint32_t first, uint32_t room)
+{
+    uint32_t group = node->group_count++;
+
+    node->groups[group] = (struct tree_group){
+        .newest_ms = INT64_MIN,
+        .first = (uint16_t)first,
+        .room = (uint8_t)room,
+    };
+    node->empty_count++;
+    set_slot_count(tree, node, first + room);
+    note_group(node, group);
+    return group;
+}
+
+uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room)
+{
+    return add_group(tree, node, node->slot_count, room);
+}
+
+uint32_t tree_open_group(struct tree *tree, struct tree_node *node)
+{
+    for (uint32_t g = 0; node->empty_count > 0 && g < node->group_count; g++) {
+        if (node->groups[g].used == 0) {
+            return g;
+        }
     }
-    while (pivot < PROFILE_BITS_MAX && below + counts[pivot] <= node->group_count / SMALL_PART) {
-        below += counts[pivot++];
+    return add_group(tree, node, tree_next_end(node) - TREE_GROUP, TREE_GROUP);
+}
+
+uint32_t tree_group_at(const struct tree_node *node, uint32_t slot)
+{
+    uint32_t low = 0;
+    uint32_t high = node->group_count;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (node->groups[middle].first <= slot) {
+            low = middle;
+        } else {
+            high = middle;
+        }
     }
-    node->pivot = pivot;
-    for (uint32_t g = 0; g < node->group_count; g++) {
-        set_room(node, g);
+    return low;
+}
+
+/* ---- summaries ---- */
+
+void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
+                      uint64_t *out)
+{
+    const struct tree_group *it = &node->groups[group];
+
+    memset(out, 0, tree->words * sizeof *out);
+    for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+        const uint64_t *filter = tree_block(tree, node, slot) + slot % BITS_BLOCK;
+
+        for (size_t w = 0; w < tree->words; w++) {
+            out[w] |= filter[w * BITS_BLOCK];
+        }
     }
 }
 
@@ -213,137 +296,169 @@ static void narrow_union(const struct tree *tree, struct tree_node *node, uint32
     }
 }
 
-static void widen_ranges(struct tree_node *node, uint32_t group, uint16_t cardinality,
+static void widen_ranges(struct tree_node *node, struct tree_group *group, uint16_t cardinality,
                          int64_t deposited_ms)
 {
-    bool first = node->used[group] == 0;
+    uint16_t *word_low = &node->word_low[(size_t)(group - node->groups) / 64];
+    bool first = group->used == 0;
 
-    if (first || cardinality < node->group_low[group]) {
-        node->group_low[group] = cardinality;
+    if (first || cardinality < group->low) {
+        group->low = cardinality;
     }
-    if (first || cardinality > node->group_high[group]) {
-        node->group_high[group] = cardinality;
+    if (first || cardinality > group->high) {
+        group->high = cardinality;
     }
-    if (first || deposited_ms > node->group_newest_ms[group]) {
-        node->group_newest_ms[group] = deposited_ms;
+    if (first || deposited_ms > group->newest_ms) {
+        group->newest_ms = deposited_ms;
     }
+    *word_low = cardinality < *word_low ? cardinality : *word_low;
     node->low = node->message_count == 0 || cardinality < node->low ? cardinality : node->low;
     node->high = cardinality > node->high ? cardinality : node->high;
     node->newest_ms = deposited_ms > node->newest_ms ? deposited_ms : node->newest_ms;
 }
 
-uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
-                  const struct index_item *item, const uint64_t *filter, uint16_t cardinality)
+/* Puts a message into a group, but for the union. Returns its slot. */
+static uint32_t put_message(struct tree_node *node, uint32_t group, const struct tree *tree,
+                            const struct index_item *item, const uint64_t *filter,
+                            uint16_t cardinality)
 {
-    if (group == node->group_count) {
-        node->used[group] = 0;
-        node->group_count++;
-        tree->group_count++;
-    }
-    struct tree_spot spot = {node, group, node->used[group]};
+    struct tree_group *it = &node->groups[group];
+    struct tree_spot spot = {node, (uint32_t)it->first + it->used};
 
     write_filter(tree, spot, filter);
     write_item(spot, item, cardinality);
-    widen_union(tree, node, group, filter);
-    widen_ranges(node, group, cardinality, item->deposited_ms);
-    node->used[group]++;
+    widen_ranges(node, it, cardinality, item->deposited_ms);
+    node->empty_count -= it->used == 0;
+    it->used++;
     node->message_count++;
     node->cardinality_sum += cardinality;
-    set_room(node, group);
-    return spot.lane;
+    return spot.slot;
+}
+
+uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
+                  const struct index_item *item, const uint64_t *filter, uint16_t cardinality)
+{
+    uint32_t slot = put_message(node, group, tree, item, filter, cardinality);
+
+    widen_union(tree, node, group, filter);
+    note_group(node, group);
+    if (node->span_count > 0) {
+        tree_widen_summary(tree, node, group, filter, cardinality);
+    }
+    return slot;
+}
+
+void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
+                    uint32_t count)
+{
+    uint32_t group = tree_append_group(tree, node, count);
+    uint64_t whole[PROFILE_WORDS_MAX] = {0};
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct tree_spot from = tree_spot_at(tree, positions[i]);
+        struct tree_spot to = {node, 0};
+
+        tree_read_filter(tree, from, filter);
+        to.slot = put_message(node, group, tree, tree_item(from), filter, tree_cardinality(from));
+        idmap_move(&tree->ids, tree_item(to)->id, positions[i], tree_position(to));
+        for (size_t w = 0; w < tree->words; w++) {
+            whole[w] |= filter[w];
+        }
+    }
+    widen_union(tree, node, group, whole);
+    note_group(node, group);
 }
 
 /* The ranges of a group from its messages, those of the node from its groups. */
-static void narrow_group(struct tree_node *node, uint32_t group)
+static void narrow_group(struct tree_node *node, struct tree_group *group)
 {
-    const struct tree_page *page = tree_page_of(node, group);
-    uint32_t first = tree_at(group, 0);
+    group->low = group->used == 0 ? 0 : UINT16_MAX;
+    group->high = 0;
+    group->newest_ms = INT64_MIN;
+    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        uint16_t cardinality = node->cardinalities[slot];
+        int64_t deposited_ms = node->items[slot].deposited_ms;
 
-    node->group_low[group] = UINT16_MAX;
-    node->group_high[group] = 0;
-    node->group_newest_ms[group] = INT64_MIN;
-    for (uint32_t at = first; at < first + node->used[group]; at++) {
-        uint16_t cardinality = page->cardinality[at];
-
-        if (cardinality < node->group_low[group]) {
-            node->group_low[group] = cardinality;
-        }
-        if (cardinality > node->group_high[group]) {
-            node->group_high[group] = cardinality;
-        }
-        if (page->deposited_ms[at] > node->group_newest_ms[group]) {
-            node->group_newest_ms[group] = page->deposited_ms[at];
-        }
+        group->low = cardinality < group->low ? cardinality : group->low;
+        group->high = cardinality > group->high ? cardinality : group->high;
+        group->newest_ms = deposited_ms > group->newest_ms ? deposited_ms : group->newest_ms;
     }
 }
 
 static void narrow_node(struct tree_node *node)
 {
-    uint32_t low = node->group_count == 0 ? 0 : UINT16_MAX;
+    uint32_t low = node->message_count == 0 ? 0 : UINT16_MAX;
     uint32_t high = 0;
     int64_t newest_ms = INT64_MIN;
 
+    memset(node->word_low, 0xff, sizeof node->word_low); /* also of words without groups */
     for (uint32_t g = 0; g < node->group_count; g++) {
-        low = node->group_low[g] < low ? node->group_low[g] : low;
-        high = node->group_high[g] > high ? node->group_high[g] : high;
-        newest_ms = node->group_newest_ms[g] > newest_ms ? node->group_newest_ms[g] : newest_ms;
+        const struct tree_group *group = &node->groups[g];
+        uint16_t *word_low = &node->word_low[g / 64];
+
+        if (group->used == 0) {
+            continue;
+        }
+        *word_low = group->low < *word_low ? group->low : *word_low;
+        low = group->low < low ? group->low : low;
+        high = group->high > high ? group->high : high;
+        newest_ms = group->newest_ms > newest_ms ? group->newest_ms : newest_ms;
     }
     node->low = low;
     node->high = high;
     node->newest_ms = newest_ms;
 }
 
-/* Copies a message to a spot whose lane is free, as far as rows and items go. */
-static void copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
-{
-    uint64_t filter[PROFILE_WORDS_MAX];
-    struct index_item item;
-
-    tree_read_filter(tree, from, filter);
-    tree_read_item(from, &item);
-    write_filter(tree, to, filter);
-    write_item(to, &item, tree_cardinality(from));
-}
-
-static void clear_message(const struct tree *tree, struct tree_spot spot)
-{
-    static const struct index_item nothing;
-    static const uint64_t zero[PROFILE_WORDS_MAX];
-
-    write_filter(tree, spot, zero);
-    write_item(spot, &nothing, 0);
-}
+/* ---- messages taken and moved ---- */
 
 static void rename_message(struct tree *tree, struct tree_spot from, struct tree_spot to)
 {
-    const uint8_t *id = tree_page_of(to.node, to.group)->ids[tree_at(to.group, to.lane)];
+    idmap_move(&tree->ids, tree_item(to)->id, tree_position(from), tree_position(to));
+}
 
-    idmap_move(&tree->ids, id, tree_position(from), tree_position(to));
+/* Copies a message to a free slot of its group, as far as rows and items go. */
+static void copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    tree_read_filter(tree, from, filter);
+    write_filter(tree, to, filter);
+    write_item(to, tree_item(from), tree_cardinality(from));
 }
 
 /* Empties a group whose messages have gone elsewhere. */
 static void clear_group(struct tree *tree, struct tree_node *node, uint32_t group)
 {
+    struct tree_group *it = &node->groups[group];
     uint64_t bits[PROFILE_WORDS_MAX];
 
     tree_group_union(tree, node, group, bits);
-    for (uint32_t lane = 0; lane < node->used[group]; lane++) {
-        struct tree_spot spot = {node, group, lane};
+    for (; it->used > 0; it->used--) {
+        struct tree_spot spot = {node, (uint32_t)it->first + it->used - 1};
 
         node->message_count--;
         node->cardinality_sum -= tree_cardinality(spot);
         clear_message(tree, spot);
     }
-    node->used[group] = 0;
     narrow_union(tree, node, group, bits);
+    narrow_group(node, it);
+    node->empty_count++;
+    note_group(node, group);
 }
 
-/* Gives up the group with the highest number, which is empty. */
-static void drop_last_group(struct tree *tree, struct tree_node *node)
+/* Gives up the last groups as far as they are empty. */
+static void drop_empty_end(struct tree *tree, struct tree_node *node)
 {
-    node->group_count--;
-    tree->group_count--;
-    set_room(node, node->group_count);
+    while (node->group_count > 0 && node->groups[node->group_count - 1].used == 0) {
+        uint32_t last = --node->group_count;
+
+        node->empty_count--;
+        set_slot_count(
+            tree, node,
+            last == 0 ? 0 : (uint32_t)node->groups[last - 1].first + node->groups[last - 1].room);
+        note_group(node, last);
+    }
     tree_trim(tree, node);
 }
 
@@ -351,69 +466,73 @@ static void drop_last_group(struct tree *tree, struct tree_node *node)
 static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group,
                        struct tree_node *to, uint32_t target)
 {
+    const struct tree_group *it = &from->groups[group];
     uint64_t filter[PROFILE_WORDS_MAX];
-    struct index_item item;
 
-    for (uint32_t lane = 0; lane < from->used[group]; lane++) {
-        struct tree_spot source = {from, group, lane};
-        struct tree_spot spot = {to, target, 0};
+    for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+        struct tree_spot source = {from, slot};
+        struct tree_spot spot = {to, 0};
 
         tree_read_filter(tree, source, filter);
-        tree_read_item(source, &item);
-        spot.lane = tree_put(tree, to, target, &item, filter, tree_cardinality(source));
+        spot.slot = tree_put(tree, to, target, tree_item(source), filter, tree_cardinality(source));
         rename_message(tree, source, spot);
     }
 }
 
-/* Fills the place of an empty group with the last one. */
+/* The last group takes the place of one that is empty, if there is room enough. */
 static void close_gap(struct tree *tree, struct tree_node *node, uint32_t group)
 {
     uint32_t last = node->group_count - 1;
 
-    if (group != last) {
+    if (group < last && node->groups[last].used <= node->groups[group].room) {
         copy_group(tree, node, last, node, group);
         clear_group(tree, node, last);
     }
-    drop_last_group(tree, node);
+    drop_empty_end(tree, node);
     narrow_node(node);
 }
 
 void tree_take(struct tree *tree, struct tree_spot spot)
 {
     struct tree_node *node = spot.node;
-    struct tree_spot last = {node, spot.group, (uint32_t)node->used[spot.group] - 1};
+    uint32_t group = tree_group_at(node, spot.slot);
+    struct tree_group *it = &node->groups[group];
+    struct tree_spot last = {node, (uint32_t)it->first + it->used - 1};
     uint64_t gone[PROFILE_WORDS_MAX];
     uint64_t left[PROFILE_WORDS_MAX];
 
     node->message_count--;
     node->cardinality_sum -= tree_cardinality(spot);
     tree_read_filter(tree, spot, gone);
-    if (spot.lane != last.lane) {
+    if (spot.slot != last.slot) {
         copy_message(tree, last, spot);
         rename_message(tree, last, spot);
     }
     clear_message(tree, last);
-    node->used[spot.group]--;
-    tree_group_union(tree, node, spot.group, left);
+    it->used--;
+    tree_group_union(tree, node, group, left);
     for (size_t w = 0; w < tree->words; w++) {
         gone[w] &= ~left[w];
     }
-    narrow_union(tree, node, spot.group, gone);
-    if (node->used[spot.group] == 0) {
-        close_gap(tree, node, spot.group);
-        return;
+    narrow_union(tree, node, group, gone);
+    narrow_group(node, it);
+    note_group(node, group);
+    if (it->used == 0) {
+        node->empty_count++;
+        close_gap(tree, node, group);
+    } else {
+        narrow_node(node);
     }
-    narrow_group(node, spot.group);
-    set_room(node, spot.group);
-    narrow_node(node);
 }
 
-void tree_move_group(struct tree *tree, struct tree_node *from, uint32_t group,
-                     struct tree_node *to)
+void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree_node *to)
 {
-    copy_group(tree, from, group, to, to->group_count);
-    clear_group(tree, from, group);
-    close_gap(tree, from, group);
+    uint32_t last = from->group_count - 1;
+    uint32_t target = tree_append_group(tree, to, from->groups[last].used);
+
+    copy_group(tree, from, last, to, target);
+    clear_group(tree, from, last);
+    drop_empty_end(tree, from);
 }
 
 void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, uint32_t to)

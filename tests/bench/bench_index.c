@@ -20,15 +20,24 @@
 
 enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
 
+/* An engine by the name it goes by here. */
+struct contender {
+    const char *name;
+    const struct index_engine *engine;
+    bool best_path; /* that heuristic of it */
+};
+
 struct options {
     struct filters_options filters;
     struct profile profile;
-    const struct index_engine *engines[ENGINES_MAX];
+    struct contender contenders[ENGINES_MAX];
     size_t engine_count;
     uint32_t k;
     uint32_t fanout;
     uint64_t budget;
-    bool contains; /* ask for one label of each query's */
+    bool contains;   /* ask for one label of each query's */
+    bool one_by_one; /* inserted as deposits are, not in bulk */
+    bool quick_inserts;
     bool json;
     enum index_metric metric;
     const char *profile_text; /* what --profile, -m and -d said, or NULL */
@@ -39,7 +48,9 @@ struct options {
 
 /* One engine at work. */
 struct side {
+    const char *name;
     const struct index_engine *engine;
+    bool best_path;
     struct index *index;
     double *query_ns; /* the median of each query's rounds */
     double bytes;
@@ -85,7 +96,7 @@ static int insert_range(const struct run *run, struct side *side, size_t first, 
         const struct index_item item = item_number(i);
 
         if (index_insert(side->index, &item, stored(run, i)) != 0) {
-            return bench_fail("%s: memory is short", side->engine->name);
+            return bench_fail("%s: memory is short", side->name);
         }
     }
     return 0;
@@ -106,7 +117,7 @@ static double list_bytes_beyond(const struct run *run)
     if (index_new(&list_engine, &options, &list) != 0) {
         return 0;
     }
-    struct side side = {.engine = &list_engine, .index = list};
+    struct side side = {.name = "list", .engine = &list_engine, .index = list};
     if (insert_range(run, &side, 0, run->filters.stored.count) == 0) {
         bytes = (double)index_bytes(list);
     }
@@ -123,6 +134,7 @@ static int build(const struct run *run, struct side *side, double list_bytes)
         .kernels = run->kernels,
         .hash_seed = 4711,
         .fanout = run->options->fanout,
+        .quick_inserts = run->options->quick_inserts,
     };
     const size_t count = run->filters.stored.count;
 
@@ -130,9 +142,12 @@ static int build(const struct run *run, struct side *side, double list_bytes)
         return bench_fail("memory is short");
     }
     const int64_t begin = stats_cpu_ns();
-    index_load_begin(side->index);
-    if (insert_range(run, side, 0, count) != 0 || index_load_end(side->index) != 0) {
-        return bench_fail("%s: memory is short", side->engine->name);
+    if (!run->options->one_by_one) {
+        index_load_begin(side->index);
+    }
+    if (insert_range(run, side, 0, count) != 0 ||
+        (!run->options->one_by_one && index_load_end(side->index) != 0)) {
+        return bench_fail("%s: memory is short", side->name);
     }
     side->build_ns = (double)(stats_cpu_ns() - begin) / (double)count;
     side->overhead_share = ((double)index_bytes(side->index) - list_bytes) /
@@ -152,7 +167,7 @@ static int change(const struct run *run, struct side *side)
         const struct index_item item = item_number(c * step);
 
         if (index_remove(side->index, item.id, NULL) != 0) {
-            return bench_fail("%s: a message is gone", side->engine->name);
+            return bench_fail("%s: a message is gone", side->name);
         }
     }
     side->delete_ns = (double)(stats_cpu_ns() - begin) / (double)(changes == 0 ? 1 : changes);
@@ -202,6 +217,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
         .metric = run->options->metric,
+        .best_path = side->best_path,
         .budget = run->options->budget,
     };
     const int64_t begin = stats_now_ns();
@@ -252,23 +268,22 @@ static void print_side(const struct run *run, struct side *side, double first_me
     const double comparisons = side->comparisons / asked / n;
 
     if (run->plot != NULL) {
-        index_plot_add(run->plot, side->engine->name, run->filters.stored.count, median / 1000,
-                       bytes);
+        index_plot_add(run->plot, side->name, run->filters.stored.count, median / 1000, bytes);
     }
     if (options->json) {
         printf("{\"workload\":\"%s\",\"engine\":\"%s\",\"n\":%.0f,\"m\":%u,\"k\":%u,"
                "\"query_ns_median\":%.0f,\"query_ns_p99\":%.0f,\"bytes_share\":%.5f,"
                "\"comparisons_share\":%.5f,\"recall\":%.5f,\"insert_ns\":%.0f,\"delete_ns\":%.0f,"
                "\"build_ns\":%.0f,\"overhead_share\":%.4f,\"cpu\":\"%s\"}\n",
-               options->filters.workload, side->engine->name, n, run->filters.profile.bits,
-               options->k, median, p99, bytes, comparisons, side->hits / asked, side->insert_ns,
+               options->filters.workload, side->name, n, run->filters.profile.bits, options->k,
+               median, p99, bytes, comparisons, side->hits / asked, side->insert_ns,
                side->delete_ns, side->build_ns, side->overhead_share, run->kernels->name);
         return;
     }
     printf(
         "%-10s %9.0f %10.1f us %10.1f us %7.3f %8.2f %% %8.2f %% %8.4f %8.2f us %8.2f us %7.2f us "
         "%7.1f %%\n",
-        side->engine->name, n, median / 1000, p99 / 1000, median / first_median, bytes * 100,
+        side->name, n, median / 1000, p99 / 1000, median / first_median, bytes * 100,
         comparisons * 100, side->hits / asked, side->insert_ns / 1000, side->delete_ns / 1000,
         side->build_ns / 1000, side->overhead_share * 100);
 }
@@ -305,7 +320,9 @@ static int measure(struct run *run)
     for (size_t s = 0; s < run->options->engine_count; s++) {
         struct side *side = &run->sides[s];
 
-        side->engine = run->options->engines[s];
+        side->name = run->options->contenders[s].name;
+        side->engine = run->options->contenders[s].engine;
+        side->best_path = run->options->contenders[s].best_path;
         side->query_ns = calloc(queries, sizeof(*side->query_ns));
         if (run->truth == NULL || side->query_ns == NULL) {
             return bench_fail("memory is short");
@@ -405,12 +422,13 @@ static int parse_engines(char *text, struct options *options)
 {
     options->engine_count = 0;
     for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
-        const struct index_engine *engine = index_engine_named(name);
+        const bool best_path = strcmp(name, "best-path") == 0;
+        const struct index_engine *engine = index_engine_named(best_path ? "tree" : name);
 
         if (engine == NULL || options->engine_count == ENGINES_MAX) {
             return bench_fail("there is no engine %s, or there are too many", name);
         }
-        options->engines[options->engine_count++] = engine;
+        options->contenders[options->engine_count++] = (struct contender){name, engine, best_path};
     }
     return options->engine_count > 0 ? 0 : bench_fail("--engine takes names");
 }
@@ -464,6 +482,12 @@ static int parse_option(int option, char *value, struct options *options)
         return 0;
     case 'b':
         options->budget = strtoull(value, NULL, 10);
+        return 0;
+    case 'I':
+        options->quick_inserts = true;
+        return 0;
+    case 'O':
+        options->one_by_one = true;
         return 0;
     case 'C':
         options->contains = true;
@@ -533,14 +557,16 @@ static void print_help(void)
     for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
         printf(" %s", (*engine)->name);
     }
-    printf(" (default: list,tree); recall is against the first\n"
-           "  --fanout N         groups a node of the tree (default: 512)\n\n"
+    printf(" best-path (default: list,tree); recall is against the first\n"
+           "  --fanout N         groups a node of the tree (default: 512)\n"
+           "  --one-by-one       built by single inserts, not in bulk\n"
+           "  --quick-inserts    what is inserted one by one is not arranged, as in the daemon\n\n"
            "Results:\n"
            "  --json             one JSON object an engine instead of a table\n"
            "  --plot DIR         measures the first 100, 1000 and so on, too, and draws\n"
            "                     index-time and index-bytes there with gnuplot, SVG and PNG\n"
            "  --help             this text\n\n"
-           "HEARSAY_CPU=scalar, avx2 or avx512 forces the kernels.\n");
+           "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n");
 }
 
 static const struct option known[] = {
@@ -556,6 +582,8 @@ static const struct option known[] = {
     {"fanout", required_argument, NULL, 'f'},
     {"budget", required_argument, NULL, 'b'},
     {"contains", no_argument, NULL, 'C'},
+    {"one-by-one", no_argument, NULL, 'O'},
+    {"quick-inserts", no_argument, NULL, 'I'},
     {"estimated", no_argument, NULL, 'E'},
     {"json", no_argument, NULL, 'j'},
     {"plot", required_argument, NULL, 'P'},
@@ -567,7 +595,7 @@ int bench_index(int argc, char **argv)
 {
     struct options options = {
         .filters = {.workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1},
-        .engines = {&list_engine, &tree_engine},
+        .contenders = {{"list", &list_engine, false}, {"tree", &tree_engine, false}},
         .engine_count = 2,
         .k = 10,
     };

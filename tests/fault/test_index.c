@@ -9,10 +9,14 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/index_engine.h"
+#include "core/tree.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
-enum { WORDS = 1, MESSAGES = 1600 }; /* several chunks and tables of every engine */
+enum {
+    MESSAGES = 1600, /* several chunks and tables of every engine */
+    SPLITTING = 800  /* of which each costs many checks */
+};
 
 struct fixture {
     struct fail_alloc fail;
@@ -231,6 +235,265 @@ static void test_search(void **state)
     }
 }
 
+/* ---- the tree, with nodes so small that there are many of them, and summaries ---- */
+
+static struct tree *created; /* by the engine below */
+
+static int create_seen(const struct index_options *options, void **out_engine)
+{
+    int error = tree_engine.create(options, out_engine);
+
+    created = error == 0 ? *out_engine : NULL;
+    return error;
+}
+
+/* A tree, and a list that always has memory, to compare with. */
+struct pair {
+    struct fixture fixture;
+    struct index_engine engine; /* the tree's, but that it tells what it creates */
+    struct bits_kernels kernels;
+    struct index *index;
+    struct index *list;
+    struct tree *tree;
+};
+
+static void begin_pair(struct pair *pair, uint32_t fanout)
+{
+    struct index_options options;
+
+    begin(&pair->fixture);
+    pair->kernels = *pair->fixture.options.kernels;
+    pair->kernels.block_columns = 10000; /* so that bounds are used in small nodes, too */
+    pair->fixture.options.kernels = &pair->kernels;
+    pair->fixture.options.fanout = fanout;
+    pair->engine = tree_engine;
+    pair->engine.create = create_seen;
+    assert_int_equal(index_new(&pair->engine, &pair->fixture.options, &pair->index), 0);
+    pair->tree = created;
+    options = pair->fixture.options;
+    options.alloc = alloc_system();
+    assert_int_equal(index_new(&list_engine, &options, &pair->list), 0);
+}
+
+static void end_pair(struct pair *pair)
+{
+    assert_int_equal(pair->fixture.fail.live_bytes, index_bytes(pair->index));
+    index_free(pair->index);
+    index_free(pair->list);
+    end(&pair->fixture);
+}
+
+/* Does not take from the memory that fails. */
+static struct index_search *search_begin(struct index *index, const uint64_t *wanted)
+{
+    struct index_part part = {index, wanted, NULL};
+    struct index_search *search = NULL;
+    struct index_query query = {
+        .parts = &part,
+        .part_count = 1,
+        .k = 10,
+        .max_distance_ppm = DISTANCE_ONE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+    };
+
+    assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
+    return search;
+}
+
+/* Ends a search of the tree, which finds what the list finds. */
+static void check_search(const struct pair *pair, struct index_search *search,
+                         const uint64_t *wanted)
+{
+    struct index_search *reference = search_begin(pair->list, wanted);
+    uint32_t count = 0;
+    uint32_t expected_count = 0;
+
+    assert_int_equal(index_search_step(reference, UINT64_MAX, 0), 0);
+    assert_int_equal(index_search_step(search, UINT64_MAX, 0), 0);
+    const struct nearest_candidate *expected = index_search_results(reference, &expected_count);
+    const struct nearest_candidate *found = index_search_results(search, &count);
+    assert_int_equal(count, expected_count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_memory_equal(found[i].item.id, expected[i].item.id, MESSAGE_ID_BYTES);
+        assert_int_equal(found[i].intersection, expected[i].intersection);
+    }
+    index_search_free(reference);
+    index_search_free(search);
+}
+
+static void check_searches(const struct pair *pair, uint32_t round)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t wanted = filter_number(round * 37 + i * 211) ^ (i % 4);
+
+        check_search(pair, search_begin(pair->index, &wanted), &wanted);
+    }
+}
+
+static void insert_both(struct pair *pair, uint32_t number)
+{
+    struct index_item item = item_number(number);
+    uint64_t filter = filter_number(number);
+
+    assert_int_equal(index_insert(pair->index, &item, &filter), 0);
+    assert_int_equal(index_insert(pair->list, &item, &filter), 0);
+}
+
+static void list_places(const struct pair *pair, uint32_t *out)
+{
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct index_item item = item_number(i);
+
+        assert_true(idmap_find(&pair->tree->ids, item.id, tree_id_at, pair->tree, &out[i]));
+    }
+}
+
+/* All messages are there when a bulk load's end fails, each where it was; searches under way and
+ * others find them. */
+static void test_load_end(void **state)
+{
+    static const uint32_t fanouts[] = {2, 5, 16, 512};
+    static uint32_t before[MESSAGES];
+    static uint32_t after[MESSAGES];
+
+    (void)state;
+    for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
+        struct pair pair;
+        int result = -1;
+        uint32_t n = 0;
+
+        begin_pair(&pair, fanouts[f]);
+        index_load_begin(pair.index);
+        for (uint32_t i = 0; i < MESSAGES; i++) {
+            insert_both(&pair, i);
+        }
+        list_places(&pair, before);
+        while (result != 0) {
+            uint64_t wanted = filter_number(n);
+            struct index_search *under_way = search_begin(pair.index, &wanted);
+
+            /* one node may be compared in one step, more may not */
+            int step = index_search_step(under_way, 1, 0);
+            assert_true(step == INDEX_MORE || (step == 0 && pair.tree->node_count == 1));
+            index_load_begin(pair.index);
+            fail_alloc_arm(&pair.fixture.fail, ++n);
+            result = index_load_end(pair.index);
+            fail_alloc_arm(&pair.fixture.fail, 0);
+            assert_true(result == 0 || result == -ERR_NOMEM);
+            check_holds(pair.index, MESSAGES);
+            assert_int_equal(pair.fixture.fail.live_bytes, index_bytes(pair.index));
+            list_places(&pair, after);
+            assert_true(result == 0 || memcmp(before, after, sizeof before) == 0);
+            check_search(&pair, under_way, &wanted);
+            check_searches(&pair, n);
+        }
+        assert_true(n > 10 && memcmp(before, after, sizeof before) != 0);
+        assert_true(fanouts[f] > 5 || pair.tree->summary_count > 0);
+        for (uint32_t i = MESSAGES; i < MESSAGES + 50; i++) { /* it goes on */
+            insert_both(&pair, i);
+        }
+        check_holds(pair.index, MESSAGES + 50);
+        end_pair(&pair);
+    }
+}
+
+/* Inserts one message; the first, second, ... request for memory fails until none is left to fail.
+ * Returns how many did. */
+static uint32_t insert_failing(struct pair *pair, uint32_t number)
+{
+    struct index_item item = item_number(number);
+    uint64_t filter = filter_number(number);
+    uint32_t failures = 0;
+
+    for (size_t n = 1;; n++) {
+        uint32_t summaries = pair->tree->summary_count;
+
+        fail_alloc_arm(&pair->fixture.fail, n);
+        int result = index_insert(pair->index, &item, &filter);
+        fail_alloc_arm(&pair->fixture.fail, 0);
+        assert_int_equal(pair->fixture.fail.live_bytes, index_bytes(pair->index));
+        if (result == 0) {
+            break;
+        }
+        assert_int_equal(result, -ERR_NOMEM);
+        assert_true(summaries <= pair->tree->summary_count);
+        check_holds(pair->index, number);
+        check_searches(pair, number);
+        failures++;
+    }
+    assert_int_equal(index_insert(pair->list, &item, &filter), 0);
+    return failures;
+}
+
+/* Nodes split and directories and summaries grow, each when it is tried again. A search is under
+ * way all the time. */
+static void test_insert_that_splits(void **state)
+{
+    static const uint32_t fanouts[] = {2, 5, 16};
+
+    (void)state;
+    for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
+        struct pair pair;
+        uint64_t wanted = filter_number(7);
+        uint32_t failures = 0;
+        uint32_t grown = 0; /* times that there were more summaries */
+        uint32_t resumed = 0;
+
+        begin_pair(&pair, fanouts[f]);
+        for (uint32_t i = 0; i < SPLITTING; i++) {
+            struct index_search *under_way = search_begin(pair.index, &wanted);
+            uint32_t summaries = pair.tree->summary_count;
+
+            bool ended = index_search_step(under_way, 1, 0) == 0;
+            failures += insert_failing(&pair, i);
+            if (ended) { /* a tree of few messages is done in one step */
+                index_search_free(under_way);
+            } else {
+                check_search(&pair, under_way, &wanted);
+                resumed++;
+            }
+            grown += pair.tree->summary_count > summaries;
+        }
+        check_holds(pair.index, SPLITTING);
+        check_searches(&pair, 1);
+        assert_true(failures >= 100 && resumed >= 100);
+        assert_true(grown >= (fanouts[f] == 2 ? 2u : fanouts[f] == 5 ? 1u : 0u));
+        end_pair(&pair);
+    }
+}
+
+/* Nodes that would be merged stay as they are; all is removed that should be. */
+static void test_remove_without_merging(void **state)
+{
+    static const uint32_t fanouts[] = {5, 16};
+
+    (void)state;
+    for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
+        struct pair pair;
+
+        begin_pair(&pair, fanouts[f]);
+        for (uint32_t i = 0; i < MESSAGES; i++) {
+            insert_both(&pair, i);
+        }
+        pair.fixture.fail.fail_from_then = true;
+        fail_alloc_arm(&pair.fixture.fail, 1);
+        for (uint32_t i = MESSAGES; i > 0; i--) {
+            struct index_item item = item_number(i - 1);
+
+            assert_int_equal(index_remove(pair.index, item.id, NULL), 0);
+            assert_int_equal(index_remove(pair.list, item.id, NULL), 0);
+            if (i % 50 == 0) {
+                check_holds(pair.index, i - 1);
+                check_searches(&pair, i);
+            }
+        }
+        assert_true(pair.fixture.fail.requests > 0); /* some merge was tried */
+        assert_int_equal(pair.tree->node_count, 0);
+        end_pair(&pair);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +501,9 @@ int main(void)
         cmocka_unit_test(test_insert),
         cmocka_unit_test(test_remove),
         cmocka_unit_test(test_search),
+        cmocka_unit_test(test_load_end),
+        cmocka_unit_test(test_insert_that_splits),
+        cmocka_unit_test(test_remove_without_merging),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

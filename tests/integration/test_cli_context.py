@@ -3,6 +3,7 @@
 that come of them, compared with the evaluation's own implementation of the rules."""
 
 import json
+import re
 import sys
 import unicodedata
 from datetime import datetime, timezone
@@ -109,6 +110,26 @@ def test_sections(offline):
         assert told == ([[str(p) for p in answer["joint"]]] if answer["joint"] else [])
     code, _, err = offline.run("context", "--profile", SECTIONS, "-l", "word:tea")
     assert code == 2 and "its sections are wifi, geo, time, topic" in err
+
+
+def test_the_picture(offline):
+    """docs/contexts.md shows a filter of the README's scan; both are as they are printed."""
+    root = Path(__file__).resolve().parents[2]
+    scan = re.search(r"\| tee scan .*?\n(.*?)\$ ", (root / "README.md").read_text("utf-8"), re.DOTALL)[1]
+    page = (root / "docs" / "contexts.md").read_text("utf-8")
+    picture = re.search(r"^bit\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1]
+    rows = re.findall(r"^ *(\d+) ([.#]+) *(\S*)$", picture, re.MULTILINE)
+    assert len(rows) == len(picture.splitlines()) and scan.count("\n") == 4
+    drawn = "".join(cells for _, cells, _ in rows)
+    assert [int(first) for first, _, _ in rows] == [
+        sum(len(cells) for _, cells, _ in rows[:i]) for i in range(len(rows))]
+    profile = "v1:" + ",".join(name for _, _, name in rows if name)
+    assert f"--profile '{profile}'" in page
+    answer = shown(offline, "--scan", "-", "--at", "48.1497,11.5678", "--time", "2026-11-20T14:00Z",
+                   "--topic", "Coffee", stdin=scan, profile=profile)
+    bits = wire.bits_of(bytes.fromhex(answer["filter"]))
+    assert drawn == "".join("#" if bits >> i & 1 else "." for i in range(512))
+    assert len(answer["joint"]) == 1 and drawn[:256].count("#") == 23
 
 
 def test_unicode(offline):

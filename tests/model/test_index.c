@@ -580,11 +580,13 @@ static void run_fanouts(const struct bits_kernels *kernels)
     static const uint32_t fanouts[] = {2, 3, 5, 16, 70};
     const struct profile sectioned = several_sections();
     const struct profile wide = one_section(512); /* sparse, so that bounds pay */
+    struct bits_kernels eager = *kernels;
 
+    eager.block_columns = 10000; /* so that bounds are used in small nodes, too */
     for (size_t i = 0; i < sizeof fanouts / sizeof fanouts[0]; i++) {
         world.fanout = fanouts[i];
-        run(&tree_engine, kernels, &sectioned, 400, 1500);
-        run(&tree_engine, kernels, &wide, 400, 1500);
+        run(&tree_engine, &eager, &sectioned, 400, 1500);
+        run(&tree_engine, &eager, &wide, 400, 1500);
     }
     world.fanout = 0;
 }

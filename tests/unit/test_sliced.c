@@ -8,10 +8,15 @@
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
-enum { COLUMNS_MAX = 4096 };
+enum { COLUMNS_MAX = 4096, PLANE_WORDS = BITS_PLANES_MAX * BITS_LANE_WORDS };
 
 static uint64_t columns_room[COLUMNS_MAX * BITS_LANE_WORDS + 1];
 static uint16_t positions[COLUMNS_MAX];
+
+static bool is_in(const uint64_t *mask, uint32_t lane)
+{
+    return (mask[lane / 64] >> lane % 64 & 1) != 0;
+}
 
 static void plain_counts(const uint64_t *columns, size_t count, uint32_t *out)
 {
@@ -23,39 +28,141 @@ static void plain_counts(const uint64_t *columns, size_t count, uint32_t *out)
     }
 }
 
-static void check_threshold(const struct sliced *sliced, const uint32_t *counts, uint32_t least,
-                            const uint64_t *mask)
+/* ---- one set of numbers, asked everything ---- */
+
+static void check_least(const struct bits_kernels *kernels, const struct sliced *sliced,
+                        const uint32_t *numbers, const uint64_t *least, const uint64_t *mask)
 {
     uint64_t kept[BITS_LANE_WORDS];
     bool any = false;
 
     memcpy(kept, mask, sizeof kept);
-    bool result = sliced_keep_least(sliced, least, kept);
+    bool result =
+        kernels->keep_least(sliced->planes, sliced->plane_count, sliced->lane_words, least, kept);
     for (uint32_t lane = 0; lane < sliced->lane_words * 64; lane++) {
-        bool expected = (mask[lane / 64] >> lane % 64 & 1) != 0 && counts[lane] >= least;
+        bool expected = is_in(mask, lane) && numbers[lane] >= least[lane / 64];
 
-        assert_int_equal(kept[lane / 64] >> lane % 64 & 1, expected);
+        assert_int_equal(is_in(kept, lane), expected);
         any = any || expected;
     }
     assert_int_equal(result, any);
 }
 
-static void check_largest(const struct sliced *sliced, const uint32_t *counts, const uint64_t *mask)
+/* Thresholds at the edges of what a word's lanes have, and beyond what planes can say: these must
+ * not be taken for what is left of them when their high bits are cut off. */
+static uint64_t some_least(struct rng *rng, const struct sliced *sliced, const uint32_t *numbers,
+                           size_t word)
 {
-    uint32_t expected = UINT32_MAX;
-    uint32_t lane = UINT32_MAX;
+    uint64_t number = numbers[word * 64 + rng_below(rng, 64)];
+    uint64_t beyond = UINT64_C(1) << sliced->plane_count;
 
-    for (uint32_t i = 0; i < sliced->lane_words * 64; i++) {
-        if ((mask[i / 64] >> i % 64 & 1) != 0 &&
-            (expected == UINT32_MAX || counts[i] > counts[expected])) {
-            expected = i;
-        }
-    }
-    if (expected != UINT32_MAX) {
-        assert_int_equal(sliced_largest(sliced, mask, &lane), counts[expected]);
-        assert_int_equal(lane, expected);
+    switch (rng_below(rng, 9)) {
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return number + 1;
+    case 3:
+        return beyond - 1;
+    case 4:
+        return beyond;
+    case 5:
+        return beyond + number;
+    case 6:
+        return UINT64_C(1) << 32;
+    case 7:
+        return UINT64_MAX;
+    default:
+        return number;
     }
 }
+
+static void check_leasts(const struct bits_kernels *kernels, struct rng *rng,
+                         const struct sliced *sliced, const uint32_t *numbers, const uint64_t *mask)
+{
+    uint64_t least[BITS_LANE_WORDS];
+
+    for (uint32_t round = 0; round < 4; round++) {
+        for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+            least[w] = some_least(rng, sliced, numbers, w);
+        }
+        check_least(kernels, sliced, numbers, least, mask);
+    }
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) { /* the same one for all, which few reach */
+        least[w] = numbers[rng_below(rng, (uint32_t)sliced->lane_words * 64)];
+    }
+    check_least(kernels, sliced, numbers, least, mask);
+}
+
+/* The largest number of a word's lanes in a mask; 0 where there are none. */
+static uint32_t plain_largest(const uint32_t *numbers, const uint64_t *mask, size_t word)
+{
+    uint32_t largest = 0;
+
+    for (uint32_t lane = (uint32_t)word * 64; lane < (word + 1) * 64; lane++) {
+        largest = is_in(mask, lane) && numbers[lane] > largest ? numbers[lane] : largest;
+    }
+    return largest;
+}
+
+static void check_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
+                          const uint32_t *numbers, const uint64_t *mask)
+{
+    uint64_t kept[BITS_LANE_WORDS];
+    uint64_t largest[BITS_LANE_WORDS];
+    uint32_t best = UINT32_MAX;
+    uint32_t lane = UINT32_MAX;
+
+    memcpy(kept, mask, sizeof kept);
+    kernels->keep_largest(sliced->planes, sliced->plane_count, sliced->lane_words, kept, largest);
+    for (size_t w = 0; w < sliced->lane_words; w++) {
+        assert_true(largest[w] == plain_largest(numbers, mask, w));
+    }
+    for (uint32_t i = 0; i < sliced->lane_words * 64; i++) {
+        assert_int_equal(is_in(kept, i), is_in(mask, i) && numbers[i] == largest[i / 64]);
+        if (is_in(mask, i) && (best == UINT32_MAX || numbers[i] > numbers[best])) {
+            best = i;
+        }
+    }
+    if (best != UINT32_MAX) {
+        assert_int_equal(sliced_largest(kernels, sliced, mask, &lane), numbers[best]);
+        assert_int_equal(lane, best);
+    }
+}
+
+/* Lanes are in it one by one in about so many of a hundred cases; some words have none or all, and
+ * those beyond the lane words in use none, as kernels ask for. */
+static void fill_mask(struct rng *rng, uint32_t percent, size_t lane_words, uint64_t *mask)
+{
+    rng_filter(rng, BITS_LANES, percent, mask);
+    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+        mask[w] = w >= lane_words || rng_chance(rng, 20) ? 0
+                  : rng_chance(rng, 20)                  ? UINT64_MAX
+                                                         : mask[w];
+    }
+}
+
+static void check_numbers(const struct bits_kernels *kernels, struct rng *rng,
+                          const struct sliced *sliced, const uint32_t *numbers)
+{
+    static const uint32_t percents[] = {70, 2};
+    uint64_t mask[BITS_LANE_WORDS];
+
+    for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
+        fill_mask(rng, percents[i], sliced->lane_words, mask);
+        check_leasts(kernels, rng, sliced, numbers, mask);
+        check_largest(kernels, sliced, numbers, mask);
+    }
+    memset(mask, 0, sizeof mask);
+    check_leasts(kernels, rng, sliced, numbers, mask);
+    check_largest(kernels, sliced, numbers, mask);
+    sliced_first((uint32_t)sliced->lane_words * 64, mask);
+    check_leasts(kernels, rng, sliced, numbers, mask);
+    check_largest(kernels, sliced, numbers, mask);
+}
+
+/* ---- columns added up ---- */
 
 /* Columns with about that many bits set in a hundred. */
 static void fill(struct rng *rng, uint32_t percent, uint64_t *columns)
@@ -70,19 +177,18 @@ static void fill(struct rng *rng, uint32_t percent, uint64_t *columns)
     }
 }
 
-static void check_table(const struct bits_kernels *kernels, struct rng *rng, size_t count,
-                        uint32_t percent)
+static void check_columns(const struct bits_kernels *kernels, struct rng *rng, size_t count,
+                          uint32_t percent)
 {
     static uint32_t counts[BITS_LANES];
     uint64_t *columns = columns_room + count / 64 % 2; /* no alignment beyond the types' */
-    uint64_t mask[BITS_LANE_WORDS];
     struct sliced sliced;
 
     fill(rng, percent, columns);
-    rng_filter(rng, BITS_LANES, count % 2 == 0 ? 70 : 2, mask); /* few lanes, too */
     for (size_t i = 0; i < count; i++) {
         positions[i] = (uint16_t)rng_below(rng, COLUMNS_MAX);
     }
+    memset(&sliced, 0xa5, sizeof sliced); /* planes in use are written whole */
     sliced.plane_count = bits_planes(count);
     sliced.lane_words = 1 + rng_below(rng, BITS_LANE_WORDS);
     kernels->count_columns(columns, positions, count, sliced.lane_words, sliced.planes);
@@ -90,32 +196,171 @@ static void check_table(const struct bits_kernels *kernels, struct rng *rng, siz
     for (uint32_t lane = 0; lane < sliced.lane_words * 64; lane++) {
         assert_int_equal(sliced_number(&sliced, lane), counts[lane]);
     }
-    check_threshold(&sliced, counts, 0, mask);
-    check_threshold(&sliced, counts, (uint32_t)count, mask);
-    check_threshold(&sliced, counts, (uint32_t)count + 1, mask);
-    check_threshold(&sliced, counts, 2 * (uint32_t)count + 1, mask);
-    check_threshold(&sliced, counts, (uint32_t)count * percent / 100, mask);
-    check_largest(&sliced, counts, mask);
+    check_numbers(kernels, rng, &sliced, counts);
 }
 
-static void test_tables_agree_with_plain_c(void **state)
+static void check_all_columns(const struct bits_kernels *kernels, struct rng *rng)
 {
     static const uint32_t percents[] = {0, 25, 75, 100};
+
+    for (size_t count = 0; count <= COLUMNS_MAX; count += count < 64 ? 1 : 64) {
+        check_columns(kernels, rng, count, percents[count % 5 % 4]);
+    }
+    check_columns(kernels, rng, COLUMNS_MAX, 100);
+}
+
+/* ---- planes of all kinds ---- */
+
+/* Planes for random numbers of so many bits: of all sizes, or of few so that many are equal. */
+static void fill_planes(struct rng *rng, bool ties, struct sliced *sliced, uint32_t *numbers)
+{
+    uint32_t few[3];
+
+    memset(sliced->planes, 0, sizeof sliced->planes);
+    for (size_t i = 0; i < 3; i++) {
+        few[i] = rng_below(rng, UINT32_C(1) << sliced->plane_count);
+    }
+    for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+        numbers[lane] =
+            ties ? few[rng_below(rng, 3)] : rng_below(rng, UINT32_C(1) << sliced->plane_count);
+        for (uint32_t p = 0; p < sliced->plane_count; p++) {
+            if ((numbers[lane] >> p & 1) != 0) {
+                sliced_set(sliced->planes, p, lane);
+            }
+        }
+    }
+}
+
+static void check_all_planes(const struct bits_kernels *kernels, struct rng *rng)
+{
+    static uint32_t numbers[BITS_LANES];
+    struct sliced sliced;
+
+    for (sliced.plane_count = 0; sliced.plane_count <= BITS_PLANES_MAX; sliced.plane_count++) {
+        for (sliced.lane_words = 1; sliced.lane_words <= BITS_LANE_WORDS; sliced.lane_words++) {
+            fill_planes(rng, false, &sliced, numbers);
+            check_numbers(kernels, rng, &sliced, numbers);
+            fill_planes(rng, true, &sliced, numbers);
+            check_numbers(kernels, rng, &sliced, numbers);
+        }
+    }
+}
+
+static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng *))
+{
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
         const struct bits_kernels *kernels = bits_table((enum bits_level)level);
 
         if (kernels == NULL) {
             printf("kernels of level %d: not here, not tested\n", level);
-            continue;
+        } else {
+            printf("%s\n", kernels->name);
+            check(kernels, &rng);
         }
-        for (size_t count = 0; count <= COLUMNS_MAX; count += count < 64 ? 1 : 64) {
-            check_table(kernels, &rng, count, percents[count % 5 % 4]);
+    }
+}
+
+static void test_columns(void **state)
+{
+    (void)state;
+    run_all_tables(check_all_columns);
+}
+
+static void test_planes(void **state)
+{
+    (void)state;
+    run_all_tables(check_all_planes);
+}
+
+/* ---- what needs no kernel ---- */
+
+/* Sums up to the largest that planes hold, of numbers of different widths. */
+static void test_add(void **state)
+{
+    static uint32_t numbers[BITS_LANES];
+    static uint32_t added[BITS_LANES];
+    struct sliced sum;
+    struct sliced other;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (size_t one = 0; one < BITS_PLANES_MAX; one++) {
+        for (size_t two = 0; two < BITS_PLANES_MAX; two++) {
+            sum.plane_count = one;
+            other.plane_count = two;
+            sum.lane_words = other.lane_words = BITS_LANE_WORDS;
+            fill_planes(&rng, false, &sum, numbers);
+            fill_planes(&rng, false, &other, added);
+            /* planes that are not in use hold anything */
+            memset(sum.planes + one * BITS_LANE_WORDS, 0xa5,
+                   (PLANE_WORDS - one * BITS_LANE_WORDS) * sizeof *sum.planes);
+            memset(other.planes + two * BITS_LANE_WORDS, 0xa5,
+                   (PLANE_WORDS - two * BITS_LANE_WORDS) * sizeof *other.planes);
+            sliced_add(&sum, other.planes, two);
+            assert_true(sum.plane_count <= BITS_PLANES_MAX);
+            for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+                assert_int_equal(sliced_number(&sum, lane), numbers[lane] + added[lane]);
+            }
         }
-        check_table(kernels, &rng, COLUMNS_MAX, 100);
+    }
+}
+
+/* A number that takes all planes, and one that leaves it there. */
+static void test_add_to_all_planes(void **state)
+{
+    uint64_t planes[PLANE_WORDS];
+    struct sliced sum = {.plane_count = BITS_PLANES_MAX, .lane_words = BITS_LANE_WORDS};
+
+    (void)state;
+    memset(planes, 0, sizeof planes);
+    sliced_set(sum.planes, BITS_PLANES_MAX - 1, 511); /* 4096 */
+    for (uint32_t p = 0; p < BITS_PLANES_MAX - 1; p++) {
+        sliced_set(planes, p, 511); /* 4095 */
+        sliced_set(planes, p, 0);
+    }
+    sliced_add(&sum, planes, BITS_PLANES_MAX);
+    assert_int_equal(sum.plane_count, BITS_PLANES_MAX);
+    assert_int_equal(sliced_number(&sum, 511), 8191);
+    assert_int_equal(sliced_number(&sum, 0), 4095);
+    assert_int_equal(sliced_number(&sum, 1), 0);
+}
+
+static void test_count(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t percent = 0; percent <= 100; percent++) {
+        uint64_t mask[BITS_LANE_WORDS];
+        uint32_t expected = 0;
+
+        rng_filter(&rng, BITS_LANES, percent, mask);
+        for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+            expected += is_in(mask, lane);
+        }
+        assert_int_equal(sliced_count(mask), expected);
+    }
+}
+
+static void test_set_and_clear(void **state)
+{
+    uint64_t columns[2 * BITS_LANE_WORDS] = {0};
+
+    (void)state;
+    for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+        sliced_set(columns, 1, lane);
+        assert_true(sliced_test(columns, 1, lane));
+        assert_false(sliced_test(columns, 0, lane));
+        assert_int_equal(sliced_count(columns + BITS_LANE_WORDS), 1);
+        sliced_clear(columns, 0, lane);
+        assert_true(sliced_test(columns, 1, lane));
+        sliced_clear(columns, 1, lane);
+        assert_int_equal(sliced_count(columns + BITS_LANE_WORDS), 0);
     }
 }
 
@@ -148,9 +393,10 @@ static void test_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables_agree_with_plain_c),
-        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_first),
+        cmocka_unit_test(test_columns),   cmocka_unit_test(test_planes),
+        cmocka_unit_test(test_add),       cmocka_unit_test(test_add_to_all_planes),
+        cmocka_unit_test(test_count),     cmocka_unit_test(test_set_and_clear),
+        cmocka_unit_test(test_positions), cmocka_unit_test(test_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

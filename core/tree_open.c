@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Searching, the lowest level: groups opened and their messages compared. */
+#include "core/sample.h"
+#include "core/tree_walk.h"
+
+enum { AHEAD = 6 /* blocks asked for before their turn */ };
+
+/* Offers what may pass of the block that begins at a slot: those in `lanes`, a bit each. */
+static void offer_block(struct walk *walk, const struct tree_node *node, uint32_t slot,
+                        const uint32_t *overlaps, uint32_t lanes)
+{
+    const struct tree *tree = walk->tree;
+    const uint64_t *block = tree_block(tree, node, slot);
+    struct index_probe *probe = walk->probe;
+
+    if (probe->contains != NULL) {
+        lanes &= tree->kernels->supersets(probe->contains, block, tree->words);
+    }
+    for (uint32_t lane = 0; lanes >> lane != 0; lane++) {
+        uint16_t cardinality = node->cardinalities[slot + lane];
+
+        if ((lanes >> lane & 1) != 0 && index_probe_may_pass(probe, cardinality, overlaps[lane])) {
+            index_probe_offer(probe, &node->items[slot + lane], block + lane, BITS_BLOCK,
+                              cardinality, overlaps[lane], probe->contains_cardinality);
+        }
+    }
+    walk->floor = index_probe_floor(probe);
+}
+
+/* The lanes of the block at a slot that are slots from `first` to `end` - 1. */
+static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
+{
+    uint32_t lanes = (1u << BITS_BLOCK) - 1;
+
+    if (slot < first) {
+        lanes &= lanes << (first - slot);
+    }
+    return end - slot < BITS_BLOCK ? lanes & ((1u << (end - slot)) - 1) : lanes;
+}
+
+/* Compares the messages in slots first .. end - 1. */
+static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
+                       uint32_t end)
+{
+    const struct tree *tree = walk->tree;
+    uint32_t slot = first / BITS_BLOCK * BITS_BLOCK;
+    struct bits_scan scan = {
+        .query = walk->probe->filter,
+        .words = tree->words,
+        .base = walk->probe->cardinality,
+    };
+
+    walk->probe->bytes += (uint64_t)((end - slot + BITS_BLOCK - 1) / BITS_BLOCK) * BITS_BLOCK *
+                          (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+    while (slot < end) {
+        size_t block_count = (end - slot + BITS_BLOCK - 1) / BITS_BLOCK;
+        uint32_t overlaps[BITS_BLOCK];
+        uint32_t lanes = 0;
+
+        scan.floor = walk->floor;
+        size_t passed =
+            tree->kernels->scan(&scan, tree_block(tree, node, slot), &node->cardinalities[slot],
+                                block_count, overlaps, &lanes);
+        if (passed == block_count) {
+            return;
+        }
+        slot += (uint32_t)passed * BITS_BLOCK;
+        offer_block(walk, node, slot, overlaps, lanes & lanes_within(slot, first, end));
+        slot += BITS_BLOCK;
+    }
+}
+
+/* Offers those of the sample that reach the floor; it was taken from a slot on. */
+static void offer_sample(struct walk *walk, const struct tree_node *node, uint32_t first,
+                         struct sample *sample, uint16_t floor)
+{
+    uint32_t overlaps[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    sample_mark(sample, floor);
+    for (size_t block = sample_next(sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
+         block = sample_next(sample, block + 1, overlaps, &lanes)) {
+        offer_block(walk, node, first + (uint32_t)block * BITS_BLOCK, overlaps, lanes);
+    }
+}
+
+/* The same as scan_slots, from the beginning of a block on, but what is likely to be among the k
+ * best is offered first, so that little else enters them on its way out. */
+static void sample_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
+                         uint32_t end)
+{
+    const struct tree *tree = walk->tree;
+    const struct bits_scan scan = {
+        .query = walk->probe->filter,
+        .words = tree->words,
+        .base = walk->probe->cardinality,
+    };
+    struct sample sample;
+
+    walk->probe->bytes +=
+        (uint64_t)(end - first) * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+    sample_take(&sample, tree->kernels, &scan, tree_block(tree, node, first),
+                &node->cardinalities[first], end - first);
+    offer_sample(walk, node, first, &sample,
+                 sample_floor(&sample, walk->floor, walk->probe->nearest->k));
+    offer_sample(walk, node, first, &sample, walk->floor);
+}
+
+void walk_sweep(struct walk *walk, const struct tree_node *node)
+{
+    uint32_t first = 0;
+
+    while (first < node->slot_count) {
+        uint32_t left = node->slot_count - first;
+        uint32_t count = left < SAMPLE_MESSAGES ? left : SAMPLE_MESSAGES;
+
+        if (sample_pays(walk->probe->nearest, count)) {
+            sample_slots(walk, node, first, first + count);
+        } else {
+            count = left;
+            scan_slots(walk, node, first, first + count);
+        }
+        first += count;
+    }
+    walk->probe->comparisons += node->message_count;
+}
+
+/* The end of the slots in use of a group. */
+static uint32_t group_end(const struct tree_node *node, uint32_t group)
+{
+    return (uint32_t)node->groups[group].first + node->groups[group].used;
+}
+
+/* Blocks lie anywhere: they are asked for a little before their turn. */
+static void fetch_slots(const struct tree *tree, const struct pending *pending)
+{
+#if defined(__GNUC__)
+    uint32_t first = pending->node->groups[pending->group].first;
+    uint32_t last = group_end(pending->node, pending->group) - 1;
+    const uint64_t *block = tree_block(tree, pending->node, first);
+    size_t blocks = last / BITS_BLOCK - first / BITS_BLOCK + 1;
+
+    for (size_t w = 0; w < blocks * tree->words; w++) {
+        __builtin_prefetch(block + w * BITS_BLOCK);
+    }
+    __builtin_prefetch(&pending->node->cardinalities[first]);
+#else
+    (void)tree;
+    (void)pending;
+#endif
+}
+
+bool walk_may_hold(const struct walk *walk, const struct tree_node *node, uint32_t group,
+                   uint32_t shared)
+{
+    const struct tree_group *summary = &node->groups[group];
+
+    walk->probe->bytes += sizeof *summary;
+    return summary->used > 0 && index_probe_may_hold(walk->probe, summary->low, summary->high,
+                                                     shared, summary->newest_ms);
+}
+
+void walk_flush(struct walk *walk)
+{
+    for (uint32_t i = 0; i < walk->pending_count; i++) {
+        const struct pending *pending = &walk->pending[i];
+
+        if (i + AHEAD < walk->pending_count) {
+            fetch_slots(walk->tree, pending + AHEAD);
+        }
+        if (pending->count == 1 &&
+            !walk_may_hold(walk, pending->node, pending->group, pending->shared)) {
+            continue;
+        }
+        walk->cursor->opened += pending->count;
+        uint32_t first = pending->node->groups[pending->group].first;
+        uint32_t end = group_end(pending->node, pending->group + pending->count - 1u);
+        scan_slots(walk, pending->node, first, end);
+        walk->probe->comparisons += end - first;
+    }
+    walk->pending_count = 0;
+}
+
+void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint32_t shared)
+{
+    struct pending *last = walk->pending_count > 0 ? &walk->pending[walk->pending_count - 1] : NULL;
+
+    if (last != NULL && last->node == node && last->group + last->count == group) {
+        last->count++;
+        return;
+    }
+    if (walk->pending_count == PENDING_MAX) {
+        walk_flush(walk);
+    }
+    struct pending *pending = &walk->pending[walk->pending_count++];
+    *pending = (struct pending){node, (uint16_t)group, 1, (uint16_t)shared};
+    if (walk->pending_count <= AHEAD) {
+        fetch_slots(walk->tree, pending);
+    }
+}
