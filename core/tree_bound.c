@@ -5,9 +5,9 @@
 #include <string.h>
 
 enum {
-    MASK_PART = 3,     /* of the groups of a mask are taken to hold something, the inverse */
-    SWEEP_PART = 4,    /* of a node's groups, the inverse: see should_sweep */
-    FEW_COLUMNS = 1000 /* what looking at a node takes besides columns, in these */
+    FEW_COLUMNS = 1000, /* what looking at a node takes besides columns, in these */
+    MASK_PERCENT = 90,  /* if more of a node's groups pass the bound of their neighbours, */
+    SWEEP_PERCENT = 50  /* ... or their own, all of the node is compared in order */
 };
 
 static void make_ready(struct walk *walk)
@@ -211,10 +211,11 @@ static uint32_t number_at(const uint64_t *planes, size_t plane_count, uint32_t l
 
 /* Once the k best are nearly final, and if so many groups pass, comparing all of the node in order
  * is less work. */
-static bool should_sweep(const struct walk *walk, const struct tree_node *node, uint32_t passing)
+static bool should_sweep(const struct walk *walk, const struct tree_node *node, uint32_t passing,
+                         uint32_t percent)
 {
     return walk->cursor->opened >= WALK_SETTLED && walk->floor > 0 &&
-           walk->probe->contains == NULL && passing * SWEEP_PART > node->group_count;
+           walk->probe->contains == NULL && passing * 100 > node->group_count * percent;
 }
 
 /* The groups of a mask that may hold something, and what they share with the query. How many. */
@@ -245,11 +246,11 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
     uint16_t groups[TREE_GROUPS];
     uint16_t shared[TREE_GROUPS];
     uint32_t count = 0;
-    bool sweeps = should_sweep(walk, node, sliced_count(mask) / MASK_PART);
+    bool sweeps = should_sweep(walk, node, sliced_count(mask), MASK_PERCENT);
 
     if (!sweeps) {
         count = list_holding(walk, node, planes, mask, groups, shared);
-        sweeps = should_sweep(walk, node, count);
+        sweeps = should_sweep(walk, node, count, SWEEP_PERCENT);
     }
     if (sweeps) {
         walk->probe->check_repeats = true; /* some groups may have been opened before */
