@@ -61,7 +61,7 @@ static int run_models(const char *directory, size_t count, struct measured *out)
     struct alone_outcome alone = {0};
 
     config_defaults(&config);
-    if (model_index(SEED, count, &out->index) != 0 ||
+    if (model_index(SEED, count, false, &out->index) != 0 ||
         model_cache(SEED, count, config.limits.cache_bytes, &out->cache_bytes) != 0 ||
         alone_deposit(directory, SEED, count, &alone) != 0) {
         return -1;
@@ -96,7 +96,7 @@ static void tell(struct report *report, const struct measured *found, size_t cou
     tell_part(report, "index_filters", found->index.filters, count, "    filters");
     tell_part(report, "index_items", found->index.items, count,
               "    ids, times, reach, sizes, cardinalities");
-    tell_part(report, "index_rest", table, count, "    table of ids, unused room");
+    tell_part(report, "index_rest", table, count, "    table of ids, unions, unused room");
     tell_part(report, "cache", found->cache_bytes, count,
               "  payload cache (bounded, not a cost each)");
     tell_part(report, "sqlite", found->sqlite_bytes, count,

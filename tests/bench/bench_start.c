@@ -81,7 +81,7 @@ static int run_round(const struct bench_options *options, const char *directory,
     }
     samples->ready_ms[round] = times.ready_ms;
     samples->loaded_ms[round] = times.loaded_ms;
-    if (alone_read(path, &reading) != 0 || model_index(SEED, count, &index) != 0) {
+    if (alone_read(path, &reading) != 0 || model_index(SEED, count, true, &index) != 0) {
         return -1;
     }
     if (reading.rows != count) {
