@@ -88,7 +88,7 @@ static void test_crowded(void **state)
 {
     (void)state;
     struct profile profile = profile_of("v1:any=32/1,joint(a,b)=32/1");
-    static char texts[300][8];
+    static char texts[300][16];
     const char *labels[300];
     struct hearsay_filter filter;
     struct hearsay_error error;

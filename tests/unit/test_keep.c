@@ -273,7 +273,7 @@ static void test_recent(void **state)
     struct hearsay_filter now;
 
     for (int i = 0; i < 5; i++) {
-        char label[16];
+        char label[24];
         const char *labels[] = {label};
         (void)snprintf(label, sizeof(label), "topic:%d", i);
         assert_int_equal(hearsay_encode_profile("v1:512/4", labels, 1, &filters[i], &error), 0);
