@@ -12,7 +12,14 @@ enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048 };
 struct stored {
     struct persist_message message;
     uint8_t content[CONTENT_MAX]; /* what the message points to */
+    int64_t seq;                  /* grows with each deposit: the position of pages */
     bool withdrawn;
+};
+
+/* What an entry of a read points to, until the read is released. */
+struct copy {
+    struct copy *next;
+    uint8_t content[CONTENT_MAX];
 };
 
 struct fake {
@@ -21,9 +28,13 @@ struct fake {
     size_t count;
     struct persist_op *first_op;
     struct persist_op **last_op;
-    struct persist_read *first_read;
+    struct persist_read *first_read; /* that wait */
     struct persist_read **last_read;
+    struct persist_read *first_carried; /* that are carried out and not answered */
+    struct persist_read **last_carried;
+    int64_t last_seq;
     bool fail_next;
+    bool fail_reads;
     const char *stored_profile; /* NULL: the right one */
     int fail_add_host;
     int fail_replay;
@@ -44,23 +55,35 @@ static struct stored *find(struct fake *fake, uint32_t host, const uint8_t *id)
     return NULL;
 }
 
-static void keep(struct stored *stored, const struct persist_message *message)
+static size_t content_bytes(const struct persist_message *message)
 {
-    uint8_t *at = stored->content;
+    return message->filter_bytes + message->media_type_bytes + message->payload_bytes;
+}
 
-    if (message->filter_bytes + message->media_type_bytes + message->payload_bytes > CONTENT_MAX) {
+/* Copies a message; what it points to goes to `content`, CONTENT_MAX bytes. */
+static void copy_message(const struct persist_message *message, uint8_t *content,
+                         struct persist_message *out)
+{
+    uint8_t *at = content;
+
+    if (content_bytes(message) > CONTENT_MAX) {
         abort(); /* the test's mistake */
     }
-    stored->message = *message;
-    stored->withdrawn = false;
-    stored->message.filter = at;
+    *out = *message;
+    out->filter = at;
     memcpy(at, message->filter, message->filter_bytes);
     at += message->filter_bytes;
-    stored->message.media_type = (const char *)at;
+    out->media_type = (const char *)at;
     memcpy(at, message->media_type, message->media_type_bytes);
     at += message->media_type_bytes;
-    stored->message.payload = at;
+    out->payload = at;
     memcpy(at, message->payload, message->payload_bytes);
+}
+
+static void keep(struct stored *stored, const struct persist_message *message)
+{
+    copy_message(message, stored->content, &stored->message);
+    stored->withdrawn = false;
 }
 
 static bool same_content(const struct persist_message *a, const struct persist_message *b)
@@ -98,6 +121,7 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
         stored = &fake->messages[fake->count++];
     }
     keep(stored, &op->message);
+    stored->seq = ++fake->last_seq; /* also when it replaces one that expired */
     return PERSIST_APPLIED;
 }
 
@@ -132,6 +156,7 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
         if (last != &fake->messages[i]) {
             const struct persist_message moved = last->message;
             keep(&fake->messages[i], &moved);
+            fake->messages[i].seq = last->seq;
             fake->messages[i].withdrawn = last->withdrawn;
         }
     }
@@ -167,29 +192,117 @@ size_t fake_persist_commit(struct persist *persist)
     return count;
 }
 
+/* --- reads ------------------------------------------------------------------------------------ */
+
+/* Its own copy, which goes when the read is released. */
+static void fill_entry(struct persist_read *read, const struct stored *stored,
+                       struct persist_entry *out_entry)
+{
+    struct copy *copy = malloc(sizeof(*copy));
+
+    if (copy == NULL) {
+        abort();
+    }
+    copy->next = read->memory;
+    read->memory = copy;
+    copy_message(&stored->message, copy->content, &out_entry->message);
+    out_entry->found = true;
+}
+
+static void read_payloads(struct fake *fake, struct persist_read *read)
+{
+    for (size_t i = 0; i < read->entry_count; i++) {
+        struct persist_entry *entry = &read->entries[i];
+        const struct stored *stored = find(fake, entry->message.host, entry->message.id);
+        entry->found = false;
+        if (stored != NULL && !stored->withdrawn) {
+            fill_entry(read, stored, entry);
+        }
+    }
+}
+
+/* The host's first message behind position `after`; NULL: there is none. */
+static const struct stored *next_of_page(const struct fake *fake, uint32_t host, int64_t after)
+{
+    const struct stored *next = NULL;
+
+    for (size_t i = 0; i < fake->count; i++) {
+        const struct stored *stored = &fake->messages[i];
+        if (stored->message.host == host && !stored->withdrawn && stored->seq > after &&
+            (next == NULL || stored->seq < next->seq)) {
+            next = stored;
+        }
+    }
+    return next;
+}
+
+static void read_page(struct fake *fake, struct persist_read *read)
+{
+    const size_t room = read->entry_count;
+    const struct stored *next = NULL;
+    size_t bytes = 0;
+
+    read->entry_count = 0;
+    read->page_last = read->page_after;
+    while ((next = next_of_page(fake, read->page_host, read->page_last)) != NULL) {
+        bytes += content_bytes(&next->message);
+        if (read->entry_count == room ||
+            (read->entry_count > 0 && bytes > read->page_bytes_limit)) {
+            break;
+        }
+        fill_entry(read, next, &read->entries[read->entry_count++]);
+        read->page_last = next->seq;
+    }
+    read->page_more = next != NULL;
+}
+
+void fake_persist_carry_out_reads(struct persist *persist)
+{
+    struct fake *fake = (struct fake *)persist;
+
+    for (struct persist_read *read = fake->first_read; read != NULL; read = read->next) {
+        read->memory = NULL;
+        read->failed = fake->fail_reads;
+        read->reason = read->failed ? "the test lets it fail" : NULL;
+        if (read->failed) {
+            continue;
+        }
+        if (read->kind == PERSIST_READ_PAGE) {
+            read_page(fake, read);
+        } else {
+            read_payloads(fake, read);
+        }
+    }
+    if (fake->first_read != NULL) {
+        *fake->last_carried = fake->first_read;
+        fake->last_carried = fake->last_read;
+    }
+    fake->first_read = NULL;
+    fake->last_read = &fake->first_read;
+    fake->fail_reads = false;
+}
+
 size_t fake_persist_answer_reads(struct persist *persist)
 {
     struct fake *fake = (struct fake *)persist;
-    struct persist_read *read = fake->first_read;
     size_t count = 0;
 
-    fake->first_read = NULL;
-    fake->last_read = &fake->first_read;
+    fake_persist_carry_out_reads(persist);
+    struct persist_read *read = fake->first_carried;
+    fake->first_carried = NULL;
+    fake->last_carried = &fake->first_carried;
     while (read != NULL) {
         struct persist_read *next = read->next;
-        for (size_t i = 0; i < read->entry_count; i++) {
-            struct persist_entry *entry = &read->entries[i];
-            const struct stored *stored = find(fake, entry->message.host, entry->message.id);
-            entry->found = stored != NULL && !stored->withdrawn;
-            if (entry->found) {
-                entry->message = stored->message;
-            }
-        }
         read->done(read);
         read = next;
         count++;
     }
     return count;
+}
+
+void fake_persist_fail_reads(struct persist *persist)
+{
+    ((struct fake *)persist)->fail_reads = true;
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */
@@ -257,8 +370,16 @@ static void read_later(struct persist *persist, struct persist_read *read)
 
 static void read_release(struct persist *persist, struct persist_read *read)
 {
+    struct copy *copy = read->memory;
     (void)persist;
-    (void)read; /* entries point into the store itself */
+
+    read->memory = NULL;
+    while (copy != NULL) {
+        struct copy *next = copy->next;
+        memset(copy->content, 0x5a, sizeof(copy->content)); /* whoever still looks sees it */
+        free(copy);
+        copy = next;
+    }
 }
 
 static void info(const struct persist *persist, struct persist_info *out_info)
@@ -287,6 +408,7 @@ struct persist *fake_persist_new(void)
     fake->persist.interface = &interface;
     fake->last_op = &fake->first_op;
     fake->last_read = &fake->first_read;
+    fake->last_carried = &fake->first_carried;
     return &fake->persist;
 }
 

@@ -28,7 +28,16 @@ void fake_persist_set_clock(struct persist *persist, int64_t clock_ms);
 /* Lets the next commit fail as a full disk does. */
 void fake_persist_fail_next(struct persist *persist);
 
-/* Answers the reads that wait. How many there were. */
+/*
+ * Carries out the reads that wait, as the store's own thread does: what they see is the store of
+ * now. They are answered later.
+ */
+void fake_persist_carry_out_reads(struct persist *persist);
+
+/* Lets the reads that are carried out next fail, as a damaged disk does. */
+void fake_persist_fail_reads(struct persist *persist);
+
+/* Carries out the reads that wait, and answers all that are carried out. How many there were. */
 size_t fake_persist_answer_reads(struct persist *persist);
 
 /* Messages stored. */
