@@ -111,6 +111,9 @@ static void on_got(struct persist_read *read)
         const struct persist_message *message = &job->entries[0].message;
         struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
         service_remember(job->service, message);
+        /* what was read: the id may have come anew since it was looked up */
+        job->item.deposited_ms = message->deposited_ms;
+        job->item.expires_ms = message->expires_ms;
         fill_got(&job->item, message, &response.got);
         job_finish(job, &response);
     }

@@ -241,8 +241,13 @@ void service_remember(struct service *service, const struct persist_message *mes
         .media_type = message->media_type,
         .media_type_bytes = message->media_type_bytes,
     };
+    const struct host *host = service_host_numbered(service, message->host);
+    struct index_item item;
 
-    (void)cache_put(service->cache, message->host, message->id, &entry);
+    if (host != NULL && index_find(host->index, message->id, &item, NULL) == 0 &&
+        item.deposited_ms == message->deposited_ms) {
+        (void)cache_put(service->cache, message->host, message->id, &entry);
+    }
 }
 
 bool service_recall(struct service *service, uint32_t host, const uint8_t *id,

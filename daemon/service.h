@@ -77,7 +77,8 @@ bool service_clock_trusted(struct service *service);
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
-/* Keeps a stored message's payload at hand. Only a cache: it may not fit, or be forgotten. */
+/* Keeps a stored message's payload at hand, unless its id has gone, or has come anew, since it was
+ * read. Only a cache: it may not fit, or be forgotten. */
 void service_remember(struct service *service, const struct persist_message *message);
 
 /* Media type and payload of a message from the cache; borrowed until something is remembered. */

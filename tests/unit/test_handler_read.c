@@ -568,6 +568,40 @@ static void get_fills_the_cache(void **state)
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 }
 
+/*
+ * An id whose message has expired may be deposited anew while the old one is being read. The answer
+ * is one message, not parts of two; and what was read does not push the new one out of the cache.
+ */
+static void get_of_what_comes_anew(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, 1, "old", 1);
+    cache_set_limit(fixture->service->cache, 0); /* forgets it */
+    cache_set_limit(fixture->service->cache, 1024 * 1024);
+    const int64_t old_expires_ms = fixture->wall_ms + 1000;
+    send_get(fixture, NULL, 1);
+    fake_persist_carry_out_reads(fixture->persist);
+    advance(fixture, 1000);
+    deposit(fixture, 1, "new", 100);
+    const int64_t new_expires_ms = fixture->wall_ms + 100 * 1000;
+    assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
+    expect_got(fixture, 1, "old");
+    assert_true(fixture->answers.expires_ms == old_expires_ms);
+    send_get(fixture, NULL, 1);
+    expect_got(fixture, 1, "new");
+    assert_true(fixture->answers.expires_ms == new_expires_ms);
+
+    cache_set_limit(fixture->service->cache, 0);
+    cache_set_limit(fixture->service->cache, 1024 * 1024);
+    send_get(fixture, NULL, 1);
+    advance(fixture, 100 * 1000);
+    deposit(fixture, 1, "newest", 100);
+    assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
+    expect_got(fixture, 1, "newest");
+    assert_true(fixture->answers.expires_ms == fixture->wall_ms + 100 * 1000);
+}
+
 /* --- what fails ------------------------------------------------------------------------------- */
 
 /* Storage that cannot be read is an error of this request only. */
@@ -882,6 +916,7 @@ int main(void)
         TEST(get_of_what_goes_meanwhile),
         cmocka_unit_test_setup_teardown(get_from_cache, setup_cached, teardown),
         cmocka_unit_test_setup_teardown(get_fills_the_cache, setup_cached, teardown),
+        cmocka_unit_test_setup_teardown(get_of_what_comes_anew, setup_cached, teardown),
         TEST(failed_read_gives_storage),
         TEST(memory_out_is_answered),
         TEST(client_goes_during_reads),
