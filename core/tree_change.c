@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Insert and remove. Each is bounded work: the columns of all nodes are looked at (as a query
- * does), and at most one node is repacked, split or merged.
+ * Insert and remove. Each is bounded work: a quick insert goes behind the last message; another one
+ * looks at the columns of the few nodes that summaries name, or of all; and at most one node is
+ * repacked, split or merged.
  */
 #include "core/tree.h"
 

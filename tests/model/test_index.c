@@ -513,6 +513,7 @@ static void begin_world(const struct index_engine *engine, const struct bits_ker
     };
     for (uint32_t s = 0; s < INDEXES; s++) {
         world.stores[s].count = 0;
+        options.quick_inserts = rng_chance(&world.rng, 50); /* as in the daemon */
         assert_int_equal(index_new(engine, &options, &world.stores[s].index), 0);
     }
 }

@@ -171,7 +171,7 @@ static int create_seen(const struct index_options *options, void **out_engine)
 }
 
 static void begin_world(const struct profile *profile, uint32_t fanout,
-                        const struct bits_kernels *kernels)
+                        const struct bits_kernels *kernels, bool quick_inserts)
 {
     static struct index_engine engine; /* the tree, of which the test sees what it is made of */
 
@@ -193,6 +193,7 @@ static void begin_world(const struct profile *profile, uint32_t fanout,
         .estimate = world.estimate,
         .kernels = &world.kernels,
         .fanout = fanout,
+        .quick_inserts = quick_inserts,
         .hash_seed = rng_next(&world.rng),
     };
     assert_int_equal(index_new(&list_engine, &options, &world.list), 0);
@@ -473,11 +474,11 @@ static void shrink(uint32_t left, bool any)
 }
 
 static void run_phases(const struct data *data, const struct profile *profile, uint32_t fanout,
-                       const struct bits_kernels *kernels, bool in_bulk)
+                       const struct bits_kernels *kernels, bool in_bulk, bool quick_inserts)
 {
     uint32_t count = usual_count(fanout);
 
-    begin_world(profile, fanout, kernels);
+    begin_world(profile, fanout, kernels, quick_inserts);
     insert_many(data->make, count, in_bulk);
     check_answers(4);
     insert_many(data->make, count / 3, false);
@@ -496,8 +497,9 @@ static void run_phases(const struct data *data, const struct profile *profile, u
     check_answers(1);
     /* Equal filters take the fewest groups: these are still too many for 16 nodes. */
     assert_true(fanout > 16 || world.most_summaries > 0);
-    printf("%s, m = %u, fanout %u, %s%s: %u searches, %u cut short\n", data->name, profile->bits,
-           fanout, kernels->name, in_bulk ? ", in bulk" : "", world.searches, world.short_cuts);
+    printf("%s, m = %u, fanout %u, %s%s%s: %u searches, %u cut short\n", data->name, profile->bits,
+           fanout, kernels->name, in_bulk ? ", in bulk" : "", quick_inserts ? ", quick" : "",
+           world.searches, world.short_cuts);
     end_world();
 }
 
@@ -520,9 +522,9 @@ static void run_fanout(uint32_t fanout)
     rng_init(&world.rng);
     turn = rng_below(&world.rng, 1000);
     for (size_t d = 0; d < DATA_COUNT; d++) {
-        for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
-            run_phases(&all_data[d], profiles[turn % 3], fanout, next_table(turn / 3),
-                       in_bulk == 1);
+        for (uint32_t way = 0; way < 4; way++) {
+            run_phases(&all_data[d], profiles[turn % 3], fanout, next_table(turn / 3), way % 2 == 1,
+                       way / 2 == 1);
             turn++;
         }
     }
@@ -557,7 +559,7 @@ static void test_full_nodes_with_summaries(void **state)
 {
     (void)state;
     rng_init(&world.rng);
-    begin_world(&wide, 512, bits_select(BITS_AVX512));
+    begin_world(&wide, 512, bits_select(BITS_AVX512), false);
     insert_many(make_places, 64000, true);
     assert_true(world.most_summaries > 0);
     check_answers(10);
@@ -604,7 +606,7 @@ static void test_bounds_given_up_and_tried_again(void **state)
     (void)state;
     for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
         rng_init(&world.rng);
-        begin_world(&wide, 64, bits_select(BITS_AVX512));
+        begin_world(&wide, 64, bits_select(BITS_AVX512), false);
         insert_many(make_noise, 3000, in_bulk == 1);
         ask_until(true);
         check_answers(40);
