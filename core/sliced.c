@@ -46,13 +46,12 @@ void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_coun
     sliced->plane_count = most;
 }
 
-uint32_t sliced_number(const struct sliced *sliced, uint32_t lane)
+uint32_t sliced_number(const uint64_t *planes, size_t plane_count, uint32_t lane)
 {
-    const uint64_t *word = sliced->planes + lane / 64;
     uint32_t number = 0;
 
-    for (size_t p = 0; p < sliced->plane_count; p++) {
-        number |= (uint32_t)(word[p * BITS_LANE_WORDS] >> lane % 64 & 1) << p;
+    for (size_t p = 0; p < plane_count; p++) {
+        number |= (uint32_t)(planes[p * BITS_LANE_WORDS + lane / 64] >> lane % 64 & 1) << p;
     }
     return number;
 }

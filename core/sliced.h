@@ -30,7 +30,7 @@ uint32_t sliced_count(const uint64_t *mask);
 void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count);
 
 /* The number of one lane. */
-uint32_t sliced_number(const struct sliced *sliced, uint32_t lane);
+uint32_t sliced_number(const uint64_t *planes, size_t plane_count, uint32_t lane);
 
 /* Sets or clears bit `lane` of column `position`. */
 void sliced_set(uint64_t *columns, uint32_t position, uint32_t lane);

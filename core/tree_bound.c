@@ -198,17 +198,6 @@ void walk_rank(struct walk *walk, uint32_t *out_reach)
     }
 }
 
-/* The number of one lane. */
-static uint32_t number_at(const uint64_t *planes, size_t plane_count, uint32_t lane)
-{
-    uint32_t number = 0;
-
-    for (size_t p = 0; p < plane_count; p++) {
-        number |= (uint32_t)(planes[p * BITS_LANE_WORDS + lane / 64] >> lane % 64 & 1) << p;
-    }
-    return number;
-}
-
 /* Once the k best are nearly final, and if so many groups pass, comparing all of the node in order
  * is less work. */
 static bool should_sweep(const struct walk *walk, const struct tree_node *node, uint32_t passing,
@@ -228,7 +217,7 @@ static uint32_t list_holding(const struct walk *walk, const struct tree_node *no
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
             uint32_t group = w * 64 + sliced_lowest(left);
-            uint32_t shared = planes != NULL ? number_at(planes, walk_planes(walk), group)
+            uint32_t shared = planes != NULL ? sliced_number(planes, walk_planes(walk), group)
                                              : walk->probe->cardinality;
 
             if (walk_may_hold(walk, node, group, shared)) {

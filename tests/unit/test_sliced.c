@@ -194,7 +194,7 @@ static void check_columns(const struct bits_kernels *kernels, struct rng *rng, s
     kernels->count_columns(columns, positions, count, sliced.lane_words, sliced.planes);
     plain_counts(columns, count, counts);
     for (uint32_t lane = 0; lane < sliced.lane_words * 64; lane++) {
-        assert_int_equal(sliced_number(&sliced, lane), counts[lane]);
+        assert_int_equal(sliced_number(sliced.planes, sliced.plane_count, lane), counts[lane]);
     }
     check_numbers(kernels, rng, &sliced, counts);
 }
@@ -303,7 +303,8 @@ static void test_add(void **state)
             sliced_add(&sum, other.planes, two);
             assert_true(sum.plane_count <= BITS_PLANES_MAX);
             for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
-                assert_int_equal(sliced_number(&sum, lane), numbers[lane] + added[lane]);
+                assert_int_equal(sliced_number(sum.planes, sum.plane_count, lane),
+                                 numbers[lane] + added[lane]);
             }
         }
     }
@@ -324,9 +325,9 @@ static void test_add_to_all_planes(void **state)
     }
     sliced_add(&sum, planes, BITS_PLANES_MAX);
     assert_int_equal(sum.plane_count, BITS_PLANES_MAX);
-    assert_int_equal(sliced_number(&sum, 511), 8191);
-    assert_int_equal(sliced_number(&sum, 0), 4095);
-    assert_int_equal(sliced_number(&sum, 1), 0);
+    assert_int_equal(sliced_number(sum.planes, sum.plane_count, 511), 8191);
+    assert_int_equal(sliced_number(sum.planes, sum.plane_count, 0), 4095);
+    assert_int_equal(sliced_number(sum.planes, sum.plane_count, 1), 0);
 }
 
 static void test_count(void **state)
