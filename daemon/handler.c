@@ -51,6 +51,19 @@ struct host *handler_host(struct service *service, struct handler_client *client
     return host;
 }
 
+struct epoch *handler_epoch(struct handler_client *client, const struct msg_request *request,
+                            const struct host *host, uint64_t number, const char *field)
+{
+    struct epoch *epoch = host_epoch(host, number);
+
+    if (epoch == NULL) {
+        handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, field,
+                       "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,
+                       number);
+    }
+    return epoch;
+}
+
 bool handler_filter(struct service *service, struct handler_client *client,
                     const struct msg_request *request, const struct host *host,
                     const struct msg_bytes *bytes, const char *field, uint64_t *out_words)

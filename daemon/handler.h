@@ -83,6 +83,8 @@ bool handler_run_searches(struct service *service, uint64_t budget);
 /* Checks shared by the requests; each answers with an error itself and returns NULL or false. */
 struct host *handler_host(struct service *service, struct handler_client *client,
                           const struct msg_request *request, const struct msg_text *name);
+struct epoch *handler_epoch(struct handler_client *client, const struct msg_request *request,
+                            const struct host *host, uint64_t number, const char *field);
 bool handler_filter(struct service *service, struct handler_client *client,
                     const struct msg_request *request, const struct host *host,
                     const struct msg_bytes *bytes, const char *field, uint64_t *out_words);

@@ -95,10 +95,7 @@ static bool check_deposit(struct service *service, struct handler_client *client
     const struct msg_deposit *deposit = &request->deposit;
     const struct config_limits *limits = &service->config.limits;
 
-    if (deposit->epoch != 0) {
-        handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, "epoch",
-                       "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,
-                       deposit->epoch);
+    if (handler_epoch(client, request, host, deposit->epoch, "epoch") == NULL) {
         return false;
     }
     if (!handler_filter(service, client, request, host, &deposit->filter, "filter", out_filter) ||
@@ -187,7 +184,7 @@ static int admit(struct job *job)
     const struct persist_message *message = &job->op.message;
     struct index_item old;
 
-    if (index_find(host->index, message->id, &old, NULL) == 0) {
+    if (host_find(host, message->id, NULL, &old, NULL) == 0) {
         if (job->op.outcome == PERSIST_DUPLICATE) {
             return 0;
         }
@@ -213,7 +210,12 @@ static void on_deposited(struct persist_op *op)
     switch (op->outcome) {
     case PERSIST_APPLIED:
     case PERSIST_DUPLICATE: {
-        if (admit(job) != 0) {
+        const int rc = admit(job);
+        if (rc == HOST_NO_EPOCH) { /* it ended while the deposit waited; the sweep takes it */
+            job_fail(job, MSG_UNKNOWN_EPOCH, "epoch", "the epoch has ended meanwhile");
+            return;
+        }
+        if (rc != 0) {
             /* Stored, but not to be found until it is sent again or the daemon restarts. */
             job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
             return;
@@ -261,7 +263,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     const int64_t now_ms = service_now_ms(service);
     struct index_item there;
     const bool known =
-        index_find(host->index, deposit->id.data, &there, NULL) == 0 && there.expires_ms > now_ms;
+        host_find(host, deposit->id.data, NULL, &there, NULL) == 0 && there.expires_ms > now_ms;
     if (!known && !check_quota(service, client, request, host, bytes)) {
         return;
     }
@@ -277,6 +279,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     op->done = on_deposited;
     copy_content(job, deposit);
     op->message.host = host->number;
+    op->message.epoch = deposit->epoch;
     op->message.deposited_ms = op->now_ms;
     op->message.expires_ms = op->now_ms + (int64_t)ttl_s * 1000;
     op->message.reach_ppm = deposit->reach_ppm;

@@ -42,6 +42,7 @@ struct query_job {
     size_t answer_bytes; /* charged, too */
     struct index_query query;
     struct index_part *parts;
+    struct epoch **epochs;          /* part_count of them, of which we are users; NULL: not yet */
     uint64_t *filters;              /* part_count of filter words, then as many of contains */
     struct scalable_slice *exclude; /* query.exclude_count of them */
     uint8_t *exclude_bits;          /* what they point into */
@@ -65,6 +66,12 @@ static void job_free(struct query_job *job)
     const struct alloc *alloc = job->service->alloc;
 
     index_search_free(job->search);
+    for (uint32_t p = 0; job->epochs != NULL && p < job->query.part_count; p++) {
+        if (job->epochs[p] != NULL) {
+            epoch_leave(job->epochs[p]);
+        }
+    }
+    alloc_release(alloc, job->epochs, job->query.part_count, sizeof(*job->epochs));
     alloc_release(alloc, job->exclude, job->query.exclude_count, sizeof(*job->exclude));
     alloc_release(alloc, job->exclude_bits, job->exclude_bytes, 1);
     alloc_release(alloc, job->entries, job->query.k, sizeof(*job->entries));
@@ -147,9 +154,10 @@ static struct query_job *job_new(struct service *service, struct handler_client 
             query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
     };
     job->parts = alloc_zeroed(service->alloc, query->part_count, sizeof(*job->parts));
+    job->epochs = alloc_zeroed(service->alloc, query->part_count, sizeof(*job->epochs));
     job->filters = alloc_zeroed(service->alloc, filter_words_total(job), sizeof(*job->filters));
     job->query.parts = job->parts;
-    if (job->parts == NULL || job->filters == NULL) {
+    if (job->parts == NULL || job->epochs == NULL || job->filters == NULL) {
         job_free(job);
         return NULL;
     }
@@ -201,12 +209,12 @@ static bool read_part(struct query_job *job, const struct msg_request *request, 
     uint64_t *filter = job->filters + 2 * i * host->filter_words;
     uint64_t *contains = filter + host->filter_words;
 
-    if (part->epoch != 0) {
-        handler_refuse(job->client, request->id, MSG_UNKNOWN_EPOCH, "parts.epoch",
-                       "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,
-                       part->epoch);
+    struct epoch *epoch = handler_epoch(job->client, request, host, part->epoch, "parts.epoch");
+    if (epoch == NULL) {
         return false;
     }
+    job->epochs[i] = epoch;
+    epoch_use(epoch);
     if (!handler_filter(service, job->client, request, host, &part->filter, "parts.filter",
                         filter) ||
         !handler_fill(job->client, request, host, filter, "parts.filter", 0,
@@ -221,7 +229,6 @@ static bool read_part(struct query_job *job, const struct msg_request *request, 
         return false;
     }
     job->parts[i] = (struct index_part){
-        .index = host->index,
         .filter = filter,
         .contains = part->contains.data != NULL ? contains : NULL,
     };
@@ -288,6 +295,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .distance_ppm = distance_ppm(bits),
         .estimated_similarity_ppm =
             host_estimated_similarity_ppm(job->host, job->parts[found->part].filter, found),
+        .epoch = job->epochs[found->part]->number,
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
     };
@@ -515,6 +523,10 @@ static void go_on(struct query_job *job)
 
 static void begin_search(struct query_job *job)
 {
+    /* Each time anew: an epoch's index may be another one than at the last attempt. */
+    for (uint32_t p = 0; p < job->query.part_count; p++) {
+        job->parts[p].index = job->epochs[p]->index;
+    }
     if (index_search_new(job->service->alloc, &job->query, &job->search) != 0) {
         job_fail(job, MSG_INTERNAL, "the server is out of memory");
     } else {
@@ -529,7 +541,7 @@ static void start_search(struct query_job *job)
     index_search_free(job->search);
     job->search = NULL;
     job->attempts++; /* on_payloads counts them */
-    if (service->search_count >= SEARCHES_MAX && index_count(job->host->index) > step_budget(job)) {
+    if (service->search_count >= SEARCHES_MAX && host_count(job->host) > step_budget(job)) {
         enlist(job, &service->waiting);
     } else {
         begin_search(job);

@@ -87,10 +87,11 @@ static void job_fail_storage(struct job *job)
 
 /* --- Get -------------------------------------------------------------------------------------- */
 
-static void fill_got(const struct index_item *item, const struct persist_message *message,
-                     struct msg_got *out)
+static void fill_got(uint64_t epoch, const struct index_item *item,
+                     const struct persist_message *message, struct msg_got *out)
 {
     *out = (struct msg_got){
+        .epoch = epoch,
         .id = {item->id, MESSAGE_ID_BYTES},
         .deposited_ms = item->deposited_ms,
         .expires_ms = item->expires_ms,
@@ -114,7 +115,7 @@ static void on_got(struct persist_read *read)
         /* what was read: the id may have come anew since it was looked up */
         job->item.deposited_ms = message->deposited_ms;
         job->item.expires_ms = message->expires_ms;
-        fill_got(&job->item, message, &response.got);
+        fill_got(message->epoch, &job->item, message, &response.got);
         job_finish(job, &response);
     }
 }
@@ -125,12 +126,13 @@ void handler_get(struct service *service, struct handler_client *client,
     const uint8_t *id = request->get.id.data;
     struct host *host = handler_host(service, client, request, &request->get.host);
     struct persist_message cached = {0};
+    struct epoch *epoch = NULL;
     struct index_item item;
 
     if (host == NULL) {
         return;
     }
-    if (index_find(host->index, id, &item, NULL) != 0 ||
+    if (host_find(host, id, &epoch, &item, NULL) != 0 ||
         item.expires_ms <= service_now_ms(service)) {
         handler_refuse(client, request->id, MSG_NOT_FOUND, "id",
                        "there is no message with this id");
@@ -138,7 +140,7 @@ void handler_get(struct service *service, struct handler_client *client,
     }
     if (service_recall(service, host->number, id, &cached)) {
         struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_GOT};
-        fill_got(&item, &cached, &response.got);
+        fill_got(epoch->number, &item, &cached, &response.got);
         client->events->respond(client, &response);
         return;
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Summary: what a host's messages have in common. Answered at once: the host keeps it up to date.
+ * Summary: what the messages of a host's epoch have in common. Answered at once: it is kept up to
+ * date.
  */
-#include <inttypes.h>
-
 #include "core/bloom.h"
 #include "daemon/handler.h"
 
@@ -17,16 +16,15 @@ void handler_summary(struct service *service, struct handler_client *client,
     if (host == NULL) {
         return;
     }
-    if (request->summary.epoch != 0) {
-        handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, "epoch",
-                       "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,
-                       request->summary.epoch);
+    const struct epoch *epoch =
+        handler_epoch(client, request, host, request->summary.epoch, "epoch");
+    if (epoch == NULL) {
         return;
     }
-    bloom_store(summary_union(&host->summary), host->config.profile.bits, bytes);
+    bloom_store(summary_union(&epoch->summary), host->config.profile.bits, bytes);
     response.summarized.union_filter = (struct msg_bytes){bytes, host->filter_bytes};
-    response.summarized.count = host->summary.count;
-    summary_range(&host->summary, &response.summarized.cardinality_min,
+    response.summarized.count = epoch->summary.count;
+    summary_range(&epoch->summary, &response.summarized.cardinality_min,
                   &response.summarized.cardinality_max);
     client->events->respond(client, &response);
 }

@@ -10,6 +10,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)
 {
     memset(host, 0, sizeof(*host));
+    host->alloc = alloc;
     host->config = *config;
     host->number = number;
     host->filter_bytes = bloom_bytes(config->profile.bits);
@@ -18,31 +19,51 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
 
     int rc = estimate_new(alloc, &config->profile, &host->estimate);
     if (rc == 0) {
-        const struct index_options options = {
+        host->index_options = (struct index_options){
             .alloc = alloc,
-            .profile = &config->profile,
+            .profile = &host->config.profile,
             .estimate = host->estimate,
             .kernels = kernels,
             .hash_seed = hash_seed,
             .quick_inserts = true, /* a deposit waits for nothing: docs/tree.md */
         };
-        rc = index_new(index_engine_named("tree"), &options, &host->index);
-    }
-    if (rc == 0) {
-        rc = summary_init(&host->summary, alloc, config->profile.bits);
+        rc = epoch_new(0, &host->index_options, &host->epochs[0]);
     }
     if (rc != 0) {
         host_deinit(host);
+        return rc;
     }
-    return rc;
+    host->epoch_count = 1;
+    return 0;
 }
 
 void host_deinit(struct host *host)
 {
-    index_free(host->index);
-    summary_deinit(&host->summary);
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        epoch_free(host->epochs[i], host->alloc);
+    }
     estimate_free(host->estimate);
     memset(host, 0, sizeof(*host));
+}
+
+struct epoch *host_epoch(const struct host *host, uint64_t number)
+{
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        if (host->epochs[i]->number == number) {
+            return host->epochs[i];
+        }
+    }
+    return NULL;
+}
+
+size_t host_count(const struct host *host)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        count += index_count(host->epochs[i]->index);
+    }
+    return count;
 }
 
 uint32_t host_message_bytes(const struct persist_message *message)
@@ -53,6 +74,7 @@ uint32_t host_message_bytes(const struct persist_message *message)
 
 int host_admit(struct host *host, const struct persist_message *message)
 {
+    struct epoch *epoch = host_epoch(host, message->epoch);
     uint64_t filter[PROFILE_WORDS_MAX];
     struct index_item item = {
         .deposited_ms = message->deposited_ms,
@@ -61,28 +83,46 @@ int host_admit(struct host *host, const struct persist_message *message)
         .bytes = host_message_bytes(message),
     };
 
+    if (epoch == NULL) {
+        return HOST_NO_EPOCH;
+    }
     if (bloom_load(filter, host->config.profile.bits, message->filter, message->filter_bytes) !=
         0) {
         return -ERR_DAMAGED;
     }
     memcpy(item.id, message->id, sizeof(item.id));
-    const int rc = index_insert(host->index, &item, filter);
+    const int rc = index_insert(epoch->index, &item, filter);
     if (rc == 0) {
-        summary_add(&host->summary, filter);
+        summary_add(&epoch->summary, filter);
     }
     return rc == INDEX_EXISTS ? 0 : rc;
+}
+
+int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
+              struct index_item *out_item, uint64_t *out_filter)
+{
+    for (size_t i = host->epoch_count; i-- > 0;) { /* the newest messages are asked for most */
+        if (index_find(host->epochs[i]->index, id, out_item, out_filter) == 0) {
+            if (out_epoch != NULL) {
+                *out_epoch = host->epochs[i];
+            }
+            return 0;
+        }
+    }
+    return INDEX_NOT_FOUND;
 }
 
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
-    int rc = index_find(host->index, id, NULL, filter);
+    struct epoch *epoch = NULL;
+    int rc = host_find(host, id, &epoch, NULL, filter);
 
     if (rc == 0) {
-        rc = index_remove(host->index, id, out_item);
+        rc = index_remove(epoch->index, id, out_item);
     }
     if (rc == 0) {
-        summary_remove(&host->summary, filter);
+        summary_remove(&epoch->summary, filter);
     }
     return rc;
 }
@@ -125,7 +165,7 @@ uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *
         n_found = table[found->cardinality];
         n_union = table[found->union_count];
     } else {
-        if (index_find(host->index, found->item.id, NULL, filter) != 0) {
+        if (host_find(host, found->item.id, NULL, NULL, filter) != 0) {
             return 0;
         }
         n_query = estimate_labels(host->estimate, query);

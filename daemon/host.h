@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host: one access point's messages: its profile, its index, and how full it is.
+ * host: one access point's messages: its profile, its epochs with an index each, and how full it
+ * is. A message's id is its own in the whole host, whatever its epoch.
  */
 #ifndef DAEMON_HOST_H
 #define DAEMON_HOST_H
@@ -9,8 +10,8 @@
 #include <stdint.h>
 
 #include "core/index.h"
-#include "core/summary.h"
 #include "daemon/config.h"
+#include "daemon/epoch.h"
 #include "daemon/persist.h"
 
 /* What counts against a cap: what is stored, and what waits to be. */
@@ -19,19 +20,24 @@ struct usage {
     uint64_t bytes; /* of filters, media types and payloads */
 };
 
+/* As many as one query may ask in. */
+enum { HOST_EPOCHS_MAX = INDEX_PARTS_MAX };
+
 struct host {
+    const struct alloc *alloc; /* borrowed */
     struct config_host config;
     char profile_text[PROFILE_TEXT_MAX];
     uint32_t number; /* in the store */
     size_t filter_bytes;
     size_t filter_words;
     struct estimate *estimate;
-    struct index *index;    /* messages come and go by host_admit and host_remove */
-    struct summary summary; /* of what is in the index */
-    struct usage usage;
+    struct index_options index_options;    /* of every epoch's index */
+    struct epoch *epochs[HOST_EPOCHS_MAX]; /* epoch_count of them, owned; the first is epoch 0 */
+    size_t epoch_count;
+    struct usage usage; /* of all epochs together */
 };
 
-/* An empty host. -ERR_NOMEM. `alloc` is borrowed. */
+/* An empty host with epoch 0 only. -ERR_NOMEM. `alloc` is borrowed. It may not be moved. */
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed);
 void host_deinit(struct host *host); /* a zeroed one is fine */
@@ -39,14 +45,29 @@ void host_deinit(struct host *host); /* a zeroed one is fine */
 /* Bytes of a message that count against the caps. */
 uint32_t host_message_bytes(const struct persist_message *message);
 
+/* The epoch of that number; NULL when there is none such. */
+struct epoch *host_epoch(const struct host *host, uint64_t number);
+
+/* Messages of all epochs. */
+size_t host_count(const struct host *host);
+
 /*
- * Puts a stored message into the index; one that is there already is fine. -ERR_NOMEM, and
- * -ERR_DAMAGED when its filter is not one of this host's profile.
+ * Puts a stored message into its epoch's index; one that is there already is fine. -ERR_NOMEM;
+ * -ERR_DAMAGED when its filter is not one of this host's profile; HOST_NO_EPOCH, with nothing
+ * changed.
  */
+enum { HOST_NO_EPOCH = 1 };
 int host_admit(struct host *host, const struct persist_message *message);
 
 /*
- * Takes a message out of the index; its item goes to *out_item unless that is NULL. 0, or
+ * Looks a message up in all epochs: 0 or INDEX_NOT_FOUND. What is not asked for may be NULL;
+ * out_filter has profile words. O(epochs).
+ */
+int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
+              struct index_item *out_item, uint64_t *out_filter);
+
+/*
+ * Takes a message out of the index it is in; its item goes to *out_item unless that is NULL. 0, or
  * INDEX_NOT_FOUND.
  */
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item);

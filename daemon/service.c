@@ -44,6 +44,10 @@ static int load_message(void *context, const struct persist_message *message)
         return 0;
     }
     const int rc = host_admit(host, message);
+    if (rc == HOST_NO_EPOCH) {
+        loading->expired++;
+        return 0;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -58,13 +62,19 @@ static int load(struct service *service, char *out_reason)
     struct loading loading = {.service = service};
 
     for (size_t h = 0; h < service->host_count; h++) {
-        index_load_begin(service->hosts[h].index);
+        for (size_t e = 0; e < service->hosts[h].epoch_count; e++) {
+            index_load_begin(service->hosts[h].epochs[e]->index);
+        }
     }
     const int rc =
         service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
     for (size_t h = 0; h < service->host_count; h++) {
-        if (index_load_end(service->hosts[h].index) != 0) { /* right answers, but slow ones */
-            log_warning("memory is short: a host's messages are not arranged for quick queries");
+        for (size_t e = 0; e < service->hosts[h].epoch_count; e++) {
+            if (index_load_end(service->hosts[h].epochs[e]->index) != 0) {
+                /* right answers, but slow ones */
+                log_warning(
+                    "memory is short: a host's messages are not arranged for quick queries");
+            }
         }
     }
 
@@ -244,7 +254,7 @@ void service_remember(struct service *service, const struct persist_message *mes
     const struct host *host = service_host_numbered(service, message->host);
     struct index_item item;
 
-    if (host != NULL && index_find(host->index, message->id, &item, NULL) == 0 &&
+    if (host != NULL && host_find(host, message->id, NULL, &item, NULL) == 0 &&
         item.deposited_ms == message->deposited_ms) {
         (void)cache_put(service->cache, message->host, message->id, &entry);
     }

@@ -311,7 +311,7 @@ static void sweep_gives_room_back(void **state)
     fake_persist_commit(fixture->persist);
     assert_int_equal(fixture->service->usage.messages, 1);
     assert_int_equal(fake_persist_count(fixture->persist), 1);
-    assert_int_equal(index_count(fixture->service->hosts[0].index), 1);
+    assert_int_equal(index_count(fixture->service->hosts[0].epochs[0]->index), 1);
 }
 
 /* More expired messages than a slice holds go in several, without being asked again. */
@@ -402,8 +402,8 @@ static void answer_comes_though_messages_keep_going(void **state)
 /* A message that is only in memory, and not in the store. */
 static void put(struct host *host, const struct index_item *item, const uint64_t *filter)
 {
-    assert_int_equal(index_insert(host->index, item, filter), 0);
-    summary_add(&host->summary, filter);
+    assert_int_equal(index_insert(host->epochs[0]->index, item, filter), 0);
+    summary_add(&host->epochs[0]->summary, filter);
 }
 
 /* A search over more messages than one step looks at goes on in turns, and ends right. */

@@ -61,7 +61,7 @@ static void a_new_host_is_empty(void **state)
     assert_int_equal(host.number, 3);
     assert_int_equal(host.filter_bytes, FILTER_BYTES);
     assert_int_equal(host.filter_words, WORDS);
-    assert_int_equal(index_count(host.index), 0);
+    assert_int_equal(index_count(host.epochs[0]->index), 0);
     assert_int_equal(host.usage.messages, 0);
     assert_int_equal(host.usage.bytes, 0);
     host_deinit(&host);
@@ -85,7 +85,7 @@ static void no_memory_leaves_nothing(void **state)
         rc = host_init(&host, &config, 3, &alloc.alloc, bits_select(BITS_SCALAR), 7);
         assert_true(rc == 0 || rc == -ERR_NOMEM);
         assert_true(rc == 0 || alloc.live_blocks == 0);
-        assert_true(rc == 0 || host.index == NULL);
+        assert_true(rc == 0 || host.epochs[0] == NULL);
     }
     assert_true(n > 2);
     host_deinit(&host);
@@ -110,7 +110,7 @@ static void admitted_messages_are_found(void **state)
     struct persist_message message = make_message(9, bytes);
     assert_int_equal(host_message_bytes(&message), FILTER_BYTES + 10 + 200);
     assert_int_equal(host_admit(&host, &message), 0);
-    assert_int_equal(index_find(host.index, message.id, &item, found), 0);
+    assert_int_equal(index_find(host.epochs[0]->index, message.id, &item, found), 0);
     assert_int_equal(item.deposited_ms, 1009);
     assert_int_equal(item.expires_ms, 5000);
     assert_int_equal(item.reach_ppm, 400000);
@@ -120,8 +120,8 @@ static void admitted_messages_are_found(void **state)
 
     message.expires_ms = 6000;
     assert_int_equal(host_admit(&host, &message), 0);
-    assert_int_equal(index_count(host.index), 1);
-    assert_int_equal(index_find(host.index, message.id, &item, NULL), 0);
+    assert_int_equal(index_count(host.epochs[0]->index), 1);
+    assert_int_equal(index_find(host.epochs[0]->index, message.id, &item, NULL), 0);
     assert_int_equal(item.expires_ms, 5000);
     host_deinit(&host);
 }
@@ -141,7 +141,7 @@ static void filters_of_another_profile_are_damage(void **state)
         message.filter_bytes = lengths[i];
         assert_int_equal(host_admit(&host, &message), -ERR_DAMAGED);
     }
-    assert_int_equal(index_count(host.index), 0);
+    assert_int_equal(index_count(host.epochs[0]->index), 0);
     host_deinit(&host);
 }
 
@@ -163,8 +163,8 @@ static void no_memory_admits_nothing(void **state)
         fail_alloc_arm(&alloc, ++n);
         rc = host_admit(&host, &message);
         assert_true(rc == 0 || rc == -ERR_NOMEM);
-        assert_int_equal(index_count(host.index), rc == 0 ? 1 : 0);
-        assert_null(index_check(host.index));
+        assert_int_equal(index_count(host.epochs[0]->index), rc == 0 ? 1 : 0);
+        assert_null(index_check(host.epochs[0]->index));
     }
     assert_true(n > 1);
     host_deinit(&host);
@@ -226,7 +226,7 @@ static struct nearest_candidate find(struct host *host, const uint64_t *query,
 
     bloom_store(filter, BITS, bytes);
     const struct persist_message message = make_message(1, bytes);
-    (void)index_remove(host->index, message.id, NULL);
+    (void)index_remove(host->epochs[0]->index, message.id, NULL);
     assert_int_equal(host_admit(host, &message), 0);
     found.intersection = bloom_intersection_count(query, filter, WORDS);
     found.union_count = bloom_union_count(query, filter, WORDS);

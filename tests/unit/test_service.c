@@ -227,7 +227,7 @@ static void fill_index(struct host *host, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM};
         memcpy(item.id, &i, sizeof(i));
-        assert_int_equal(index_insert(host->index, &item, filter), 0);
+        assert_int_equal(index_insert(host->epochs[0]->index, &item, filter), 0);
     }
 }
 
@@ -322,12 +322,12 @@ static void a_group_is_answered_after_its_commit(void **state)
     assert_int_equal(fixture->answered, 0);
     assert_int_equal(fixture->service->working, 30);
     assert_true(fixture->service->writing_bytes > 0);
-    assert_int_equal(index_count(fixture->service->hosts[0].index), 0);
+    assert_int_equal(index_count(fixture->service->hosts[0].epochs[0]->index), 0);
     assert_int_equal(fake_persist_commit(fixture->persist), 30);
     assert_int_equal(fixture->answered, 30);
     assert_int_equal(fixture->last_id, 1109);
-    assert_int_equal(index_count(fixture->service->hosts[0].index), 10);
-    assert_int_equal(index_count(fixture->service->hosts[1].index), 0);
+    assert_int_equal(index_count(fixture->service->hosts[0].epochs[0]->index), 10);
+    assert_int_equal(index_count(fixture->service->hosts[1].epochs[0]->index), 0);
     assert_int_equal(fixture->service->usage.messages, 10);
 }
 
@@ -470,8 +470,8 @@ static void sweep_goes_in_slices_over_all_hosts(void **state)
     assert_int_equal(slices, 3); /* 256 + 256 + 88 */
     assert_int_equal(fake_persist_count(fixture->persist), 1);
     assert_int_equal(service->hosts[1].usage.messages, 1);
-    assert_int_equal(index_count(service->hosts[1].index), 1);
-    assert_int_equal(index_count(service->hosts[0].index), 300);
+    assert_int_equal(index_count(service->hosts[1].epochs[0]->index), 1);
+    assert_int_equal(index_count(service->hosts[0].epochs[0]->index), 300);
     assert_false(service_recall(service, 'b', id, &cached));
 }
 
