@@ -20,10 +20,11 @@
 #include "proto/limits.h"
 
 enum {
-    CONFIG_KEYS_MAX = 32, /* in all sections */
+    CONFIG_KEYS_MAX = 96, /* in all sections */
     CONFIG_LISTENERS_MAX = 16,
     CONFIG_PATH_BYTES = 4096,
     CONFIG_ADDRESS_BYTES = 64,
+    CONFIG_USER_BYTES = 33, /* as long as useradd takes them, with the NUL */
     CONFIG_LINE_BYTES_MAX = 190,
     CONFIG_FILE_BYTES_MAX = 1024 * 1024,
     CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
@@ -73,6 +74,8 @@ struct config_limits {
 struct config {
     char file[CONFIG_PATH_BYTES]; /* "" when there was none */
     char data[CONFIG_PATH_BYTES]; /* "" until the caller puts the default in */
+    char user[CONFIG_USER_BYTES]; /* whom to become; "": nobody else */
+    bool no_call_filter;          /* call_filter = no */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
     size_t listener_count; /* 0: none was named, config_finish adds the defaults */
     bool relaxed;          /* durability = relaxed */

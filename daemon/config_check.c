@@ -207,6 +207,7 @@ static int check_key(const struct config_source *source, const struct config_key
 
     switch (key->type) {
     case CONFIG_TYPE_PATH:
+    case CONFIG_TYPE_USER:
         if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
             return 0;
         }

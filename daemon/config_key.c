@@ -192,6 +192,9 @@ int config_set_key(const struct config_source *source, const struct config_key *
     case CONFIG_TYPE_PATH:
         return config_value_parse_path(source, key->name, value, (char *)base + key->offset,
                                        key->width);
+    case CONFIG_TYPE_USER:
+        return config_value_parse_user(source, key->name, value, (char *)base + key->offset,
+                                       key->width);
     case CONFIG_TYPE_LISTENER:
         return add_listener(source, key, config, value);
     case CONFIG_TYPE_PROFILE:

@@ -87,6 +87,11 @@ static void print_key(const struct config_key *key, const struct config *config,
     case CONFIG_TYPE_PATH:
         print_path(key, (const char *)base + key->offset, out);
         break;
+    case CONFIG_TYPE_USER:
+        if (((const char *)base)[key->offset] != '\0') {
+            (void)fprintf(out, "%s = %s\n", key->name, (const char *)base + key->offset);
+        }
+        break;
     case CONFIG_TYPE_LISTENER:
         print_listeners(key, config, out);
         break;
@@ -312,6 +317,8 @@ static void print_example_key(const struct config_key *key, FILE *out)
     } else if (key->type == CONFIG_TYPE_LISTENER) {
         (void)fprintf(out, "#%s = 127.0.0.1:%d\n#%s = [::1]:%d\n", key->name, LIMIT_PORT, key->name,
                       LIMIT_PORT);
+    } else if (key->type == CONFIG_TYPE_USER) {
+        (void)fprintf(out, "#%s = hearsay\n", key->name);
     } else if (key->type == CONFIG_TYPE_PATH) {
         (void)fprintf(out, "#%s = /var/lib/hearsay\n", key->name);
     } else {

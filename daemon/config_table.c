@@ -12,6 +12,7 @@
 #define PPM   UINT64_C(1000000)
 
 static const char *const durability_words[] = {"storage", "relaxed", NULL};
+static const char *const call_filter_words[] = {"yes", "no", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
 
 const struct config_section_text config_sections[CONFIG_SECTIONS] = {
@@ -42,6 +43,14 @@ const struct config_key config_keys[] = {
      .standard_note = "the service's state directory; without one /var/lib/hearsay for root, "
                       "$XDG_STATE_HOME/hearsayd for others",
      .help = "Directory of the database, made if it is not there. One daemon to a directory."},
+    {DAEMON_KEY("user", user), CONFIG_TYPE_USER, .standard_note = "who started the daemon",
+     .help =
+         "Whom the daemon becomes when root starts it, after it has bound its TCP addresses and "
+         "before it opens its data. A data directory that is not there is made for this user."},
+    {DAEMON_KEY("call_filter", no_call_filter), CONFIG_TYPE_CHOICE, .words = call_filter_words,
+     .standard = "yes",
+     .help = "Whether the kernel is asked to refuse the daemon what it never needs: to run other "
+             "programs, to trace them, to mount, to change users."},
     {DAEMON_KEY("listen", listeners), CONFIG_TYPE_LISTENER, .repeatable = true,
      .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
                       "directory",

@@ -51,6 +51,7 @@ static const struct {
                               6},
     [CONFIG_TYPE_CHOICE] = {"word", "one of its words", 0},
     [CONFIG_TYPE_PATH] = {"path", "an absolute path, such as /var/lib/hearsay", 0},
+    [CONFIG_TYPE_USER] = {"user", "a user's name, such as hearsay", 0},
     [CONFIG_TYPE_LISTENER] = {"address", "an address and a port, such as 127.0.0.1:7117", 0},
     [CONFIG_TYPE_PROFILE] = {"profile", "a profile, such as v1:512/4", 0},
 };
@@ -254,6 +255,22 @@ int config_value_parse_path(const struct config_source *source, const char *key,
                                  "semicolon or one at the end",
                                  key);
         }
+    }
+    memcpy(out, text, length + 1);
+    return 0;
+}
+
+int config_value_parse_user(const struct config_source *source, const char *key, const char *text,
+                            char *out, size_t room)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.";
+    const size_t length = strlen(text);
+
+    if (length >= room || text[0] == '-' || text[0] == '.' || is_digit(text[0]) ||
+        strspn(text, letters) != length) {
+        return config_refuse(source, "`%s` must be %s, of at most %zu letters; not `%.200s`", key,
+                             types[CONFIG_TYPE_USER].example, room - 1, text);
     }
     memcpy(out, text, length + 1);
     return 0;

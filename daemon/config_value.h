@@ -20,6 +20,7 @@ enum config_type {
     CONFIG_TYPE_DISTANCE, /* millionths: 0.85 is 850000 */
     CONFIG_TYPE_CHOICE,   /* one of some words: its number among them */
     CONFIG_TYPE_PATH,
+    CONFIG_TYPE_USER, /* a name of the system's users */
     CONFIG_TYPE_LISTENER,
     CONFIG_TYPE_PROFILE
 };
@@ -60,6 +61,10 @@ void config_value_print_number(enum config_type type, uint64_t value, char *out)
  * CONFIG_REFUSED with the sentence; `key` is named in it.
  */
 int config_value_parse_path(const struct config_source *source, const char *key, const char *text,
+                            char *out, size_t room);
+
+/* A user's name, of the characters that useradd takes. */
+int config_value_parse_user(const struct config_source *source, const char *key, const char *text,
                             char *out, size_t room);
 
 /* The same for `127.0.0.1:7117`, `[::1]:7117` and `/path/to/socket`. */

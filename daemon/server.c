@@ -15,6 +15,8 @@
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/persist_sqlite.h"
+#include "daemon/privilege.h"
+#include "daemon/server_open.h"
 
 enum {
     TICK_MS = 1000,
@@ -329,42 +331,6 @@ static int make_service(struct server *server, char *out_reason)
     return service_new(&options, &server->service, out_reason);
 }
 
-/* Sockets of the service manager replace the TCP ones that are configured. */
-static int listen_everywhere(struct server *server, char *out_reason)
-{
-    struct notify_socket sockets[CONFIG_LISTENERS_MAX];
-    size_t inherited = 0;
-
-    int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, &inherited, out_reason);
-    if (rc != 0) {
-        return -ERR_SYSTEM;
-    }
-    size_t open = 0;
-    for (size_t i = 0; i < inherited && rc == 0; i++) {
-        rc = listener_inherit(&server->listeners[server->listener_count++], server, &sockets[i],
-                              out_reason);
-        open += rc == 0;
-    }
-    for (size_t i = 0; i < server->config.listener_count && rc >= 0; i++) {
-        const struct config_listener *config = &server->config.listeners[i];
-        if (server->listener_count == CONFIG_LISTENERS_MAX) {
-            break;
-        }
-        if (inherited > 0 && config->kind == CONFIG_LISTENER_TCP) {
-            continue;
-        }
-        /* One that was skipped keeps its place: the loop may still be closing its handle. */
-        rc =
-            listener_bind(&server->listeners[server->listener_count++], server, config, out_reason);
-        open += rc == 0;
-    }
-    if (rc >= 0 && open == 0) {
-        snprintf(out_reason, CONFIG_REASON_BYTES, "there is nothing to listen on; set `listen`");
-        return -ERR_SYSTEM;
-    }
-    return rc < 0 ? rc : 0;
-}
-
 static void close_all(struct server *server)
 {
     (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
@@ -394,12 +360,15 @@ int server_start(struct server *server, const struct options *options, const str
         return -ERR_SYSTEM;
     }
 
-    rc = open_store(server, out_reason);
+    rc = server_open_addresses(server, out_reason);
+    if (rc == 0) {
+        rc = open_store(server, out_reason);
+    }
     if (rc == 0) {
         rc = make_service(server, out_reason);
     }
     if (rc == 0) {
-        rc = listen_everywhere(server, out_reason);
+        rc = server_open_sockets(server, out_reason);
     }
     if (rc == 0 && (rc = init_handles(server)) != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
@@ -418,8 +387,20 @@ int server_start(struct server *server, const struct options *options, const str
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
 
+/* Last, when all files and threads are there; what it refuses is not needed to serve. */
+static void filter_calls(const struct server *server)
+{
+    const char *why =
+        server->config.no_call_filter ? "`call_filter = no`" : privilege_filter_calls();
+
+    if (why != NULL) {
+        log_info("system calls are not filtered: %s", why);
+    }
+}
+
 void server_run(struct server *server)
 {
+    filter_calls(server);
     log_info("ready: hearsayd " HEARSAY_VERSION ", %zu host%s, data in %s",
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);

@@ -56,7 +56,8 @@ struct server {
 };
 
 /*
- * Opens the data directory and the store, loads the messages, and binds the listeners. 0, or
+ * Binds the TCP addresses, becomes the configured user, opens the data directory and the store,
+ * loads the messages, and binds the Unix sockets. 0, or
  * SERVER_REFUSED when the configuration is at fault (exit code 2), or negative; both with a
  * sentence in out_reason (CONFIG_REASON_BYTES). After a failure nothing is left open.
  */

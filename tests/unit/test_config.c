@@ -28,6 +28,8 @@ static void test_defaults(void **state)
     assert_string_equal(config.data, "");
     assert_int_equal(config.listener_count, 0);
     assert_int_equal(config.host_count, 0);
+    assert_string_equal(config.user, "");
+    assert_false(config.no_call_filter);
     assert_false(config.relaxed);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_int_equal(config.limits.frame_bytes, 65536);
@@ -126,6 +128,12 @@ static const struct key_case key_cases[] = {
     {"daemon", "data", "/", "/", "",
      "`data` has no value; it must be an absolute path, such as "
      "/var/lib/hearsay"},
+    {"daemon", "user", "hearsay-2.x_", "hearsay-2.x_", "4711",
+     "`user` must be a user's name, such as hearsay, of at most 32 letters; not `4711`"},
+    {"daemon", "user", "_u", "_u", "a23456789012345678901234567890123",
+     "`user` must be a user's name, such as hearsay, of at most 32 letters; not "
+     "`a23456789012345678901234567890123`"},
+    {"daemon", "call_filter", "no", "no", "off", "`call_filter` must be yes or no; not `off`"},
     {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
      "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},

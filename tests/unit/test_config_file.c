@@ -54,7 +54,8 @@ static const struct {
     {"[limits]\nttl_mxa = 5d\n",
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
-     "t.conf:2: unknown key `colour` in [daemon]; there are data, listen, durability, log_level"},
+     "t.conf:2: unknown key `colour` in [daemon]; there are data, user, call_filter, "
+     "listen, durability, log_level"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
     {"[limits]\nprofile = v1:512/4\n",

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon may do to the machine: users, system calls, files, the unit."""
+
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+
+import pytest
+
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+USER = "nobody"
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def open_directory():
+    """A directory on storage that every user gets into, as those of the tests are not."""
+    path = tempfile.mkdtemp(prefix="hearsay-user-", dir="/var/tmp")
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+def status_of(daemon):
+    with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def low_port():
+    """A free port that is root's."""
+    for port in random.sample(range(700, 1024), 300):
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    return pytest.fail("no port below 1024 is free")
+
+
+def as_user(make_daemon, directory, more=""):
+    """A daemon that becomes USER; its administrator's socket is in its data directory."""
+    data = os.path.join(directory, "deep", "data")
+    daemon = make_daemon(start=False, data=data)
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(f"[daemon]\nuser = {USER}\nlisten = 127.0.0.1:0\n{more}")
+    return daemon
+
+
+# --- users ----------------------------------------------------------------------------------------
+
+
+@only_root
+def test_binds_as_root_and_goes_on_as_the_user(make_daemon, open_directory, rng):
+    """A port below 1024, made by root; data, sockets and the process are the user's."""
+    port = low_port()
+    daemon = as_user(make_daemon, open_directory, f"listen = 127.0.0.1:{port}\n").start()
+    user = pwd.getpwnam(USER)
+    status = status_of(daemon)
+    assert status["Uid"].split() == [str(user.pw_uid)] * 4
+    assert status["Gid"].split() == [str(user.pw_gid)] * 4
+    assert "0" not in status["Groups"].split()
+    for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(status[kind], 16) == 0
+    assert status["NoNewPrivs"] == "1"
+
+    with wire.Client(("127.0.0.1", port)) as client:
+        sent = wire.deposit_of(rng, ["topic:x"], payload=b"mine")
+        client.call(sent)
+    for name in os.listdir(daemon.data):
+        info = os.lstat(os.path.join(daemon.data, name))
+        assert info.st_uid == user.pw_uid, name
+        assert stat.S_IMODE(info.st_mode) & 0o077 == 0, name
+    assert stat.S_IMODE(os.stat(daemon.data).st_mode) == 0o700
+    daemon.restart()
+    with wire.Client(("127.0.0.1", port)) as client:
+        assert client.call(pb.Get(id=sent.id)).payload == b"mine"
+
+
+@only_root
+def test_reloads_as_the_user(make_daemon, open_directory):
+    """The file is read again by the user; where it cannot be, the start says so already."""
+    daemon = as_user(make_daemon, open_directory).start()
+    daemon.wait_log("cannot read .*a reload will be refused")
+    os.chmod(daemon.config_file, 0o600)
+    mark = len(daemon.log)
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_log("configuration not reloaded, the old one stays", mark)
+
+    readable = os.path.join(open_directory, "hearsayd.conf")
+    shutil.copy(daemon.config_file, readable)
+    os.chmod(readable, 0o644)
+    daemon.stop()
+    daemon.config_file = readable
+    daemon.start()
+    assert not daemon.find_log("a reload will be refused")
+    mark = len(daemon.log)
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_log("configuration reloaded", mark)
+
+
+@only_root
+def test_anothers_data_is_not_taken(make_daemon, open_directory):
+    """Root's data directory stays root's; the sentence says what to do."""
+    daemon = as_user(make_daemon, open_directory)
+    os.makedirs(daemon.data, 0o700)
+    daemon.launch()
+    assert daemon.wait_exit() == 1
+    assert "belongs to user 0, but hearsayd goes on as `nobody`: run `chown" in daemon.log_text()
+
+
+def test_users_that_cannot_be(make_daemon):
+    """Names that nobody has, that are no names, and root."""
+    for name, sentence in [("no-such-user-4711", "there is no user `no-such-user-4711`"),
+                           ("root", "is root, who may do anything"),
+                           ("4711", "must be a user's name, such as hearsay"),
+                           ("a b", "must be a user's name, such as hearsay")]:
+        daemon = make_daemon(f"user = {name}\n", start=False).launch()
+        assert daemon.wait_exit() == 2
+        assert sentence in daemon.log_text()
+
+
+@only_root
+def test_root_is_told_that_it_is_root(make_daemon):
+    assert make_daemon().find_log("running as root: set `user`")
+
+
+def test_directory_that_others_may_write_is_refused(make_daemon):
+    daemon = make_daemon(start=False)
+    os.makedirs(daemon.data)
+    os.chmod(daemon.data, 0o770)
+    daemon.launch()
+    assert daemon.wait_exit() == 1
+    assert "others may write to the data directory" in daemon.log_text()
+    assert "chmod go-w" in daemon.log_text()
+
+
+# --- system calls ---------------------------------------------------------------------------------
+
+
+def test_calls_are_filtered(make_daemon, sanitized):
+    """All threads, from the moment that the daemon serves; not if it is told not to."""
+    if sanitized:
+        pytest.skip("no filter of calls under a sanitizer")
+    daemon = make_daemon()
+    threads = f"/proc/{daemon.process.pid}/task"
+    for thread in os.listdir(threads):
+        with open(f"{threads}/{thread}/status", encoding="ascii") as file:
+            assert "Seccomp:\t2" in file.read(), "a thread without a filter"
+    assert not daemon.find_log("not filtered")
+    without = make_daemon("call_filter = no\n")
+    without.wait_log("system calls are not filtered: `call_filter = no`")
+    assert status_of(without)["Seccomp"] != "2"
+
+
+# --- the unit -------------------------------------------------------------------------------------
+
+
+def test_the_unit_is_hardened():
+    """Exposure of at most 1.5 by systemd's own reckoning."""
+    unit = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
+    if not os.path.exists(unit):
+        pytest.skip("built without libsystemd")
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", unit],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Overall exposure level" in done.stdout

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each in a child of its own: what is given up does not come back. */
+#include "daemon/privilege.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+
+enum { OTHER_USER = 65534 }; /* nobody, on Debian */
+
+static char reason[512];
+static const struct privilege_user nobody = {"nobody", OTHER_USER, OTHER_USER};
+
+/* What `act` returned: 0 if all was as expected. */
+static int in_child(int (*act)(void))
+{
+    int status = 0;
+    const pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(act());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+#define EXPECT(condition)                                                         \
+    do {                                                                          \
+        if (!(condition)) {                                                       \
+            (void)fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
+            return 1;                                                             \
+        }                                                                         \
+    } while (0)
+
+/* Whether this build, kernel or emulator has the filter. */
+static int has_filter(void)
+{
+    const char *why = privilege_filter_calls();
+
+    if (why != NULL) {
+        (void)fprintf(stderr, "system calls are not filtered: %s\n", why);
+    }
+    return why == NULL ? 0 : 1;
+}
+
+/* There is none under a sanitizer, and under some emulators. */
+static void skip_without_filter(void)
+{
+    if (in_child(has_filter) != 0) {
+        skip();
+    }
+}
+
+static void *answer(void *argument)
+{
+    return argument;
+}
+
+static int filtered(void)
+{
+    char *const arguments[] = {(char *)"/bin/true", NULL};
+    pthread_t thread;
+    void *got = NULL;
+
+    EXPECT(privilege_filter_calls() == NULL);
+    EXPECT(execv(arguments[0], arguments) == -1 && errno == EPERM);
+    EXPECT(fork() == -1 && errno == EPERM);
+    EXPECT(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == -1 && errno == EPERM);
+    EXPECT(unshare(CLONE_NEWUSER) == -1 && errno == EPERM);
+    EXPECT(mount("none", "/", "none", MS_REMOUNT | MS_BIND, NULL) == -1 && errno == EPERM);
+    EXPECT(setuid(getuid()) == -1 && errno == EPERM);
+    /* Threads and files are as before. */
+    EXPECT(pthread_create(&thread, NULL, answer, &got) == 0);
+    EXPECT(pthread_join(thread, &got) == 0 && got == &got);
+    const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    EXPECT(file >= 0 && close(file) == 0);
+    return 0;
+}
+
+static void test_filter_refuses_what_a_store_never_needs(void **state)
+{
+    (void)state;
+    skip_without_filter();
+    assert_int_equal(in_child(filtered), 0);
+}
+
+/* A thread that was there before the filter is under it, too. */
+static pthread_barrier_t barrier;
+
+static void *try_to_fork(void *argument)
+{
+    int *failed = argument;
+
+    (void)pthread_barrier_wait(&barrier);
+    *failed = fork() == -1 && errno == EPERM;
+    return NULL;
+}
+
+static int filtered_in_other_threads(void)
+{
+    pthread_t thread;
+    int failed = 0;
+
+    EXPECT(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    EXPECT(pthread_create(&thread, NULL, try_to_fork, &failed) == 0);
+    EXPECT(privilege_filter_calls() == NULL);
+    (void)pthread_barrier_wait(&barrier);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    EXPECT(failed);
+    return 0;
+}
+
+static void test_filter_holds_for_threads_that_were_there(void **state)
+{
+    (void)state;
+    skip_without_filter();
+    assert_int_equal(in_child(filtered_in_other_threads), 0);
+}
+
+/* --- users ------------------------------------------------------------------------------------ */
+
+static void test_unknown_users_and_root_are_refused(void **state)
+{
+    struct privilege_user user;
+
+    (void)state;
+    assert_true(privilege_find("no-such-user-4711", &user, reason, sizeof(reason)) < 0);
+    assert_non_null(strstr(reason, "there is no user `no-such-user-4711`"));
+    assert_true(privilege_find("root", &user, reason, sizeof(reason)) < 0);
+    assert_non_null(strstr(reason, "is root"));
+}
+
+static int without_way_back(void)
+{
+    char why[512] = "";
+    char line[256];
+    unsigned long long effective = 1;
+    FILE *status;
+
+    EXPECT(privilege_drop(&nobody, why, sizeof(why)) == 0);
+    EXPECT(getuid() == OTHER_USER && geteuid() == OTHER_USER && getgid() == OTHER_USER);
+    EXPECT(setuid(0) == -1 && setgid(0) == -1);
+    status = fopen("/proc/self/status", "re");
+    EXPECT(status != NULL);
+    while (fgets(line, sizeof(line), status) != NULL) {
+        (void)sscanf(line, "CapEff: %llx", &effective);
+    }
+    (void)fclose(status);
+    EXPECT(effective == 0);
+    return 0;
+}
+
+static void test_root_becomes_the_user_for_good(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* only root can become somebody else */
+    }
+    assert_int_equal(in_child(without_way_back), 0);
+}
+
+static int others_are_not_ours_to_become(void)
+{
+    char why[512] = "";
+    struct privilege_user user;
+
+    EXPECT(geteuid() != 0 || setuid(OTHER_USER) == 0);
+    EXPECT(privilege_find("daemon", &user, why, sizeof(why)) < 0);
+    EXPECT(strstr(why, "only root can become user `daemon`") != NULL);
+    return 0;
+}
+
+static void test_who_is_not_root_becomes_nobody_else(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(others_are_not_ours_to_become), 0);
+}
+
+/* --- the data directory ----------------------------------------------------------------------- */
+
+static void test_directory_is_made_for_the_user(void **state)
+{
+    char base[] = "privilege-test-XXXXXX"; /* in the build folder */
+    char path[64];
+    struct stat info;
+
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* only root can give a directory away */
+    }
+    assert_non_null(mkdtemp(base));
+    (void)snprintf(path, sizeof(path), "%s/a/b", base);
+    assert_int_equal(privilege_make_directory(path, &nobody, reason, sizeof(reason)), 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, OTHER_USER);
+    assert_int_equal(info.st_mode & 0777, 0700);
+
+    /* One that is there is the user's, or is not taken. */
+    assert_int_equal(privilege_make_directory(path, &nobody, reason, sizeof(reason)), 0);
+    assert_int_equal(chown(path, 0, 0), 0);
+    assert_true(privilege_make_directory(path, &nobody, reason, sizeof(reason)) < 0);
+    assert_non_null(strstr(reason, "run `chown -R nobody "));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, 0);
+
+    assert_int_equal(rmdir(path), 0);
+    (void)snprintf(path, sizeof(path), "%s/a", base);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0755);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(base), 0);
+}
+
+static void test_directory_that_cannot_be_made(void **state)
+{
+    (void)state;
+    assert_true(privilege_make_directory("/proc/none/data", &nobody, reason, sizeof(reason)) < 0);
+    assert_non_null(strstr(reason, "/proc/none/data"));
+    assert_true(privilege_make_directory("", &nobody, reason, sizeof(reason)) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_filter_refuses_what_a_store_never_needs),
+        cmocka_unit_test(test_filter_holds_for_threads_that_were_there),
+        cmocka_unit_test(test_unknown_users_and_root_are_refused),
+        cmocka_unit_test(test_root_becomes_the_user_for_good),
+        cmocka_unit_test(test_who_is_not_root_becomes_nobody_else),
+        cmocka_unit_test(test_directory_is_made_for_the_user),
+        cmocka_unit_test(test_directory_that_cannot_be_made),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
