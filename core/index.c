@@ -6,46 +6,10 @@
 
 #include "core/bloom.h"
 #include "core/err.h"
-#include "core/index_engine.h"
+#include "core/index_inner.h"
 
 /* After so many restarts a search runs to its end in one step, so that it has one. */
 enum { RESTARTS_MAX = 3 };
-
-/* One part of a search: a walk over one index, which knows of it while the search is under way. */
-struct search_part {
-    struct index_search *search;
-    struct index *index;
-    void *cursor;
-    struct index_probe probe;
-    struct search_part *next; /* in index->parts */
-    struct search_part **link;
-};
-
-struct index {
-    const struct index_engine *engine;
-    void *handle;
-    struct index_options options;
-    struct profile profile; /* what options.profile points to */
-    size_t words;
-    struct search_part *parts; /* of searches under way */
-};
-
-struct index_search {
-    const struct alloc *alloc;
-    struct index_query query; /* its parts are not used: see below */
-    struct search_part *parts;
-    uint64_t *filters; /* for each part its filter, then its contains */
-    size_t filter_words;
-    struct nearest nearest;
-    uint32_t current; /* the part being walked; query.part_count at the end */
-    uint32_t restarts;
-    uint64_t before_restart; /* comparisons that led to nothing: the budget begins again */
-    int64_t now_ms;
-    bool started;
-    bool restart; /* something that was held has gone: begin again */
-    bool done;
-    bool cut; /* done because the budget was, not the walk */
-};
 
 const struct index_engine *const *index_engines(void)
 {
@@ -91,7 +55,7 @@ void index_free(struct index *index)
     if (index == NULL) {
         return;
     }
-    assert(index->parts == NULL);
+    assert(index->parts == NULL && index->renewal == NULL);
     index->engine->destroy(index->handle);
     alloc_release(index->options.alloc, index, 1, sizeof *index);
 }
@@ -117,12 +81,20 @@ static void offer_to_searches(struct index *index, const struct index_item *item
     }
 }
 
+static void note_change(const struct index *index, const uint8_t *id)
+{
+    if (index->renewal != NULL) {
+        renewal_note(index->renewal, id);
+    }
+}
+
 int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter)
 {
     int result = index->engine->insert(index->handle, item, filter);
 
     if (result == 0) {
         offer_to_searches(index, item, filter);
+        note_change(index, item->id);
     }
     return result;
 }
@@ -134,9 +106,22 @@ void index_load_begin(struct index *index)
     }
 }
 
+int index_load_end_unless(struct index *index, const struct index_stop *stop)
+{
+    return index->engine->load_end != NULL ? index->engine->load_end(index->handle, stop) : 0;
+}
+
 int index_load_end(struct index *index)
 {
-    return index->engine->load_end != NULL ? index->engine->load_end(index->handle) : 0;
+    return index_load_end_unless(index, NULL);
+}
+
+void index_wear(const struct index *index, struct index_wear *out_wear)
+{
+    *out_wear = (struct index_wear){0};
+    if (index->engine->wear != NULL) {
+        index->engine->wear(index->handle, out_wear);
+    }
 }
 
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item)
@@ -155,6 +140,7 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
         /* The engine may move messages, and a cursor may then meet one again. */
         part->probe.check_repeats = true;
     }
+    note_change(index, item.id);
     if (out_item != NULL) {
         *out_item = item;
     }

@@ -33,7 +33,8 @@ struct index_search;
 enum {
     INDEX_EXISTS = 1,    /* insert: the id is there already */
     INDEX_NOT_FOUND = 2, /* remove, find: there is no such id */
-    INDEX_MORE = 3       /* search_step: not done, call again */
+    INDEX_MORE = 3,      /* search_step: not done, call again */
+    INDEX_STOPPED = 4    /* load_end_unless: it was wanted */
 };
 
 struct index_options {
@@ -43,7 +44,7 @@ struct index_options {
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed;                 /* random, against chosen collisions of ids */
     bool quick_inserts; /* of the tree: what is inserted one by one stands behind the rest, as it
-                           comes, and is arranged by the next load only */
+                           comes, and is arranged by the next load or renewal only */
     uint32_t fanout;    /* of the tree: groups a node, 2 .. 512; 0, or what is beyond: 512 */
 };
 
@@ -55,7 +56,7 @@ const struct index_engine *index_engine_named(const char *name);
 int index_new(const struct index_engine *engine, const struct index_options *options,
               struct index **out_index);
 
-/* Frees all it holds. No search may be under way on it. NULL is fine. */
+/* Frees all it holds. No search and no renewal may be under way on it. NULL is fine. */
 void index_free(struct index *index);
 
 /*
@@ -71,6 +72,24 @@ int index_insert(struct index *index, const struct index_item *item, const uint6
  */
 void index_load_begin(struct index *index);
 int index_load_end(struct index *index);
+
+/* Asked every few milliseconds, from within the call that it is given to. */
+struct index_stop {
+    bool (*is_wanted)(void *context);
+    void *context;
+};
+
+/* The same, but gives up when it is wanted (NULL: never): INDEX_STOPPED then, with all messages
+ * there and searches slow. */
+int index_load_end_unless(struct index *index, const struct index_stop *stop);
+
+/* What makes searches slower than they were after the last load: arranging all anew (renewal.h)
+ * mends it. O(messages / 4,096). */
+struct index_wear {
+    size_t unarranged; /* messages that are compared as a list compares them */
+    size_t removed;    /* of the arranged ones, since they were */
+};
+void index_wear(const struct index *index, struct index_wear *out_wear);
 
 /*
  * Takes a message out; its item is copied to *out_item unless that is NULL. 0 or INDEX_NOT_FOUND;

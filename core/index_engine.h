@@ -88,14 +88,23 @@ struct index_engine {
     /* Many inserts are to come; they have come. NULL where it makes no difference. See
      * index_load_begin. */
     void (*load_begin)(void *engine);
-    int (*load_end)(void *engine); /* 0, or -ERR_NOMEM with all messages there */
+    int (*load_end)(void *engine, const struct index_stop *stop);  /* 0; with all messages there
+                                                                      -ERR_NOMEM, INDEX_STOPPED */
+    void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
     /* A walk for one part. Made and freed by index.c; step returns 0 (end) or INDEX_MORE. */
     int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
     void (*cursor_free)(void *engine, void *cursor);
     void (*cursor_restart)(void *engine, void *cursor);
     int (*cursor_step)(void *engine, void *cursor, struct index_probe *probe, uint64_t budget);
+
+    /* Walks on with a cursor that is not for step, and copies what it visits: at most
+     * INDEX_COPY_MAX messages, whose filters follow one another. 0 (end) or INDEX_MORE. NULL where
+     * there is no load_end. */
+    int (*cursor_copy)(void *engine, void *cursor, struct index_item *out_items,
+                       uint64_t *out_filters, size_t *out_count);
 };
+enum { INDEX_COPY_MAX = 4096 };
 
 /* The unsorted list, every filter compared with every query. */
 extern const struct index_engine list_engine;

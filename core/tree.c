@@ -89,12 +89,25 @@ static void tree_load_begin(void *engine)
     tree->loading = true;
 }
 
-static int tree_load_end(void *engine)
+static int tree_load_end(void *engine, const struct index_stop *stop)
 {
     struct tree *tree = engine;
 
     tree->loading = false;
-    return tree_rebuild(tree);
+    tree->stop = stop;
+    int error = tree_rebuild(tree);
+    tree->stop = NULL;
+    return error;
+}
+
+static void tree_wear(const void *engine, struct index_wear *out_wear)
+{
+    const struct tree *tree = engine;
+
+    out_wear->removed = tree->removed;
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        out_wear->unarranged += tree->nodes[n]->is_arranged ? 0 : tree->nodes[n]->message_count;
+    }
 }
 
 const struct index_engine tree_engine = {
@@ -109,8 +122,10 @@ const struct index_engine tree_engine = {
     .check = tree_check,
     .load_begin = tree_load_begin,
     .load_end = tree_load_end,
+    .wear = tree_wear,
     .cursor_new = tree_cursor_new,
     .cursor_free = tree_cursor_free,
     .cursor_restart = tree_cursor_restart,
     .cursor_step = tree_cursor_step,
+    .cursor_copy = tree_cursor_copy,
 };

@@ -18,6 +18,7 @@
  *   tree_summary.c  what nodes have in common
  *   tree_search.c   cursors; tree_bound.c groups ruled out, tree_open.c messages compared,
  *                   tree_path.c the thesis's heuristic
+ *   tree_copy.c     all messages copied out
  *   tree_check.c    every invariant
  */
 #ifndef CORE_TREE_H
@@ -69,6 +70,7 @@ struct tree_summary {
 struct tree_node {
     uint32_t number;                 /* in tree->by_number, which does not change */
     uint32_t place;                  /* in tree->nodes */
+    bool is_arranged;                /* else its messages stand as they came */
     uint32_t span_count;             /* 0: not in the tree's summaries */
     uint16_t span_first[TREE_SPANS]; /* groups that spans begin with, ascending from 0 */
     uint32_t group_count;
@@ -113,7 +115,9 @@ struct tree {
     bool quick_inserts; /* messages are arranged when they are loaded, not when inserted */
     bool loading;       /* messages come in bulk: arranged at the end */
     uint64_t changes;   /* grows with each: groups may change lanes */
-    struct idmap ids;   /* to positions */
+    size_t removed;     /* from arranged nodes, since all was arranged */
+    const struct index_stop *stop; /* of the rebuild under way; or NULL */
+    struct idmap ids;              /* to positions */
     struct tree_cursor *cursors;
     uint32_t futile; /* searches in a row that bounds were no help to */
     uint32_t retry;  /* searches that did without since then */
@@ -275,8 +279,8 @@ bool tree_is_sparse(const struct tree *tree);
 
 /* ---- tree_cluster.c ---- */
 
-/* Orders all positions so that similar ones are near one another. 0 or -ERR_NOMEM. O(n log n) for
- * a bounded number of centres. */
+/* Orders all positions so that similar ones are near one another. 0, -ERR_NOMEM or INDEX_STOPPED.
+ * O(n log n) for a bounded number of centres. */
 int tree_cluster(struct tree_arranger *arranger);
 
 /* ---- tree_build.c ---- */
@@ -291,8 +295,11 @@ void tree_leave_node(struct tree *tree, struct tree_node *node);
 /* A full node: its messages anew in full groups, and in two nodes if these are many. */
 int tree_repack(struct tree *tree, struct tree_node *node);
 
-/* All messages anew. 0 or -ERR_NOMEM, with the tree as it was. */
+/* All messages anew. 0; -ERR_NOMEM or INDEX_STOPPED, with the tree as it was. */
 int tree_rebuild(struct tree *tree);
+
+/* Whether it is to give up: asked every few milliseconds. */
+bool tree_is_stopped(const struct tree *tree);
 
 /* ---- tree_change.c ---- */
 
@@ -340,6 +347,8 @@ int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor);
 void tree_cursor_free(void *engine, void *cursor);
 void tree_cursor_restart(void *engine, void *cursor);
 int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget);
+int tree_cursor_copy(void *engine, void *cursor, struct index_item *out_items,
+                     uint64_t *out_filters, size_t *out_count);
 
 /*
  * `old_count` nodes from `place` on have become `new_count`: what a cursor had not visited stays

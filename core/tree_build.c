@@ -155,6 +155,7 @@ static void fill_node(struct tree *tree, struct tree_node *node, const struct tr
         tree_take_over(tree, node, order->positions + message, order->sizes[g]);
         message += order->sizes[g];
     }
+    node->is_arranged = true;
     tree_summarise(tree, node);
 }
 
@@ -266,6 +267,10 @@ static int arrange_all(struct tree *tree, struct tree_order *order, uint32_t gro
         error = tree_cluster(&arranger);
     }
     for (size_t first = 0; error == 0 && first < count; first += window) {
+        if (tree_is_stopped(tree)) {
+            error = INDEX_STOPPED;
+            break;
+        }
         tree_arrange_window(&arranger, order->positions + first,
                             count - first < window ? count - first : window);
     }
@@ -275,6 +280,11 @@ static int arrange_all(struct tree *tree, struct tree_order *order, uint32_t gro
     }
     tree_arranger_deinit(&arranger);
     return error;
+}
+
+bool tree_is_stopped(const struct tree *tree)
+{
+    return tree->stop != NULL && tree->stop->is_wanted(tree->stop->context);
 }
 
 int tree_rebuild(struct tree *tree)
@@ -306,6 +316,7 @@ int tree_rebuild(struct tree *tree)
     }
     if (error == 0) {
         build_install(tree, &build, 0, tree->node_count, &order);
+        tree->removed = 0;
     }
     order_deinit(tree, &order);
     return error;

@@ -83,14 +83,16 @@ static struct choice choose(const struct tree *tree, const uint16_t *positions, 
     return choice;
 }
 
-/* Unarranged: the last group, the next one, or the first of a new node. */
+/*
+ * Unarranged: the last group, the next one, or the first of a new node. An arranged node stays as
+ * it is, unless it is all there is: few messages should not take two nodes.
+ */
 static struct choice choose_last(const struct tree *tree)
 {
     struct choice choice = {.like = NULL};
+    struct tree_node *last = tree->node_count > 0 ? tree->nodes[tree->node_count - 1] : NULL;
 
-    if (tree->node_count > 0) {
-        struct tree_node *last = tree->nodes[tree->node_count - 1];
-
+    if (last != NULL && (!last->is_arranged || tree->node_count == 1)) {
         choice.like = tree_has_space(tree, last) ? last : NULL;
         if (last->groups[last->group_count - 1].used < last->groups[last->group_count - 1].room) {
             choice.room = last;
@@ -142,6 +144,7 @@ static int add_node(struct tree *tree, struct tree_node **out_node)
     }
     tree_enter_node(tree, node, tree->node_count);
     if (!tree->quick_inserts) {
+        node->is_arranged = !tree->loading;
         tree_summarise(tree, node);
     }
     tree_cursors_replaced(tree, node->place, 0, 1);
@@ -216,6 +219,9 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
     if (error != 0) {
         return error;
     }
+    if (tree->loading || tree->quick_inserts) {
+        spot.node->is_arranged = false;
+    }
     spot.slot = tree_put(tree, spot.node, group, item, filter,
                          (uint16_t)tree->kernels->cardinality(filter, tree->words));
     idmap_insert(&tree->ids, item->id, tree_position(spot));
@@ -263,6 +269,7 @@ static void merge_next(struct tree *tree, struct tree_node *node)
         tree_trim(tree, node);
         return;
     }
+    node->is_arranged = node->is_arranged && next->is_arranged;
     while (next->group_count > 0) {
         tree_move_last_group(tree, next, node);
     }
@@ -316,6 +323,7 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
     tree_take(tree, spot);
     tree->count--;
     tree->changes++;
+    tree->removed += spot.node->is_arranged;
     /* If it was the group's last message, another group may stand there now: joined as well. */
     if (group < spot.node->group_count && spot.node->groups[group].used > 0 &&
         spot.node->groups[group].used <= FEW) {

@@ -17,7 +17,8 @@ enum {
     CENTRES_MAX = 4096,
     MESSAGES_A_CENTRE = 16,
     COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
-    SHARED_PERCENT = 40
+    SHARED_PERCENT = 40,
+    STOP_INTERVAL = 4096 /* messages between two looks at tree_is_stopped: milliseconds */
 };
 
 /* 512 centres. */
@@ -158,17 +159,22 @@ static uint32_t nearest_centre(const struct clustering *c, const uint64_t *filte
     return best;
 }
 
-static void choose_centres(struct clustering *c, const uint32_t *positions)
+/* 0 or INDEX_STOPPED. */
+static int choose_centres(struct clustering *c, const uint32_t *positions)
 {
     const struct tree *tree = c->tree;
     uint64_t filter[PROFILE_WORDS_MAX];
 
     memset(c->sizes, 0, ((size_t)c->centre_count + 1) * sizeof *c->sizes);
     for (size_t i = 0; i < c->count; i++) {
+        if (i % STOP_INTERVAL == 0 && tree_is_stopped(tree)) {
+            return INDEX_STOPPED;
+        }
         tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
         c->chosen[i] = nearest_centre(c, filter);
         c->sizes[c->chosen[i]]++;
     }
+    return 0;
 }
 
 static void sample_centres(struct clustering *c, const uint32_t *positions)
@@ -365,16 +371,22 @@ int tree_cluster(struct tree_arranger *arranger)
     if (error == 0) {
         sample_centres(&c, positions);
         slice_centres(&c);
-        choose_centres(&c, positions);
+        error = choose_centres(&c, positions);
+    }
+    if (error == 0) {
         refine_centres(&c, positions);
         merge_centres(&c);
 
         add_orphans(&c, positions);
-        choose_centres(&c, positions);
+        error = choose_centres(&c, positions);
+    }
+    if (error == 0) {
         refine_centres(&c, positions);
         merge_centres(&c);
 
-        choose_centres(&c, positions);
+        error = choose_centres(&c, positions);
+    }
+    if (error == 0) {
         for (uint32_t i = 0; i < c.centre_count; i++) {
             order[i] = i;
         }

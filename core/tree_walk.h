@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_walk: what the files of the tree's search share. Included by tree_search.c, tree_bound.c and
- * tree_open.c only.
+ * tree_walk: what the files of the tree's search share. Included by them and by tree_copy.c only.
  */
 #ifndef CORE_TREE_WALK_H
 #define CORE_TREE_WALK_H

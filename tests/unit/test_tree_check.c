@@ -95,7 +95,7 @@ static int set_up(void **state)
         make_message(i, &item, filter);
         assert_int_equal(tree_engine.insert(engine, &item, filter), 0);
     }
-    assert_int_equal(tree_engine.load_end(engine), 0);
+    assert_int_equal(tree_engine.load_end(engine, NULL), 0);
     choose_places(f);
     *state = f;
     return 0;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_inner: what an index and its searches consist of. Included by index.c and renewal.c only.
+ */
+#ifndef CORE_INDEX_INNER_H
+#define CORE_INDEX_INNER_H
+
+#include "core/index_engine.h"
+
+struct renewal;
+
+/* One part of a search: a walk over one index, which knows of it while the search is under way. */
+struct search_part {
+    struct index_search *search;
+    struct index *index;
+    void *cursor;
+    void *next_cursor; /* renewal.c's, while it exchanges engines */
+    struct index_probe probe;
+    struct search_part *next; /* in index->parts */
+    struct search_part **link;
+};
+
+struct index {
+    const struct index_engine *engine;
+    void *handle;
+    struct index_options options;
+    struct profile profile; /* what options.profile points to */
+    size_t words;
+    struct search_part *parts; /* of searches under way */
+    struct renewal *renewal;   /* under way, told of what comes and goes; or NULL */
+};
+
+struct index_search {
+    const struct alloc *alloc;
+    struct index_query query; /* its parts are not used: see below */
+    struct search_part *parts;
+    uint64_t *filters; /* for each part its filter, then its contains */
+    size_t filter_words;
+    struct nearest nearest;
+    uint32_t current; /* the part being walked; query.part_count at the end */
+    uint32_t restarts;
+    uint64_t before_restart; /* comparisons that led to nothing: the budget begins again */
+    int64_t now_ms;
+    bool started;
+    bool restart; /* something that was held has gone: begin again */
+    bool done;
+    bool cut; /* done because the budget was, not the walk */
+};
+
+/* ---- renewal.c ---- */
+
+/* A message has come or gone. */
+void renewal_note(struct renewal *renewal, const uint8_t *id);
+
+#endif
