@@ -145,8 +145,17 @@ struct hearsay_limits {
     uint32_t k_max;
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
-    uint32_t parts_max;          /* of one query */
-    uint32_t requests_in_flight; /* of one connection */
+    uint32_t parts_max;           /* of one query */
+    uint32_t requests_in_flight;  /* of one connection */
+    uint32_t deposits_per_minute; /* of this machine's address, in the long run; 0: no limit */
+    uint32_t queries_per_minute;
+    uint32_t deposit_burst; /* so many at once, after a while without any */
+    uint32_t query_burst;
+    uint32_t sessions;             /* of all clients together */
+    uint32_t sessions_per_address; /* 0: no limit */
+    uint64_t session_output_bytes; /* that wait for one client to read them */
+    uint64_t messages;             /* stored, all hosts together */
+    uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
 };
 
 /* One access point's message store. */
@@ -154,6 +163,8 @@ struct hearsay_host {
     const char *name;
     const char *profile;             /* text form, v1:512/4 */
     uint32_t suggested_max_distance; /* millionths; further messages are mostly noise */
+    uint64_t messages;               /* that it stores at most; 0: not said */
+    uint64_t bytes;                  /* of their payloads, media types and filters */
 };
 
 struct hearsay_welcome {

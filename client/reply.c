@@ -218,6 +218,8 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].name = from->hosts[i].name.text;
         hosts[i].profile = from->hosts[i].profile.text;
         hosts[i].suggested_max_distance = from->hosts[i].suggested_max_distance_ppm;
+        hosts[i].messages = from->hosts[i].messages;
+        hosts[i].bytes = from->hosts[i].bytes;
         if (hosts[i].suggested_max_distance > HEARSAY_DISTANCE_ONE) {
             hosts[i].suggested_max_distance = HEARSAY_DISTANCE_ONE;
         }
@@ -258,6 +260,15 @@ static void translate_limits(const struct msg_limits *from, struct hearsay_limit
     to->ttl_max_s = from->ttl_max_s;
     to->parts_max = from->parts_max;
     to->requests_in_flight = from->requests_in_flight;
+    to->deposits_per_minute = from->deposits_per_minute;
+    to->queries_per_minute = from->queries_per_minute;
+    to->deposit_burst = from->deposit_burst;
+    to->query_burst = from->query_burst;
+    to->sessions = from->sessions;
+    to->sessions_per_address = from->sessions_per_address;
+    to->session_output_bytes = from->session_output_bytes;
+    to->messages = from->messages;
+    to->bytes = from->bytes;
 }
 
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,

@@ -38,6 +38,7 @@ struct config_listener {
     uint16_t port;                      /* TCP; 0: any free one */
     char path[108];                     /* Unix, as long as sun_path may be, with its NUL */
     bool optional; /* a default that may be missing, such as ::1 on a machine without IPv6 */
+    bool limited;  /* its clients are held to the limits of an address, local ones too */
 };
 
 struct config_host {
@@ -63,6 +64,12 @@ struct config_limits {
     uint64_t messages_max; /* all hosts together */
     uint64_t bytes_max;    /* all hosts together, counted as for a host */
     uint32_t sessions_max;
+    uint32_t sessions_per_address;
+    uint32_t addresses;           /* senders remembered */
+    uint32_t deposits_per_minute; /* of one address; 0: no limit */
+    uint32_t deposit_burst;
+    uint32_t queries_per_minute; /* the same */
+    uint32_t query_burst;
     uint32_t requests_in_flight; /* of one session */
     uint64_t session_output_bytes;
     uint64_t output_bytes; /* all sessions together */

@@ -181,7 +181,7 @@ int config_finish(struct config *config, char *out_reason)
 static bool listener_equal(const struct config_listener *a, const struct config_listener *b)
 {
     return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&
-           strcmp(a->path, b->path) == 0;
+           strcmp(a->path, b->path) == 0 && a->limited == b->limited;
 }
 
 static bool listeners_equal(const struct config *a, const struct config *b)

@@ -56,7 +56,9 @@ const struct config_key config_keys[] = {
                       "directory",
      .help = "Where to listen: a numeric address and a port (0: any free one), or the path of a "
              "Unix socket, for the administrator. Up to 15 lines. Any line takes the place of the "
-             "default addresses; the default Unix socket stays until a line names another."},
+             "default addresses; the default Unix socket stays until a line names another. The "
+             "word limited may follow: the limits of an address then hold for clients of this "
+             "machine, too, all of one Unix socket counting as one; otherwise they are exempt."},
     {DAEMON_KEY("durability", relaxed), CONFIG_TYPE_CHOICE, .words = durability_words,
      .standard = "storage",
      .help = "storage: a deposit is acknowledged when it is on storage. relaxed: it survives a "
@@ -96,6 +98,32 @@ const struct config_key config_keys[] = {
      .help = "Most bytes of payloads, media types and filters stored, all hosts together."},
     {LIMITS_KEY("sessions", sessions_max), CONFIG_TYPE_COUNT, 1, 65536, .unit = "sessions",
      .standard = "256", .reloadable = true, .help = "Most clients connected at a time."},
+    {LIMITS_KEY("sessions_per_address", sessions_per_address), CONFIG_TYPE_COUNT, 1, 65536,
+     .unit = "sessions", .standard = "16", .reloadable = true,
+     .help = "Most clients of one address connected at a time. For this and the next four: "
+             "clients of this machine are exempt, unless their listener is limited; an IPv6 "
+             "address on link counts by itself, and its /64 with 16 times as much; one from "
+             "further away counts by its /64."},
+    {LIMITS_KEY("deposits_per_minute", deposits_per_minute), CONFIG_TYPE_COUNT, 0, 1000000,
+     .unit = "deposits", .standard = "60", .reloadable = true,
+     .help = "How many deposits and withdrawals one address may send in the long run; 0: any "
+             "number."},
+    {LIMITS_KEY("deposit_burst", deposit_burst), CONFIG_TYPE_COUNT, 1, 1000000, .unit = "deposits",
+     .standard = "60", .reloadable = true,
+     .help = "How many of them at once, after a while without any."},
+    {LIMITS_KEY("queries_per_minute", queries_per_minute), CONFIG_TYPE_COUNT, 0, 1000000,
+     .unit = "queries", .standard = "1200", .reloadable = true,
+     .help = "How many queries, and other requests that read, one address may send in the long "
+             "run; 0: any number. A query counts once, and once more for each 4 filters beyond "
+             "the first and for each 64 hashes of the ids that it leaves out."},
+    {LIMITS_KEY("query_burst", query_burst), CONFIG_TYPE_COUNT, 1, 1000000, .unit = "queries",
+     .standard = "300", .reloadable = true,
+     .help = "How many of them at once, after a while without any."},
+    {LIMITS_KEY("addresses", addresses), CONFIG_TYPE_COUNT, 16, 1000000, .unit = "addresses",
+     .standard = "4096",
+     .help = "How many addresses (as salted hashes, in memory only) are told apart: those that "
+             "are connected, or have not regained all that they may do at once. Further ones "
+             "share 16 times the limits of one address. About 80 bytes each."},
     {LIMITS_KEY("requests_in_flight", requests_in_flight), CONFIG_TYPE_COUNT, 1, 65536,
      .unit = "requests", .standard = "4096", .reloadable = true,
      .help = "Most requests of one session that wait for their answer; then it is read no "

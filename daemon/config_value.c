@@ -322,8 +322,8 @@ static int refuse_address(const struct config_source *source, const char *key, c
                          key, (int)(colon - text > 200 ? 200 : colon - text), text);
 }
 
-int config_value_parse_listener(const struct config_source *source, const char *key,
-                                const char *text, struct config_listener *out_listener)
+static int parse_place(const struct config_source *source, const char *key, const char *text,
+                       struct config_listener *out_listener)
 {
     struct config_listener listener = {.kind = CONFIG_LISTENER_TCP};
     const char *colon = strrchr(text, ':');
@@ -362,7 +362,66 @@ int config_value_parse_listener(const struct config_source *source, const char *
     return 0;
 }
 
-void config_value_print_listener(const struct config_listener *listener, char *out)
+/* The words that may follow an address, and what each sets. */
+static const struct {
+    const char *word;
+    size_t offset;
+} listener_words[] = {
+    {"limited", offsetof(struct config_listener, limited)},
+};
+enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Takes known words off the end of `text`, and sets what they say. */
+static void take_words(char *text, struct config_listener *listener)
+{
+    for (size_t i = 0; i < LISTENER_WORDS; i++) {
+        const size_t length = strlen(text);
+        const size_t word = strlen(listener_words[i].word);
+
+        if (length > word + 1 && strcmp(text + length - word, listener_words[i].word) == 0 &&
+            is_space(text[length - word - 1])) {
+            size_t end = length - word;
+            while (end > 0 && is_space(text[end - 1])) {
+                end--;
+            }
+            text[end] = '\0';
+            *(bool *)((char *)listener + listener_words[i].offset) = true;
+            i = SIZE_MAX; /* from the first one again: they stand in any order */
+        }
+    }
+}
+
+int config_value_parse_listener(const struct config_source *source, const char *key,
+                                const char *text, struct config_listener *out_listener)
+{
+    char place[CONFIG_PATH_BYTES];
+    struct config_listener words = {.limited = false};
+    struct config_listener listener;
+
+    if (strlen(text) >= sizeof(place)) {
+        return config_refuse(source, "`%s` is too long", key);
+    }
+    memcpy(place, text, strlen(text) + 1);
+    take_words(place, &words);
+    const char *blank = strpbrk(place, " \t");
+    if (place[0] != '/' && blank != NULL) {
+        return config_refuse(source, "`%s`: `%.100s` may not follow an address; `limited` may", key,
+                             blank + 1);
+    }
+    const int result = parse_place(source, key, place, &listener);
+    if (result == 0) {
+        listener.limited = words.limited;
+        *out_listener = listener;
+    }
+    return result;
+}
+
+static void print_place(const struct config_listener *listener, char *out)
 {
     if (listener->kind == CONFIG_LISTENER_UNIX) {
         (void)snprintf(out, CONFIG_LISTENER_BYTES, "%s", listener->path);
@@ -372,5 +431,16 @@ void config_value_print_listener(const struct config_listener *listener, char *o
     } else {
         (void)snprintf(out, CONFIG_LISTENER_BYTES, "%s:%u", listener->address,
                        (unsigned)listener->port);
+    }
+}
+
+void config_value_print_listener(const struct config_listener *listener, char *out)
+{
+    print_place(listener, out);
+    for (size_t i = 0; i < LISTENER_WORDS; i++) {
+        if (*(const bool *)((const char *)listener + listener_words[i].offset)) {
+            const size_t used = strlen(out);
+            (void)snprintf(out + used, CONFIG_LISTENER_BYTES - used, " %s", listener_words[i].word);
+        }
     }
 }

@@ -25,7 +25,7 @@ enum config_type {
     CONFIG_TYPE_PROFILE
 };
 
-enum { CONFIG_NUMBER_BYTES = 32, CONFIG_LISTENER_BYTES = 112 };
+enum { CONFIG_NUMBER_BYTES = 32, CONFIG_LISTENER_BYTES = 160 };
 
 /* Where a value came from, and where the sentence goes if it is refused. */
 struct config_source {

@@ -116,8 +116,13 @@ static const struct msg_text capabilities[] = {TEXT("hello"),   TEXT("deposit"),
                                                TEXT("summary"), TEXT("export")};
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
-static void fill_limits(const struct config_limits *limits, struct msg_limits *out)
+static void fill_limits(const struct config_limits *limits, const struct handler_client *client,
+                        struct msg_limits *out)
 {
+    const bool exempt = client->sender == NULL;
+    const bool deposits = !exempt && limits->deposits_per_minute > 0;
+    const bool queries = !exempt && limits->queries_per_minute > 0;
+
     *out = (struct msg_limits){
         .frame_bytes = limits->frame_bytes,
         .payload_bytes = limits->payload_bytes,
@@ -130,6 +135,15 @@ static void fill_limits(const struct config_limits *limits, struct msg_limits *o
         .ttl_max_s = limits->ttl_max_s,
         .parts_max = limits->parts_max,
         .requests_in_flight = limits->requests_in_flight,
+        .deposits_per_minute = deposits ? limits->deposits_per_minute : 0,
+        .queries_per_minute = queries ? limits->queries_per_minute : 0,
+        .deposit_burst = deposits ? limits->deposit_burst : 0,
+        .query_burst = queries ? limits->query_burst : 0,
+        .sessions = limits->sessions_max,
+        .sessions_per_address = exempt ? 0 : limits->sessions_per_address,
+        .session_output_bytes = limits->session_output_bytes,
+        .messages = limits->messages_max,
+        .bytes = limits->bytes_max,
     };
 }
 
@@ -165,6 +179,8 @@ bool handler_welcome(struct service *service, struct handler_client *client,
             .name = {host->config.name, strlen(host->config.name)},
             .profile = {host->profile_text, strlen(host->profile_text)},
             .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
+            .messages = host->config.messages_max,
+            .bytes = host->config.bytes_max,
         };
     }
     response.kind = MSG_RESPONSE_WELCOME;
@@ -179,7 +195,7 @@ bool handler_welcome(struct service *service, struct handler_client *client,
         .host_count = service->host_count,
         .agent = TEXT("hearsayd/" HEARSAY_VERSION),
     };
-    fill_limits(&service->config.limits, &response.welcome.limits);
+    fill_limits(&service->config.limits, client, &response.welcome.limits);
     client->events->respond(client, &response);
     return true;
 }
@@ -240,5 +256,7 @@ static handle_function *const handlers[] = {
 void handler_handle(struct service *service, struct handler_client *client,
                     const struct msg_request *request)
 {
-    handlers[request->kind](service, client, request);
+    if (handler_admit(service, client, request)) {
+        handlers[request->kind](service, client, request);
+    }
 }

@@ -31,6 +31,8 @@ struct handler_client {
     const struct handler_client_events *events;
     bool is_administrator; /* came over a Unix socket, with our user's or root's credentials */
     bool is_gone;          /* nobody reads the answers any more */
+    struct sender *sender; /* whose limits count; NULL: none do */
+    uint32_t sender_tag;   /* tells senders apart; 0: exempt */
     uint32_t searches;     /* under way in several steps; one at a time is fair to the others */
     uint32_t work_count;   /* requests taken and not yet answered */
     size_t work_bytes;     /* what they hold in memory, about */
@@ -49,6 +51,13 @@ bool handler_welcome(struct service *service, struct handler_client *client,
 void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_code code,
                     const char *field, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/*
+ * Whether the client's sender may send this request now; otherwise it was answered with
+ * RATE_LIMITED. Takes what the request costs.
+ */
+bool handler_admit(struct service *service, struct handler_client *client,
+                   const struct msg_request *request);
 
 /* An answer without content, or an error. */
 enum { HANDLER_ANSWER_BYTES = 256 };

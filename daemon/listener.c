@@ -24,7 +24,7 @@ static void on_connection(uv_stream_t *stream, int status)
     uint64_t withheld = 0;
 
     if (status == 0) {
-        status = session_accept(listener->server, stream, listener->is_unix);
+        status = session_accept(listener->server, listener);
         /* libuv tells of no other connection before this one was taken. */
         listener->is_held = status == UV_ENOMEM;
     }
@@ -194,6 +194,7 @@ int listener_bind(struct listener *listener, struct server *server,
 
     memset(listener, 0, sizeof(*listener));
     listener->server = server;
+    listener->is_limited = config->limited;
     snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
              config->address, (unsigned)config->port);
     const int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);

@@ -24,6 +24,7 @@ struct listener {
     } uv;
     struct server *server;
     bool is_unix;
+    bool is_limited; /* local clients, too, are held to the limits of an address */
     bool is_open;
     bool is_held; /* there was no memory for a connection: it waits for listener_retry */
     struct log_gate gate;

@@ -328,6 +328,7 @@ static int make_service(struct server *server, char *out_reason)
     };
 
     randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
+    randombytes_buf(options.sender_key, sizeof(options.sender_key));
     return service_new(&options, &server->service, out_reason);
 }
 

@@ -36,6 +36,7 @@ struct server {
     struct session *ready; /* requests wait to be taken */
     struct session *dirty; /* output waits to be sent */
     size_t session_count;
+    size_t refused_count; /* of these: told that they are too many, and ending */
     uint64_t session_number;
     size_t output_bytes; /* of all sessions */
     struct arena decode_arena;

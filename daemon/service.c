@@ -166,6 +166,17 @@ static const struct bits_kernels *choose_kernels(void)
     return kernels;
 }
 
+static void set_sender_limits(struct service *service)
+{
+    const struct config_limits *limits = &service->config.limits;
+
+    service->sender_limits = (struct sender_limits){
+        .connections = limits->sessions_per_address,
+        .rates = {[SENDER_DEPOSIT] = {limits->deposits_per_minute, limits->deposit_burst},
+                  [SENDER_QUERY] = {limits->queries_per_minute, limits->query_burst}},
+    };
+}
+
 int service_new(const struct service_options *options, struct service **out_service,
                 char *out_reason)
 {
@@ -190,6 +201,13 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
     clock_init(&service->clock, service->store.clock_ms, wall_ms, monotonic_ms);
 
+    set_sender_limits(service);
+    rc = senders_new(options->alloc, service->config.limits.addresses, options->sender_key,
+                     &service->senders);
+    if (rc != 0) {
+        goto fail;
+    }
+    rc = -ERR_NOMEM;
     service->cache = cache_new(service->config.limits.cache_bytes);
     service->hosts =
         alloc_zeroed(options->alloc, service->config.host_count, sizeof(*service->hosts));
@@ -228,6 +246,7 @@ void service_free(struct service *service)
     alloc_release(service->alloc, service->hosts, service->config.host_count,
                   sizeof(*service->hosts));
     cache_free(service->cache);
+    senders_free(service->senders);
     arena_deinit(&service->arena);
     alloc_release(service->alloc, service, 1, sizeof(*service));
 }
@@ -238,6 +257,7 @@ void service_reload(struct service *service, const struct config *config)
     for (size_t i = 0; i < service->host_count; i++) {
         service->hosts[i].config = config->hosts[i];
     }
+    set_sender_limits(service);
     cache_set_limit(service->cache, config->limits.cache_bytes);
 }
 
@@ -293,6 +313,15 @@ bool service_clock_trusted(struct service *service)
 
     service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
     return clock_trusted(&service->clock, wall_ms, monotonic_ms);
+}
+
+int64_t service_monotonic_ms(struct service *service)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
+    return monotonic_ms;
 }
 
 /* --- expiry ----------------------------------------------------------------------------------- */

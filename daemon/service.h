@@ -16,15 +16,17 @@
 #include "daemon/host.h"
 #include "daemon/log.h"
 #include "daemon/persist.h"
+#include "daemon/sender.h"
 #include "proto/arena.h"
 
 struct query_job; /* handler_query.c */
 
 struct service_options {
-    const struct alloc *alloc;   /* borrowed */
-    const struct config *config; /* copied */
-    struct persist *persist;     /* borrowed */
-    uint64_t hash_seed;          /* random */
+    const struct alloc *alloc;             /* borrowed */
+    const struct config *config;           /* copied */
+    struct persist *persist;               /* borrowed */
+    uint64_t hash_seed;                    /* random */
+    uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: the salt of addresses */
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
     void *clock_context;
 };
@@ -41,12 +43,14 @@ struct service {
     const struct bits_kernels *kernels;
     struct host *hosts; /* host_count of them, in the order of the configuration */
     size_t host_count;
-    struct usage usage;         /* of all hosts together */
-    struct arena arena;         /* for one request's or response's passage */
-    size_t writing_bytes;       /* held by operations that wait for the store */
-    uint32_t working;           /* operations and reads under way */
-    struct query_job *searches; /* under way, in turn; search_count of them */
-    struct query_job *waiting;  /* to begin when there are fewer under way */
+    struct usage usage; /* of all hosts together */
+    struct senders *senders;
+    struct sender_limits sender_limits; /* from the configuration */
+    struct arena arena;                 /* for one request's or response's passage */
+    size_t writing_bytes;               /* held by operations that wait for the store */
+    uint32_t working;                   /* operations and reads under way */
+    struct query_job *searches;         /* under way, in turn; search_count of them */
+    struct query_job *waiting;          /* to begin when there are fewer under way */
     uint32_t search_count;
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
@@ -72,6 +76,9 @@ void service_free(struct service *service);
 /* The host's clock: never runs backwards. */
 int64_t service_now_ms(struct service *service);
 bool service_clock_trusted(struct service *service);
+
+/* The monotonic clock, for rates. */
+int64_t service_monotonic_ms(struct service *service);
 
 /* The host of that name, the first one when name is NULL; NULL when there is none such. */
 struct host *service_host(struct service *service, const char *name);

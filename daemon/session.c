@@ -107,6 +107,7 @@ static void free_if_unused(struct session *session)
     }
     DL_DELETE(server->sessions, session);
     server->session_count--;
+    server->refused_count -= session->is_refused ? 1 : 0;
     log_debug("session %" PRIu64 " is gone", session->number);
     alloc_release(server->alloc, session, 1, sizeof(*session));
     server_session_gone(server);
@@ -121,6 +122,10 @@ void session_close(struct session *session)
     move_to(session, SESSION_CLOSED);
     count_output(session);
     session->client.is_gone = true;
+    if (session->client.sender != NULL) {
+        senders_leave(session->client.sender);
+        session->client.sender = NULL; /* it asks for nothing any more */
+    }
     transport_close(&session->transport);
 }
 
@@ -445,18 +450,68 @@ static bool is_administrator(uv_stream_t *stream)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
-static void refuse_one_too_many(struct session *session)
+/* Says why a connection is not taken, and ends it; when many are ending so already, at once. */
+static void refuse_one_too_many(struct session *session, uint64_t retry_after_ms,
+                                const char *sentence)
 {
     struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
 
-    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
-                  "as many connections as are taken here are open; try again");
-    response.error.retry_after_ms = 5000;
+    session->is_refused = true;
+    if (++session->server->refused_count > REFUSED_MAX) {
+        session_close(session);
+        return;
+    }
+    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    response.error.retry_after_ms = retry_after_ms;
     on_respond(&session->client, &response);
     end(session);
 }
 
-int session_accept(struct server *server, uv_stream_t *listener, bool is_unix)
+/*
+ * Finds out who it is, as far as limits are concerned, and counts the connection, which costs as
+ * much as a query. Whether it may stay; otherwise it was refused.
+ */
+static bool enter(struct session *session, const struct listener *listener)
+{
+    struct service *service = session->server->service;
+    struct handler_client *client = &session->client;
+    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+    struct sockaddr_storage local = {.ss_family = AF_UNIX};
+    int peer_size = sizeof(peer);
+    int local_size = sizeof(local);
+    struct sender_address address;
+
+    if (!listener->is_unix && (uv_tcp_getpeername(&session->transport.uv.tcp,
+                                                  (struct sockaddr *)&peer, &peer_size) != 0 ||
+                               uv_tcp_getsockname(&session->transport.uv.tcp,
+                                                  (struct sockaddr *)&local, &local_size) != 0)) {
+        session_close(session); /* it has gone already */
+        return false;
+    }
+    if (!listener->is_limited && sender_is_local((struct sockaddr *)&peer)) {
+        return true;
+    }
+    const int64_t now_ms = service_monotonic_ms(service);
+    sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
+    client->sender_tag = senders_tag(service->senders, &address);
+    if (senders_enter(service->senders, &address, &service->sender_limits, now_ms,
+                      &client->sender) != 0) {
+        refuse_one_too_many(session, 5000,
+                            "as many connections of this address as are taken here are open; "
+                            "close one, or try again later");
+        return false;
+    }
+    const uint64_t wait_ms =
+        sender_take(client->sender, SENDER_QUERY, &service->sender_limits, 1, now_ms);
+    if (wait_ms > 0) {
+        refuse_one_too_many(session, wait_ms,
+                            "this address sends more queries than are taken here; try again later");
+        return false;
+    }
+    return true;
+}
+
+int session_accept(struct server *server, struct listener *listener)
 {
     const struct config_limits *limits = &server->service->config.limits;
     struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
@@ -464,8 +519,8 @@ int session_accept(struct server *server, uv_stream_t *listener, bool is_unix)
     if (session == NULL) {
         return UV_ENOMEM;
     }
-    int rc = transport_init(&session->transport, &server->loop, is_unix, &transport_events,
-                            server->alloc, limits->frame_bytes);
+    int rc = transport_init(&session->transport, &server->loop, listener->is_unix,
+                            &transport_events, server->alloc, limits->frame_bytes);
     if (rc != 0) {
         alloc_release(server->alloc, session, 1, sizeof(*session));
         return rc;
@@ -478,19 +533,20 @@ int session_accept(struct server *server, uv_stream_t *listener, bool is_unix)
     DL_APPEND(server->sessions, session);
     server->session_count++;
 
-    rc = uv_accept(listener, &session->transport.uv.stream);
-    if (rc != 0 || server->session_count > (size_t)limits->sessions_max + REFUSED_MAX) {
+    rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
+    if (rc != 0) {
         session_close(session);
         return rc;
     }
-    if (is_unix) {
+    if (listener->is_unix) {
         session->client.is_administrator = is_administrator(&session->transport.uv.stream);
     } else {
         (void)uv_tcp_nodelay(&session->transport.uv.tcp, 1); /* only slower without */
     }
-    if (server->session_count > limits->sessions_max) {
-        refuse_one_too_many(session);
-    } else {
+    if (server->session_count - server->refused_count > limits->sessions_max) {
+        refuse_one_too_many(session, 5000,
+                            "as many connections as are taken here are open; try again");
+    } else if (enter(session, listener)) {
         transport_read(&session->transport);
     }
     return 0;

@@ -16,6 +16,7 @@
 #include "daemon/handler.h"
 #include "daemon/transport.h"
 
+struct listener;
 struct server;
 
 enum session_state {
@@ -36,6 +37,7 @@ struct session {
     size_t counted_output;
     bool peer_ended; /* it sends no more, and may still read */
     bool stream_closed;
+    bool is_refused; /* one too many: told so, and counted apart */
     bool is_ready;
     bool is_dirty;
     struct session *prev, *next;             /* server->sessions */
@@ -44,10 +46,10 @@ struct session {
 };
 
 /*
- * Accepts a connection from `listener`. One beyond the limit is told so and ended. 0 or a libuv
- * error, when nothing is left of it.
+ * Accepts a connection from `listener`. One beyond the limits, of all or of its address, is told so
+ * and ended. 0 or a libuv error, when nothing is left of it.
  */
-int session_accept(struct server *server, uv_stream_t *listener, bool is_unix);
+int session_accept(struct server *server, struct listener *listener);
 
 /* Takes a bounded number of the requests that wait. */
 void session_process(struct session *session);

@@ -38,6 +38,16 @@ static const struct map_field limits_fields[] = {
     LIMIT_ROW(ttl_max_s),
     LIMIT_ROW(parts_max),
     LIMIT_ROW(requests_in_flight),
+    LIMIT_ROW(deposits_per_minute),
+    LIMIT_ROW(queries_per_minute),
+    LIMIT_ROW(deposit_burst),
+    LIMIT_ROW(query_burst),
+    LIMIT_ROW(sessions),
+    LIMIT_ROW(sessions_per_address),
+    {MAP_U64_ROW(Hearsay__V1__Limits, session_output_bytes, struct msg_limits,
+                 session_output_bytes)},
+    {MAP_U64_ROW(Hearsay__V1__Limits, messages, struct msg_limits, messages)},
+    {MAP_U64_ROW(Hearsay__V1__Limits, bytes, struct msg_limits, bytes)},
 };
 static const struct map limits_map =
     MAP_OF("limits", &hearsay__v1__limits__descriptor, struct msg_limits, limits_fields);
@@ -50,6 +60,8 @@ static const struct map_field host_fields[] = {
     {MAP_U32_ROW(Hearsay__V1__HostInfo, suggested_max_distance, struct msg_host,
                  suggested_max_distance_ppm),
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
+    {MAP_U64_ROW(Hearsay__V1__HostInfo, messages, struct msg_host, messages)},
+    {MAP_U64_ROW(Hearsay__V1__HostInfo, bytes, struct msg_host, bytes)},
 };
 static const struct map host_map =
     MAP_OF("a host", &hearsay__v1__host_info__descriptor, struct msg_host, host_fields);

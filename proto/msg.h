@@ -194,12 +194,23 @@ struct msg_limits {
     uint32_t ttl_max_s;
     uint32_t parts_max;
     uint32_t requests_in_flight;
+    uint32_t deposits_per_minute; /* of the client's address; 0 when absent: no limit */
+    uint32_t queries_per_minute;
+    uint32_t deposit_burst;
+    uint32_t query_burst;
+    uint32_t sessions;
+    uint32_t sessions_per_address; /* 0 when absent: no limit */
+    uint64_t session_output_bytes;
+    uint64_t messages;
+    uint64_t bytes;
 };
 
 struct msg_host {
     struct msg_text name;
     struct msg_text profile;
     uint32_t suggested_max_distance_ppm;
+    uint64_t messages; /* that it stores at most; 0 when absent */
+    uint64_t bytes;
 };
 
 struct msg_welcome {

@@ -110,8 +110,13 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = "0123456789abcde";
     static const struct msg_host hosts[] = {
-        {{"default", 7}, {"v1:512/4", 8}, 700000},
-        {{"upstairs", 8}, {"v1:256/4", 8}, 1000000},
+        {.name = {"default", 7},
+         .profile = {"v1:512/4", 8},
+         .suggested_max_distance_ppm = 700000,
+         .messages = 5000},
+        {.name = {"upstairs", 8},
+         .profile = {"v1:256/4", 8},
+         .suggested_max_distance_ppm = 1000000},
     };
     static const struct msg_text capabilities[] = {{"deposit", 7}, {"query", 5}};
     struct msg_welcome welcome;

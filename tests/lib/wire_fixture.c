@@ -151,8 +151,14 @@ static const struct msg_text sample_capabilities[] = {
     SAMPLE_TEXT("get"),
 };
 static const struct msg_host sample_hosts[] = {
-    {SAMPLE_TEXT("default"), SAMPLE_TEXT("v1:512/4"), 700000},
-    {SAMPLE_TEXT("b"), SAMPLE_TEXT("v1:1024/4"), LIMIT_DISTANCE_PPM},
+    {.name = SAMPLE_TEXT("default"),
+     .profile = SAMPLE_TEXT("v1:512/4"),
+     .suggested_max_distance_ppm = 700000,
+     .messages = 100000,
+     .bytes = UINT64_C(1) << 34},
+    {.name = SAMPLE_TEXT("b"),
+     .profile = SAMPLE_TEXT("v1:1024/4"),
+     .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM},
 };
 static const struct msg_result sample_results[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},
@@ -205,7 +211,10 @@ static const struct msg_response sample_responses[] = {
                  .store_id = SAMPLE_BYTES(sample_id, 16),
                  .now_ms = INT64_C(1790000000000),
                  .clock_trusted = true,
-                 .limits = {65536, 4096, 127, 5000, 900000, 900000, 100, 86400, 604800, 64, 4096},
+                 .limits = {65536,  4096, 127,     5000,   900000,
+                            900000, 100,  86400,   604800, 64,
+                            4096,   60,   1200,    60,     300,
+                            256,    16,   1048576, 100000, UINT64_C(1) << 26},
                  .capabilities = sample_capabilities,
                  .capability_count = 4,
                  .hosts = sample_hosts,

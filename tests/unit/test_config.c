@@ -44,6 +44,12 @@ static void test_defaults(void **state)
     assert_int_equal(config.limits.messages_max, 100000);
     assert_int_equal(config.limits.bytes_max, 64 << 20);
     assert_int_equal(config.limits.sessions_max, 256);
+    assert_int_equal(config.limits.sessions_per_address, 16);
+    assert_int_equal(config.limits.addresses, 4096);
+    assert_int_equal(config.limits.deposits_per_minute, 60);
+    assert_int_equal(config.limits.deposit_burst, 60);
+    assert_int_equal(config.limits.queries_per_minute, 1200);
+    assert_int_equal(config.limits.query_burst, 300);
     assert_int_equal(config.limits.requests_in_flight, 4096);
     assert_int_equal(config.limits.session_output_bytes, 1 << 20);
     assert_int_equal(config.limits.output_bytes, 16 << 20);
@@ -177,6 +183,16 @@ static const struct key_case key_cases[] = {
      "`bytes` must be from 4K to 16G; not 17179869184G"},
     {"limits", "sessions", "65536", "65536", "65537",
      "`sessions` must be from 1 to 65536; not 65537"},
+    {"limits", "sessions_per_address", "1", "1", "0",
+     "`sessions_per_address` must be from 1 to 65536; not 0"},
+    {"limits", "deposits_per_minute", "0", "0", "1000001",
+     "`deposits_per_minute` must be from 0 to 1000000; not 1000001"},
+    {"limits", "deposit_burst", "1", "1", "0", "`deposit_burst` must be from 1 to 1000000; not 0"},
+    {"limits", "queries_per_minute", "0", "0", "1/s",
+     "`queries_per_minute` " COUNT_WANTED "; not `1/s`"},
+    {"limits", "query_burst", "1000000", "1000000", "0",
+     "`query_burst` must be from 1 to 1000000; not 0"},
+    {"limits", "addresses", "16", "16", "15", "`addresses` must be from 16 to 1000000; not 15"},
     {"limits", "requests_in_flight", "1", "1", "many",
      "`requests_in_flight` " COUNT_WANTED "; not `many`"},
     {"limits", "session_output", "8K", "8K", "8191",
@@ -277,6 +293,11 @@ static const struct {
     {"[::ffff:192.0.2.1]:7117", "[::ffff:192.0.2.1]:7117", NULL},
     {"/run/x.sock", "/run/x.sock", NULL},
     {"/run/with:colon:1", "/run/with:colon:1", NULL},
+    {"127.0.0.1:7117 limited", "127.0.0.1:7117 limited", NULL},
+    {"[::1]:7117 \t limited", "[::1]:7117 limited", NULL},
+    {"/run/x.sock limited", "/run/x.sock limited", NULL},
+    {"/run/a socket", "/run/a socket", NULL},
+    {"127.0.0.1:7117 unlimited", NULL, "`unlimited` may not follow an address; `limited` may"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},

@@ -272,6 +272,15 @@ static void put_limits(json_t *body, const struct msg_limits *limits)
     put_u64(body, "ttl_max_s", limits->ttl_max_s, 0);
     put_u64(body, "parts_max", limits->parts_max, 0);
     put_u64(body, "requests_in_flight", limits->requests_in_flight, 0);
+    put_u64(body, "deposits_per_minute", limits->deposits_per_minute, 0);
+    put_u64(body, "queries_per_minute", limits->queries_per_minute, 0);
+    put_u64(body, "deposit_burst", limits->deposit_burst, 0);
+    put_u64(body, "query_burst", limits->query_burst, 0);
+    put_u64(body, "sessions", limits->sessions, 0);
+    put_u64(body, "sessions_per_address", limits->sessions_per_address, 0);
+    put_u64(body, "session_output_bytes", limits->session_output_bytes, 0);
+    put_u64(body, "messages", limits->messages, 0);
+    put_u64(body, "bytes", limits->bytes, 0);
 }
 
 static void put_welcome(json_t *body, const struct msg_response *response)
@@ -299,6 +308,8 @@ static void put_welcome(json_t *body, const struct msg_response *response)
         put_text(host, "profile", welcome->hosts[i].profile);
         put_u64(host, "suggested_max_distance", welcome->hosts[i].suggested_max_distance_ppm,
                 LIMIT_DISTANCE_PPM);
+        put_u64(host, "messages", welcome->hosts[i].messages, 0);
+        put_u64(host, "bytes", welcome->hosts[i].bytes, 0);
     }
     put_text(body, "agent", welcome->agent);
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sender: who sends, as far as limits need to know: a salted hash of the address, in memory only.
+ * Counts the connections of each and holds its token buckets.
+ *
+ *   IPv4                  each address counts by itself
+ *   IPv6, on link         each address by itself, and its /64 with SENDERS_WIDE times the limits:
+ *                         whoever is there may take as many addresses as it likes
+ *   IPv6, further away    the /64: that is what one customer is given
+ *   Unix socket           all together, where such a listener is limited
+ *
+ * A sender is remembered as long as that makes a difference: while it is connected, and until its
+ * buckets are full again. So nobody's limits are forgotten because others came. When there is no
+ * place for one more, it shares the limits of all who find none: SENDERS_WIDE times those of one.
+ *
+ * No clock and no randomness in here: time and key are the caller's. Not thread-safe.
+ */
+#ifndef DAEMON_SENDER_H
+#define DAEMON_SENDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "core/alloc.h"
+#include "core/bucket.h"
+
+enum { SENDERS_KEY_BYTES = 16, SENDERS_WIDE = 16 };
+
+enum sender_kind { SENDER_IPV4, SENDER_IPV6_ON_LINK, SENDER_IPV6_PREFIX, SENDER_UNIX };
+
+/* What of an address counts. */
+struct sender_address {
+    enum sender_kind kind;
+    uint8_t bytes[16]; /* IPv4: 4, a prefix: 8, the rest is zero */
+};
+
+/*
+ * What counts of a connection's peer; `local` is our end of it, whose /64 tells what is on link.
+ * An IPv4 address in IPv6's clothes is that IPv4 address; what is no IP address is SENDER_UNIX.
+ */
+void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local,
+                       struct sender_address *out_address);
+
+/* Whether the peer is this machine: loopback, or not IP at all. */
+bool sender_is_local(const struct sockaddr *peer);
+
+/* What is limited to so many a minute. */
+enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_ACTIONS };
+
+struct sender_limits {
+    uint32_t connections; /* of one sender at a time */
+    struct bucket_rate rates[SENDER_ACTIONS];
+};
+
+struct senders;
+struct sender;
+
+/* Room for `capacity` (>= 1) senders. `alloc` is borrowed. -ERR_NOMEM. */
+int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
+                struct senders **out_senders);
+void senders_free(struct senders *senders); /* NULL is fine; nobody may be connected */
+
+/*
+ * Takes one more connection of this address: 0, and *out_sender until senders_leave; or
+ * SENDER_REFUSED when it has as many as it may. O(capacity) at worst, when there is no place.
+ */
+enum { SENDER_REFUSED = 1 };
+int senders_enter(struct senders *senders, const struct sender_address *address,
+                  const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender);
+void senders_leave(struct sender *sender);
+
+/* The address's number, the same as long as the key is; never 0. */
+uint32_t senders_tag(const struct senders *senders, const struct sender_address *address);
+
+/*
+ * Takes `cost` tokens of a sender, and of its /64 where that counts, at now_ms (monotonic). 0, or
+ * after how many ms it is worth trying again: then nothing was taken.
+ */
+uint64_t sender_take(struct sender *sender, enum sender_action action,
+                     const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
+
+/* Senders that are remembered. */
+uint32_t senders_count(const struct senders *senders);
+
+#endif

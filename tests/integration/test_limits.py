@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one address may do: connections, deposits and queries a minute. The tests' clients come from
+this machine, which is exempt; so they use a listener that is `limited`."""
+
+import socket
+import time
+
+import pytest
+
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+HERE = ["topic:limits", "topic:address"]
+
+
+@pytest.fixture
+def limited(make_daemon):
+    """A daemon with a second TCP listener that is limited: (daemon, address)."""
+
+    def make(limits="", **options):
+        daemon = make_daemon(f"listen = 127.0.0.2:0 limited\n[limits]\n{limits}\n", **options)
+        found = daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)")
+        return daemon, ("127.0.0.2", int(found.group(1)))
+
+    return make
+
+
+def refusals(client, bodies):
+    """`None` or the error, for each answer."""
+    return [a.error if a.HasField("error") else None for a in client.pipeline(bodies)]
+
+
+def deposit(rng, **fields):
+    return wire.deposit_of(rng, HERE, **fields)
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+def test_connections_of_one_address(limited):
+    """One too many is told why, and closed; others are not kept out; who leaves makes room."""
+    daemon, address = limited("sessions_per_address = 2\n")
+    with wire.Client(address) as one, wire.Client(address):
+        with wire.Client(address, hello=False) as third:
+            (answer,) = third.receive_until_end()
+            assert answer.id == 0
+            assert wire.ERROR_CODES[answer.error.code] == "RATE_LIMITED"
+            assert "address" in answer.error.message and answer.error.retry_after_ms > 0
+        daemon.client().close()  # not limited
+        one.close()
+
+        def is_taken():
+            with wire.Client(address, hello=False) as another:
+                try:
+                    another.post(pb.Hello(versions=[1]))
+                    return another.receive().HasField("welcome")
+                except (wire.Ended, ConnectionError):
+                    return False  # it closed before it had read Hello
+
+        wire.wait_until(is_taken, "room for another connection")
+
+
+def test_refused_connections_take_nobodys_place(limited):
+    """However many one address opens, those that it may not have do not fill `sessions`."""
+    daemon, address = limited("sessions_per_address = 1\nsessions = 3\n")
+    with wire.Client(address):
+        crowd = [socket.create_connection(address, wire.PATIENCE) for _ in range(40)]
+        with daemon.client() as two, daemon.client() as three:
+            assert two.call(pb.Ping()).now_ms and three.call(pb.Ping()).now_ms
+            with daemon.client(hello=False) as fourth:
+                (answer,) = fourth.receive_until_end()
+                assert "address" not in answer.error.message
+        for one in crowd:
+            one.close()
+
+
+def test_connections_cost_a_query(limited):
+    """Who connects again and again is told to wait, by the time that it takes."""
+    _, address = limited("queries_per_minute = 1\nquery_burst = 3\n")
+    for _ in range(3):
+        wire.Client(address).close()
+    with wire.Client(address, hello=False) as fourth:
+        (answer,) = fourth.receive_until_end()
+        assert wire.ERROR_CODES[answer.error.code] == "RATE_LIMITED"
+        assert 0 < answer.error.retry_after_ms <= 60_000
+
+
+# --- rates ----------------------------------------------------------------------------------------
+
+
+def test_deposits_of_one_address(limited, rng):
+    """The burst is taken, then RATE_LIMITED says when to come back; and then it is taken."""
+    daemon, address = limited("deposits_per_minute = 120\ndeposit_burst = 3\n")
+    with wire.Client(address) as client:
+        began = time.monotonic()
+        errors = refusals(client, [deposit(rng) for _ in range(6)])
+        took_ms = (time.monotonic() - began) * 1000
+        refused = [e for e in errors if e is not None]
+        assert errors[:3] == [None] * 3 and refused
+        for error in refused:
+            assert wire.ERROR_CODES[error.code] == "RATE_LIMITED"
+            assert 0 < error.retry_after_ms <= 500
+            assert "deposits" in error.message
+        assert len(refused) >= 3 - took_ms // 500
+        # Queries have a bucket of their own, and so have other connections none.
+        assert client.call(wire.query_of(HERE)).results
+        again = deposit(rng)
+        deadline = time.monotonic() + wire.PATIENCE
+        while (error := refusals(client, [again])[0]) is not None:
+            assert time.monotonic() < deadline
+            time.sleep(error.retry_after_ms / 1000)  # as told: this is the event
+    with daemon.client() as exempt:
+        assert refusals(exempt, [deposit(rng) for _ in range(20)]) == [None] * 20
+
+
+def test_a_bucket_outlives_its_connection(limited, rng):
+    """Connecting anew gives no new tokens."""
+    _, address = limited("deposits_per_minute = 1\ndeposit_burst = 2\n")
+    with wire.Client(address) as client:
+        assert refusals(client, [deposit(rng), deposit(rng)]) == [None, None]
+    with wire.Client(address) as client:
+        assert client.refused(deposit(rng)).code == "RATE_LIMITED"
+
+
+def test_withdrawals_count_as_deposits(limited, rng):
+    """A guesser of withdraw tokens runs out of his own."""
+    _, address = limited("deposits_per_minute = 1\ndeposit_burst = 2\n")
+    with wire.Client(address) as client:
+        guess = pb.Withdraw(id=wire.new_id(rng), token=rng.randbytes(32))
+        codes = [client.refused(guess).code for _ in range(3)]
+        assert codes == ["NOT_FOUND", "NOT_FOUND", "RATE_LIMITED"]
+
+
+def test_costly_queries_cost_more(limited):
+    """A query pays for its parts and for the hashes of what it leaves out."""
+    _, address = limited("queries_per_minute = 1\nquery_burst = 15\n")
+    part = pb.QueryPart(filter=wire.filter_of(HERE))
+    slices = [pb.Slice(bits=b"\1" * 8, hashes=32)] * 4
+    with wire.Client(address) as client:  # 14 are left
+        assert client.call(pb.Query(k=1, parts=[part] * 9)) is not None  # 3: 11
+        assert client.call(pb.Query(k=1, parts=[part], exclude=slices)) is not None  # 3: 8
+        assert client.call(pb.Query(k=1, parts=[part] * 4)) is not None  # 1: 7
+        assert client.refused(pb.Get(id=bytes(16))).code == "NOT_FOUND"  # 1: 6
+        assert client.call(pb.Summary()) is not None  # 1: 5
+        assert client.refused(pb.Query(k=1, parts=[part] * 21)).code == "RATE_LIMITED"  # 6
+        assert client.call(pb.Query(k=1, parts=[part] * 17)) is not None  # 5: 0
+        refused = client.refused(wire.query_of(HERE))
+        assert refused.code == "RATE_LIMITED" and "queries" in refused.error.message
+        assert client.call(pb.Ping()).now_ms  # free
+
+
+def test_no_rate_is_no_limit(limited, rng):
+    """0 turns a limit off."""
+    _, address = limited("deposits_per_minute = 0\nqueries_per_minute = 0\n")
+    with wire.Client(address) as client:
+        assert client.welcome.limits.deposits_per_minute == 0
+        assert not client.welcome.limits.HasField("deposit_burst")
+        assert not any(refusals(client, [deposit(rng) for _ in range(200)]))
+        assert not any(refusals(client, [wire.query_of(HERE, k=1)] * 500))
+
+
+def test_reload_changes_the_rates(limited, rng):
+    """SIGHUP takes new rates over, for those who are connected, too."""
+    import signal
+
+    daemon, address = limited("deposits_per_minute = 1\ndeposit_burst = 1\n")
+    with wire.Client(address) as client:
+        assert refusals(client, [deposit(rng)]) == [None]
+        assert client.refused(deposit(rng)).code == "RATE_LIMITED"
+        daemon.configure(
+            "listen = 127.0.0.2:0 limited\n[limits]\ndeposits_per_minute = 0\n"
+        )
+        at = len(daemon.log)
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_log("configuration reloaded", at)
+        assert refusals(client, [deposit(rng)] * 5) == [None] * 5
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def test_welcome_says_all_limits(limited):
+    """Whoever is limited is told by how much; who is not, is told of no rates."""
+    daemon, address = limited("messages = 500\nbytes = 1M\n[host small]\nmessages = 7\n")
+    with wire.Client(address) as client, daemon.client() as exempt:
+        limits = client.welcome.limits
+        assert (limits.deposits_per_minute, limits.deposit_burst) == (60, 60)
+        assert (limits.queries_per_minute, limits.query_burst) == (1200, 300)
+        assert (limits.sessions, limits.sessions_per_address) == (256, 16)
+        assert limits.session_output_bytes == 1 << 20
+        assert (limits.messages, limits.bytes) == (500, 1 << 20)
+        (host,) = client.welcome.hosts
+        assert (host.messages, host.bytes) == (7, 1 << 20)
+        limits = exempt.welcome.limits
+        for field in ("deposits_per_minute", "queries_per_minute", "sessions_per_address"):
+            assert not limits.HasField(field)
+        assert limits.sessions == 256
+
+
+def test_a_limited_unix_socket(make_daemon, rng, tmp_path):
+    """All clients of a Unix socket that is limited are one."""
+    daemon = make_daemon("[limits]\ndeposits_per_minute = 1\ndeposit_burst = 2\n", start=False)
+    with open(daemon.config_file, encoding="utf-8") as file:
+        text = file.read().replace(daemon.socket_path, f"{daemon.socket_path} limited")
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(text)
+    daemon.start()
+    with daemon.administrator() as one, daemon.administrator() as other:
+        assert refusals(one, [deposit(rng), deposit(rng)]) == [None, None]
+        assert other.refused(deposit(rng)).code == "RATE_LIMITED"

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who counts as one sender, what each may do, and that nobody's limits are forgotten too early. */
+#include "daemon/sender.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+enum { CAPACITY = 64 };
+
+static const uint8_t key[SENDERS_KEY_BYTES] = {1, 2, 3};
+
+/* One connection and two deposits at a time; a deposit comes back after a second. */
+static const struct sender_limits narrow = {
+    .connections = 1,
+    .rates = {[SENDER_DEPOSIT] = {.per_minute = 60, .burst = 2},
+              [SENDER_QUERY] = {.per_minute = 600, .burst = 5}},
+};
+
+static struct sockaddr_storage address_of(const char *text)
+{
+    struct sockaddr_storage storage = {.ss_family = AF_UNIX};
+    struct sockaddr_in *in4 = (struct sockaddr_in *)&storage;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&storage;
+
+    if (inet_pton(AF_INET, text, &in4->sin_addr) == 1) {
+        in4->sin_family = AF_INET;
+    } else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1) {
+        in6->sin6_family = AF_INET6;
+    }
+    return storage;
+}
+
+static struct sender_address sender_of(const char *peer, const char *local)
+{
+    const struct sockaddr_storage theirs = address_of(peer);
+    const struct sockaddr_storage ours = address_of(local);
+    struct sender_address address;
+
+    sender_address_of((const struct sockaddr *)&theirs, (const struct sockaddr *)&ours, &address);
+    return address;
+}
+
+static struct senders *make(uint32_t capacity)
+{
+    struct senders *senders = NULL;
+
+    assert_int_equal(senders_new(alloc_system(), capacity, key, &senders), 0);
+    return senders;
+}
+
+static struct sender *enter(struct senders *senders, const struct sender_address *address,
+                            int64_t now_ms)
+{
+    struct sender *sender = NULL;
+
+    assert_int_equal(senders_enter(senders, address, &narrow, now_ms, &sender), 0);
+    return sender;
+}
+
+static bool is_refused(struct senders *senders, const struct sender_address *address,
+                       int64_t now_ms)
+{
+    struct sender *sender = NULL;
+
+    if (senders_enter(senders, address, &narrow, now_ms, &sender) == SENDER_REFUSED) {
+        return true;
+    }
+    senders_leave(sender);
+    return false;
+}
+
+static uint64_t deposit(struct sender *sender, int64_t now_ms)
+{
+    return sender_take(sender, SENDER_DEPOSIT, &narrow, 1, now_ms);
+}
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+static void what_counts_of_an_address(void **state)
+{
+    static const struct {
+        const char *peer;
+        const char *local;
+        enum sender_kind kind;
+        const char *same; /* counts as the same */
+        const char *other;
+    } rows[] = {
+        {"192.0.2.7", "192.0.2.1", SENDER_IPV4, "::ffff:192.0.2.7", "192.0.2.8"},
+        {"2001:db8::7", "2001:db8::1", SENDER_IPV6_ON_LINK, "2001:db8:0:0::7", "2001:db8::8"},
+        {"2001:db8:1::7", "2001:db8::1", SENDER_IPV6_PREFIX, "2001:db8:1::8", "2001:db8:1:1::7"},
+        {"fe80::1", "fe80::2", SENDER_IPV6_ON_LINK, "fe80::1", "fe80::3"},
+        {"-", "-", SENDER_UNIX, "-", "192.0.2.7"},
+    };
+    struct senders *senders = make(CAPACITY);
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct sender_address address = sender_of(rows[i].peer, rows[i].local);
+        const struct sender_address same = sender_of(rows[i].same, rows[i].local);
+        const struct sender_address other = sender_of(rows[i].other, rows[i].local);
+
+        assert_int_equal(address.kind, rows[i].kind);
+        assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &same));
+        assert_int_not_equal(senders_tag(senders, &address), senders_tag(senders, &other));
+    }
+    senders_free(senders);
+}
+
+static void this_machine_is_local(void **state)
+{
+    static const char *const local[] = {"127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "-"};
+    static const char *const remote[] = {"128.0.0.1", "192.168.1.1", "::2", "fe80::1",
+                                         "::ffff:10.0.0.1"};
+    (void)state;
+
+    for (size_t i = 0; i < 5; i++) {
+        const struct sockaddr_storage near = address_of(local[i]);
+        const struct sockaddr_storage far = address_of(remote[i]);
+        assert_true(sender_is_local((const struct sockaddr *)&near));
+        assert_false(sender_is_local((const struct sockaddr *)&far));
+    }
+}
+
+/* Without the key nobody can tell an address from its number. */
+static void a_tag_depends_on_the_key(void **state)
+{
+    static const uint8_t other_key[SENDERS_KEY_BYTES] = {9};
+    const struct sender_address address = sender_of("192.0.2.7", "192.0.2.1");
+    struct senders *one = make(CAPACITY);
+    struct senders *other = NULL;
+    (void)state;
+
+    assert_int_equal(senders_new(alloc_system(), CAPACITY, other_key, &other), 0);
+    assert_int_not_equal(senders_tag(one, &address), senders_tag(other, &address));
+    senders_free(one);
+    senders_free(other);
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+static void connections_are_counted_by_address(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    const struct sender_address one = sender_of("192.0.2.7", "192.0.2.1");
+    const struct sender_address other = sender_of("192.0.2.8", "192.0.2.1");
+    struct sender *sender = enter(senders, &one, 0);
+    (void)state;
+
+    assert_true(is_refused(senders, &one, 0));
+    assert_false(is_refused(senders, &other, 0));
+    senders_leave(sender);
+    assert_false(is_refused(senders, &one, 0));
+    senders_free(senders);
+}
+
+/* Who comes again has the bucket that it left. */
+static void a_new_connection_has_the_old_bucket(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    const struct sender_address address = sender_of("192.0.2.7", "192.0.2.1");
+    struct sender *sender = enter(senders, &address, 0);
+    (void)state;
+
+    assert_int_equal(deposit(sender, 0), 0);
+    assert_int_equal(deposit(sender, 0), 0);
+    senders_leave(sender);
+    sender = enter(senders, &address, 500);
+    assert_int_equal(deposit(sender, 500), 500);
+    assert_int_equal(sender_take(sender, SENDER_QUERY, &narrow, 1, 500), 0); /* of its own */
+    senders_leave(sender);
+    senders_free(senders);
+}
+
+/* Addresses of one /64 on link together: 16 times the rate, however many they are. */
+static void a_prefix_on_link_has_a_bucket(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    uint32_t given = 0;
+    (void)state;
+
+    for (int i = 0; i < 200; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "2001:db8::1:%x", i);
+        const struct sender_address address = sender_of(text, "2001:db8::1");
+        struct sender *sender = enter(senders, &address, 0);
+        if (deposit(sender, 0) == 0) {
+            given++;
+        }
+        senders_leave(sender);
+    }
+    assert_int_equal(given, 2 * SENDERS_WIDE);
+    senders_free(senders);
+}
+
+/* What the /64 refuses is not taken from the address. */
+static void a_prefix_refuses_without_cost(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    const struct sender_address last = sender_of("2001:db8::ffff", "2001:db8::1");
+    (void)state;
+
+    for (int i = 0; i < SENDERS_WIDE; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "2001:db8::1:%x", i);
+        const struct sender_address address = sender_of(text, "2001:db8::1");
+        struct sender *sender = enter(senders, &address, 0);
+        assert_int_equal(deposit(sender, 0), 0);
+        assert_int_equal(deposit(sender, 0), 0);
+        senders_leave(sender);
+    }
+    struct sender *sender = enter(senders, &last, 0);
+    for (int i = 0; i < 10; i++) {
+        assert_true(deposit(sender, 0) > 0);
+    }
+    assert_int_equal(deposit(sender, 1000), 0); /* the /64 has regained 16: both are its own */
+    assert_int_equal(deposit(sender, 1000), 0);
+    senders_leave(sender);
+    senders_free(senders);
+}
+
+/* 16 times the connections of one, too. */
+static void a_prefix_on_link_counts_connections(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    struct sender *entered[SENDERS_WIDE];
+    const struct sender_address last = sender_of("2001:db8::ffff", "2001:db8::1");
+    (void)state;
+
+    for (int i = 0; i < SENDERS_WIDE; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "2001:db8::1:%x", i);
+        const struct sender_address address = sender_of(text, "2001:db8::1");
+        entered[i] = enter(senders, &address, 0);
+    }
+    assert_true(is_refused(senders, &last, 0));
+    senders_leave(entered[0]);
+    assert_false(is_refused(senders, &last, 0));
+    for (int i = 1; i < SENDERS_WIDE; i++) {
+        senders_leave(entered[i]);
+    }
+    senders_free(senders);
+}
+
+/* --- a table that is full --------------------------------------------------------------------- */
+
+static struct sender_address numbered(uint32_t number)
+{
+    struct sender_address address = {.kind = SENDER_IPV4};
+
+    memcpy(address.bytes, &number, sizeof(number));
+    return address;
+}
+
+/* Nobody's bucket is forgotten for others, however many come; who finds no place shares. */
+static void no_bucket_is_reset_by_others(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    uint32_t given = 0;
+    (void)state;
+
+    for (uint32_t i = 0; i < CAPACITY; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = enter(senders, &address, 0);
+        assert_int_equal(deposit(sender, 0), 0);
+        assert_int_equal(deposit(sender, 0), 0);
+        senders_leave(sender);
+    }
+    assert_int_equal(senders_count(senders), CAPACITY);
+    for (uint32_t i = CAPACITY; i < 10 * CAPACITY; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = enter(senders, &address, 0);
+        given += deposit(sender, 0) == 0 ? 1 : 0;
+        senders_leave(sender);
+    }
+    assert_int_equal(given, 2 * SENDERS_WIDE);
+    for (uint32_t i = 0; i < CAPACITY; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = enter(senders, &address, 0);
+        assert_int_equal(deposit(sender, 0), 1000);
+        senders_leave(sender);
+    }
+    senders_free(senders);
+}
+
+/* Once their buckets are full again they make room. */
+static void the_idle_are_forgotten(void **state)
+{
+    struct senders *senders = make(CAPACITY);
+    (void)state;
+
+    for (uint32_t i = 0; i < 100 * CAPACITY; i++) {
+        const struct sender_address address = numbered(i);
+        const int64_t now_ms = (int64_t)i * 100; /* each needs 1 s for its one deposit */
+        struct sender *sender = enter(senders, &address, now_ms);
+        assert_int_equal(deposit(sender, now_ms), 0);
+        assert_int_equal(deposit(sender, now_ms), 0);
+        assert_true(deposit(sender, now_ms) > 0); /* of its own: not of the shared bucket */
+        senders_leave(sender);
+    }
+    assert_int_equal(senders_count(senders), CAPACITY);
+    senders_free(senders);
+}
+
+/* Random comings and goings: connections are counted right, and nothing is left over. */
+static void random_comings_and_goings(void **state)
+{
+    enum { ADDRESSES = 40, HELD = 30, STEPS = 20000 };
+    struct senders *senders = make(24); /* not enough */
+    const struct sender_limits limits = {.connections = 3, .rates = {{600, 4}, {600, 4}}};
+    struct sender *held[HELD] = {NULL};
+    struct rng rng;
+    (void)state;
+
+    rng_init(&rng);
+    for (int64_t step = 0; step < STEPS; step++) {
+        const uint32_t at = rng_below(&rng, HELD);
+        char text[40];
+
+        if (held[at] != NULL) {
+            (void)sender_take(held[at], SENDER_DEPOSIT, &limits, 1 + rng_below(&rng, 3), step * 10);
+            if (rng_chance(&rng, 50)) {
+                senders_leave(held[at]);
+                held[at] = NULL;
+            }
+            continue;
+        }
+        (void)snprintf(text, sizeof(text), "2001:db8:%x::%x", rng_below(&rng, 3),
+                       rng_below(&rng, ADDRESSES));
+        const struct sender_address address = sender_of(text, "2001:db8:1::1");
+        (void)senders_enter(senders, &address, &limits, step * 10, &held[at]);
+    }
+    for (uint32_t i = 0; i < HELD; i++) {
+        if (held[i] != NULL) {
+            senders_leave(held[i]);
+        }
+    }
+    /* All can be forgotten: as many new ones as there are places come in. */
+    for (uint32_t i = 0; i < 24; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = NULL;
+        assert_int_equal(senders_enter(senders, &address, &limits, STEPS * 100, &sender), 0);
+        assert_int_equal(sender_take(sender, SENDER_DEPOSIT, &limits, 4, STEPS * 100), 0);
+    }
+    assert_int_equal(senders_count(senders), 24);
+    senders_free(senders);
+}
+
+static void memory_that_runs_out(void **state)
+{
+    struct fail_alloc alloc;
+    struct senders *senders = NULL;
+    int rc = -ERR_NOMEM;
+    (void)state;
+
+    fail_alloc_init(&alloc);
+    for (unsigned n = 1; rc != 0; n++) {
+        fail_alloc_arm(&alloc, n);
+        rc = senders_new(&alloc.alloc, CAPACITY, key, &senders);
+        assert_true(rc == 0 || (rc == -ERR_NOMEM && senders == NULL));
+        assert_true(rc == 0 || alloc.live_blocks == 0);
+    }
+    senders_free(senders);
+    senders_free(NULL);
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_counts_of_an_address),
+        cmocka_unit_test(this_machine_is_local),
+        cmocka_unit_test(a_tag_depends_on_the_key),
+        cmocka_unit_test(connections_are_counted_by_address),
+        cmocka_unit_test(a_new_connection_has_the_old_bucket),
+        cmocka_unit_test(a_prefix_on_link_has_a_bucket),
+        cmocka_unit_test(a_prefix_refuses_without_cost),
+        cmocka_unit_test(a_prefix_on_link_counts_connections),
+        cmocka_unit_test(no_bucket_is_reset_by_others),
+        cmocka_unit_test(the_idle_are_forgotten),
+        cmocka_unit_test(random_comings_and_goings),
+        cmocka_unit_test(memory_that_runs_out),
+    };
+
+    if (sodium_init() < 0) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
