@@ -8,13 +8,17 @@ BUILD ?= build
 BUILD_ASAN ?= build-asan
 MESON_ARGS ?=
 ASAN_ARGS = -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
-ASAN_SUITES = unit model fault integration
+ASAN_SUITES = unit model fault fuzz integration
+# Of `make fuzz`: seconds for each target; which targets, all when none is named.
+BUILD_FUZZ ?= build-fuzz
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
 # Sanitizers are slow, and so are small machines.
 ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
-.PHONY: all build demo check check-plain check-asan bench eval install clean format help
+.PHONY: all build demo check check-plain check-asan bench eval fuzz install clean format help
 
 all: build
 
@@ -62,6 +66,10 @@ eval: ## build, and evaluate contexts on real data (EVAL_ARGS); see docs/evaluat
 	@/usr/bin/python3 -B tests/eval/run.py --hearsayd $(BUILD)/daemon/hearsayd \
 	    --hearsay $(BUILD)/client/hearsay $(or $(EVAL_ARGS),--dir $(BUILD)/eval)
 
+fuzz: ## look for inputs that break something, FUZZ_SECONDS (60) a target; FUZZ_TARGETS, FUZZ_ENGINE=afl
+	@sh scripts/install-packages build test fuzz
+	@sh scripts/fuzz $(BUILD_FUZZ) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
 install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)
 	@echo "building in $(BUILD)"
@@ -70,8 +78,8 @@ install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir "$(DESTDIR)")
 
 clean: ## remove what was built
-	@echo "removing $(BUILD) and $(BUILD_ASAN)"
-	@rm -rf $(BUILD) $(BUILD_ASAN)
+	@echo "removing $(BUILD), $(BUILD_ASAN) and $(BUILD_FUZZ)"
+	@rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)
 
 format: ## lay out the C files with clang-format
 	@echo "laying out the C files"
