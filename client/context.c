@@ -30,6 +30,33 @@ static int refuse_label(const struct profile *profile, size_t number, const char
                     label, names);
 }
 
+enum { ENCODED_AT_ONCE = 64 };
+
+/* Checks labels `first` .. `first` + `count` - 1 and adds them. */
+static int add_labels(struct encoder *encoder, const char *const *labels, size_t first,
+                      size_t count, struct hearsay_error *out_error)
+{
+    size_t lengths[ENCODED_AT_ONCE];
+    size_t refused = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *label = labels[first + i];
+        const char *reason = NULL;
+
+        lengths[i] = strlen(label);
+        if (label_check(label, lengths[i], &reason) != 0) {
+            return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "label %zu, \"%.100s\": %s",
+                            first + i + 1, label, reason);
+        }
+    }
+    const int reason = encoder_add_all(encoder, labels + first, lengths, count, &refused);
+    if (reason != 0) {
+        refused += first;
+        return refuse_label(encoder->profile, refused + 1, labels[refused], reason, out_error);
+    }
+    return 0;
+}
+
 int context_encode(const struct profile *profile, const char *const *labels, size_t count,
                    struct hearsay_filter *out_filter, struct hearsay_error *out_error)
 {
@@ -37,21 +64,17 @@ int context_encode(const struct profile *profile, const char *const *labels, siz
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "the context is empty: give at least one label, attribute:value");
     }
-    uint64_t words[PROFILE_WORDS_MAX];
     struct encoder encoder;
-    encoder_begin(&encoder, profile, words);
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(labels[i]);
-        const char *reason = NULL;
-        if (label_check(labels[i], length, &reason) != 0) {
-            return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "label %zu, \"%.100s\": %s", i + 1,
-                            labels[i], reason);
-        }
-        int refused = encoder_add(&encoder, labels[i], length);
+    encoder_begin(&encoder, profile);
+    for (size_t first = 0; first < count; first += ENCODED_AT_ONCE) {
+        size_t some = count - first < ENCODED_AT_ONCE ? count - first : ENCODED_AT_ONCE;
+        int refused = add_labels(&encoder, labels, first, some, out_error);
         if (refused != 0) {
-            return refuse_label(profile, i + 1, labels[i], refused, out_error);
+            return refused;
         }
     }
+    uint64_t words[PROFILE_WORDS_MAX];
+    encoder_end(&encoder, words);
     memset(out_filter, 0, sizeof(*out_filter));
     out_filter->bits = profile->bits;
     out_filter->byte_count = (uint32_t)bloom_bytes(profile->bits);

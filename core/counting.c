@@ -101,20 +101,6 @@ void counting_remove(struct counting *counting, const uint64_t *filter)
     }
 }
 
-void counting_add_positions(struct counting *counting, const uint32_t *positions, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        count_up(counting, positions[i]);
-    }
-}
-
-void counting_remove_positions(struct counting *counting, const uint32_t *positions, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        count_down(counting, positions[i]);
-    }
-}
-
 const uint64_t *counting_filter(const struct counting *counting)
 {
     return counting->filter;

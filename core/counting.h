@@ -44,11 +44,6 @@ void counting_deinit(struct counting *counting); /* a zeroed one is fine */
 void counting_add(struct counting *counting, const uint64_t *filter);
 void counting_remove(struct counting *counting, const uint64_t *filter);
 
-/* The same for positions (positions.h); one that occurs twice counts twice. */
-void counting_add_positions(struct counting *counting, const uint32_t *positions, uint32_t count);
-void counting_remove_positions(struct counting *counting, const uint32_t *positions,
-                               uint32_t count);
-
 /* The bits that are counted: the OR of what is in it, and those of stopped counters. Borrowed. */
 const uint64_t *counting_filter(const struct counting *counting);
 

@@ -21,6 +21,16 @@ struct hash128 hash_label(const void *bytes, size_t length);
 struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
 
 /*
+ * A hash and what follows from it, where it is to be another than that of labels (published
+ * examples have hashes like 2x + 3): the hash of an element, and value i of a hash, from which
+ * position i comes modulo the size of a filter or section. Both are pure.
+ */
+struct hash_family {
+    struct hash128 (*hash)(const void *element, size_t length);
+    uint64_t (*value)(struct hash128 hash, uint32_t i);
+};
+
+/*
  * XXH3-64 of `length` bytes with a seed: for tables (give a random seed, so that peers who choose
  * keys cannot choose collisions) and for checksums. O(length).
  */

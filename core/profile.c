@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/profile.h"
 
-#include "core/bloom.h"
-#include "core/hash.h"
-
 #include <string.h>
 
 /* ---- printing: each function returns where the text goes on ---- */
@@ -179,19 +176,4 @@ uint32_t profile_joint_factor(const struct profile *profile, const struct profil
         section->bits | bits_for(profile, &section->name) | bits_for(profile, &section->other);
 
     return all & (~all + 1); /* the lowest bit that is set */
-}
-
-size_t profile_positions(const struct profile *profile, const char *label, size_t length,
-                         uint32_t *out_positions)
-{
-    const struct profile_section *section = profile_section_of(profile, label, length);
-
-    if (section == NULL) {
-        return 0;
-    }
-    struct hash128 hash = hash_label(label, length);
-    for (uint32_t i = 0; i < section->hashes; i++) {
-        out_positions[i] = section->first_bit + bloom_position(hash, i, section->bits);
-    }
-    return section->hashes;
 }

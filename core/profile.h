@@ -66,9 +66,10 @@ struct profile_section {
     struct profile_name other; /* comes after `name` in the alphabet */
 
     /* Follows from the rest; written by profile_parse, for encode.c. */
-    uint64_t reciprocal; /* floor((2^64 - 1) / bits) */
-    uint64_t head;       /* "name:" as it lies in memory, and ones where it has bytes; of an */
-    uint64_t head_mask;  /* attribute of at most 7 bytes, else 1 and 0, which match nothing */
+    uint64_t unit;       /* ceil(2^64 / bits) mod 2^64 */
+    uint64_t upper_unit; /* (2^32 mod bits) unit mod 2^64 */
+    uint64_t head;      /* "name:" as it lies in memory, and ones where it has bytes; where there */
+    uint64_t head_mask; /* is no attribute of at most 7 bytes, 1 and 0, which match nothing */
     enum profile_form name_form;
     enum profile_form other_form;
     uint32_t pair_length; /* bytes of a label that joint sections may take; 0: any number */
@@ -81,6 +82,11 @@ struct profile {
     uint32_t bits;    /* m, the sum of the sections' bits */
     uint32_t section_count;
     struct profile_section sections[PROFILE_SECTIONS_MAX];
+
+    /* As the last ones of a section. */
+    uint32_t any;   /* the section `any`, if ... */
+    bool has_any;   /* ... there is one */
+    bool has_heads; /* heads tell all attributes, and there are some */
 };
 
 /*
@@ -129,14 +135,5 @@ const struct profile_section *profile_section_of(const struct profile *profile, 
  * number of bits): collisions there and here have nothing to do with one another. O(sections).
  */
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section);
-
-/*
- * The positions that a label sets by itself, ascending by i, within the whole filter; encode.h
- * makes whole filters, with the bits of joint sections. The label must have passed label_check.
- * Writes at most PROFILE_HASHES_MAX numbers and returns how many (positions may repeat); 0: the
- * profile has no section for it. O(label length + d).
- */
-size_t profile_positions(const struct profile *profile, const char *label, size_t length,
-                         uint32_t *out_positions);
 
 #endif

@@ -361,6 +361,13 @@ static enum profile_form form_of(const struct profile_name *name)
     return name_is(name, "time") ? PROFILE_FORM_HOUR : PROFILE_FORM_ANY;
 }
 
+/* ceil(2^64 / b) is floor((2^64 - 1) / b) + 1, also where b divides 2^64. */
+static void derive_units(struct profile_section *section)
+{
+    section->unit = UINT64_MAX / section->bits + 1;
+    section->upper_unit = (UINT64_C(1) << 32) % section->bits * section->unit;
+}
+
 static void derive_head(struct profile_section *section)
 {
     size_t length = section->name.length;
@@ -397,11 +404,19 @@ static uint32_t pair_length_of(const struct profile_section *section)
 
 static void derive(struct profile *profile)
 {
+    profile->has_heads = profile->sections[0].kind != PROFILE_ALL;
     for (uint32_t s = 0; s < profile->section_count; s++) {
         struct profile_section *section = &profile->sections[s];
 
-        section->reciprocal = UINT64_MAX / section->bits;
+        if (section->kind == PROFILE_ANY) {
+            profile->any = s;
+            profile->has_any = true;
+        }
+        derive_units(section);
         derive_head(section);
+        if (section->kind == PROFILE_ATTRIBUTE && section->head_mask == 0) {
+            profile->has_heads = false;
+        }
         section->name_form = form_of(&section->name);
         section->other_form = form_of(&section->other);
         section->pair_length = pair_length_of(section);

@@ -6,7 +6,6 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/hash.h"
-#include "core/positions.h"
 #include "core/sizing.h"
 
 static const double TIGHTENING = 0.8;     /* r; Almeida et al. find 0.8 to 0.9 best */
@@ -25,6 +24,18 @@ static bool slice_has(const struct scalable_slice *slice, struct hash128 hash)
         }
     }
     return true;
+}
+
+void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const void *element,
+                        size_t length)
+{
+    const struct hash128 hash = hash128_seeded(element, length, slice->seed);
+
+    for (uint32_t i = 0; i < slice->hashes; i++) {
+        uint32_t p = bloom_position(hash, i, slice->byte_count * 8);
+
+        bits[p / 8] |= (uint8_t)(1u << (p % 8));
+    }
 }
 
 bool scalable_slices_have(const struct scalable_slice *slices, uint32_t count, const void *element,
@@ -71,7 +82,7 @@ static bool size_slice(double rate, uint32_t i, uint32_t *out_capacity, uint32_t
     for (; bits < SCALABLE_BITS_MAX; bits += bits / 64 + 8) {
         const uint32_t hashes = sizing_hashes(bits, capacity);
 
-        if (hashes > POSITIONS_MAX) {
+        if (hashes > SCALABLE_HASHES_MAX) {
             return false;
         }
         if (sizing_false_positive_rate(bits, hashes, capacity) <= rate) {
@@ -138,12 +149,7 @@ int scalable_add(struct scalable *scalable, const void *element, size_t length)
         }
     }
     const struct scalable_slice *slice = &scalable->slices[scalable->slice_count - 1];
-    struct hash128 hash = hash128_seeded(element, length, scalable->seed);
-    for (uint32_t i = 0; i < slice->hashes; i++) {
-        uint32_t p = bloom_position(hash, i, slice->byte_count * 8);
-
-        scalable->last[p / 8] |= (uint8_t)(1u << (p % 8));
-    }
+    scalable_slice_add(slice, scalable->last, element, length);
     scalable->room--;
     scalable->count++;
     return 0;

@@ -9,8 +9,8 @@
  * double hashing the rates that are measured run up to 1.3 times the formula, so slices are sized
  * for P / 1.3.
  *
- * An element's positions in a slice of b bits are those of positions_seeded, with the slice's seed.
- * Who looks elements up needs only the slices: they are what is sent.
+ * An element's positions in a slice of b bits are those of bloom_position, with a hash of the
+ * slice's seed. Who looks elements up needs only the slices: they are what is sent.
  *
  * Sizes are computed in floating point (sizing.h); nothing else depends on it.
  */
@@ -25,6 +25,7 @@
 
 enum {
     SCALABLE_SLICES_MAX = 32,
+    SCALABLE_HASHES_MAX = 32,
     SCALABLE_CAPACITY = 64,        /* elements of the first slice */
     SCALABLE_BITS_MAX = 1 << 30,   /* of a slice */
     SCALABLE_RATE_MAX_PPM = 500000 /* 0.5 */
@@ -34,9 +35,13 @@ enum {
 struct scalable_slice {
     const uint8_t *bits; /* borrowed */
     uint32_t byte_count; /* 1 .. SCALABLE_BITS_MAX / 8; there are 8 bits in each */
-    uint32_t hashes;     /* d, 1 .. POSITIONS_MAX */
+    uint32_t hashes;     /* d, 1 .. SCALABLE_HASHES_MAX */
     uint64_t seed;
 };
+
+/* Adds an element to a slice; `bits` are the slice's, to be written to. O(length + hashes). */
+void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const void *element,
+                        size_t length);
 
 /*
  * Whether any slice has the element: always when it was added, else with probability P.

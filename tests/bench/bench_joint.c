@@ -67,11 +67,12 @@ static void encode_moment(const struct profile *profile, struct moment moment, u
     struct encoder encoder;
     char label[32];
 
-    encoder_begin(&encoder, profile, filter);
+    encoder_begin(&encoder, profile);
     place_label(moment.place, label, sizeof(label));
     add(&encoder, label);
     hour_label(moment.hour, label, sizeof(label));
     add(&encoder, label);
+    encoder_end(&encoder, filter);
 }
 
 static struct moment random_moment(uint64_t *state)
@@ -145,7 +146,7 @@ static void encode_message(uint64_t *state, const struct profile *profile, struc
     char geohash[32];
     char label[64];
 
-    encoder_begin(&encoder, profile, filter);
+    encoder_begin(&encoder, profile);
     for (uint32_t i = 0; i < 30; i++) {
         if (filters_random(state) % 100 < 55) {
             const uint32_t number = moment.place * 30 + i;
@@ -171,6 +172,7 @@ static void encode_message(uint64_t *state, const struct profile *profile, struc
         snprintf(label, sizeof(label), "topic:t%u", (unsigned)(filters_random(state) % 5000));
         add(&encoder, label);
     }
+    encoder_end(&encoder, filter);
 }
 
 static int fill_tree(const struct profile *profile, struct index *index, struct moment *moments)

@@ -191,8 +191,9 @@ static int generate(struct maker *maker, generator *make)
         if (filter == NULL) {
             return bench_fail("memory is short");
         }
-        encoder_begin(&context, &out->profile, filter);
+        encoder_begin(&context, &out->profile);
         make(maker, &context, NULL);
+        encoder_end(&context, filter);
     }
     for (size_t i = 0; i < queries; i++) {
         uint64_t *filter = filters_append(&out->queries, out->filter_words);
@@ -201,9 +202,11 @@ static int generate(struct maker *maker, generator *make)
         if (filter == NULL || wanted == NULL) {
             return bench_fail("memory is short");
         }
-        encoder_begin(&context, &out->profile, filter);
-        encoder_begin(&label, &out->profile, wanted);
+        encoder_begin(&context, &out->profile);
+        encoder_begin(&label, &out->profile);
         make(maker, &context, &label);
+        encoder_end(&context, filter);
+        encoder_end(&label, wanted);
     }
     return 0;
 }
@@ -265,11 +268,13 @@ static int read_rows(struct maker *maker, const char *directory, const char *nam
                 continue;
             }
             memcpy(row, line, sizeof(row));
-            encoder_begin(&context, &maker->out->profile, filter);
-            if (label != NULL) {
-                encoder_begin(&wanted_context, &maker->out->profile, label);
-            }
+            encoder_begin(&context, &maker->out->profile);
+            encoder_begin(&wanted_context, &maker->out->profile);
             add_row(maker, row, &context, label != NULL ? &wanted_context : NULL);
+            encoder_end(&context, filter);
+            if (label != NULL) {
+                encoder_end(&wanted_context, label);
+            }
             if (bloom_cardinality(filter, words) == 0) {
                 array->count--;
                 if (label != NULL) {

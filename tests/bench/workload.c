@@ -49,7 +49,7 @@ static void add_labels(uint64_t *state, const struct profile *profile, uint64_t 
     const uint64_t place = next_random(state) % PLACES * PLACE_STEP;
     uint64_t seen = 0;
 
-    encoder_begin(&encoder, profile, filter);
+    encoder_begin(&encoder, profile);
     for (unsigned labels = 0; labels < WORKLOAD_LABELS;) {
         const uint64_t neighbour = next_random(state) % NEIGHBOURS;
         char label[32];
@@ -67,6 +67,7 @@ static void add_labels(uint64_t *state, const struct profile *profile, uint64_t 
         (void)refused;
         labels++;
     }
+    encoder_end(&encoder, filter);
 }
 
 void workload_make(uint64_t seed, uint64_t number, struct workload_message *out)

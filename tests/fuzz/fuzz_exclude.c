@@ -4,7 +4,7 @@
  * byte: slices as a peer may send them answer like a plain Bloom filter; and a filter of ids that
  * is built, sent and read back knows each of them.
  */
-#include "core/positions.h"
+#include "core/hash.h"
 #include "core/scalable.h"
 #include "proto/codec.h"
 #include "tests/fuzz/fuzz.h"
@@ -55,12 +55,13 @@ static size_t take_slices(const struct msg_query *query, struct scalable_slice *
 /* The plain way, bit by bit. */
 static bool slice_has(const struct scalable_slice *slice, const uint8_t *id)
 {
-    uint32_t positions[POSITIONS_MAX];
+    const struct hash128 hash = hash128_seeded(id, LIMIT_ID_BYTES, slice->seed);
 
-    positions_of(positions_seeded(&slice->seed), id, LIMIT_ID_BYTES, slice->hashes,
-                 slice->byte_count * 8, positions);
     for (uint32_t i = 0; i < slice->hashes; i++) {
-        if ((slice->bits[positions[i] / 8] >> positions[i] % 8 & 1) == 0) {
+        const uint64_t value = hash.low64 + i * (hash.high64 | 1);
+        const uint32_t position = (uint32_t)(value % (slice->byte_count * 8));
+
+        if ((slice->bits[position / 8] >> position % 8 & 1) == 0) {
             return false;
         }
     }

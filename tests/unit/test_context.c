@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "core/bloom.h"
+#include "core/hash.h"
 #include "core/profile.h"
 #include "tests/lib/check.h"
 
@@ -29,14 +31,44 @@ static void test_filter(void **state)
     assert_int_equal(filter.bits, 512);
     assert_int_equal(filter.byte_count, 64);
     assert_memory_equal(&filter, &other, sizeof(filter));
-    uint32_t positions[PROFILE_SECTIONS_MAX * PROFILE_HASHES_MAX];
+    uint8_t expected[64] = {0};
     for (size_t i = 0; i < 2; i++) {
-        size_t count = profile_positions(&profile, labels[i], strlen(labels[i]), positions);
-        assert_int_equal(count, 4);
-        for (size_t j = 0; j < count; j++) {
-            assert_true(filter.bytes[positions[j] / 8] & (1u << positions[j] % 8));
+        struct hash128 hash = hash_label(labels[i], strlen(labels[i]));
+        for (uint32_t j = 0; j < 4; j++) {
+            uint32_t position = bloom_position(hash, j, 512);
+            expected[position / 8] |= (uint8_t)(1u << position % 8);
         }
     }
+    assert_memory_equal(filter.bytes, expected, sizeof(expected));
+}
+
+/* Labels are taken in lots: the last ones of many are in the filter, and are named when wrong. */
+static void test_many(void **state)
+{
+    (void)state;
+    enum { MANY = 200 };
+    struct profile profile = profile_of("v1:a=64/1,b=64/1");
+    char texts[MANY][8];
+    const char *labels[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "%c:%zu", i == MANY - 1 ? 'b' : 'a', i);
+        labels[i] = texts[i];
+    }
+    struct hearsay_filter filter;
+    struct hearsay_error error;
+    assert_int_equal(context_encode(&profile, labels, MANY, &filter, &error), 0);
+    size_t of_last = 0;
+    for (size_t byte = 8; byte < 16; byte++) {
+        of_last += filter.bytes[byte] != 0;
+    }
+    assert_int_equal(of_last, 1);
+    texts[MANY - 1][0] = 'c';
+    assert_int_equal(context_encode(&profile, labels, MANY, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_string_equal(error.sentence, "label 200, \"c:199\": the profile has no section for the "
+                                        "attribute \"c\"; its sections are a, b");
+    texts[MANY - 1][0] = 'B';
+    assert_int_equal(context_encode(&profile, labels, MANY, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "label 200"));
 }
 
 /* Each mistake is named, and the filter stays as it was. */
@@ -121,9 +153,9 @@ static void test_profile_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filter),       cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_no_section),   cmocka_unit_test(test_crowded),
-        cmocka_unit_test(test_profile_text),
+        cmocka_unit_test(test_filter),   cmocka_unit_test(test_many),
+        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_no_section),
+        cmocka_unit_test(test_crowded),  cmocka_unit_test(test_profile_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

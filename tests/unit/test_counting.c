@@ -12,6 +12,22 @@
 static const uint32_t widths[] = {2, 4, 8, 16, 32};
 enum { WIDTHS = sizeof widths / sizeof widths[0], M = 131, WORDS = 3 };
 
+static void add_bit(struct counting *counting, uint32_t p)
+{
+    uint64_t filter[WORDS] = {0};
+
+    bloom_set(filter, p);
+    counting_add(counting, filter);
+}
+
+static void remove_bit(struct counting *counting, uint32_t p)
+{
+    uint64_t filter[WORDS] = {0};
+
+    bloom_set(filter, p);
+    counting_remove(counting, filter);
+}
+
 /* Neighbours do not touch each other, at any width and at the last position. */
 static void test_counters_are_apart(void **state)
 {
@@ -22,7 +38,7 @@ static void test_counters_are_apart(void **state)
         assert_int_equal(counting_init(&counting, alloc_system(), M, widths[w]), 0);
         for (uint32_t p = 0; p < M; p++) {
             for (uint32_t times = 0; times < p % 4; times++) {
-                counting_add_positions(&counting, &p, 1);
+                add_bit(&counting, p);
             }
         }
         for (uint32_t p = 0; p < M; p++) {
@@ -30,7 +46,7 @@ static void test_counters_are_apart(void **state)
             assert_int_equal(bloom_test(counting_filter(&counting), p), p % 4 != 0);
         }
         for (uint32_t p = 0; p < M; p++) {
-            counting_remove_positions(&counting, &p, 1);
+            remove_bit(&counting, p);
         }
         for (uint32_t p = 0; p < M; p++) {
             uint32_t value = p % 4;
@@ -54,19 +70,19 @@ static void test_saturation(void **state)
     assert_int_equal(counting_init(&counting, alloc_system(), M, 4), 0);
     assert_int_equal(counting_ceiling(&counting), 15);
     for (int i = 0; i < 14; i++) {
-        counting_add_positions(&counting, &p, 1);
+        add_bit(&counting, p);
     }
     for (int i = 0; i < 14; i++) { /* 14 is not stopped: all the way back */
-        counting_remove_positions(&counting, &p, 1);
+        remove_bit(&counting, p);
     }
     assert_false(bloom_test(counting_filter(&counting), p));
-    counting_remove_positions(&counting, &p, 1); /* nor below 0 */
+    remove_bit(&counting, p); /* nor below 0 */
     assert_int_equal(counting_value(&counting, p), 0);
     for (int i = 0; i < 20; i++) {
-        counting_add_positions(&counting, &p, 1);
+        add_bit(&counting, p);
     }
     for (int i = 0; i < 20; i++) {
-        counting_remove_positions(&counting, &p, 1);
+        remove_bit(&counting, p);
     }
     assert_int_equal(counting_value(&counting, p), 15);
     assert_true(bloom_test(counting_filter(&counting), p));

@@ -29,10 +29,11 @@ static void encode(const struct profile *profile, const char *const *labels, siz
 {
     struct encoder encoder;
 
-    encoder_begin(&encoder, profile, out_filter);
+    encoder_begin(&encoder, profile);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(encoder_add(&encoder, labels[i], strlen(labels[i])), 0);
     }
+    encoder_end(&encoder, out_filter);
 }
 
 /* Positions of one label, or of a pair, written out once more. */
@@ -61,7 +62,7 @@ static void check_filter(const char *profile_text, const char *const *labels, si
     struct profile profile = profile_of(profile_text);
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    memset(filter, 0xff, sizeof filter); /* encoder_begin empties it */
+    memset(filter, 0xff, sizeof filter); /* all of it is written */
     encode(&profile, labels, count, filter);
     assert_memory_equal(filter, expected, bloom_words(profile.bits) * sizeof *filter);
 }
@@ -158,14 +159,16 @@ static void test_refusals_change_nothing(void **state)
     struct encoder encoder;
 
     (void)state;
-    encoder_begin(&encoder, &profile, filter);
+    encoder_begin(&encoder, &profile);
     assert_int_equal(encoder_add(&encoder, "wifi:a", 6), 0);
-    memcpy(before, filter, sizeof before);
+    encoder_end(&encoder, before);
     assert_int_equal(encoder_add(&encoder, "word:a", 6), ENCODE_NO_SECTION);
     assert_int_equal(encoder_add(&encoder, "joint:a", 7), ENCODE_NO_SECTION);
     assert_int_equal(encoder_add(&encoder, "wif:a", 5), ENCODE_NO_SECTION);
+    encoder_end(&encoder, filter);
     assert_memory_equal(filter, before, sizeof before);
     assert_int_equal(encoder_add(&encoder, "topic:a", 7), 0);
+    encoder_end(&encoder, filter);
     assert_memory_not_equal(filter, before, sizeof before);
 }
 
@@ -179,7 +182,7 @@ static void test_crowded(void **state)
     char label[32];
 
     (void)state;
-    encoder_begin(&encoder, &profile, filter);
+    encoder_begin(&encoder, &profile);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < ENCODE_CANDIDATES_MAX; i++) {
             int length = snprintf(label, sizeof label, "%s:%u", i % 2 == 0 ? "a" : "b", i);
@@ -187,10 +190,102 @@ static void test_crowded(void **state)
             assert_int_equal(encoder_add(&encoder, label, (size_t)length), 0);
         }
     }
-    memcpy(before, filter, sizeof before);
+    encoder_end(&encoder, before);
     assert_int_equal(encoder_add(&encoder, "a:new", 5), ENCODE_CROWDED);
+    encoder_end(&encoder, filter);
     assert_memory_equal(filter, before, sizeof before);
     assert_int_equal(encoder_add(&encoder, "c:new", 5), 0); /* pairs with nothing */
+}
+
+/* The definition at its edges, by hashes whose values are chosen: all values that are remarkable in
+ * 64 bits or to the sections' sizes give what a division gives. */
+static struct hash128 chosen_hash(const void *element, size_t length)
+{
+    struct hash128 hash = {0, 0};
+
+    assert_int_equal(length, 2 + sizeof hash.low64);
+    memcpy(&hash.low64, (const char *)element + 2, sizeof hash.low64);
+    return hash;
+}
+
+static uint64_t chosen_value(struct hash128 hash, uint32_t i)
+{
+    return hash.low64 + i;
+}
+
+static void check_remainder(uint64_t value, uint32_t bits)
+{
+    static const struct hash_family chosen = {.hash = chosen_hash, .value = chosen_value};
+    const uint32_t other = PROFILE_BITS_MAX - bits;
+    uint64_t expected[PROFILE_WORDS_MAX] = {0};
+    uint64_t filter[PROFILE_WORDS_MAX];
+    struct encoder encoder;
+    char text[64];
+    char label[2 + sizeof value] = "a:";
+
+    (void)snprintf(text, sizeof text, "v1:b=%u/1,a=%u/2", other, bits);
+    const struct profile profile = profile_of(text);
+    memcpy(label + 2, &value, sizeof value);
+    encoder_begin_with(&encoder, &profile, &chosen);
+    assert_int_equal(encoder_add(&encoder, label, sizeof label), 0);
+    encoder_end(&encoder, filter);
+    bloom_set(expected, other + (uint32_t)(value % bits));
+    bloom_set(expected, other + (uint32_t)((value + 1) % bits));
+    assert_memory_equal(filter, expected, sizeof filter);
+}
+
+static void test_remainders_at_the_edges(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 1; bits < PROFILE_BITS_MAX; bits += bits < 140 ? 1 : 97) {
+        const uint64_t last = UINT64_MAX - UINT64_MAX % bits;
+        const uint64_t halves = UINT64_C(1) << 32;
+
+        for (int64_t by = -2; by <= 2; by++) {
+            check_remainder((uint64_t)by, bits);
+            check_remainder(last + (uint64_t)by, bits);
+            check_remainder(halves + (uint64_t)by, bits);
+            check_remainder(halves * bits + (uint64_t)by, bits);
+            check_remainder(UINT64_MAX / 2 + (uint64_t)by, bits);
+        }
+    }
+}
+
+/* Filters can be read at any time; what is added later is in the next one. */
+static void test_ends_more_than_once(void **state)
+{
+    const struct profile profile = profile_of("v1:512/4");
+    const char *labels[] = {"wifi:a", "wifi:b"};
+    uint64_t expected[8], filter[8];
+    struct encoder encoder;
+
+    (void)state;
+    encoder_begin(&encoder, &profile);
+    for (size_t i = 0; i < 2; i++) {
+        encode(&profile, labels, i + 1, expected);
+        assert_int_equal(encoder_add(&encoder, labels[i], strlen(labels[i])), 0);
+        encoder_end(&encoder, filter);
+        assert_memory_equal(filter, expected, sizeof filter);
+    }
+}
+
+/* Of labels given together those before the refused one are in. */
+static void test_add_all_stops_at_a_refusal(void **state)
+{
+    const struct profile profile = profile_of(full_profile);
+    const char *labels[] = {"wifi:one more", "topic:a", "word:too long to be a name", "topic:b"};
+    const size_t lengths[] = {13, 7, 26, 7};
+    uint64_t expected[8], filter[8];
+    struct encoder encoder;
+    size_t refused = 99;
+
+    (void)state;
+    encode(&profile, labels, 2, expected);
+    encoder_begin(&encoder, &profile);
+    assert_int_equal(encoder_add_all(&encoder, labels, lengths, 4, &refused), ENCODE_NO_SECTION);
+    assert_int_equal(refused, 2);
+    encoder_end(&encoder, filter);
+    assert_memory_equal(filter, expected, sizeof filter);
 }
 
 /* ---- what must hold for any labels ---- */
@@ -199,7 +294,7 @@ static const char *const profiles[] = {
     "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
     "v1:wifi=200/2,any=100/3,geo=51/1,joint(geo,time)=32/1,joint(topic,wifi)=1/3",
     "v1:any=500/4,joint(geo,time)=7/2,joint(geo,wifi)=5/1",
-    "v1:512/4",
+    "v1:512/3",
 };
 
 static void random_label(struct rng *rng, char *out, size_t room)
@@ -274,7 +369,7 @@ static void test_every_size(void **state)
 
         (void)snprintf(text, sizeof text, "v1:any=%u/2,a=%u/3", WHOLE - bits, bits);
         struct profile profile = profile_of(text);
-        encoder_begin(&encoder, &profile, filter);
+        encoder_begin(&encoder, &profile);
         for (uint32_t i = 0; i < LABELS; i++) {
             char label[32];
 
@@ -287,6 +382,7 @@ static void test_every_size(void **state)
                 set_expected(expected, 0, WHOLE - bits, 2, label, NULL);
             }
         }
+        encoder_end(&encoder, filter);
         assert_memory_equal(filter, expected, sizeof filter);
     }
 }
@@ -314,19 +410,21 @@ static void measure_rate(struct rng *rng, const struct profile *profile, const c
     struct encoder encoder;
     char label[64];
 
-    encoder_begin(&encoder, profile, filter);
+    encoder_begin(&encoder, profile);
     for (size_t a = 0; a < name_count; a++) {
         for (uint32_t i = 0; i < labels[a]; i++) {
             size_t length = fresh_label(rng, names[a], label, sizeof label);
             assert_int_equal(encoder_add(&encoder, label, length), 0);
         }
     }
+    encoder_end(&encoder, filter);
     for (uint32_t i = 0; i < PROBES; i++) {
-        encoder_begin(&encoder, profile, probe);
+        encoder_begin(&encoder, profile);
         for (size_t a = 0; a < name_count; a++) {
             size_t length = fresh_label(rng, names[a], label, sizeof label);
             assert_int_equal(encoder_add(&encoder, label, length), 0);
         }
+        encoder_end(&encoder, probe);
         tally->tries++;
         tally->hits += bloom_is_subset(probe, filter, bloom_words(profile->bits));
     }
@@ -469,6 +567,9 @@ int main(void)
         cmocka_unit_test(test_several_joint_sections),
         cmocka_unit_test(test_refusals_change_nothing),
         cmocka_unit_test(test_crowded),
+        cmocka_unit_test(test_remainders_at_the_edges),
+        cmocka_unit_test(test_ends_more_than_once),
+        cmocka_unit_test(test_add_all_stops_at_a_refusal),
         cmocka_unit_test(test_subsets_and_orders),
         cmocka_unit_test(test_every_size),
         cmocka_unit_test(test_rate_is_the_product),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The literature's numbers, on our code: filters take their positions from a hash that is given as
- * an argument, so that the published examples with hashes like 2x + 3 run as they are.
+ * The literature's numbers, on the code that the product runs: contexts are encoded with a hash
+ * that is given as an argument, so that the published examples with hashes like 2x + 3 run as they
+ * are, and what is too large for a context is a slice of the filter of ids already seen.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,29 +10,13 @@
 #include <string.h>
 
 #include "core/bloom.h"
-#include "core/positions.h"
+#include "core/encode.h"
+#include "core/scalable.h"
 #include "core/sizing.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
 static const char WORDS_FILE[] = "/usr/share/dict/american-english"; /* Debian's wamerican */
-
-/* h1 = x, h2 = 2x + 3, h3 = 3x + 7, of an element that is one byte. */
-static void values_of_examples(const void *context, const void *element, size_t length,
-                               uint32_t count, uint64_t *out_values)
-{
-    static const uint64_t factors[] = {1, 2, 3};
-    static const uint64_t terms[] = {0, 3, 7};
-    const uint64_t x = *(const uint8_t *)element;
-
-    (void)context;
-    (void)length;
-    for (uint32_t i = 0; i < count; i++) {
-        out_values[i] = factors[i] * x + terms[i];
-    }
-}
-
-static const struct positions example = {.values = values_of_examples};
 
 /* --- (a) a dictionary ------------------------------------------------------------------------- */
 
@@ -71,31 +56,41 @@ static bool words_read(struct words *words, struct rng *rng)
     return true;
 }
 
+/* An empty filter of at least m bits. */
+static struct scalable_slice slice_new(uint32_t m, uint32_t d, uint64_t seed)
+{
+    const uint32_t byte_count = (m + 7) / 8;
+    uint8_t *bits = calloc(byte_count, 1);
+
+    assert_non_null(bits);
+    return (struct scalable_slice){
+        .bits = bits, .byte_count = byte_count, .hashes = d, .seed = seed};
+}
+
+/* The bits as they were allocated. */
+static uint8_t *slice_bits(const struct scalable_slice *slice)
+{
+    return (uint8_t *)(uintptr_t)slice->bits;
+}
+
 /* Probes, half of them words that were stored: the share of right answers. */
 static double reliability(const struct words *words, uint32_t m, uint32_t d)
 {
-    const uint64_t seed = 0;
-    const struct positions positions = positions_seeded(&seed);
-    uint64_t *filter = calloc(bloom_words(m), sizeof *filter);
-    uint32_t places[POSITIONS_MAX];
+    const struct scalable_slice slice = slice_new(m, d, 0);
     uint32_t right = 0;
 
-    assert_non_null(filter);
     for (uint32_t i = 0; i < WORDS_KEPT; i++) {
-        positions_of(positions, words->lines[i], strlen(words->lines[i]), d, m, places);
-        positions_set(filter, places, d);
+        scalable_slice_add(&slice, slice_bits(&slice), words->lines[i], strlen(words->lines[i]));
     }
     for (uint32_t i = 0; i < PROBES; i++) {
         bool stored = i % 2 == 0;
         const char *word = words->lines[stored ? i : WORDS_KEPT + i];
-        bool found;
+        bool found = scalable_slices_have(&slice, 1, word, strlen(word));
 
-        positions_of(positions, word, strlen(word), d, m, places);
-        found = positions_test(filter, places, d);
         assert_true(found || !stored); /* never a false negative */
         right += found == stored ? 1 : 0;
     }
-    free(filter);
+    free(slice_bits(&slice));
     return (double)right / PROBES;
 }
 
@@ -141,20 +136,52 @@ static void test_dictionary(void **state)
 
 /* --- (b), (c) small examples ------------------------------------------------------------------ */
 
-static bool claims(const uint64_t *filter, uint8_t x, uint32_t d, uint32_t m)
+/* Labels are "x:9" and the like: their numbers are what is hashed. */
+static struct hash128 number_of(const void *element, size_t length)
 {
-    uint32_t places[POSITIONS_MAX];
+    const char *label = element;
+    uint64_t number = 0;
 
-    positions_of(example, &x, 1, d, m, places);
-    return positions_test(filter, places, d);
+    for (size_t i = 2; i < length; i++) {
+        number = 10 * number + (uint64_t)(label[i] - '0');
+    }
+    return (struct hash128){.low64 = number};
 }
 
-static void store(uint64_t *filter, uint8_t x, uint32_t d, uint32_t m)
+/* h1 = x, h2 = 2x + 3, h3 = 3x + 7. */
+static uint64_t value_of(struct hash128 hash, uint32_t i)
 {
-    uint32_t places[POSITIONS_MAX];
+    static const uint64_t factors[] = {1, 2, 3};
+    static const uint64_t terms[] = {0, 3, 7};
 
-    positions_of(example, &x, 1, d, m, places);
-    positions_set(filter, places, d);
+    return factors[i] * hash.low64 + terms[i];
+}
+
+static const struct hash_family example = {.hash = number_of, .value = value_of};
+
+/* The filter of up to two labels, 64 bits. */
+static uint64_t filter_of(const char *profile_text, const char *first, const char *second)
+{
+    struct profile profile;
+    struct encoder encoder;
+    const char *reason = NULL;
+    uint64_t filter = 0;
+
+    assert_int_equal(profile_parse(profile_text, strlen(profile_text), &profile, &reason), 0);
+    assert_int_equal(profile.bits, 64);
+    encoder_begin_with(&encoder, &profile, &example);
+    assert_int_equal(encoder_add(&encoder, first, strlen(first)), 0);
+    if (second != NULL) {
+        assert_int_equal(encoder_add(&encoder, second, strlen(second)), 0);
+    }
+    encoder_end(&encoder, &filter);
+    return filter;
+}
+
+/* Whether the filter claims what is asked, as `contains` decides it. */
+static bool claims(uint64_t filter, uint64_t asked)
+{
+    return bloom_is_subset(&asked, &filter, 1);
 }
 
 /*
@@ -164,47 +191,44 @@ static void store(uint64_t *filter, uint8_t x, uint32_t d, uint32_t m)
  */
 static void test_three_elements(void **state)
 {
+    static const char profile[] = "v1:x=10/3,any=54/1"; /* the second section stays empty */
     uint64_t filter = 0;
 
     (void)state;
-    store(&filter, 2, 3, 10); /* 2, 7, 3 */
-    store(&filter, 4, 3, 10); /* 4, 1, 9 */
-    store(&filter, 9, 3, 10); /* 9, 1, 4 */
+    filter |= filter_of(profile, "x:2", NULL); /* 2, 7, 3 */
+    filter |= filter_of(profile, "x:4", NULL); /* 4, 1, 9 */
+    filter |= filter_of(profile, "x:9", NULL); /* 9, 1, 4 */
     assert_int_equal(filter, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 7 | 1u << 9);
-    assert_true(claims(&filter, 4, 3, 10));
-    assert_false(claims(&filter, 5, 3, 10)); /* 5, 3, 2 */
-    assert_true(claims(&filter, 12, 3, 10)); /* 2, 7, 3: those of 2 */
+    assert_true(claims(filter, filter_of(profile, "x:4", NULL)));
+    assert_false(claims(filter, filter_of(profile, "x:5", NULL))); /* 5, 3, 2 */
+    assert_true(claims(filter, filter_of(profile, "x:12", NULL))); /* 2, 7, 3: those of 2 */
+}
+
+/* Whether the union of the contexts (9, 7) and (11, 9) claims a context that is one of them, and
+ * (11, 15), which is none. */
+static void check_two_attributes(const char *profile, bool wrong_is_claimed)
+{
+    uint64_t both = filter_of(profile, "x:9", "y:7") | filter_of(profile, "x:11", "y:9");
+
+    assert_true(claims(both, filter_of(profile, "x:9", "y:7")));
+    assert_true(claims(both, filter_of(profile, "x:11", "y:9")));
+    assert_int_equal(claims(both, filter_of(profile, "x:11", "y:15")), wrong_is_claimed);
 }
 
 /*
  * Two attributes, m = 8, h1 = x and h2 = 2x + 3 modulo 8; stored are (9, 7) and (11, 9). A filter
- * for each attribute (multi-dimensional Bloom filter: Guo et al. 2006) claims (11, 15),
- * which nobody stored; one more filter, of the XOR of both attributes' hashes (the combined
- * multi-dimensional Bloom filter of later work), does not.
+ * for each attribute (multi-dimensional Bloom filter: Guo et al. 2006) claims (11, 15), which
+ * nobody stored; one more filter, of the XOR of both attributes' hashes (the combined
+ * multi-dimensional Bloom filter of later work), does not: it has 6, 4 and 2, and would need 4 and
+ * 0. With us these filters are sections, and what is stored is a union, as in a node of the tree.
  */
 static void test_two_attributes(void **state)
 {
-    static const uint8_t stored[2][2] = {{9, 7}, {11, 9}};
-    static const uint8_t wrong[2] = {11, 15};
-    uint64_t first = 0;
-    uint64_t second = 0;
-    uint64_t combined = 0;
-    uint32_t places[2];
-
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        store(&first, stored[i][0], 2, 8);
-        store(&second, stored[i][1], 2, 8);
-        positions_of_pair(example, &stored[i][0], 1, &stored[i][1], 1, 2, 8, places);
-        positions_set(&combined, places, 2);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        positions_of_pair(example, &stored[i][0], 1, &stored[i][1], 1, 2, 8, places);
-        assert_true(positions_test(&combined, places, 2));
-    }
-    assert_true(claims(&first, wrong[0], 2, 8) && claims(&second, wrong[1], 2, 8));
-    positions_of_pair(example, &wrong[0], 1, &wrong[1], 1, 2, 8, places);
-    assert_false(positions_test(&combined, places, 2)); /* 4 and 0 */
+    check_two_attributes("v1:x=8/2,y=8/2,any=48/1", true);
+    check_two_attributes("v1:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", false);
+    assert_int_equal(filter_of("v1:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", "x:9", "y:7"),
+                     (1u << 1 | 1u << 5) | (1u << 7 | 1u << 1) << 8 | (1u << 6 | 1u << 4) << 16);
 }
 
 /* --- (d), (e), (f) formulas ------------------------------------------------------------------- */
@@ -212,24 +236,21 @@ static void test_two_attributes(void **state)
 /* How many of `probes` random elements a filter of this fill claims. */
 static uint32_t count_claims(struct rng *rng, uint32_t percent, uint32_t d, uint32_t probes)
 {
-    enum { BITS = 100003 };
-    static uint64_t filter[BITS / 64 + 1];
-    const uint64_t seed = rng_next(rng);
-    uint32_t places[POSITIONS_MAX];
+    enum { BITS = 100000 };
+    const struct scalable_slice slice = slice_new(BITS, d, rng_next(rng));
+    uint8_t *bits = slice_bits(&slice);
     uint32_t found = 0;
-    uint32_t set = 0;
 
-    memset(filter, 0, sizeof filter);
-    while (set < BITS / 100 * percent) {
+    for (uint32_t set = 0; set < BITS / 100 * percent;) {
         uint32_t place = rng_below(rng, BITS);
 
-        set += bloom_test(filter, place) ? 0 : 1;
-        bloom_set(filter, place);
+        set += (bits[place / 8] >> place % 8 & 1) == 0 ? 1 : 0;
+        bits[place / 8] |= (uint8_t)(1u << place % 8);
     }
     for (uint32_t i = 0; i < probes; i++) {
-        positions_of(positions_seeded(&seed), &i, sizeof i, d, BITS, places);
-        found += positions_test(filter, places, d) ? 1 : 0;
+        found += scalable_slices_have(&slice, 1, &i, sizeof i) ? 1 : 0;
     }
+    free(bits);
     return found;
 }
 

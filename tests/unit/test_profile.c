@@ -377,24 +377,6 @@ static void test_labels_find_their_section(void **state)
     assert_string_equal(names, "joint(geo,wifi)");
 }
 
-/* A label sets the d positions of the definition, from its section's first bit. */
-static void test_positions_follow_the_definition(void **state)
-{
-    const struct profile profile = profile_of("v1:geo=100/1,wifi=284/7");
-    const char *label = "wifi:a4:2b:8c:01:02:03";
-    struct hash128 hash = hash_label(label, strlen(label));
-    uint32_t positions[PROFILE_HASHES_MAX];
-
-    (void)state;
-    assert_int_equal(profile_positions(&profile, label, strlen(label), positions), 7);
-    for (uint32_t i = 0; i < 7; i++) {
-        uint64_t wrapped = hash.low64 + i * (hash.high64 | 1);
-
-        assert_int_equal(positions[i], 100 + wrapped % 284);
-    }
-    assert_int_equal(profile_positions(&profile, "topic:a", 7, positions), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,7 +388,6 @@ int main(void)
         cmocka_unit_test(test_random_texts),
         cmocka_unit_test(test_equal_tells_apart),
         cmocka_unit_test(test_labels_find_their_section),
-        cmocka_unit_test(test_positions_follow_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

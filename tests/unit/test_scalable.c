@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/positions.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
@@ -117,7 +116,7 @@ static void test_rates(void **state)
         double expected = rates[r] / 1e6 * 200000;
         assert_true((double)wrong <= expected + 6 * sqrt(expected) + 1);
         for (uint32_t i = 0; i < scalable.slice_count; i++) {
-            assert_in_range(scalable.slices[i].hashes, 1, POSITIONS_MAX);
+            assert_in_range(scalable.slices[i].hashes, 1, SCALABLE_HASHES_MAX);
         }
         scalable_deinit(&scalable);
     }
@@ -144,7 +143,8 @@ static void test_foreign_slices(void **state)
         assert_false(scalable_slices_have(slices, 2, id, sizeof id));
     }
     const uint8_t one = 0xff;
-    const struct scalable_slice full = {.bits = &one, .byte_count = 1, .hashes = POSITIONS_MAX};
+    const struct scalable_slice full = {
+        .bits = &one, .byte_count = 1, .hashes = SCALABLE_HASHES_MAX};
     assert_true(scalable_slices_have(&full, 1, "anything", 8));
     scalable_deinit(&parts[0]);
     scalable_deinit(&parts[1]);

@@ -180,12 +180,13 @@ static void test_contexts(void **state)
         size_t j = 0;
         const json_t *label = NULL;
 
-        encoder_begin(&encoder, &profile, filter);
+        encoder_begin(&encoder, &profile);
         json_array_foreach(field(context, "labels"), j, label)
         {
             assert_int_equal(
                 encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
         }
+        encoder_end(&encoder, filter);
         check_stored(context, filter, profile.bits);
         assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
                          number(context, "cardinality"));
@@ -395,12 +396,13 @@ static void test_section_contexts(void **state)
         size_t j = 0;
         const json_t *label = NULL;
 
-        encoder_begin(&encoder, &profile, filter);
+        encoder_begin(&encoder, &profile);
         json_array_foreach(field(context, "labels"), j, label)
         {
             assert_int_equal(
                 encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
         }
+        encoder_end(&encoder, filter);
         check_stored(context, filter, profile.bits);
         assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
                          number(context, "cardinality"));
@@ -411,10 +413,9 @@ static void test_section_contexts(void **state)
     {
         struct profile profile = profile_of(context);
         const char *label = text(context, "label");
-        uint64_t filter[PROFILE_WORDS_MAX];
         struct encoder encoder;
 
-        encoder_begin(&encoder, &profile, filter);
+        encoder_begin(&encoder, &profile);
         assert_int_equal(encoder_add(&encoder, label, strlen(label)), ENCODE_NO_SECTION);
     }
     json_decref(root);
