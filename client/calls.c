@@ -8,6 +8,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "client/calls.h"
 #include "client/client.h"
 #include "client/context.h"
 #include "client/fail.h"
@@ -121,13 +122,13 @@ void hearsay_query_init(struct hearsay_query *query)
     query->with_payload = true;
 }
 
-static struct msg_text text_of(const char *text)
+struct msg_text calls_text(const char *text)
 {
     struct msg_text result = {.text = text, .length = text != NULL ? strlen(text) : 0};
     return result;
 }
 
-static struct msg_bytes bytes_of(const void *data, size_t count)
+struct msg_bytes calls_bytes(const void *data, size_t count)
 {
     struct msg_bytes result = {.data = data, .count = data != NULL ? count : 0};
     return result;
@@ -194,18 +195,18 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_DEPOSIT;
-    request.deposit.host = text_of(deposit->host);
-    request.deposit.id = bytes_of(receipt.id, HEARSAY_ID_BYTES);
+    request.deposit.host = calls_text(deposit->host);
+    request.deposit.id = calls_bytes(receipt.id, HEARSAY_ID_BYTES);
     request.deposit.epoch = deposit->epoch;
-    request.deposit.filter = bytes_of(deposit->filter->bytes, deposit->filter->byte_count);
-    request.deposit.media_type = text_of(deposit->media_type);
+    request.deposit.filter = calls_bytes(deposit->filter->bytes, deposit->filter->byte_count);
+    request.deposit.media_type = calls_text(deposit->media_type);
     request.deposit.payload =
-        bytes_of(deposit->payload != NULL ? deposit->payload : "", deposit->payload_bytes);
+        calls_bytes(deposit->payload != NULL ? deposit->payload : "", deposit->payload_bytes);
     request.deposit.has_ttl = deposit->ttl_s != 0;
     request.deposit.ttl_s = deposit->ttl_s;
     request.deposit.reach_ppm = deposit->reach;
     request.deposit.withdraw_hash =
-        bytes_of(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES);
+        calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES);
     status = client_submit(server, &request, out_ticket, out_error);
     if (out_receipt != NULL && status <= HEARSAY_OK && status != HEARSAY_ERR_ARGUMENT) {
         *out_receipt = receipt; /* also with ERR_LOST: it may have been sent */
@@ -267,23 +268,23 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
     for (size_t i = 0; i < query->part_count; i++) {
         const struct hearsay_part *from = &query->parts[i];
         parts[i].epoch = from->epoch;
-        parts[i].filter = bytes_of(from->filter->bytes, from->filter->byte_count);
+        parts[i].filter = calls_bytes(from->filter->bytes, from->filter->byte_count);
         if (from->contains != NULL) {
-            parts[i].contains = bytes_of(from->contains->bytes, from->contains->byte_count);
+            parts[i].contains = calls_bytes(from->contains->bytes, from->contains->byte_count);
         }
     }
     struct msg_slice slices[LIMIT_SLICES];
     memset(slices, 0, sizeof(slices));
     for (size_t i = 0; i < query->exclude_count; i++) {
         const struct hearsay_slice *from = &query->exclude[i];
-        slices[i].bits = bytes_of(from->bits, from->byte_count);
+        slices[i].bits = calls_bytes(from->bits, from->byte_count);
         slices[i].hashes = from->hashes;
         slices[i].seed = from->seed;
     }
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_QUERY;
-    request.query.host = text_of(query->host);
+    request.query.host = calls_text(query->host);
     request.query.k = query->k;
     request.query.parts = parts;
     request.query.part_count = query->part_count;
@@ -304,8 +305,8 @@ int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_GET;
-    request.get.host = text_of(host);
-    request.get.id = bytes_of(id, HEARSAY_ID_BYTES);
+    request.get.host = calls_text(host);
+    request.get.id = calls_bytes(id, HEARSAY_ID_BYTES);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -316,9 +317,9 @@ int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_WITHDRAW;
-    request.withdraw.host = text_of(host);
-    request.withdraw.id = bytes_of(id, HEARSAY_ID_BYTES);
-    request.withdraw.token = bytes_of(token, HEARSAY_TOKEN_BYTES);
+    request.withdraw.host = calls_text(host);
+    request.withdraw.id = calls_bytes(id, HEARSAY_ID_BYTES);
+    request.withdraw.token = calls_bytes(token, HEARSAY_TOKEN_BYTES);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -337,7 +338,7 @@ int hearsay_submit_summary(struct hearsay *server, const char *host, uint64_t *o
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_SUMMARY;
-    request.summary.host = text_of(host);
+    request.summary.host = calls_text(host);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -348,15 +349,14 @@ int hearsay_submit_export(struct hearsay *server, const char *host, const uint8_
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_EXPORT;
-    request.export_page.host = text_of(host);
-    request.export_page.after = bytes_of(after, after_bytes);
+    request.export_page.host = calls_text(host);
+    request.export_page.after = calls_bytes(after, after_bytes);
     request.export_page.limit = limit;
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-/* Waits for the reply to what was just submitted, and unwraps a refusal. */
-static int finish(struct hearsay *server, int submitted, uint64_t ticket, int timeout_ms,
-                  const struct hearsay_reply **out_reply, struct hearsay_error *error)
+int calls_finish(struct hearsay *server, int submitted, uint64_t ticket, int timeout_ms,
+                 const struct hearsay_reply **out_reply, struct hearsay_error *error)
 {
     if (submitted != HEARSAY_OK) {
         return submitted;
@@ -368,8 +368,7 @@ static int finish(struct hearsay *server, int submitted, uint64_t ticket, int ti
     return status;
 }
 
-/* Before anything is submitted: what a wait could not do must not be begun. */
-static int prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error)
+int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error)
 {
     if (timeout_ms < 0) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
@@ -384,14 +383,14 @@ int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposi
                     struct hearsay_receipt *out_receipt, struct hearsay_deposited *out_deposited,
                     struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_deposit(server, deposit, out_receipt, &ticket, out_error);
-    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_deposited != NULL) {
         *out_deposited = reply->deposited;
     }
@@ -401,14 +400,14 @@ int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposi
 int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int timeout_ms,
                   const struct hearsay_results **out_results, struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_query(server, query, &ticket, out_error);
-    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_results = &reply->results;
     }
@@ -418,14 +417,14 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
 int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int timeout_ms,
                 const struct hearsay_message **out_message, struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_get(server, host, id, &ticket, out_error);
-    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_message = &reply->message;
     }
@@ -435,27 +434,27 @@ int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int
 int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                      const uint8_t *token, int timeout_ms, struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_withdraw(server, host, id, token, &ticket, out_error);
-    return finish(server, status, ticket, timeout_ms, &reply, out_error);
+    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
 }
 
 int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                  struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_ping(server, &ticket, out_error);
-    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
         *out_pong = reply->pong;
     }
@@ -465,14 +464,14 @@ int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *ou
 int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                     struct hearsay_summary *out_summary, struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_summary(server, host, &ticket, out_error);
-    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_summary = reply->summary;
     }
@@ -483,14 +482,14 @@ int hearsay_export(struct hearsay *server, const char *host, const uint8_t *afte
                    size_t after_bytes, uint32_t limit, int timeout_ms,
                    const struct hearsay_page **out_page, struct hearsay_error *out_error)
 {
-    int status = prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
     uint64_t ticket = 0;
     const struct hearsay_reply *reply = NULL;
     status = hearsay_submit_export(server, host, after, after_bytes, limit, &ticket, out_error);
-    status = finish(server, status, ticket, timeout_ms, &reply, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_page = &reply->page;
     }

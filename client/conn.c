@@ -103,29 +103,34 @@ static struct conn_slot *slot_of(const struct conn *conn, uint64_t ticket)
     return &conn->slots[ticket & (conn->slot_count - 1)];
 }
 
+/* Which answer belongs to a request; those without an entry are not submitted. */
+static const enum msg_response_kind fitting_replies[MSG_REQUEST_KNOWN_ONLY + 1] = {
+    [MSG_REQUEST_DEPOSIT] = MSG_RESPONSE_DEPOSITED,
+    [MSG_REQUEST_QUERY] = MSG_RESPONSE_RESULTS,
+    [MSG_REQUEST_GET] = MSG_RESPONSE_GOT,
+    [MSG_REQUEST_WITHDRAW] = MSG_RESPONSE_WITHDRAWN,
+    [MSG_REQUEST_PING] = MSG_RESPONSE_PONG,
+    [MSG_REQUEST_EXPORT] = MSG_RESPONSE_EXPORTED,
+    [MSG_REQUEST_SUMMARY] = MSG_RESPONSE_SUMMARIZED,
+    [MSG_REQUEST_REPORT] = MSG_RESPONSE_REPORT_TAKEN,
+    [MSG_REQUEST_STATS] = MSG_RESPONSE_STATS_TAKEN,
+    [MSG_REQUEST_REMOVE] = MSG_RESPONSE_REMOVED,
+    [MSG_REQUEST_RESTORE] = MSG_RESPONSE_RESTORED,
+    [MSG_REQUEST_REPORTED] = MSG_RESPONSE_REPORTED_LIST,
+    [MSG_REQUEST_BAN] = MSG_RESPONSE_BANNED,
+    [MSG_REQUEST_UNBAN] = MSG_RESPONSE_UNBANNED,
+    [MSG_REQUEST_BANS] = MSG_RESPONSE_BAN_LIST,
+    [MSG_REQUEST_ACCEPT] = MSG_RESPONSE_ACCEPTING,
+    [MSG_REQUEST_CHECK] = MSG_RESPONSE_CHECKED,
+    [MSG_REQUEST_BACKUP] = MSG_RESPONSE_BACKED_UP,
+    [MSG_REQUEST_COMPACT] = MSG_RESPONSE_COMPACTED,
+    [MSG_REQUEST_RELOAD] = MSG_RESPONSE_RELOADED,
+    [MSG_REQUEST_LOG_LEVEL] = MSG_RESPONSE_LOG_LEVEL_SET,
+};
+
 static enum msg_response_kind fitting_reply(enum msg_request_kind kind)
 {
-    switch (kind) {
-    case MSG_REQUEST_DEPOSIT:
-        return MSG_RESPONSE_DEPOSITED;
-    case MSG_REQUEST_QUERY:
-        return MSG_RESPONSE_RESULTS;
-    case MSG_REQUEST_GET:
-        return MSG_RESPONSE_GOT;
-    case MSG_REQUEST_WITHDRAW:
-        return MSG_RESPONSE_WITHDRAWN;
-    case MSG_REQUEST_PING:
-        return MSG_RESPONSE_PONG;
-    case MSG_REQUEST_EXPORT:
-        return MSG_RESPONSE_EXPORTED;
-    case MSG_REQUEST_SUMMARY:
-        return MSG_RESPONSE_SUMMARIZED;
-    case MSG_REQUEST_UNKNOWN:
-    case MSG_REQUEST_HELLO:
-    case MSG_REQUEST_KNOWN_ONLY:
-        break;
-    }
-    return MSG_RESPONSE_UNKNOWN;
+    return fitting_replies[kind];
 }
 
 int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,

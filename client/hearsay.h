@@ -378,6 +378,7 @@ struct hearsay_deposited {
     int64_t expires_ms;
     bool duplicate; /* the same message was there already */
     bool durable;   /* survives power loss; false: a crash of the program only */
+    bool held;      /* nobody sees it until the operator has looked at it */
 };
 
 struct hearsay_result {
@@ -442,6 +443,53 @@ struct hearsay_page {
     size_t next_bytes;
 };
 
+/* --- administration: what is answered --- */
+
+/* A number that the server keeps: "messages", "host/NAME/messages"; docs/operations.md has all. */
+struct hearsay_figure {
+    const char *name;
+    int64_t value;
+};
+
+/* A message that was reported, or that waits for review. */
+struct hearsay_reported {
+    struct hearsay_message message; /* epoch is not set */
+    uint32_t reports;               /* by different senders */
+    bool hidden;                    /* nobody is shown it */
+    bool pending;                   /* hidden, since nobody has looked at it yet */
+    bool payload_omitted;           /* it did not fit the frame */
+    const char *const *reasons;     /* reason_count of them: the readers' words */
+    size_t reason_count;
+};
+
+struct hearsay_ban {
+    const uint8_t *payload_hash; /* HEARSAY_HASH_BYTES, or NULL */
+    const uint8_t *filter;       /* filter_bytes of them, or NULL */
+    size_t filter_bytes;
+    uint32_t max_distance; /* millionths: filters as near as this are refused */
+    int64_t since_ms;
+};
+
+/* What hearsay_admin answers; which of it is set, depends on what was asked. */
+struct hearsay_admin_reply {
+    const struct hearsay_figure *figures; /* stats: figure_count of them */
+    size_t figure_count;
+    const struct hearsay_reported *reported; /* reported: reported_count of them */
+    size_t reported_count;
+    uint64_t total;                 /* reported: with those that did not fit */
+    const struct hearsay_ban *bans; /* bans: ban_count of them */
+    size_t ban_count;
+    bool more;                   /* bans: ask again, and skip those that came */
+    const char *word;            /* accept: the mode; log level: the level */
+    const char *source;          /* accept: "operator", "schedule" or "configuration" */
+    int64_t until_ms;            /* accept: by schedule; 0: not said */
+    const char *const *problems; /* check: problem_count of them; none: all is well */
+    size_t problem_count;
+    uint64_t messages;     /* check: that were looked at */
+    uint64_t bytes_before; /* compact */
+    uint64_t bytes_after;  /* compact, backup */
+};
+
 enum hearsay_reply_kind {
     HEARSAY_REPLY_ERROR = 1, /* of one request; the connection goes on */
     HEARSAY_REPLY_DEPOSITED,
@@ -450,7 +498,9 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_WITHDRAWN, /* nothing but the fact */
     HEARSAY_REPLY_PONG,
     HEARSAY_REPLY_PAGE,
-    HEARSAY_REPLY_SUMMARY
+    HEARSAY_REPLY_SUMMARY,
+    HEARSAY_REPLY_REPORT_TAKEN, /* nothing but the fact */
+    HEARSAY_REPLY_ADMIN
 };
 
 struct hearsay_reply {
@@ -464,6 +514,7 @@ struct hearsay_reply {
         struct hearsay_pong pong;
         struct hearsay_page page;
         struct hearsay_summary summary;
+        struct hearsay_admin_reply admin;
     };
 };
 
@@ -513,6 +564,58 @@ HEARSAY_API int hearsay_export(struct hearsay *server, const char *host, const u
                                size_t after_bytes, uint32_t limit, int timeout_ms,
                                const struct hearsay_page **out_page,
                                struct hearsay_error *out_error);
+
+/*
+ * Tells the operator that a message should not be there. After reports of several different senders
+ * the message is hidden until the operator has looked at it. reason: a line of at most 200 bytes
+ * for the operator, NULL for none.
+ */
+HEARSAY_API int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id,
+                               const char *reason, int timeout_ms, struct hearsay_error *out_error);
+
+/* --- administration --------------------------------------------------------------------------- */
+
+/* What an administrator may ask; over the daemon's Unix socket only, as its own user or root. */
+enum hearsay_admin_kind {
+    HEARSAY_ADMIN_STATS = 1, /* host: NULL means all */
+    HEARSAY_ADMIN_REMOVE,    /* id; ban: refuse its payload from now on, too */
+    HEARSAY_ADMIN_RESTORE,   /* id: show a message that is hidden or waits for review */
+    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as fit; pending: for review instead */
+    HEARSAY_ADMIN_BAN,       /* payload_hash, or filter and max_distance */
+    HEARSAY_ADMIN_UNBAN,     /* payload_hash, or filter */
+    HEARSAY_ADMIN_BANS,      /* number: skip so many */
+    HEARSAY_ADMIN_ACCEPT,    /* word: open, review, closed, auto; NULL: only tell */
+    HEARSAY_ADMIN_CHECK,     /* whether index, counters and store agree */
+    HEARSAY_ADMIN_BACKUP,    /* word: an absolute path on the server */
+    HEARSAY_ADMIN_COMPACT,   /* give unused storage back */
+    HEARSAY_ADMIN_RELOAD,    /* read the configuration again */
+    HEARSAY_ADMIN_LOG_LEVEL  /* word: error, warning, info, debug; NULL: only tell */
+};
+
+/* One of these questions. Set it to zeros first. Everything is borrowed for the call only. */
+struct hearsay_admin {
+    enum hearsay_admin_kind kind;
+    const char *host;            /* NULL: the default one */
+    const uint8_t *id;           /* HEARSAY_ID_BYTES */
+    const uint8_t *payload_hash; /* HEARSAY_HASH_BYTES: BLAKE2b-256 of a payload */
+    const struct hearsay_filter *filter;
+    uint32_t max_distance; /* millionths; 0: this very filter */
+    uint32_t number;
+    bool ban;
+    bool pending;
+    const char *word;
+};
+
+/*
+ * Asks and waits, as the calls above. check, backup and compact take as long as the store is large:
+ * give them time. Where we are no administrator: HEARSAY_CODE_FORBIDDEN.
+ */
+HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin,
+                              int timeout_ms, const struct hearsay_admin_reply **out_reply,
+                              struct hearsay_error *out_error);
+
+/* BLAKE2b-256 of a payload, HEARSAY_HASH_BYTES, for bans. */
+HEARSAY_API void hearsay_hash_payload(const void *payload, size_t payload_bytes, uint8_t *out_hash);
 
 /* --- many requests at a time ------------------------------------------------------------------ */
 

@@ -175,6 +175,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
         out_reply->deposited.deposited_ms = response->deposited.deposited_ms;
         out_reply->deposited.expires_ms = response->deposited.expires_ms;
         out_reply->deposited.duplicate = response->deposited.duplicate;
+        out_reply->deposited.held = response->deposited.held;
         out_reply->deposited.durable = response->deposited.durability == MSG_DURABILITY_STORAGE;
         return HEARSAY_OK;
     case MSG_RESPONSE_RESULTS:
@@ -197,6 +198,24 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_SUMMARIZED:
         out_reply->kind = HEARSAY_REPLY_SUMMARY;
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
+    case MSG_RESPONSE_REPORT_TAKEN:
+        out_reply->kind = HEARSAY_REPLY_REPORT_TAKEN;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_STATS_TAKEN:
+    case MSG_RESPONSE_REMOVED:
+    case MSG_RESPONSE_RESTORED:
+    case MSG_RESPONSE_REPORTED_LIST:
+    case MSG_RESPONSE_BANNED:
+    case MSG_RESPONSE_UNBANNED:
+    case MSG_RESPONSE_BAN_LIST:
+    case MSG_RESPONSE_ACCEPTING:
+    case MSG_RESPONSE_CHECKED:
+    case MSG_RESPONSE_BACKED_UP:
+    case MSG_RESPONSE_COMPACTED:
+    case MSG_RESPONSE_RELOADED:
+    case MSG_RESPONSE_LOG_LEVEL_SET:
+        out_reply->kind = HEARSAY_REPLY_ADMIN;
+        return reply_translate_admin(response, arena, &out_reply->admin, out_error);
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_WELCOME:
         break;

@@ -20,4 +20,8 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
                             struct hearsay_welcome *out_welcome, struct hearsay_error *out_error);
 
+/* The same for what an administrator is answered. */
+int reply_translate_admin(const struct msg_response *response, struct arena *arena,
+                          struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error);
+
 #endif

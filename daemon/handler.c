@@ -250,13 +250,15 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_PING] = handle_ping,
     [MSG_REQUEST_EXPORT] = handler_export,
     [MSG_REQUEST_SUMMARY] = handler_summary,
-    [MSG_REQUEST_KNOWN_ONLY] = handle_unsupported,
+    [MSG_REQUEST_KNOWN_ONLY] = NULL, /* so is what else is not served */
 };
 
 void handler_handle(struct service *service, struct handler_client *client,
                     const struct msg_request *request)
 {
+    handle_function *const handle = handlers[request->kind];
+
     if (handler_admit(service, client, request)) {
-        handlers[request->kind](service, client, request);
+        (handle != NULL ? handle : handle_unsupported)(service, client, request);
     }
 }

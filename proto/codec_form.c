@@ -39,3 +39,18 @@ const struct map_form codec_form_media_type = {
     .holds = form_is_media_type,
     .form = "a media type like text/plain: visible ASCII characters and spaces with a /",
 };
+
+static bool form_is_line(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const struct map_form codec_form_line = {
+    .holds = form_is_line,
+    .form = "a line of text: control characters are not allowed in it",
+};

@@ -13,4 +13,7 @@ extern const struct map_form codec_form_host;
 /* type/subtype, perhaps with parameters: visible ASCII and spaces, since terminals show it. */
 extern const struct map_form codec_form_media_type;
 
+/* Text that goes into lists and onto terminals: no control characters. */
+extern const struct map_form codec_form_line;
+
 #endif

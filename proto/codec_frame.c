@@ -20,9 +20,10 @@ const struct scan_count codec_counts[] = {
     {&hearsay__v1__exported__descriptor, "messages", LIMIT_EXPORTED},
     {&hearsay__v1__here_labels__descriptor, "labels", LIMIT_LABELS},
     {&hearsay__v1__here_changed__descriptor, "labels", LIMIT_LABELS},
-    {&hearsay__v1__stats_taken__descriptor, "figures", LIMIT_REPEATED},
-    {&hearsay__v1__reported_list__descriptor, "messages", LIMIT_REPEATED},
-    {&hearsay__v1__reported_message__descriptor, "reasons", LIMIT_REPEATED},
+    {&hearsay__v1__stats_taken__descriptor, "figures", LIMIT_FIGURES},
+    {&hearsay__v1__reported_list__descriptor, "messages", LIMIT_REPORTED},
+    {&hearsay__v1__reported_message__descriptor, "reasons", LIMIT_REASONS},
+    {&hearsay__v1__ban_list__descriptor, "bans", LIMIT_BANS},
     {&hearsay__v1__checked__descriptor, "problems", LIMIT_REPEATED},
 };
 const size_t codec_count_count = sizeof codec_counts / sizeof codec_counts[0];

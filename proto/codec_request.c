@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "proto/codec_admin.h"
 #include "proto/codec_form.h"
 #include "proto/codec_frame.h"
 #include "proto/codec_map.h"
@@ -123,6 +124,12 @@ static const struct map_field summary_fields[] = {
 static const struct map summary_map =
     MAP_OF("summary", &hearsay__v1__summary__descriptor, struct msg_summary, summary_fields);
 
+#define ADMIN_BODY(NAME, name)                                                      \
+    {                                                                               \
+        MSG_REQUEST_##NAME, HEARSAY__V1__REQUEST__BODY_##NAME, &codec_##name##_map, \
+            offsetof(struct msg_request, admin)                                     \
+    }
+
 static const struct codec_body request_bodies[] = {
     {MSG_REQUEST_HELLO, HEARSAY__V1__REQUEST__BODY_HELLO, &hello_map,
      offsetof(struct msg_request, hello)},
@@ -138,6 +145,21 @@ static const struct codec_body request_bodies[] = {
      offsetof(struct msg_request, export_page)},
     {MSG_REQUEST_SUMMARY, HEARSAY__V1__REQUEST__BODY_SUMMARY, &summary_map,
      offsetof(struct msg_request, summary)},
+    {MSG_REQUEST_REPORT, HEARSAY__V1__REQUEST__BODY_REPORT, &codec_report_map,
+     offsetof(struct msg_request, report)},
+    ADMIN_BODY(STATS, stats),
+    ADMIN_BODY(REMOVE, remove),
+    ADMIN_BODY(RESTORE, restore),
+    ADMIN_BODY(REPORTED, reported),
+    ADMIN_BODY(BAN, ban),
+    ADMIN_BODY(UNBAN, unban),
+    ADMIN_BODY(BANS, bans),
+    ADMIN_BODY(ACCEPT, accept),
+    {MSG_REQUEST_CHECK, HEARSAY__V1__REQUEST__BODY_CHECK, NULL, 0},
+    ADMIN_BODY(BACKUP, backup),
+    {MSG_REQUEST_COMPACT, HEARSAY__V1__REQUEST__BODY_COMPACT, NULL, 0},
+    {MSG_REQUEST_RELOAD, HEARSAY__V1__REQUEST__BODY_RELOAD, NULL, 0},
+    ADMIN_BODY(LOG_LEVEL, log_level),
 };
 
 static const struct codec_envelope request_envelope = {

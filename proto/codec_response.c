@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "proto/codec_admin.h"
 #include "proto/codec_form.h"
 #include "proto/codec_frame.h"
 #include "proto/codec_map.h"
@@ -94,6 +95,7 @@ static const struct map_field deposited_fields[] = {
                   enum msg_durability, durability),
      .needed = true, .min = MSG_DURABILITY_STORAGE, .max = MSG_DURABILITY_RELAXED},
     {MAP_I64_ROW(Hearsay__V1__Deposited, deposited_ms, struct msg_deposited, deposited_ms)},
+    {MAP_BOOL_ROW(Hearsay__V1__Deposited, held, struct msg_deposited, held)},
 };
 static const struct map deposited_map = MAP_OF("deposited", &hearsay__v1__deposited__descriptor,
                                                struct msg_deposited, deposited_fields);
@@ -211,6 +213,28 @@ static const struct codec_body response_bodies[] = {
      offsetof(struct msg_response, exported)},
     {MSG_RESPONSE_SUMMARIZED, HEARSAY__V1__RESPONSE__BODY_SUMMARIZED, &summarized_map,
      offsetof(struct msg_response, summarized)},
+    {MSG_RESPONSE_REPORT_TAKEN, HEARSAY__V1__RESPONSE__BODY_REPORT_TAKEN, NULL, 0},
+    {MSG_RESPONSE_STATS_TAKEN, HEARSAY__V1__RESPONSE__BODY_STATS_TAKEN, &codec_stats_taken_map,
+     offsetof(struct msg_response, stats_taken)},
+    {MSG_RESPONSE_REMOVED, HEARSAY__V1__RESPONSE__BODY_REMOVED, NULL, 0},
+    {MSG_RESPONSE_RESTORED, HEARSAY__V1__RESPONSE__BODY_RESTORED, NULL, 0},
+    {MSG_RESPONSE_REPORTED_LIST, HEARSAY__V1__RESPONSE__BODY_REPORTED_LIST,
+     &codec_reported_list_map, offsetof(struct msg_response, reported_list)},
+    {MSG_RESPONSE_BANNED, HEARSAY__V1__RESPONSE__BODY_BANNED, NULL, 0},
+    {MSG_RESPONSE_UNBANNED, HEARSAY__V1__RESPONSE__BODY_UNBANNED, NULL, 0},
+    {MSG_RESPONSE_BAN_LIST, HEARSAY__V1__RESPONSE__BODY_BAN_LIST, &codec_ban_list_map,
+     offsetof(struct msg_response, ban_list)},
+    {MSG_RESPONSE_ACCEPTING, HEARSAY__V1__RESPONSE__BODY_ACCEPTING, &codec_accepting_map,
+     offsetof(struct msg_response, accepting)},
+    {MSG_RESPONSE_CHECKED, HEARSAY__V1__RESPONSE__BODY_CHECKED, &codec_checked_map,
+     offsetof(struct msg_response, checked)},
+    {MSG_RESPONSE_BACKED_UP, HEARSAY__V1__RESPONSE__BODY_BACKED_UP, &codec_backed_up_map,
+     offsetof(struct msg_response, bytes_taken)},
+    {MSG_RESPONSE_COMPACTED, HEARSAY__V1__RESPONSE__BODY_COMPACTED, &codec_compacted_map,
+     offsetof(struct msg_response, bytes_taken)},
+    {MSG_RESPONSE_RELOADED, HEARSAY__V1__RESPONSE__BODY_RELOADED, NULL, 0},
+    {MSG_RESPONSE_LOG_LEVEL_SET, HEARSAY__V1__RESPONSE__BODY_LOG_LEVEL_SET,
+     &codec_log_level_set_map, offsetof(struct msg_response, log_level)},
 };
 
 static const struct codec_envelope response_envelope = {

@@ -31,6 +31,14 @@ enum {
     LIMIT_DISTANCE_PPM = 1000000, /* one whole, in millionths */
     LIMIT_RESULTS = 1000,         /* in Results: the largest k */
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */
+    LIMIT_FIGURES = 2048,         /* in StatsTaken */
+    LIMIT_FIGURE_BYTES = 127,     /* a figure's name */
+    LIMIT_REASON_BYTES = 200,     /* of a report */
+    LIMIT_REASONS = 16,           /* of one reported message */
+    LIMIT_REPORTED = 1000,        /* in ReportedList */
+    LIMIT_BANS = 1000,            /* in BanList */
+    LIMIT_WORD_BYTES = 15,        /* open, review; info, debug; ... */
+    LIMIT_PATH_BYTES = 4095,      /* of a backup's file */
     LIMIT_CAPABILITIES = 64,
     LIMIT_HOSTS = 64,
     LIMIT_LABELS = 256, /* here labels */

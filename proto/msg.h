@@ -152,6 +152,25 @@ struct msg_summary {
     uint64_t epoch; /* 0 when absent */
 };
 
+struct msg_report {
+    struct msg_text host;
+    struct msg_bytes id;
+    struct msg_text reason; /* up to LIMIT_REASON_BYTES without control characters, or absent */
+};
+
+/* Requests of the administrator; see handler_admin.c. Each uses some of these. */
+struct msg_admin {
+    struct msg_text host;          /* stats: absent means all of them */
+    struct msg_bytes id;           /* remove, restore */
+    bool ban;                      /* remove */
+    bool pending;                  /* reported */
+    uint32_t number;               /* reported: limit; bans: skip */
+    struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
+    struct msg_bytes filter;       /* ban, unban: or absent */
+    uint32_t max_distance_ppm;     /* ban */
+    struct msg_text word;          /* accept: mode; log_level: level; backup: path; or absent */
+};
+
 enum msg_request_kind {
     MSG_REQUEST_UNKNOWN = 0, /* none that this version knows, or none at all */
     MSG_REQUEST_HELLO,
@@ -162,6 +181,20 @@ enum msg_request_kind {
     MSG_REQUEST_PING,
     MSG_REQUEST_EXPORT,
     MSG_REQUEST_SUMMARY,
+    MSG_REQUEST_REPORT,
+    MSG_REQUEST_STATS,
+    MSG_REQUEST_REMOVE,
+    MSG_REQUEST_RESTORE,
+    MSG_REQUEST_REPORTED,
+    MSG_REQUEST_BAN,
+    MSG_REQUEST_UNBAN,
+    MSG_REQUEST_BANS,
+    MSG_REQUEST_ACCEPT,
+    MSG_REQUEST_CHECK,
+    MSG_REQUEST_BACKUP,
+    MSG_REQUEST_COMPACT,
+    MSG_REQUEST_RELOAD,
+    MSG_REQUEST_LOG_LEVEL,
     MSG_REQUEST_KNOWN_ONLY /* in the schema, not served by this version; see `name` */
 };
 
@@ -177,6 +210,8 @@ struct msg_request {
         struct msg_withdraw withdraw;
         struct msg_export export_page;
         struct msg_summary summary;
+        struct msg_report report;
+        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_LOG_LEVEL */
     };
 };
 
@@ -231,6 +266,7 @@ struct msg_deposited {
     int64_t expires_ms;
     bool duplicate;
     enum msg_durability durability;
+    bool held;
 };
 
 struct msg_result {
@@ -294,6 +330,71 @@ struct msg_summarized {
     uint64_t count;
 };
 
+struct msg_figure {
+    struct msg_text name; /* up to LIMIT_FIGURE_BYTES */
+    int64_t value;
+};
+
+struct msg_stats_taken {
+    const struct msg_figure *figures; /* figure_count of them */
+    size_t figure_count;
+};
+
+struct msg_reported_message {
+    struct msg_bytes id;
+    uint32_t reports;
+    struct msg_text media_type;
+    struct msg_bytes payload;
+    const struct msg_text *reasons; /* reason_count of them */
+    size_t reason_count;
+    bool hidden;
+    bool pending;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    bool payload_omitted;
+};
+
+struct msg_reported_list {
+    const struct msg_reported_message *messages; /* message_count of them */
+    size_t message_count;
+    uint64_t total;
+};
+
+struct msg_ban_entry {
+    struct msg_bytes payload_hash; /* this or the filter */
+    struct msg_bytes filter;
+    uint32_t max_distance_ppm;
+    int64_t since_ms;
+};
+
+struct msg_ban_list {
+    const struct msg_ban_entry *bans; /* ban_count of them */
+    size_t ban_count;
+    bool more;
+};
+
+struct msg_accepting {
+    struct msg_text mode;
+    struct msg_text source;
+    int64_t until_ms; /* 0: not said */
+};
+
+struct msg_checked {
+    const struct msg_text *problems; /* problem_count of them */
+    size_t problem_count;
+    uint64_t messages;
+};
+
+/* backed_up: bytes; compacted: before and after. */
+struct msg_bytes_taken {
+    uint64_t before;
+    uint64_t after;
+};
+
+struct msg_log_level {
+    struct msg_text level;
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -304,7 +405,21 @@ enum msg_response_kind {
     MSG_RESPONSE_WITHDRAWN,
     MSG_RESPONSE_PONG,
     MSG_RESPONSE_EXPORTED,
-    MSG_RESPONSE_SUMMARIZED
+    MSG_RESPONSE_SUMMARIZED,
+    MSG_RESPONSE_REPORT_TAKEN,
+    MSG_RESPONSE_STATS_TAKEN,
+    MSG_RESPONSE_REMOVED,
+    MSG_RESPONSE_RESTORED,
+    MSG_RESPONSE_REPORTED_LIST,
+    MSG_RESPONSE_BANNED,
+    MSG_RESPONSE_UNBANNED,
+    MSG_RESPONSE_BAN_LIST,
+    MSG_RESPONSE_ACCEPTING,
+    MSG_RESPONSE_CHECKED,
+    MSG_RESPONSE_BACKED_UP,
+    MSG_RESPONSE_COMPACTED,
+    MSG_RESPONSE_RELOADED,
+    MSG_RESPONSE_LOG_LEVEL_SET
 };
 
 struct msg_response {
@@ -319,6 +434,13 @@ struct msg_response {
         struct msg_pong pong;
         struct msg_exported exported;
         struct msg_summarized summarized;
+        struct msg_stats_taken stats_taken;
+        struct msg_reported_list reported_list;
+        struct msg_ban_list ban_list;
+        struct msg_accepting accepting;
+        struct msg_checked checked;
+        struct msg_bytes_taken bytes_taken; /* backed_up, compacted */
+        struct msg_log_level log_level;
     };
 };
 

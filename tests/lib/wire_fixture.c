@@ -140,7 +140,29 @@ static const struct msg_request sample_requests[] = {
     {.id = 16,
      .kind = MSG_REQUEST_SUMMARY,
      .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5}},
-    {.id = 13, .kind = MSG_REQUEST_KNOWN_ONLY, .name = "log_level"},
+    {.id = 17,
+     .kind = MSG_REQUEST_REPORT,
+     .report = {.host = SAMPLE_TEXT("a"),
+                .id = SAMPLE_BYTES(sample_id, 16),
+                .reason = SAMPLE_TEXT("caf\xc3\xa9")}},
+    {.id = 18, .kind = MSG_REQUEST_STATS, .admin = {.host = SAMPLE_TEXT("default")}},
+    {.id = 19,
+     .kind = MSG_REQUEST_REMOVE,
+     .admin = {.id = SAMPLE_BYTES(sample_id, 16), .ban = true}},
+    {.id = 20, .kind = MSG_REQUEST_RESTORE, .admin = {.id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 21, .kind = MSG_REQUEST_REPORTED, .admin = {.number = 7, .pending = true}},
+    {.id = 22,
+     .kind = MSG_REQUEST_BAN,
+     .admin = {.filter = SAMPLE_BYTES(sample_filter, 64), .max_distance_ppm = 1000}},
+    {.id = 23, .kind = MSG_REQUEST_UNBAN, .admin = {.payload_hash = SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 24, .kind = MSG_REQUEST_BANS, .admin = {.number = UINT32_MAX}},
+    {.id = 25, .kind = MSG_REQUEST_ACCEPT, .admin = {.word = SAMPLE_TEXT("closed")}},
+    {.id = 26, .kind = MSG_REQUEST_CHECK},
+    {.id = 27, .kind = MSG_REQUEST_BACKUP, .admin = {.word = SAMPLE_TEXT("/srv/x.db")}},
+    {.id = 28, .kind = MSG_REQUEST_COMPACT},
+    {.id = 29, .kind = MSG_REQUEST_RELOAD},
+    {.id = 30, .kind = MSG_REQUEST_LOG_LEVEL, .admin = {.word = SAMPLE_TEXT("debug")}},
+    {.id = 13, .kind = MSG_REQUEST_KNOWN_ONLY, .name = "watch"},
     {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
 };
 
@@ -192,6 +214,29 @@ static const struct msg_exported_message sample_exported[] = {
      .withdraw_hash = SAMPLE_BYTES(sample_hash, 32)},
 };
 
+static const struct msg_figure sample_figures[] = {
+    {SAMPLE_TEXT("messages"), INT64_MAX},
+    {SAMPLE_TEXT("host/default/bytes"), 0},
+};
+static const struct msg_reported_message sample_reported[] = {
+    {.id = SAMPLE_BYTES(sample_id, 16)},
+    {.id = SAMPLE_BYTES(sample_id, 16),
+     .reports = 5,
+     .media_type = SAMPLE_TEXT("text/plain"),
+     .payload = SAMPLE_BYTES(sample_payload, 200),
+     .reasons = sample_capabilities,
+     .reason_count = 4,
+     .hidden = true,
+     .pending = true,
+     .deposited_ms = 1,
+     .expires_ms = 2,
+     .payload_omitted = true},
+};
+static const struct msg_ban_entry sample_bans[] = {
+    {.payload_hash = SAMPLE_BYTES(sample_hash, 32), .since_ms = 3},
+    {.filter = SAMPLE_BYTES(sample_filter, 64), .max_distance_ppm = LIMIT_DISTANCE_PPM},
+};
+
 static const struct msg_response sample_responses[] = {
     {.id = 1, .kind = MSG_RESPONSE_ERROR, .error = {.code = MSG_INTERNAL}},
     {.id = 0,
@@ -223,7 +268,8 @@ static const struct msg_response sample_responses[] = {
     {.id = 4, .kind = MSG_RESPONSE_DEPOSITED, .deposited = {.durability = MSG_DURABILITY_STORAGE}},
     {.id = 5,
      .kind = MSG_RESPONSE_DEPOSITED,
-     .deposited = {INT64_C(1789999999999), INT64_C(1790086399999), true, MSG_DURABILITY_RELAXED}},
+     .deposited = {INT64_C(1789999999999), INT64_C(1790086399999), true, MSG_DURABILITY_RELAXED,
+                   true}},
     {.id = 6, .kind = MSG_RESPONSE_RESULTS},
     {.id = 7, .kind = MSG_RESPONSE_RESULTS, .results = {sample_results, 3, UINT64_MAX, true, true}},
     {.id = 8, .kind = MSG_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
@@ -240,6 +286,22 @@ static const struct msg_response sample_responses[] = {
     {.id = 15,
      .kind = MSG_RESPONSE_SUMMARIZED,
      .summarized = {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX}},
+    {.id = 16, .kind = MSG_RESPONSE_REPORT_TAKEN},
+    {.id = 17, .kind = MSG_RESPONSE_STATS_TAKEN, .stats_taken = {sample_figures, 2}},
+    {.id = 18, .kind = MSG_RESPONSE_REMOVED},
+    {.id = 19, .kind = MSG_RESPONSE_RESTORED},
+    {.id = 20, .kind = MSG_RESPONSE_REPORTED_LIST, .reported_list = {sample_reported, 2, 9}},
+    {.id = 21, .kind = MSG_RESPONSE_BANNED},
+    {.id = 22, .kind = MSG_RESPONSE_UNBANNED},
+    {.id = 23, .kind = MSG_RESPONSE_BAN_LIST, .ban_list = {sample_bans, 2, true}},
+    {.id = 24,
+     .kind = MSG_RESPONSE_ACCEPTING,
+     .accepting = {SAMPLE_TEXT("closed"), SAMPLE_TEXT("schedule"), 5}},
+    {.id = 25, .kind = MSG_RESPONSE_CHECKED, .checked = {sample_capabilities, 4, 7}},
+    {.id = 26, .kind = MSG_RESPONSE_BACKED_UP, .bytes_taken = {0, 8192}},
+    {.id = 27, .kind = MSG_RESPONSE_COMPACTED, .bytes_taken = {8192, 4096}},
+    {.id = 28, .kind = MSG_RESPONSE_RELOADED},
+    {.id = 29, .kind = MSG_RESPONSE_LOG_LEVEL_SET, .log_level = {SAMPLE_TEXT("info")}},
     {.id = 14, .kind = MSG_RESPONSE_UNKNOWN},
 };
 

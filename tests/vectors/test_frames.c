@@ -220,11 +220,54 @@ static void put_no_request(json_t *body, const struct msg_request *request)
     (void)request;
 }
 
+static void put_report(json_t *body, const struct msg_request *request)
+{
+    put_text(body, "host", request->report.host);
+    put_bytes(body, "id", request->report.id);
+    put_text(body, "reason", request->report.reason);
+}
+
+/* The names that the one word and the one number of these requests have in the schema. */
+static const struct {
+    const char *word;
+    const char *number;
+} admin_names[] = {
+    [MSG_REQUEST_REPORTED] = {NULL, "limit"},  [MSG_REQUEST_BANS] = {NULL, "skip"},
+    [MSG_REQUEST_ACCEPT] = {"mode", NULL},     [MSG_REQUEST_BACKUP] = {"path", NULL},
+    [MSG_REQUEST_LOG_LEVEL] = {"level", NULL},
+};
+
+static void put_admin(json_t *body, const struct msg_request *request)
+{
+    const struct msg_admin *admin = &request->admin;
+
+    put_text(body, "host", admin->host);
+    put_bytes(body, "id", admin->id);
+    put_bool(body, "ban", admin->ban);
+    put_bool(body, "pending", admin->pending);
+    put_bytes(body, "payload_hash", admin->payload_hash);
+    put_bytes(body, "filter", admin->filter);
+    put_u64(body, "max_distance", admin->max_distance_ppm, 0);
+    if (admin_names[request->kind].number != NULL) {
+        put_u64(body, admin_names[request->kind].number, admin->number, 0);
+    }
+    if (admin_names[request->kind].word != NULL) {
+        put_text(body, admin_names[request->kind].word, admin->word);
+    }
+}
+
 static void (*const request_writers[])(json_t *, const struct msg_request *) = {
     [MSG_REQUEST_HELLO] = put_hello,       [MSG_REQUEST_DEPOSIT] = put_deposit,
     [MSG_REQUEST_QUERY] = put_query,       [MSG_REQUEST_GET] = put_get,
     [MSG_REQUEST_WITHDRAW] = put_withdraw, [MSG_REQUEST_PING] = put_no_request,
     [MSG_REQUEST_EXPORT] = put_export,     [MSG_REQUEST_SUMMARY] = put_summary,
+    [MSG_REQUEST_REPORT] = put_report,     [MSG_REQUEST_STATS] = put_admin,
+    [MSG_REQUEST_REMOVE] = put_admin,      [MSG_REQUEST_RESTORE] = put_admin,
+    [MSG_REQUEST_REPORTED] = put_admin,    [MSG_REQUEST_BAN] = put_admin,
+    [MSG_REQUEST_UNBAN] = put_admin,       [MSG_REQUEST_BANS] = put_admin,
+    [MSG_REQUEST_ACCEPT] = put_admin,      [MSG_REQUEST_CHECK] = put_no_request,
+    [MSG_REQUEST_BACKUP] = put_admin,      [MSG_REQUEST_COMPACT] = put_no_request,
+    [MSG_REQUEST_RELOAD] = put_no_request, [MSG_REQUEST_LOG_LEVEL] = put_admin,
 };
 
 static json_t *request_json(const struct msg_request *request)
@@ -323,6 +366,7 @@ static void put_deposited(json_t *body, const struct msg_response *response)
     put_name(body, "durability",
              deposited->durability == MSG_DURABILITY_STORAGE ? "ON_STORAGE" : "RELAXED");
     put_i64(body, "deposited_ms", deposited->deposited_ms, 0);
+    put_bool(body, "held", response->deposited.held);
 }
 
 static void put_results(json_t *body, const struct msg_response *response)
@@ -401,6 +445,97 @@ static void put_summarized(json_t *body, const struct msg_response *response)
     put_u64(body, "count", summarized->count, 0);
 }
 
+static void put_texts(json_t *object, const char *name, const struct msg_text *texts, size_t count)
+{
+    json_t *list = put_list(object, name, count);
+
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(json_array_append_new(list, json_stringn(texts[i].text, texts[i].length)),
+                         0);
+    }
+}
+
+static void put_stats_taken(json_t *body, const struct msg_response *response)
+{
+    const struct msg_stats_taken *stats = &response->stats_taken;
+    json_t *list = put_list(body, "figures", stats->figure_count);
+
+    for (size_t i = 0; i < stats->figure_count; i++) {
+        json_t *figure = add_object(list);
+
+        put_text(figure, "name", stats->figures[i].name);
+        put_i64(figure, "value", stats->figures[i].value, 0);
+    }
+}
+
+static void put_reported_list(json_t *body, const struct msg_response *response)
+{
+    const struct msg_reported_list *reported = &response->reported_list;
+    json_t *list = put_list(body, "messages", reported->message_count);
+
+    for (size_t i = 0; i < reported->message_count; i++) {
+        const struct msg_reported_message *message = &reported->messages[i];
+        json_t *object = add_object(list);
+
+        put_bytes(object, "id", message->id);
+        put_u64(object, "reports", message->reports, 0);
+        put_text(object, "media_type", message->media_type);
+        put_bytes(object, "payload", message->payload);
+        put_texts(object, "reasons", message->reasons, message->reason_count);
+        put_bool(object, "hidden", message->hidden);
+        put_bool(object, "pending", message->pending);
+        put_i64(object, "deposited_ms", message->deposited_ms, 0);
+        put_i64(object, "expires_ms", message->expires_ms, 0);
+        put_bool(object, "payload_omitted", message->payload_omitted);
+    }
+    put_u64(body, "total", reported->total, 0);
+}
+
+static void put_ban_list(json_t *body, const struct msg_response *response)
+{
+    const struct msg_ban_list *bans = &response->ban_list;
+    json_t *list = put_list(body, "bans", bans->ban_count);
+
+    for (size_t i = 0; i < bans->ban_count; i++) {
+        json_t *object = add_object(list);
+
+        put_bytes(object, "payload_hash", bans->bans[i].payload_hash);
+        put_bytes(object, "filter", bans->bans[i].filter);
+        put_u64(object, "max_distance", bans->bans[i].max_distance_ppm, 0);
+        put_i64(object, "since_ms", bans->bans[i].since_ms, 0);
+    }
+    put_bool(body, "more", bans->more);
+}
+
+static void put_accepting(json_t *body, const struct msg_response *response)
+{
+    put_text(body, "mode", response->accepting.mode);
+    put_text(body, "source", response->accepting.source);
+    put_i64(body, "until_ms", response->accepting.until_ms, 0);
+}
+
+static void put_checked(json_t *body, const struct msg_response *response)
+{
+    put_texts(body, "problems", response->checked.problems, response->checked.problem_count);
+    put_u64(body, "messages", response->checked.messages, 0);
+}
+
+static void put_backed_up(json_t *body, const struct msg_response *response)
+{
+    put_u64(body, "bytes", response->bytes_taken.after, 0);
+}
+
+static void put_compacted(json_t *body, const struct msg_response *response)
+{
+    put_u64(body, "bytes_before", response->bytes_taken.before, 0);
+    put_u64(body, "bytes_after", response->bytes_taken.after, 0);
+}
+
+static void put_log_level_set(json_t *body, const struct msg_response *response)
+{
+    put_text(body, "level", response->log_level.level);
+}
+
 static void put_no_response(json_t *body, const struct msg_response *response)
 {
     (void)body; /* it has no fields */
@@ -420,6 +555,20 @@ static const struct {
     [MSG_RESPONSE_PONG] = {"pong", put_pong},
     [MSG_RESPONSE_EXPORTED] = {"exported", put_exported},
     [MSG_RESPONSE_SUMMARIZED] = {"summarized", put_summarized},
+    [MSG_RESPONSE_REPORT_TAKEN] = {"report_taken", put_no_response},
+    [MSG_RESPONSE_STATS_TAKEN] = {"stats_taken", put_stats_taken},
+    [MSG_RESPONSE_REMOVED] = {"removed", put_no_response},
+    [MSG_RESPONSE_RESTORED] = {"restored", put_no_response},
+    [MSG_RESPONSE_REPORTED_LIST] = {"reported_list", put_reported_list},
+    [MSG_RESPONSE_BANNED] = {"banned", put_no_response},
+    [MSG_RESPONSE_UNBANNED] = {"unbanned", put_no_response},
+    [MSG_RESPONSE_BAN_LIST] = {"ban_list", put_ban_list},
+    [MSG_RESPONSE_ACCEPTING] = {"accepting", put_accepting},
+    [MSG_RESPONSE_CHECKED] = {"checked", put_checked},
+    [MSG_RESPONSE_BACKED_UP] = {"backed_up", put_backed_up},
+    [MSG_RESPONSE_COMPACTED] = {"compacted", put_compacted},
+    [MSG_RESPONSE_RELOADED] = {"reloaded", put_no_response},
+    [MSG_RESPONSE_LOG_LEVEL_SET] = {"log_level_set", put_log_level_set},
 };
 
 /* Responses may have id 0, and then it is in the vectors; one without an id means 0. */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figures: a growing list of named numbers, for the answer to Stats. Names are copied into an arena.
+ */
+#ifndef DAEMON_FIGURES_H
+#define DAEMON_FIGURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/arena.h"
+#include "proto/msg.h"
+
+struct figures {
+    struct arena *arena;     /* borrowed */
+    struct msg_figure *list; /* in the arena; room for LIMIT_FIGURES */
+    size_t count;
+    bool is_short; /* of memory, or of room: some are missing */
+};
+
+/* -ERR_NOMEM. */
+int figures_init(struct figures *figures, struct arena *arena);
+
+/* Adds one; what is beyond INT64_MAX is that. The name is printf-style. */
+void figures_add(struct figures *figures, uint64_t value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
