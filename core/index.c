@@ -163,6 +163,11 @@ size_t index_bytes(const struct index *index)
     return sizeof *index + index->engine->bytes(index->handle);
 }
 
+uint32_t index_height(const struct index *index)
+{
+    return index->engine->height != NULL ? index->engine->height(index->handle) : 1;
+}
+
 const char *index_check(const struct index *index)
 {
     return index->engine->check(index->handle);

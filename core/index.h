@@ -108,6 +108,10 @@ int index_find(const struct index *index, const uint8_t *id, struct index_item *
 size_t index_count(const struct index *index);
 size_t index_bytes(const struct index *index);
 
+/* Levels that a search may go down, from 1: of a list 1; of the tree its root, nodes and groups,
+ * and summaries of nodes where it has them. O(1). */
+uint32_t index_height(const struct index *index);
+
 /* NULL, or what is wrong with its structure (static storage). For tests. O(n). */
 const char *index_check(const struct index *index);
 

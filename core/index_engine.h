@@ -83,6 +83,7 @@ struct index_engine {
                 uint64_t *out_filter);
     size_t (*count)(const void *engine);
     size_t (*bytes)(const void *engine);
+    uint32_t (*height)(const void *engine); /* NULL: 1 */
     const char *(*check)(const void *engine);
 
     /* Many inserts are to come; they have come. NULL where it makes no difference. See

@@ -82,6 +82,16 @@ static size_t tree_bytes(const void *engine)
            idmap_bytes(&tree->ids);
 }
 
+static uint32_t tree_height(const void *engine)
+{
+    const struct tree *tree = engine;
+
+    if (tree->node_count == 0) {
+        return 1;
+    }
+    return tree->summary_count > 0 ? 4 : 3;
+}
+
 static void tree_load_begin(void *engine)
 {
     struct tree *tree = engine;
@@ -119,6 +129,7 @@ const struct index_engine tree_engine = {
     .find = tree_find,
     .count = tree_count,
     .bytes = tree_bytes,
+    .height = tree_height,
     .check = tree_check,
     .load_begin = tree_load_begin,
     .load_end = tree_load_end,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures: a growing list of named numbers, for the answer to Stats. Names are copied into an arena.
+ * figures: a growing list of named numbers, for the answer to Stats. Names are copied into an
+ * arena.
  */
 #ifndef DAEMON_FIGURES_H
 #define DAEMON_FIGURES_H

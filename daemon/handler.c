@@ -39,6 +39,23 @@ void handler_work_end(struct handler_client *client, size_t bytes, size_t answer
     client->events->work_ended(client);
 }
 
+bool handler_is_administrator(struct handler_client *client, const struct msg_request *request)
+{
+    if (client->is_administrator) {
+        return true;
+    }
+    if (client->is_local) {
+        handler_refuse(client, request->id, MSG_FORBIDDEN, request->name,
+                       "%s is for the daemon's own user and root; become one of them (sudo)",
+                       request->name);
+    } else {
+        handler_refuse(client, request->id, MSG_FORBIDDEN, request->name,
+                       "%s is served on the daemon's Unix socket only, to its own user and root",
+                       request->name);
+    }
+    return false;
+}
+
 struct host *handler_host(struct service *service, struct handler_client *client,
                           const struct msg_request *request, const struct msg_text *name)
 {
@@ -110,10 +127,13 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
         literal, sizeof(literal) - 1 \
     }
 
-/* Names of Request's fields that are served; the last only to the administrator. */
-static const struct msg_text capabilities[] = {TEXT("hello"),   TEXT("deposit"),  TEXT("query"),
-                                               TEXT("get"),     TEXT("withdraw"), TEXT("ping"),
-                                               TEXT("summary"), TEXT("export")};
+/* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
+static const struct msg_text capabilities[] = {
+    TEXT("hello"),    TEXT("deposit"), TEXT("query"),     TEXT("get"),
+    TEXT("withdraw"), TEXT("ping"),    TEXT("summary"),   TEXT("export"),
+    TEXT("stats"),    TEXT("reload"),  TEXT("log_level"),
+};
+enum { ADMINISTRATIVE = 4 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void fill_limits(const struct config_limits *limits, const struct handler_client *client,
@@ -190,7 +210,7 @@ bool handler_welcome(struct service *service, struct handler_client *client,
         .now_ms = service_now_ms(service),
         .clock_trusted = service_clock_trusted(service),
         .capabilities = capabilities,
-        .capability_count = client->is_administrator ? CAPABILITY_COUNT : CAPABILITY_COUNT - 1,
+        .capability_count = CAPABILITY_COUNT - (client->is_administrator ? 0 : ADMINISTRATIVE),
         .hosts = hosts,
         .host_count = service->host_count,
         .agent = TEXT("hearsayd/" HEARSAY_VERSION),
@@ -250,6 +270,9 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_PING] = handle_ping,
     [MSG_REQUEST_EXPORT] = handler_export,
     [MSG_REQUEST_SUMMARY] = handler_summary,
+    [MSG_REQUEST_STATS] = handler_stats,
+    [MSG_REQUEST_RELOAD] = handler_reload,
+    [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
     [MSG_REQUEST_KNOWN_ONLY] = NULL, /* so is what else is not served */
 };
 

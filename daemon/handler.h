@@ -29,6 +29,7 @@ struct handler_client_events {
  */
 struct handler_client {
     const struct handler_client_events *events;
+    bool is_local;         /* came over a Unix socket */
     bool is_administrator; /* came over a Unix socket, with our user's or root's credentials */
     bool is_gone;          /* nobody reads the answers any more */
     struct sender *sender; /* whose limits count; NULL: none do */
@@ -83,13 +84,24 @@ void handler_export(struct service *service, struct handler_client *client,
 void handler_summary(struct service *service, struct handler_client *client,
                      const struct msg_request *request);
 
+void handler_stats(struct service *service, struct handler_client *client,
+                   const struct msg_request *request);
+void handler_reload(struct service *service, struct handler_client *client,
+                    const struct msg_request *request);
+void handler_log_level(struct service *service, struct handler_client *client,
+                       const struct msg_request *request);
+
 /*
  * Goes on with searches that did not end at once, each getting its turn: looks at about `budget`
  * filters in all, in steps of 16,384 (less does nothing). Returns whether some are still under way.
  */
 bool handler_run_searches(struct service *service, uint64_t budget);
 
+/* Searches that have not begun yet. O(n). */
+size_t handler_searches_waiting(const struct service *service);
+
 /* Checks shared by the requests; each answers with an error itself and returns NULL or false. */
+bool handler_is_administrator(struct handler_client *client, const struct msg_request *request);
 struct host *handler_host(struct service *service, struct handler_client *client,
                           const struct msg_request *request, const struct msg_text *name);
 struct epoch *handler_epoch(struct handler_client *client, const struct msg_request *request,

@@ -20,6 +20,7 @@ struct job {
     struct host *host;
     uint64_t request_id;
     size_t bytes;      /* of this allocation */
+    uint64_t began_ns; /* taken then */
     bool reserved;     /* counted in the usage already */
     uint8_t content[]; /* filter, media type, payload */
 };
@@ -40,6 +41,7 @@ static struct job *job_new(struct service *service, struct handler_client *clien
     job->host = host;
     job->request_id = request_id;
     job->bytes = bytes;
+    job->began_ns = service_monotonic_ns(service);
     return job;
 }
 
@@ -229,6 +231,7 @@ static void on_deposited(struct persist_op *op)
                           .durability = job->service->store.relaxed ? MSG_DURABILITY_RELAXED
                                                                     : MSG_DURABILITY_STORAGE},
         };
+        service_note(job->service, METRIC_DEPOSIT, job->began_ns);
         job_finish(job, &response);
         return;
     }

@@ -38,6 +38,7 @@ struct query_job {
     struct host *host;
     struct index_search *search; /* owned */
     uint64_t request_id;
+    uint64_t began_ns;   /* taken then */
     size_t bytes;        /* charged to the client while under way; 0: answered within the call */
     size_t answer_bytes; /* charged, too */
     struct index_query query;
@@ -142,6 +143,7 @@ static struct query_job *job_new(struct service *service, struct handler_client 
     job->client = client;
     job->host = host;
     job->request_id = request->id;
+    job->began_ns = service_monotonic_ns(service);
     job->order = query->order;
     job->with_payload = query->with_payload;
     job->query = (struct index_query){
@@ -356,6 +358,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
                     .comparisons = index_search_comparisons(job->search),
                     .exact = index_search_is_exact(job->search)},
     };
+    service->metrics.comparisons += response.results.comparisons;
+    service_note(service, METRIC_QUERY, job->began_ns);
     job->client->events->respond(job->client, &response);
 }
 
@@ -565,6 +569,15 @@ bool handler_run_searches(struct service *service, uint64_t budget)
         }
     }
     return service->searches != NULL || service->waiting != NULL;
+}
+
+size_t handler_searches_waiting(const struct service *service)
+{
+    const struct query_job *job;
+    size_t count = 0;
+
+    DL_COUNT(service->waiting, job, count);
+    return count;
 }
 
 void handler_query(struct service *service, struct handler_client *client,

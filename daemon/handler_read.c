@@ -18,6 +18,7 @@ struct job {
     struct service *service;
     struct handler_client *client;
     uint64_t request_id;
+    uint64_t began_ns;   /* taken then */
     size_t bytes;        /* of this allocation */
     size_t answer_bytes; /* charged to the client besides */
     size_t entry_room;
@@ -38,6 +39,7 @@ static struct job *job_new(struct service *service, struct handler_client *clien
     job->service = service;
     job->client = client;
     job->request_id = request_id;
+    job->began_ns = service_monotonic_ns(service);
     job->bytes = bytes;
     job->entry_room = entry_room;
     job->read.kind = kind;
@@ -116,6 +118,7 @@ static void on_got(struct persist_read *read)
         job->item.deposited_ms = message->deposited_ms;
         job->item.expires_ms = message->expires_ms;
         fill_got(message->epoch, &job->item, message, &response.got);
+        service_note(job->service, METRIC_GET, job->began_ns);
         job_finish(job, &response);
     }
 }
@@ -128,6 +131,7 @@ void handler_get(struct service *service, struct handler_client *client,
     struct persist_message cached = {0};
     struct epoch *epoch = NULL;
     struct index_item item;
+    const uint64_t began_ns = service_monotonic_ns(service);
 
     if (host == NULL) {
         return;
@@ -141,6 +145,7 @@ void handler_get(struct service *service, struct handler_client *client,
     if (service_recall(service, host->number, id, &cached)) {
         struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_GOT};
         fill_got(epoch->number, &item, &cached, &response.got);
+        service_note(service, METRIC_GET, began_ns);
         client->events->respond(client, &response);
         return;
     }
@@ -257,10 +262,7 @@ void handler_export(struct service *service, struct handler_client *client,
     if (host == NULL) {
         return;
     }
-    if (!client->is_administrator) {
-        handler_refuse(client, request->id, MSG_FORBIDDEN, "export",
-                       "export is served on the Unix socket only, to the daemon's own user and "
-                       "root");
+    if (!handler_is_administrator(client, request)) {
         return;
     }
     if (wanted->after.data != NULL && wanted->after.count != CURSOR_BYTES) {

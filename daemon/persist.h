@@ -143,6 +143,16 @@ struct persist_info {
     bool relaxed;                             /* durability: what acknowledgements must say */
 };
 
+/* What an implementation has done since it was opened, and what it holds. */
+struct persist_counters {
+    uint64_t transactions; /* committed */
+    uint64_t operations;   /* in those */
+    uint64_t failures;     /* transactions that were rolled back */
+    uint64_t scrubs;       /* times that removed messages' bytes were taken out of the log */
+    uint64_t file_bytes;   /* of the database */
+    uint64_t log_bytes;    /* of what is not brought home yet */
+};
+
 struct persist_interface {
     const char *name;
 
@@ -169,6 +179,7 @@ struct persist_interface {
     void (*read_release)(struct persist *persist, struct persist_read *read);
 
     void (*info)(const struct persist *persist, struct persist_info *out_info);
+    void (*count)(struct persist *persist, struct persist_counters *out_counters);
 
     /*
      * Ends it: what was submitted is committed and its `done` called, then `closed`, after which

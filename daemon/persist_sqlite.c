@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sodium.h>
 
@@ -231,6 +232,30 @@ static void get_info(const struct persist *persist, struct persist_info *out_inf
     *out_info = ((const struct persist_sqlite *)persist)->info;
 }
 
+/* 0 where there is none. */
+static uint64_t file_bytes(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
+}
+
+static void count(struct persist *persist, struct persist_counters *out_counters)
+{
+    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite_counters counters;
+    char log_path[4096 + 8];
+
+    persist_sqlite_count(persist, &counters);
+    (void)snprintf(log_path, sizeof(log_path), "%.4096s-wal", store->path);
+    *out_counters = (struct persist_counters){.transactions = counters.transactions,
+                                              .operations = counters.operations,
+                                              .failures = counters.failures,
+                                              .scrubs = counters.scrubs,
+                                              .file_bytes = file_bytes(store->path),
+                                              .log_bytes = file_bytes(log_path)};
+}
+
 static void close_store(struct persist *persist, void (*closed)(void *context), void *context)
 {
     struct persist_sqlite *store = self(persist);
@@ -250,6 +275,7 @@ static const struct persist_interface sqlite_interface = {
     .read = read_entries,
     .read_release = read_release,
     .info = get_info,
+    .count = count,
     .close = close_store,
 };
 

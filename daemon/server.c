@@ -39,6 +39,12 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
     *out_monotonic_ms = (int64_t)monotonic.tv_sec * 1000 + monotonic.tv_nsec / 1000000;
 }
 
+static uint64_t read_ns(void *context)
+{
+    (void)context;
+    return uv_hrtime();
+}
+
 int64_t server_loop_ms(const struct server *server)
 {
     return (int64_t)uv_now(&server->loop);
@@ -228,20 +234,14 @@ static void on_terminate(uv_signal_t *signal, int number)
 
 /* --- reload ----------------------------------------------------------------------------------- */
 
-static void on_reload(uv_signal_t *signal, int number)
+int server_reload(struct server *server, char *out_reason)
 {
-    struct server *server = signal->data;
-    char reason[CONFIG_REASON_BYTES];
     struct config fresh;
-    (void)number;
 
-    if (server->stopping) {
-        return;
-    }
     notify_reloading();
-    int rc = options_load(server->options, &fresh, reason);
+    int rc = options_load(server->options, &fresh, out_reason);
     if (rc == 0) {
-        rc = config_check_reload(&server->config, &fresh, reason);
+        rc = config_check_reload(&server->config, &fresh, out_reason);
     }
     if (rc == 0) {
         server->config = fresh;
@@ -249,9 +249,21 @@ static void on_reload(uv_signal_t *signal, int number)
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
-        log_error("configuration not reloaded, the old one stays: %s", reason);
+        log_error("configuration not reloaded, the old one stays: %s", out_reason);
     }
     notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
+    return rc;
+}
+
+static void on_reload(uv_signal_t *signal, int number)
+{
+    struct server *server = signal->data;
+    char reason[CONFIG_REASON_BYTES];
+    (void)number;
+
+    if (!server->stopping) {
+        (void)server_reload(server, reason); /* it has said how it went */
+    }
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -325,8 +337,11 @@ static int make_service(struct server *server, char *out_reason)
         .config = &server->config,
         .persist = server->persist,
         .read_clocks = read_clocks,
+        .read_ns = read_ns,
+        .control = &server->control,
     };
 
+    server_init_control(server);
     randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
     randombytes_buf(options.sender_key, sizeof(options.sender_key));
     return service_new(&options, &server->service, out_reason);

@@ -51,9 +51,10 @@ struct server {
     uint64_t tick_count;
     int64_t stop_since_ms;
     bool was_congested;
-    bool stopping;      /* no one new, no new requests */
-    bool store_closing; /* nothing is under way any more */
-    bool closing;       /* the handles are */
+    bool stopping;                  /* no one new, no new requests */
+    bool store_closing;             /* nothing is under way any more */
+    bool closing;                   /* the handles are */
+    struct service_control control; /* what administrators ask of us */
 };
 
 /*
@@ -75,6 +76,15 @@ void server_run(struct server *server);
  * that have put a server together by hand.
  */
 void server_turn(struct server *server);
+
+/*
+ * Reads the configuration again: all of it is taken (0), or nothing (CONFIG_REFUSED, -ERR_NOMEM)
+ * and why is in out_reason (CONFIG_REASON_BYTES). Says so in the log and to the service manager.
+ */
+int server_reload(struct server *server, char *out_reason);
+
+/* Fills server->control: see server_control.c. */
+void server_init_control(struct server *server);
 
 /* --- for sessions ----------------------------------------------------------------------------- */
 

@@ -195,6 +195,9 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->persist = options->persist;
     service->read_clocks = options->read_clocks;
     service->clock_context = options->clock_context;
+    service->read_ns = options->read_ns;
+    service->control = options->control;
+    metrics_init(&service->metrics, (int64_t)(service_monotonic_ns(service) / 1000000));
     service->kernels = choose_kernels();
     arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
     service->persist->interface->info(service->persist, &service->store);
@@ -322,6 +325,21 @@ int64_t service_monotonic_ms(struct service *service)
 
     service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
     return monotonic_ms;
+}
+
+uint64_t service_monotonic_ns(struct service *service)
+{
+    if (service->read_ns != NULL) {
+        return service->read_ns(service->clock_context);
+    }
+    return (uint64_t)service_monotonic_ms(service) * 1000000;
+}
+
+void service_note(struct service *service, enum metric metric, uint64_t began_ns)
+{
+    const uint64_t now_ns = service_monotonic_ns(service);
+
+    metrics_note(&service->metrics, metric, now_ns - began_ns, (int64_t)(now_ns / 1000000));
 }
 
 /* --- expiry ----------------------------------------------------------------------------------- */

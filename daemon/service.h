@@ -15,11 +15,21 @@
 #include "daemon/config.h"
 #include "daemon/host.h"
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "daemon/persist.h"
 #include "daemon/sender.h"
 #include "proto/arena.h"
 
 struct query_job; /* handler_query.c */
+struct figures;
+
+/* What an administrator may ask of those above the service: the server. */
+struct service_control {
+    void *context;
+    void (*add_figures)(void *context, struct figures *figures);
+    /* Reads the configuration again: 0, or why not in out_reason (CONFIG_REASON_BYTES). */
+    int (*reload)(void *context, char *out_reason);
+};
 
 struct service_options {
     const struct alloc *alloc;             /* borrowed */
@@ -29,6 +39,8 @@ struct service_options {
     uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: the salt of addresses */
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
     void *clock_context;
+    uint64_t (*read_ns)(void *context);    /* monotonic, for latencies; NULL: in whole ms */
+    const struct service_control *control; /* borrowed; NULL: there is none */
 };
 
 struct service {
@@ -40,6 +52,9 @@ struct service {
     struct clock_state clock;
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
     void *clock_context;
+    uint64_t (*read_ns)(void *context);
+    const struct service_control *control;
+    struct metrics metrics;
     const struct bits_kernels *kernels;
     struct host *hosts; /* host_count of them, in the order of the configuration */
     size_t host_count;
@@ -79,6 +94,11 @@ bool service_clock_trusted(struct service *service);
 
 /* The monotonic clock, for rates. */
 int64_t service_monotonic_ms(struct service *service);
+/* The same, finer where that can be had: for latencies. */
+uint64_t service_monotonic_ns(struct service *service);
+
+/* Something that began at began_ns was answered with success. */
+void service_note(struct service *service, enum metric metric, uint64_t began_ns);
 
 /* The host of that name, the first one when name is NULL; NULL when there is none such. */
 struct host *service_host(struct service *service, const char *name);

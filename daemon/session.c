@@ -539,6 +539,7 @@ int session_accept(struct server *server, struct listener *listener)
         return rc;
     }
     if (listener->is_unix) {
+        session->client.is_local = true;
         session->client.is_administrator = is_administrator(&session->transport.uv.stream);
     } else {
         (void)uv_tcp_nodelay(&session->transport.uv.tcp, 1); /* only slower without */

@@ -89,7 +89,7 @@ int cli_flush(const struct cli *cli)
 
 int cli_timeout(const struct cli *cli)
 {
-    return (int)cli->timeout_ms;
+    return cli->timeout_ms == 0 ? 10000 : (int)cli->timeout_ms;
 }
 
 int cli_connect(const struct cli *cli, struct hearsay **out_server)

@@ -31,7 +31,7 @@ struct cli {
     struct out err; /* standard error */
     const struct cli_command *command;
     const char *server;  /* HEARSAY_SERVER or the default, unless --server */
-    uint64_t timeout_ms; /* of each wait */
+    uint64_t timeout_ms; /* of each wait; 0: not said */
     bool help;
     bool version;
 };
@@ -46,6 +46,9 @@ struct cli_command {
     size_t option_count;
     const void *defaults; /* a struct of options, options_bytes of it */
     size_t options_bytes;
+    /* Of a command that has commands of its own, whose names begin with its name and a space; ended
+       by NULL. Such a one has no options and is not run itself. NULL: it has none. */
+    const struct cli_command *const *children;
     /* Returns an exit code. `options` is a filled copy of defaults; words are the rest of argv. */
     int (*run)(struct cli *cli, void *options, int word_count, char *const *words);
 };

@@ -5,6 +5,10 @@
 
 #include "client/cli/cli.h"
 
+extern const struct cli_command command_admin;
+extern const struct cli_command command_admin_log_level;
+extern const struct cli_command command_admin_reload;
+extern const struct cli_command command_admin_stats;
 extern const struct cli_command command_context;
 extern const struct cli_command command_deposit;
 extern const struct cli_command command_export;

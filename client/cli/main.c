@@ -15,7 +15,7 @@
 static const struct cli_command *const cli_commands[] = {
     &command_deposit, &command_query,   &command_here,  &command_get,  &command_withdraw,
     &command_import,  &command_export,  &command_hosts, &command_ping, &command_summary,
-    &command_profile, &command_context, NULL,
+    &command_profile, &command_context, &command_admin, NULL,
 };
 
 static const struct args_option common_options[] = {
@@ -79,6 +79,21 @@ static int print_version(const struct cli *cli)
     return CLI_DONE;
 }
 
+/* The last word of a name: "stats" of "admin stats". */
+static const char *last_word(const struct cli_command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+    return space != NULL ? space + 1 : command->name;
+}
+
+static void print_children(FILE *stream, const struct cli_command *const *children)
+{
+    (void)fputs("\nCommands:\n", stream);
+    for (size_t i = 0; children[i] != NULL; i++) {
+        (void)fprintf(stream, "  %-10s %s\n", last_word(children[i]), children[i]->summary);
+    }
+}
+
 static void print_command_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
@@ -88,6 +103,9 @@ static void print_command_help(struct cli *cli)
     if (command->details[0] != '\0') {
         (void)fprintf(stream, "\n%s", command->details);
     }
+    if (command->children != NULL) {
+        print_children(stream, command->children);
+    }
     (void)fputs("\nOptions:\n", stream);
     struct args_group group = {command->options, command->option_count, NULL};
     args_print_help(stream, &group);
@@ -96,22 +114,26 @@ static void print_command_help(struct cli *cli)
     (void)fprintf(stream, "\nExamples:\n%s", command->examples);
 }
 
-static const struct cli_command *find_command(const char *name)
+static const struct cli_command *find_command(const struct cli_command *const *commands,
+                                              const char *name)
 {
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
-        if (strcmp(cli_commands[i]->name, name) == 0) {
-            return cli_commands[i];
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(last_word(commands[i]), name) == 0) {
+            return commands[i];
         }
     }
     return NULL;
 }
 
-static int unknown_command(const struct cli *cli, const char *name)
+enum { COMMANDS_MAX = 32 };
+
+static int unknown_command(const struct cli *cli, const struct cli_command *const *commands,
+                           const char *name)
 {
-    const char *names[sizeof(cli_commands) / sizeof(cli_commands[0])];
+    const char *names[COMMANDS_MAX];
     size_t count = 0;
-    while (cli_commands[count] != NULL) {
-        names[count] = cli_commands[count]->name;
+    while (count < COMMANDS_MAX && commands[count] != NULL) {
+        names[count] = last_word(commands[count]);
         count++;
     }
     const char *near = args_nearest(name, names, count);
@@ -153,6 +175,34 @@ static int run_command(struct cli *cli, int argc, char **argv)
     return status;
 }
 
+/* A command with commands of its own; argv[0] is its name. */
+static int run_group(struct cli *cli, int argc, char **argv)
+{
+    struct args_group group = common_group(cli);
+    const struct cli_command *parent = cli->command;
+    char sentence[ARGS_SENTENCE_BYTES];
+    int first = 0;
+    if (args_parse(argc, argv, &group, 1, true, &first, sentence) != 0) {
+        return cli_misuse(cli, "%s", sentence);
+    }
+    if (cli->version) {
+        return print_version(cli);
+    }
+    if (first >= argc && cli->help) {
+        print_command_help(cli);
+        return CLI_DONE;
+    }
+    if (first >= argc) {
+        return cli_misuse(cli, "a command is missing behind \"%s\"", parent->name);
+    }
+    const struct cli_command *child = find_command(parent->children, argv[first]);
+    if (child == NULL) {
+        return unknown_command(cli, parent->children, argv[first]);
+    }
+    cli->command = child;
+    return run_command(cli, argc - first, argv + first);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct args_group group = common_group(cli);
@@ -179,11 +229,12 @@ static int run(struct cli *cli, int argc, char **argv)
     }
     first += help ? 1 : 0;
     cli->help = cli->help || help;
-    cli->command = find_command(argv[first]);
+    cli->command = find_command(cli_commands, argv[first]);
     if (cli->command == NULL) {
-        return unknown_command(cli, argv[first]);
+        return unknown_command(cli, cli_commands, argv[first]);
     }
-    return run_command(cli, argc - first, argv + first);
+    return cli->command->children != NULL ? run_group(cli, argc - first, argv + first)
+                                          : run_command(cli, argc - first, argv + first);
 }
 
 /*
@@ -209,7 +260,6 @@ int main(int argc, char **argv)
     out_init(&cli.err, stderr);
     const char *server = getenv("HEARSAY_SERVER");
     cli.server = server != NULL && server[0] != '\0' ? server : "127.0.0.1:7117";
-    cli.timeout_ms = 10000;
     /* A reader that went away shows as a failed write, which is reported; not as silent death. */
     (void)signal(SIGPIPE, SIG_IGN);
     int status = argc > 0 ? run(&cli, argc, argv) : CLI_USAGE;

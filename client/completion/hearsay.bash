@@ -17,6 +17,7 @@ _hearsay_options()
     import) printf '%s\n' --host --state --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping) printf '%s\n' --json ;;
+    'admin stats') printf '%s\n' --host --watch --interval --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
     printf '%s\n' --server --timeout --help --version
@@ -33,7 +34,8 @@ _hearsay()
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local commands='deposit query here get withdraw import export hosts ping summary profile context
-        help'
+        admin help'
+    local administrative='stats reload log-level'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -41,7 +43,11 @@ _hearsay()
         -*) ;;
         help) ;;
         *)
-            command=${COMP_WORDS[i]}
+            if [[ ${COMP_WORDS[i]} == admin && -z $command ]]; then
+                command=admin
+                continue
+            fi
+            command=${command:+$command }${COMP_WORDS[i]}
             break
             ;;
         esac
@@ -82,6 +88,10 @@ _hearsay()
         fi
     elif [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options "$command")" -- "$current")
+    elif [[ $command == admin ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$administrative" -- "$current")
+    elif [[ $command == 'admin log-level' ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
     elif [[ $command == import ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
     fi

@@ -13,7 +13,9 @@ import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "here", "get", "withdraw", "import", "export", "hosts", "ping",
-            "summary", "profile", "context"]
+            "summary", "profile", "context", "admin"]
+ADMIN = ["stats", "reload", "log-level"]
+NESTED = [f"admin {name}" for name in ADMIN]
 
 
 def run(*args):
@@ -25,7 +27,7 @@ def run(*args):
 
 def options_of(command):
     """The long options that the help of a command names."""
-    code, out, err = run(command, "--help")
+    code, out, err = run(*command.split(), "--help")
     assert code == 0 and err == ""
     return set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", out, re.MULTILINE))
 
@@ -41,13 +43,25 @@ def test_help_lists_all_commands():
     assert run("ping", "--version") == version
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_the_administrators_commands():
+    """So does that of admin, and a wrong one is named with the nearest."""
+    code, out, _ = run("admin", "--help")
+    assert code == 0
+    listed = out.split("Commands:")[1].split("Options")[0]
+    assert re.findall(r"^  ([a-z-]+)  +[a-z]", listed, re.MULTILINE) == ADMIN
+    code, out, err = run("admin", "stast")
+    assert (code, out) == (2, "") and 'did you mean "stats"?' in err
+    code, out, err = run("admin")
+    assert (code, out) == (2, "") and "a command is missing" in err
+
+
+@pytest.mark.parametrize("command", COMMANDS + NESTED)
 def test_help_of_a_command(command):
     """Usage, options and examples; lines of at most 100 columns; the same by both ways."""
-    code, out, _ = run(command, "--help")
+    code, out, _ = run(*command.split(), "--help")
     assert code == 0 and f"Usage: hearsay {command}" in out and "Examples:" in out
     assert max(map(len, out.splitlines())) <= 100
-    assert run("help", command) == (0, out, "")
+    assert run("help", *command.split()) == (0, out, "")
 
 
 def test_mistyped():
@@ -72,8 +86,8 @@ def test_mistyped():
 def test_manual_has_all_options():
     """Every option of every command is in hearsay(1)."""
     page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8").replace("\\-", "-")
-    for command in COMMANDS:
-        assert f".Cm {command}" in page
+    for command in COMMANDS + NESTED:
+        assert f"Cm {command}" in page
         for option in options_of(command):
             assert f"Fl {option[1:]}" in page, (command, option)
 
@@ -81,8 +95,8 @@ def test_manual_has_all_options():
 def test_completions_have_all_options():
     """bash and zsh complete every command, and every option of it."""
     zsh = (ROOT / "client/completion/_hearsay").read_text(encoding="utf-8")
-    for command in COMMANDS:
-        assert f"'{command}:" in zsh
+    for command in COMMANDS + NESTED:
+        assert f"'{command.split()[-1]}:" in zsh
         for option in options_of(command):
             assert option in zsh, (command, option)
     bash = shutil.which("bash")
@@ -102,8 +116,9 @@ def test_completions_have_all_options():
     assert complete("") == {*COMMANDS, "help"}
     assert complete("--server", "x", "q") == {"query"}
     assert complete("query", "-o", "") == {"similarity", "time"}
-    for command in COMMANDS:
-        assert complete(command, "--") == options_of(command)
+    assert complete("admin", "") == {*ADMIN}
+    for command in COMMANDS + NESTED:
+        assert complete(*command.split(), "--") == options_of(command)
 
 
 def test_header_stands_alone(tmp_path):

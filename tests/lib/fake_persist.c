@@ -33,6 +33,7 @@ struct fake {
     struct persist_read *first_carried; /* that are carried out and not answered */
     struct persist_read **last_carried;
     int64_t last_seq;
+    uint64_t operations;
     bool fail_next;
     bool fail_reads;
     const char *stored_profile; /* NULL: the right one */
@@ -185,6 +186,7 @@ size_t fake_persist_commit(struct persist *persist)
             op->outcome = op->kind == PERSIST_EXPIRE ? expire(fake, op) : PERSIST_APPLIED;
         }
         op->reason = failing ? "the test lets it fail" : NULL;
+        fake->operations++;
         op->done(op);
         op = next;
         count++;
@@ -388,6 +390,11 @@ static void info(const struct persist *persist, struct persist_info *out_info)
     out_info->clock_ms = ((const struct fake *)persist)->clock_ms;
 }
 
+static void count(struct persist *persist, struct persist_counters *out_counters)
+{
+    *out_counters = (struct persist_counters){.operations = ((struct fake *)persist)->operations};
+}
+
 static const struct persist_interface interface = {
     .name = "fake",
     .add_host = add_host,
@@ -396,6 +403,7 @@ static const struct persist_interface interface = {
     .read = read_later,
     .read_release = read_release,
     .info = info,
+    .count = count,
 };
 
 struct persist *fake_persist_new(void)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server_control: what an administrator asks of the server by way of the service.
+ */
+#include "daemon/figures.h"
+#include "daemon/server.h"
+
+static void add_figures(void *context, struct figures *figures)
+{
+    struct server *server = context;
+    size_t resident = 0;
+
+    figures_add(figures, server->session_count, "sessions");
+    figures_add(figures, server->session_number, "sessions_total");
+    figures_add(figures, server->output_bytes, "output_bytes");
+    if (uv_resident_set_memory(&resident) == 0) {
+        figures_add(figures, resident, "resident_bytes");
+    }
+}
+
+static int reload(void *context, char *out_reason)
+{
+    return server_reload(context, out_reason);
+}
+
+void server_init_control(struct server *server)
+{
+    server->control =
+        (struct service_control){.context = server, .add_figures = add_figures, .reload = reload};
+}
