@@ -7,6 +7,7 @@ import hearsay_wire as wire
 from hearsay_wire import pb
 
 SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary"]
+ADMINISTRATIVE = ["export", "stats", "reload", "log_level"]
 
 
 def test_welcome_says_what_is_served(client):
@@ -53,9 +54,9 @@ def test_configured_limits_and_hosts_are_announced(make_daemon):
 
 
 def test_administrator_may_export(shared):
-    """Export is among the capabilities on the Unix socket, and only there."""
+    """Administration is among the capabilities on the Unix socket, and only there."""
     with shared.administrator() as client:
-        assert list(client.welcome.capabilities) == [*SERVED, "export"]
+        assert list(client.welcome.capabilities) == [*SERVED, *ADMINISTRATIVE]
 
 
 def test_the_highest_common_version(shared):
