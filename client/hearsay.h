@@ -156,6 +156,7 @@ struct hearsay_limits {
     uint64_t session_output_bytes; /* that wait for one client to read them */
     uint64_t messages;             /* stored, all hosts together */
     uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
+    uint32_t sender_share_ppm;     /* of k, that one sender's messages may be; at least 1 */
 };
 
 /* One access point's message store. */

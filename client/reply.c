@@ -288,6 +288,7 @@ static void translate_limits(const struct msg_limits *from, struct hearsay_limit
     to->session_output_bytes = from->session_output_bytes;
     to->messages = from->messages;
     to->bytes = from->bytes;
+    to->sender_share_ppm = from->sender_share_ppm;
 }
 
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,

@@ -134,7 +134,8 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
     }
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         /* What the removed message kept out of the k best is not known any more. */
-        if (nearest_holds(&part->search->nearest, item.id, part->probe.source)) {
+        if (nearest_holds(&part->search->nearest, item.id, part->probe.source) ||
+            nearest_passed_over(&part->search->nearest, item.id, part->probe.source)) {
             part->search->restart = true;
         }
         /* The engine may move messages, and a cursor may then meet one again. */
@@ -269,7 +270,7 @@ static int begin_search(struct index_search *search, const struct index_query *q
     if (search->filters == NULL || search->parts == NULL) {
         return -ERR_NOMEM;
     }
-    int error = nearest_init(&search->nearest, search->alloc, query->k);
+    int error = nearest_init(&search->nearest, search->alloc, query->k, query->sender_share);
     for (uint32_t p = 0; error == 0 && p < part_count; p++) {
         assert(query->parts[p].index->words == words);
         error = begin_part(search, p, &query->parts[p], search->filters + 2 * words * p);
@@ -369,6 +370,10 @@ static bool walk(struct index_search *search, uint64_t *left)
 /* Whether something held has expired since it was found: it may have kept others out. */
 static bool holds_expired(const struct index_search *search)
 {
+    if (nearest_is_capped(&search->nearest) &&
+        search->nearest.passed.item.expires_ms <= search->now_ms) {
+        return true;
+    }
     for (uint32_t i = 0; i < search->nearest.count; i++) {
         if (search->nearest.heap[i].item.expires_ms <= search->now_ms) {
             return true;
@@ -389,6 +394,7 @@ static void finish(struct index_search *search, bool cut)
 {
     search->done = true;
     search->cut = cut;
+    search->capped = nearest_is_capped(&search->nearest);
     detach(search);
     (void)nearest_sort(&search->nearest);
 }
@@ -467,6 +473,11 @@ uint64_t index_search_comparisons(const struct index_search *search)
         sum += search->parts[p].probe.comparisons;
     }
     return sum;
+}
+
+bool index_search_is_capped(const struct index_search *search)
+{
+    return search->done && search->capped;
 }
 
 bool index_search_is_exact(const struct index_search *search)

@@ -136,6 +136,7 @@ struct index_query {
     const struct index_part *parts; /* all of the same profile */
     uint32_t part_count;            /* 1 .. INDEX_PARTS_MAX */
     uint32_t k;                     /* >= 1 */
+    uint32_t sender_share;          /* most results of one sender; 0: any number. See nearest.h */
     uint32_t max_distance_ppm;      /* of the bit distance, inclusive */
     int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
     int64_t until_ms;               /* deposited before; INT64_MAX: any */
@@ -175,6 +176,10 @@ uint64_t index_search_comparisons(const struct index_search *search);
 
 /* Bytes of the indexes that these comparisons read. */
 uint64_t index_search_bytes(const struct index_search *search);
+
+/* After index_search_step returned 0: whether messages are missing from the answer, and others in
+ * their place, only because of sender_share. */
+bool index_search_is_capped(const struct index_search *search);
 
 /* Whether the answer is proven to be the true one: always, unless the query's budget ended it or
  * only the best path was followed. */

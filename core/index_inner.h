@@ -44,7 +44,8 @@ struct index_search {
     bool started;
     bool restart; /* something that was held has gone: begin again */
     bool done;
-    bool cut; /* done because the budget was, not the walk */
+    bool capped; /* as it ended: see index_search_is_capped */
+    bool cut;    /* done because the budget was, not the walk */
 };
 
 /* ---- renewal.c ---- */

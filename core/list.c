@@ -38,6 +38,7 @@ struct list_chunk {
     int64_t *expires_ms;
     uint32_t *reach_ppm;
     uint32_t *bytes;
+    uint32_t *sender;
     uint16_t *cardinality; /* at most PROFILE_BITS_MAX */
     uint8_t (*ids)[MESSAGE_ID_BYTES];
     uint64_t storage[];
@@ -111,6 +112,7 @@ static void read_item(const struct list_chunk *chunk, size_t at, struct index_it
     out->expires_ms = chunk->expires_ms[at];
     out->reach_ppm = chunk->reach_ppm[at];
     out->bytes = chunk->bytes[at];
+    out->sender = chunk->sender[at];
 }
 
 static void write_item(struct list_chunk *chunk, size_t at, const struct index_item *item,
@@ -121,6 +123,7 @@ static void write_item(struct list_chunk *chunk, size_t at, const struct index_i
     chunk->expires_ms[at] = item->expires_ms;
     chunk->reach_ppm[at] = item->reach_ppm;
     chunk->bytes[at] = item->bytes;
+    chunk->sender[at] = item->sender;
     chunk->cardinality[at] = cardinality;
 }
 
@@ -139,7 +142,7 @@ static size_t chunk_bytes(const struct list *list, size_t number)
 {
     const struct list_chunk *chunk = NULL;
     size_t item_bytes = sizeof *chunk->deposited_ms + sizeof *chunk->expires_ms +
-                        sizeof *chunk->reach_ppm + sizeof *chunk->bytes +
+                        sizeof *chunk->reach_ppm + sizeof *chunk->bytes + sizeof *chunk->sender +
                         sizeof *chunk->cardinality + sizeof *chunk->ids;
 
     return sizeof *chunk + (CACHE_LINE_WORDS - 1) * sizeof(uint64_t) +
@@ -156,7 +159,8 @@ static void lay_out(struct list_chunk *chunk, size_t words, size_t count)
     chunk->expires_ms = chunk->deposited_ms + count;
     chunk->reach_ppm = (void *)(chunk->expires_ms + count);
     chunk->bytes = chunk->reach_ppm + count;
-    chunk->cardinality = (void *)(chunk->bytes + count);
+    chunk->sender = chunk->bytes + count;
+    chunk->cardinality = (void *)(chunk->sender + count);
     chunk->ids = (void *)(chunk->cardinality + count);
 }
 

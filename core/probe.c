@@ -143,7 +143,6 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
                        uint32_t overlap, uint32_t contains_overlap)
 {
     struct similarity bits = bit_similarity(probe, cardinality, overlap);
-    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
 
     if (!may_be_shown(probe, item) ||
         (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
@@ -161,7 +160,7 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         .part = probe->part,
         .source = probe->source,
     };
-    if (worst != NULL && nearest_compare(&candidate, worst) >= 0) {
+    if (!nearest_wants(probe->nearest, &candidate)) {
         return;
     }
     /* Last, since it costs most: asked only of what would be among the k best. */

@@ -58,6 +58,7 @@ struct config_limits {
     uint32_t deposit_fill_max_ppm;
     uint32_t query_fill_max_ppm;
     uint32_t k_max;
+    uint32_t sender_share_ppm; /* of k, that one sender's messages may be */
     uint32_t parts_max;
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;

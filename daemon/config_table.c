@@ -84,6 +84,11 @@ const struct config_key config_keys[] = {
      .help = "Share of bits that a query's filter may have set."},
     {LIMITS_KEY("k", k_max), CONFIG_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
      .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
+    {LIMITS_KEY("sender_share", sender_share_ppm), CONFIG_TYPE_PERCENT, 1, PPM, .standard = "30%",
+     .reloadable = true,
+     .help = "Share of the k messages of an answer, at least one message, that may come from one "
+             "address, as far as others have any; 100%: all. Messages of exempt clients, and "
+             "those that were there before the daemon started, are never left out."},
     {LIMITS_KEY("parts", parts_max), CONFIG_TYPE_COUNT, 1, LIMIT_PARTS, .unit = "filters",
      .standard = "64", .reloadable = true, .help = "Most filters that one query may combine."},
     {LIMITS_KEY("ttl_default", ttl_default_s), CONFIG_TYPE_DURATION, 1, 10 * YEARS,

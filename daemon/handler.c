@@ -164,6 +164,7 @@ static void fill_limits(const struct config_limits *limits, const struct handler
         .session_output_bytes = limits->session_output_bytes,
         .messages = limits->messages_max,
         .bytes = limits->bytes_max,
+        .sender_share_ppm = limits->sender_share_ppm,
     };
 }
 

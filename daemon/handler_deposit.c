@@ -286,6 +286,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     op->message.deposited_ms = op->now_ms;
     op->message.expires_ms = op->now_ms + (int64_t)ttl_s * 1000;
     op->message.reach_ppm = deposit->reach_ppm;
+    op->message.sender = client->sender_tag;
     memcpy(op->message.id, deposit->id.data, MESSAGE_ID_BYTES);
     if (deposit->withdraw_hash.data != NULL) {
         op->message.can_withdraw = true;

@@ -130,6 +130,14 @@ static void job_charge(struct query_job *job)
     handler_work_begin(job->client, job->bytes, job->answer_bytes);
 }
 
+/* How many of k results may be of one sender; 0: all of them. */
+static uint32_t share_of(const struct config_limits *limits, uint32_t k)
+{
+    const uint64_t share = (uint64_t)k * limits->sender_share_ppm / DISTANCE_ONE_PPM;
+
+    return limits->sender_share_ppm == DISTANCE_ONE_PPM ? 0 : share > 0 ? (uint32_t)share : 1;
+}
+
 static struct query_job *job_new(struct service *service, struct handler_client *client,
                                  struct host *host, const struct msg_request *request)
 {
@@ -149,6 +157,7 @@ static struct query_job *job_new(struct service *service, struct handler_client 
     job->query = (struct index_query){
         .part_count = (uint32_t)query->part_count,
         .k = query->k,
+        .sender_share = share_of(&service->config.limits, query->k),
         .max_distance_ppm = query->max_distance_ppm,
         .since_ms = query->since_ms,
         .until_ms = query->until_ms,
@@ -356,7 +365,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
         .results = {.results = results,
                     .result_count = count,
                     .comparisons = index_search_comparisons(job->search),
-                    .exact = index_search_is_exact(job->search)},
+                    .exact = index_search_is_exact(job->search),
+                    .capped = index_search_is_capped(job->search)},
     };
     service->metrics.comparisons += response.results.comparisons;
     service_note(service, METRIC_QUERY, job->began_ns);

@@ -80,6 +80,7 @@ int host_admit(struct host *host, const struct persist_message *message)
         .deposited_ms = message->deposited_ms,
         .expires_ms = message->expires_ms,
         .reach_ppm = message->reach_ppm,
+        .sender = message->sender,
         .bytes = host_message_bytes(message),
     };
 

@@ -40,6 +40,7 @@ struct persist_message {
     uint32_t reach_ppm;
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
+    uint32_t sender; /* who deposited it, in memory only: not stored, and 0 of what was */
 };
 
 /* --- writing ---------------------------------------------------------------------------------- */

@@ -238,6 +238,7 @@ struct msg_limits {
     uint64_t session_output_bytes;
     uint64_t messages;
     uint64_t bytes;
+    uint32_t sender_share_ppm; /* 1,000,000 when absent */
 };
 
 struct msg_host {

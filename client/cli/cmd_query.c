@@ -431,7 +431,8 @@ const struct cli_command command_query = {
         "(array of\n"
         "strings), \"max_distance\". Each is answered by one line, in "
         "order:\n"
-        "{\"results\": [...], \"comparisons\": N, \"exact\": true}, or {\"error\": \"line N: "
+        "{\"results\": [...], \"comparisons\": N, \"exact\": true,\n"
+        "\"capped\": false}, or {\"error\": \"line N: "
         "...\"},\n"
         "which makes the exit code 1. The other options apply to all of them.\n",
     .examples = "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"

@@ -202,8 +202,9 @@ static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *i
         }
     }
     return answer(batch, item,
-                  json_pack("{s:o, s:I, s:b}", "results", array, "comparisons",
-                            (json_int_t)results->comparisons, "exact", results->exact ? 1 : 0));
+                  json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
+                            (json_int_t)results->comparisons, "exact", results->exact ? 1 : 0,
+                            "capped", results->capped ? 1 : 0));
 }
 
 static enum pump_verdict batch_given(struct pump_work *work, struct pump_item *item)

@@ -155,7 +155,7 @@ static int ask_loop(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYT
     const struct index_query query = query_for(NULL);
     struct nearest nearest;
 
-    if (nearest_init(&nearest, alloc_system(), K) != 0) {
+    if (nearest_init(&nearest, alloc_system(), K, 0) != 0) {
         return bench_fail("memory is short");
     }
     struct index_probe probe = {

@@ -234,7 +234,7 @@ def request(body, request_id):
 class Client:
     """A blocking client with a deadline on every wait. `address`: (host, port), or a Unix path."""
 
-    def __init__(self, address, hello=True, patience=PATIENCE, receive_buffer=None):
+    def __init__(self, address, hello=True, patience=PATIENCE, receive_buffer=None, source=None):
         self.patience = patience
         self.last_id = 0
         self.pending = b""
@@ -244,6 +244,8 @@ class Client:
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(patience)
+        if source is not None:
+            self.socket.bind((source, 0))  # any of 127.0.0.0/8 does
         self.socket.connect(address)
         self.welcome = self.call(pb.Hello(versions=[1], agent="test")) if hello else None
 

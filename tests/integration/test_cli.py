@@ -144,7 +144,7 @@ def test_batch(cli, client, rng):
     answers = cli.json_lines("query", "--batch", "-", "-k", "3", "-d", "1", stdin="\n".join(lines))
     assert len(answers) == len(contexts)
     for labels, answer in zip(contexts, answers):
-        assert sorted(answer) == ["comparisons", "exact", "results"]
+        assert sorted(answer) == ["capped", "comparisons", "exact", "results"]
         said = client.call(wire.query_of(labels, k=3, with_payload=True))
         assert answer["results"] == [expected_json(r) for r in said.results]
         assert answer["exact"] is True and answer["comparisons"] == said.comparisons

@@ -176,6 +176,79 @@ def test_reload_changes_the_rates(limited, rng):
         assert refusals(client, [deposit(rng)] * 5) == [None] * 5
 
 
+# --- one sender's share ---------------------------------------------------------------------------
+
+
+def test_clones_do_not_bury_the_rest(limited, rng):
+    """30 % of an answer may be one address's; `capped` says that some were left out."""
+    daemon, address = limited("deposits_per_minute = 0\nsender_share = 30%\n")
+    nearest = ["topic:limits", "topic:address", "topic:third"]
+    others, clones, owners = {}, {}, {}
+    for i in range(12):
+        with wire.Client(address, source=f"127.0.1.{i + 1}") as client:
+            made = deposit(rng)
+            others[made.id] = (made, client.call(made))
+    with wire.Client(address, source="127.0.2.1") as client:
+        for _ in range(50):
+            made = wire.deposit_of(rng, nearest)
+            clones[made.id] = (made, client.call(made))
+    with daemon.client() as exempt:
+        for _ in range(4):
+            made = wire.deposit_of(rng, [*nearest, "topic:fourth"])
+            owners[made.id] = (made, exempt.call(made))
+
+        def ask(k):
+            found = exempt.call(wire.query_of(nearest, k=k))
+            assert found.exact
+            return found, [sum(r.id in kind for r in found.results) for kind in (clones, owners, others)]
+
+        found, counts = ask(10)
+        assert counts == [3, 4, 3] and found.capped
+        # The sender's own best: the newest, then the smallest id, of equally near ones.
+        best = sorted(clones, key=lambda i: (-clones[i][1].deposited_ms, i))[:3]
+        assert [r.id for r in found.results[:3]] == best
+        found, counts = ask(1)
+        assert counts == [1, 0, 0] and not found.capped
+        found, counts = ask(100)
+        assert counts == [30, 4, 12] and found.capped
+        found, counts = ask(20)
+        assert counts == [6, 4, 10] and found.capped
+
+        # What was stored before the start belongs to nobody.
+        daemon.restart()
+    with daemon.client() as client:
+        found = client.call(wire.query_of(nearest, k=10))
+        assert len(found.results) == 10 and not found.capped
+        assert all(r.id in clones for r in found.results)
+
+
+def test_a_withdrawn_message_gives_its_place_back(limited, rng):
+    """What was left out for the cap is there when a better one of the same sender has gone."""
+    daemon, address = limited("sender_share = 50%\n")
+    token = rng.randbytes(32)
+    with wire.Client(address, source="127.0.3.1") as client:
+        near = wire.deposit_of(rng, HERE, withdraw_hash=wire.withdraw_hash(token))
+        far = wire.deposit_of(rng, HERE[:1])
+        client.call(near)
+        client.call(far)
+        found = client.call(wire.query_of(HERE, k=2))
+        assert [r.id for r in found.results] == [near.id] and found.capped
+        client.call(pb.Withdraw(id=near.id, token=token))
+        found = client.call(wire.query_of(HERE, k=2))
+        assert [r.id for r in found.results] == [far.id] and not found.capped
+
+
+def test_a_share_of_all_is_no_cap(limited, rng):
+    """100 % turns it off."""
+    _, address = limited("sender_share = 100%\n")
+    with wire.Client(address) as client:
+        assert not client.welcome.limits.HasField("sender_share_ppm")
+        for _ in range(10):
+            client.call(deposit(rng))
+        found = client.call(wire.query_of(HERE, k=10))
+        assert len(found.results) == 10 and not found.capped
+
+
 # --- what is said ---------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ enum {
     WORDS_MAX = PROFILE_WORDS_MAX,
     PARTS_MAX = 4,
     SEARCHES = 3,
+    SENDERS = 5,
     FOUND_MAX = PARTS_MAX * MESSAGES_MAX
 };
 
@@ -59,6 +60,7 @@ struct world {
     int64_t now_ms;
     uint32_t next_id;
     uint32_t finished;
+    uint32_t capped; /* of these, answers that a cap changed */
     uint32_t fanout;
 };
 
@@ -197,8 +199,34 @@ static bool is_first_of_store(const struct asked *asked, uint32_t p)
     return true;
 }
 
+/*
+ * Takes them in order, and passes over those of senders that have their share. How many are taken;
+ * *out_capped: whether one of the first k was passed over.
+ */
+static uint32_t plain_shares(const struct asked *asked, struct nearest_candidate *all,
+                             uint32_t count, bool *out_capped)
+{
+    uint32_t taken_of[SENDERS] = {0};
+    uint32_t taken = 0;
+
+    *out_capped = false;
+    for (uint32_t i = 0; i < count && taken < asked->query.k; i++) {
+        const uint32_t sender = all[i].item.sender;
+
+        if (sender != 0 && asked->query.sender_share > 0 &&
+            taken_of[sender] >= asked->query.sender_share) {
+            *out_capped = *out_capped || i < asked->query.k;
+            continue;
+        }
+        taken_of[sender]++;
+        all[taken++] = all[i];
+    }
+    return taken;
+}
+
 /* A message counts once, however many parts find it. */
-static uint32_t plain_search(const struct asked *asked, struct nearest_candidate *out)
+static uint32_t plain_search(const struct asked *asked, struct nearest_candidate *out,
+                             bool *out_capped)
 {
     uint32_t count = 0;
 
@@ -210,7 +238,7 @@ static uint32_t plain_search(const struct asked *asked, struct nearest_candidate
         }
     }
     qsort(out, count, sizeof *out, plain_order);
-    return count < asked->query.k ? count : asked->query.k;
+    return plain_shares(asked, out, count, out_capped);
 }
 
 /* ---- comparing ---- */
@@ -222,12 +250,14 @@ static void check_item(const struct index_item *a, const struct index_item *b)
     assert_true(a->expires_ms == b->expires_ms);
     assert_int_equal(a->reach_ppm, b->reach_ppm);
     assert_int_equal(a->bytes, b->bytes);
+    assert_int_equal(a->sender, b->sender);
 }
 
 static void check_answer(struct asked *asked)
 {
     static struct nearest_candidate expected[FOUND_MAX];
-    uint32_t expected_count = plain_search(asked, expected);
+    bool capped = false;
+    uint32_t expected_count = plain_search(asked, expected, &capped);
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(asked->search, &count);
 
@@ -242,6 +272,8 @@ static void check_answer(struct asked *asked)
         assert_int_equal(found[i].part, expected[i].part);
     }
     assert_true(index_search_is_exact(asked->search));
+    assert_int_equal(index_search_is_capped(asked->search), capped);
+    world.capped += capped;
 }
 
 static void check_store(const struct store *store)
@@ -333,6 +365,7 @@ static void insert_message(struct store *store)
         rng_chance(&world.rng, 80) ? INT64_MAX : world.now_ms + rng_below(&world.rng, 60) - 5;
     message.item.reach_ppm = make_ppm();
     message.item.bytes = rng_below(&world.rng, 1000);
+    message.item.sender = rng_chance(&world.rng, 40) ? 1 : rng_below(&world.rng, SENDERS);
     make_filter(message.filter);
     assert_int_equal(index_insert(store->index, &message.item, message.filter), expected);
     if (expected == 0) {
@@ -382,6 +415,7 @@ static void begin_search(struct asked *asked)
         .parts = asked->parts,
         .part_count = rng_chance(rng, 60) ? 1 : 1 + rng_below(rng, PARTS_MAX),
         .k = ks[rng_below(rng, 8)],
+        .sender_share = rng_chance(rng, 50) ? 0 : 1 + rng_below(rng, rng_chance(rng, 70) ? 3 : 30),
         .max_distance_ppm = make_ppm(),
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : world.now_ms - rng_below(rng, 200),
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : world.now_ms - rng_below(rng, 100),
@@ -501,6 +535,7 @@ static void begin_world(const struct index_engine *engine, const struct bits_ker
     world.now_ms = -2000; /* so that a time of 0 means nothing special */
     world.next_id = 1;
     world.finished = 0;
+    world.capped = 0;
     fail_alloc_init(&world.alloc);
     assert_int_equal(estimate_new(&world.alloc.alloc, profile, &world.estimate), 0);
     struct index_options options = {
@@ -556,9 +591,10 @@ static void run(const struct index_engine *engine, const struct bits_kernels *ke
             check_contents(&world.stores[1]);
         }
     }
-    printf("%s, %s, m = %u: %u searches\n", engine->name, kernels->name, profile->bits,
-           world.finished);
+    printf("%s, %s, m = %u: %u searches, %u of them capped\n", engine->name, kernels->name,
+           profile->bits, world.finished, world.capped);
     assert_true(world.finished > steps / 40);
+    assert_true(world.finished < 150 || world.capped > world.finished / 40);
     end_world();
 }
 
@@ -635,7 +671,9 @@ static const struct message *first_answer(const struct asked *asked)
     static struct nearest_candidate found[FOUND_MAX];
     const struct store *store = &world.stores[0];
 
-    if (plain_search(asked, found) == 0) {
+    bool capped = false;
+
+    if (plain_search(asked, found, &capped) == 0) {
         return NULL;
     }
     for (uint32_t i = 0; i < store->count; i++) {

@@ -38,6 +38,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.limits.deposit_fill_max_ppm, 900000);
     assert_int_equal(config.limits.query_fill_max_ppm, 900000);
     assert_int_equal(config.limits.k_max, 100);
+    assert_int_equal(config.limits.sender_share_ppm, 300000);
     assert_int_equal(config.limits.parts_max, 64);
     assert_int_equal(config.limits.ttl_default_s, 86400);
     assert_int_equal(config.limits.ttl_max_s, 604800);
@@ -166,6 +167,8 @@ static const struct key_case key_cases[] = {
     {"limits", "k", "1000", "1000", "1001", "`k` must be from 1 to 1000; not 1001"},
     {"limits", "k", "1", "1", "0", "`k` must be from 1 to 1000; not 0"},
     {"limits", "k", "007", "7", "0x10", "`k` " COUNT_WANTED "; not `0x10`"},
+    {"limits", "sender_share", "0.0001%", "0.0001%", "0%",
+     "`sender_share` must be from 0.0001% to 100%; not 0%"},
     {"limits", "parts", "1", "1", "65", "`parts` must be from 1 to 64; not 65"},
     {"limits", "ttl_default", "90s", "90s", "90", "`ttl_default` " TIME_WANTED "; not `90`"},
     {"limits", "ttl_default", "120m", "2h", "0", "`ttl_default` must be from 1s to 3650d; not 0"},

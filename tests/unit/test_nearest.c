@@ -57,7 +57,7 @@ static void check_against_sort(struct rng *rng, uint32_t k, uint32_t count)
     static struct nearest_candidate all[MANY];
     struct nearest nearest;
 
-    assert_int_equal(nearest_init(&nearest, alloc_system(), k), 0);
+    assert_int_equal(nearest_init(&nearest, alloc_system(), k, 0), 0);
     for (uint32_t i = 0; i < count; i++) {
         bool taken_before = false;
 
@@ -100,7 +100,7 @@ static void test_holds_and_clear(void **state)
     struct nearest_candidate c = candidate(1, 4, 0, 3, 0);
 
     (void)state;
-    assert_int_equal(nearest_init(&nearest, alloc_system(), 2), 0);
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 2, 0), 0);
     assert_null(nearest_worst(&nearest));
     assert_true(nearest_offer(&nearest, &a));
     assert_true(nearest_offer(&nearest, &b));
@@ -130,7 +130,7 @@ static void test_once(void **state)
 
     (void)state;
     better.source = 0; /* another part, the same messages */
-    assert_int_equal(nearest_init(&nearest, alloc_system(), 3), 0);
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 3, 0), 0);
     assert_true(nearest_offer_once(&nearest, &a));
     assert_true(nearest_offer_once(&nearest, &b));
     assert_true(nearest_offer_once(&nearest, &c));
@@ -146,6 +146,81 @@ static void test_once(void **state)
     nearest_deinit(&nearest);
 }
 
+static struct nearest_candidate of_sender(struct nearest_candidate made, uint32_t sender)
+{
+    made.item.sender = sender;
+    return made;
+}
+
+/* A sender keeps its best ones, in whatever order they come; nobody's are not counted. */
+static void test_share(void **state)
+{
+    struct nearest nearest;
+    struct nearest_candidate worst = of_sender(candidate(1, 6, 0, 1, 0), 7);
+    struct nearest_candidate middle = of_sender(candidate(1, 4, 0, 2, 0), 7);
+    struct nearest_candidate best = of_sender(candidate(1, 2, 0, 3, 0), 7);
+    struct nearest_candidate nobodys = candidate(1, 8, 0, 4, 0);
+    struct nearest_candidate nobodys_other = candidate(1, 9, 0, 5, 0);
+
+    (void)state;
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 4, 1), 0);
+    assert_true(nearest_offer(&nearest, &middle));
+    assert_false(nearest_is_capped(&nearest));
+    assert_true(nearest_wants(&nearest, &worst)); /* to know that it was left out */
+    assert_false(nearest_offer(&nearest, &worst));
+    assert_true(nearest_is_capped(&nearest));
+    assert_false(nearest_wants(&nearest, &worst));
+    assert_true(nearest_offer(&nearest, &best)); /* in the place of the middle one */
+    assert_true(nearest_passed_over(&nearest, middle.item.id, 0));
+    assert_false(nearest_passed_over(&nearest, worst.item.id, 0));
+    assert_true(nearest_offer(&nearest, &nobodys));
+    assert_true(nearest_offer(&nearest, &nobodys_other));
+    assert_int_equal(nearest.count, 3);
+
+    const struct nearest_candidate *sorted = nearest_sort(&nearest);
+    assert_int_equal(nearest_compare(&sorted[0], &best), 0);
+    assert_int_equal(nearest_compare(&sorted[1], &nobodys), 0);
+    nearest_deinit(&nearest);
+}
+
+/* What is passed over but would not have been among the k best is no loss. */
+static void test_share_without_loss(void **state)
+{
+    struct nearest nearest;
+    struct nearest_candidate own = of_sender(candidate(1, 3, 0, 1, 0), 7);
+    struct nearest_candidate own_worse = of_sender(candidate(1, 5, 0, 2, 0), 7);
+    struct nearest_candidate other = of_sender(candidate(1, 2, 0, 3, 0), 8);
+
+    (void)state;
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 2, 1), 0);
+    assert_true(nearest_offer(&nearest, &own));
+    assert_false(nearest_offer(&nearest, &own_worse));
+    assert_true(nearest_is_capped(&nearest)); /* there is room for it */
+    assert_true(nearest_offer(&nearest, &other));
+    assert_false(nearest_is_capped(&nearest));
+    nearest_deinit(&nearest);
+}
+
+/* Passed over as one part found it, taken as another did: then it is not missing. */
+static void test_share_and_parts(void **state)
+{
+    struct nearest nearest;
+    struct nearest_candidate own = of_sender(candidate(1, 3, 0, 1, 0), 7);
+    struct nearest_candidate far = of_sender(candidate(1, 5, 0, 2, 0), 7);
+    struct nearest_candidate near = of_sender(candidate(1, 2, 0, 2, 1), 7);
+
+    (void)state;
+    near.source = 0;
+    assert_int_equal(nearest_init(&nearest, alloc_system(), 3, 1), 0);
+    assert_true(nearest_offer_once(&nearest, &own));
+    assert_false(nearest_offer_once(&nearest, &far));
+    assert_true(nearest_passed_over(&nearest, far.item.id, 0));
+    assert_true(nearest_offer_once(&nearest, &near));
+    assert_false(nearest_passed_over(&nearest, near.item.id, 0));
+    assert_true(nearest_passed_over(&nearest, own.item.id, 0));
+    nearest_deinit(&nearest);
+}
+
 static void test_memory(void **state)
 {
     struct fail_alloc fail;
@@ -154,8 +229,8 @@ static void test_memory(void **state)
     (void)state;
     fail_alloc_init(&fail);
     fail_alloc_arm(&fail, 1);
-    assert_int_equal(nearest_init(&nearest, &fail.alloc, 5), -ERR_NOMEM);
-    assert_int_equal(nearest_init(&nearest, &fail.alloc, 5), 0);
+    assert_int_equal(nearest_init(&nearest, &fail.alloc, 5, 0), -ERR_NOMEM);
+    assert_int_equal(nearest_init(&nearest, &fail.alloc, 5, 0), 0);
     nearest_deinit(&nearest);
     assert_int_equal(fail.live_bytes, 0);
 }
@@ -165,7 +240,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),           cmocka_unit_test(test_the_k_best_of_a_sort),
         cmocka_unit_test(test_holds_and_clear), cmocka_unit_test(test_once),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_share),           cmocka_unit_test(test_share_without_loss),
+        cmocka_unit_test(test_share_and_parts), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

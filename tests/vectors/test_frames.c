@@ -324,6 +324,7 @@ static void put_limits(json_t *body, const struct msg_limits *limits)
     put_u64(body, "session_output_bytes", limits->session_output_bytes, 0);
     put_u64(body, "messages", limits->messages, 0);
     put_u64(body, "bytes", limits->bytes, 0);
+    put_u64(body, "sender_share_ppm", limits->sender_share_ppm, 1000000);
 }
 
 static void put_welcome(json_t *body, const struct msg_response *response)
