@@ -66,6 +66,13 @@ bool hearsay_has_capability(const struct hearsay *server, const char *name)
 int hearsay_encode_profile(const char *profile, const char *const *labels, size_t label_count,
                            struct hearsay_filter *out_filter, struct hearsay_error *out_error)
 {
+    return hearsay_encode_profile_keyed(profile, NULL, labels, label_count, out_filter, out_error);
+}
+
+int hearsay_encode_profile_keyed(const char *profile, const struct hearsay_keys *keys,
+                                 const char *const *labels, size_t label_count,
+                                 struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+{
     struct profile parsed;
     const char *reason = NULL;
     if (profile_parse(profile, strlen(profile), &parsed, &reason) != 0) {
@@ -74,12 +81,20 @@ int hearsay_encode_profile(const char *profile, const char *const *labels, size_
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile,
                         sentence);
     }
-    return context_encode(&parsed, labels, label_count, out_filter, out_error);
+    return context_encode(&parsed, keys, labels, label_count, out_filter, out_error);
 }
 
 int hearsay_encode(const struct hearsay *server, const char *host, const char *const *labels,
                    size_t label_count, struct hearsay_filter *out_filter,
                    struct hearsay_error *out_error)
+{
+    return hearsay_encode_keyed(server, host, NULL, labels, label_count, out_filter, out_error);
+}
+
+int hearsay_encode_keyed(const struct hearsay *server, const char *host,
+                         const struct hearsay_keys *keys, const char *const *labels,
+                         size_t label_count, struct hearsay_filter *out_filter,
+                         struct hearsay_error *out_error)
 {
     const struct hearsay_host *found = hearsay_find_host(server, host);
     if (found == NULL) {
@@ -95,7 +110,7 @@ int hearsay_encode(const struct hearsay *server, const char *host, const char *c
                         "%s",
                         found->name, found->profile, sentence);
     }
-    return context_encode(&parsed, labels, label_count, out_filter, out_error);
+    return context_encode(&parsed, keys, labels, label_count, out_filter, out_error);
 }
 
 void hearsay_hash_token(const uint8_t *token, uint8_t *out_hash)

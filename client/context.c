@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/fail.h"
+#include "client/group.h"
 #include "core/bloom.h"
 #include "core/encode.h"
 #include "core/label.h"
@@ -32,9 +33,31 @@ static int refuse_label(const struct profile *profile, size_t number, const char
 
 enum { ENCODED_AT_ONCE = 64 };
 
+/* As encoder_add_all. */
+static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
+                     const char *const *labels, const size_t *lengths, size_t count,
+                     size_t *out_refused)
+{
+    uint8_t keyed[HEARSAY_KEY_BYTES];
+
+    if (keys == NULL || (keys->group == NULL && keys->epoch_key == NULL)) {
+        return encoder_add_all(encoder, labels, lengths, count, out_refused);
+    }
+    for (size_t i = 0; i < count; i++) {
+        group_key_label(keys, labels[i], lengths[i], keyed);
+        const int reason = encoder_add_keyed(encoder, labels[i], lengths[i], keyed, sizeof(keyed));
+        if (reason != 0) {
+            *out_refused = i;
+            return reason;
+        }
+    }
+    return 0;
+}
+
 /* Checks labels `first` .. `first` + `count` - 1 and adds them. */
-static int add_labels(struct encoder *encoder, const char *const *labels, size_t first,
-                      size_t count, struct hearsay_error *out_error)
+static int add_labels(struct encoder *encoder, const struct hearsay_keys *keys,
+                      const char *const *labels, size_t first, size_t count,
+                      struct hearsay_error *out_error)
 {
     size_t lengths[ENCODED_AT_ONCE];
     size_t refused = 0;
@@ -49,7 +72,7 @@ static int add_labels(struct encoder *encoder, const char *const *labels, size_t
                             first + i + 1, label, reason);
         }
     }
-    const int reason = encoder_add_all(encoder, labels + first, lengths, count, &refused);
+    const int reason = add_keyed(encoder, keys, labels + first, lengths, count, &refused);
     if (reason != 0) {
         refused += first;
         return refuse_label(encoder->profile, refused + 1, labels[refused], reason, out_error);
@@ -57,8 +80,9 @@ static int add_labels(struct encoder *encoder, const char *const *labels, size_t
     return 0;
 }
 
-int context_encode(const struct profile *profile, const char *const *labels, size_t count,
-                   struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
+                   const char *const *labels, size_t count, struct hearsay_filter *out_filter,
+                   struct hearsay_error *out_error)
 {
     if (count == 0) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
@@ -68,7 +92,7 @@ int context_encode(const struct profile *profile, const char *const *labels, siz
     encoder_begin(&encoder, profile);
     for (size_t first = 0; first < count; first += ENCODED_AT_ONCE) {
         size_t some = count - first < ENCODED_AT_ONCE ? count - first : ENCODED_AT_ONCE;
-        int refused = add_labels(&encoder, labels, first, some, out_error);
+        int refused = add_labels(&encoder, keys, labels, first, some, out_error);
         if (refused != 0) {
             return refused;
         }

@@ -11,11 +11,13 @@
 #include <stddef.h>
 
 /*
- * The filter of `count` labels under a profile, joint sections included (core/encode.h). At least
- * one label; repeated ones change nothing. 0, or HEARSAY_ERR_ARGUMENT with the label named, and the
- * sections that there are where its attribute has none. O(labels * d), and pairs of joint sections.
+ * The filter of `count` labels under a profile, joint sections included (core/encode.h), keyed with
+ * what is in `keys` (NULL: nothing). At least one label; repeated ones change nothing. 0, or
+ * HEARSAY_ERR_ARGUMENT with the label named, and the sections that there are where its attribute
+ * has none. O(labels * d), and pairs of joint sections.
  */
-int context_encode(const struct profile *profile, const char *const *labels, size_t count,
-                   struct hearsay_filter *out_filter, struct hearsay_error *out_error);
+int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
+                   const char *const *labels, size_t count, struct hearsay_filter *out_filter,
+                   struct hearsay_error *out_error);
 
 #endif

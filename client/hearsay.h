@@ -55,15 +55,17 @@ extern "C" {
 #define HEARSAY_ID_BYTES         16       /* a message's id, a store's id */
 #define HEARSAY_TOKEN_BYTES      32       /* a withdraw token */
 #define HEARSAY_HASH_BYTES       32       /* its hash, BLAKE2b-256 */
+#define HEARSAY_KEY_BYTES        32       /* an epoch's key */
 #define HEARSAY_FILTER_BYTES_MAX 512      /* 4096 bits */
 #define HEARSAY_DISTANCE_ONE     1000000u /* distance 1, in millionths */
 
 /* What a call returns. */
 enum {
     HEARSAY_OK = 0,
-    HEARSAY_FULL = 1,    /* too much is under way: take replies with hearsay_next first */
-    HEARSAY_IDLE = 2,    /* nothing is under way, so no reply will come */
-    HEARSAY_PENDING = 3, /* no reply has come within timeout_ms; the connection is fine */
+    HEARSAY_FULL = 1,     /* too much is under way: take replies with hearsay_next first */
+    HEARSAY_IDLE = 2,     /* nothing is under way, so no reply will come */
+    HEARSAY_PENDING = 3,  /* no reply has come within timeout_ms; the connection is fine */
+    HEARSAY_NOT_OURS = 4, /* the group's key does not open this message */
 
     HEARSAY_ERR_ARGUMENT = -1, /* the call itself is wrong: a bad label, an unknown host, ... */
     HEARSAY_ERR_NOMEM = -2,    /* out of memory */
@@ -218,6 +220,75 @@ HEARSAY_API int hearsay_encode(const struct hearsay *server, const char *host,
 HEARSAY_API int hearsay_encode_profile(const char *profile, const char *const *labels,
                                        size_t label_count, struct hearsay_filter *out_filter,
                                        struct hearsay_error *out_error);
+
+/* --- secrets: groups and epochs --------------------------------------------------------------- */
+
+#define HEARSAY_SECRET_BYTES_MIN 8 /* of a group */
+#define HEARSAY_SECRET_BYTES_MAX 1024
+#define HEARSAY_SEALED_TYPE      "application/vnd.hearsay.sealed"
+#define HEARSAY_SEAL_BYTES       41 /* that sealing adds, besides the media type */
+
+/*
+ * A group: people who share a secret. Their labels are keyed with it, so that their messages meet
+ * one another and nobody else's, and their messages are sealed.
+ */
+struct hearsay_group;
+
+/*
+ * The group of a secret, its bytes as they are (UTF-8 for people). By design slow: it takes 64 MiB
+ * and some tenths of a second, so that guessing is. Owned: hearsay_group_free, which wipes it.
+ * ERR_ARGUMENT for a secret that is too short or too long, ERR_NOMEM, ERR_SYSTEM.
+ */
+HEARSAY_API int hearsay_group_new(const void *secret, size_t secret_bytes,
+                                  struct hearsay_group **out_group,
+                                  struct hearsay_error *out_error);
+HEARSAY_API void hearsay_group_free(struct hearsay_group *group); /* NULL is fine */
+
+/* What labels are keyed with; either may be NULL. Borrowed. */
+struct hearsay_keys {
+    const struct hearsay_group *group;
+    const uint8_t *epoch_key; /* HEARSAY_KEY_BYTES */
+};
+
+/* As hearsay_encode and hearsay_encode_profile, keyed. keys NULL: not at all. */
+HEARSAY_API int hearsay_encode_keyed(const struct hearsay *server, const char *host,
+                                     const struct hearsay_keys *keys, const char *const *labels,
+                                     size_t label_count, struct hearsay_filter *out_filter,
+                                     struct hearsay_error *out_error);
+HEARSAY_API int hearsay_encode_profile_keyed(const char *profile, const struct hearsay_keys *keys,
+                                             const char *const *labels, size_t label_count,
+                                             struct hearsay_filter *out_filter,
+                                             struct hearsay_error *out_error);
+
+/* Media type and payload, sealed or opened. Owned: hearsay_content_free, which wipes it. */
+struct hearsay_content {
+    char media_type[128];
+    uint8_t *payload;
+    size_t payload_bytes;
+};
+HEARSAY_API void hearsay_content_free(struct hearsay_content *content); /* a zeroed one is fine */
+
+/* 16 random bytes: an id for a message to be sealed. */
+HEARSAY_API void hearsay_make_id(uint8_t *out_id);
+
+/*
+ * Seals a message that is to be deposited under the id: give the content's type and payload to
+ * hearsay_deposit, the same again where a deposit is repeated. media_type NULL: text/plain.
+ * ERR_ARGUMENT, ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group, const uint8_t *id,
+                                   const char *media_type, const void *payload,
+                                   size_t payload_bytes, struct hearsay_content *out_content,
+                                   struct hearsay_error *out_error);
+
+/*
+ * Opens what was found. HEARSAY_NOT_OURS when it is not sealed, sealed by others, under another id,
+ * or has been changed. ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_group_open(const struct hearsay_group *group, const uint8_t *id,
+                                   const char *media_type, const uint8_t *payload,
+                                   size_t payload_bytes, struct hearsay_content *out_content,
+                                   struct hearsay_error *out_error);
 
 /* --- building contexts ------------------------------------------------------------------------ */
 

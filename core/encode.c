@@ -432,3 +432,20 @@ int encoder_add(struct encoder *encoder, const char *label, size_t length)
 
     return encoder_add_all(encoder, &label, &length, 1, &refused);
 }
+
+int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
+                      const uint8_t *keyed, size_t keyed_count)
+{
+    const struct profile_section *section = section_of(encoder->profile, label, length);
+
+    assert(encoder->family == NULL);
+    if (section == NULL) {
+        return ENCODE_NO_SECTION;
+    }
+    const struct hash128 hash = hash_label(keyed, keyed_count);
+    if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
+        return ENCODE_CROWDED;
+    }
+    mark_label(encoder, section, hash);
+    return 0;
+}

@@ -67,6 +67,14 @@ int encoder_add_all(struct encoder *encoder, const char *const *labels, const si
 int encoder_add(struct encoder *encoder, const char *label, size_t length);
 
 /*
+ * The same for a keyed label, with the hash of labels: section and candidacy are those of the plain
+ * label, and every value comes from the `keyed_count` bytes that stand for it, in joint sections
+ * too. 0, ENCODE_NO_SECTION, ENCODE_CROWDED.
+ */
+int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
+                      const uint8_t *keyed, size_t keyed_count);
+
+/*
  * Writes the filter of all labels added so far, bloom_words(profile->bits) words. More labels may
  * follow, and another end. O(m).
  */

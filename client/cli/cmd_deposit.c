@@ -5,6 +5,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/payload.h"
+#include "client/cli/secret.h"
 #include "client/cli/sensed.h"
 #include "client/cli/when.h"
 
@@ -15,6 +16,7 @@ struct deposit_options {
     const char *type;
     const char *file;
     const char *host;
+    const char *group;
     bool json;
 };
 
@@ -46,6 +48,7 @@ static const struct args_option deposit_options[] = {
      .offset = offsetof(struct deposit_options, reach),
      .value = "D",
      .help = "nobody beyond this distance, 0 to 1, is shown it (1)"},
+    SECRET_OPTION(struct deposit_options, group),
     {.name = "host",
      .kind = ARGS_TEXT,
      .offset = offsetof(struct deposit_options, host),
@@ -99,10 +102,11 @@ static void print_lines(const struct cli *cli, const struct hearsay_receipt *rec
 
 /* Says both sizes, which the server's own refusal cannot where the frame would be too large. */
 static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
-                      const struct payload *payload)
+                      const struct payload *payload, size_t sealing_bytes)
 {
     uint32_t limit = hearsay_welcome(server)->limits.payload_bytes;
     limit = limit != 0 && limit < PAYLOAD_BYTES_MAX ? limit : PAYLOAD_BYTES_MAX;
+    limit = limit > sealing_bytes ? limit - (uint32_t)sealing_bytes : 0;
     if (payload->count <= limit) {
         return CLI_DONE;
     }
@@ -112,19 +116,52 @@ static int check_size(const struct cli *cli, const struct hearsay *server, const
     return CLI_REFUSED;
 }
 
-static int deposit(const struct cli *cli, struct hearsay *server,
-                   const struct deposit_options *chosen, const struct hearsay_context *context,
-                   const struct payload *payload)
+/* What is deposited besides the message. All borrowed. */
+struct deposit_where {
+    const struct hearsay_context *context;
+    const struct hearsay_group *group; /* NULL: none */
+};
+
+/* Sends the request, sealed for the group if there is one. CLI_DONE or an exit code. */
+static int send(const struct cli *cli, struct hearsay *server, const struct hearsay_group *group,
+                struct hearsay_deposit *request, struct hearsay_receipt *out_receipt,
+                struct hearsay_deposited *out_deposited)
 {
     struct hearsay_error error;
+    struct hearsay_content sealed = {.payload = NULL};
+    uint8_t id[HEARSAY_ID_BYTES];
+    if (group != NULL) {
+        hearsay_make_id(id);
+        if (hearsay_group_seal(group, id, request->media_type, request->payload,
+                               request->payload_bytes, &sealed, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        request->id = id;
+        request->media_type = sealed.media_type;
+        request->payload = sealed.payload;
+        request->payload_bytes = sealed.payload_bytes;
+    }
+    int status =
+        hearsay_deposit(server, request, cli_timeout(cli), out_receipt, out_deposited, &error);
+    hearsay_content_free(&sealed);
+    return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
+}
+
+static int deposit(const struct cli *cli, struct hearsay *server,
+                   const struct deposit_options *chosen, const struct deposit_where *where,
+                   const struct payload *payload)
+{
     struct hearsay_filter filter;
     const struct hearsay_host *host = NULL;
+    const char *type = chosen->type != NULL ? chosen->type : payload->type;
+    const struct hearsay_keys keys = {.group = where->group};
     int code = cli_find_host(cli, server, chosen->host, &host);
     if (code == CLI_DONE) {
-        code = check_size(cli, server, chosen->file, payload);
+        code = check_size(cli, server, chosen->file, payload,
+                          where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
     }
     if (code == CLI_DONE) {
-        code = sensed_encode(cli, server, host, context, &filter);
+        code = sensed_encode(cli, server, host, &keys, where->context, &filter);
     }
     if (code != CLI_DONE) {
         return code;
@@ -133,16 +170,16 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     hearsay_deposit_init(&request);
     request.host = host->name;
     request.filter = &filter;
-    request.media_type = chosen->type != NULL ? chosen->type : payload->type;
+    request.media_type = type;
     request.payload = payload->bytes;
     request.payload_bytes = payload->count;
     request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
     request.reach = chosen->reach;
     struct hearsay_receipt receipt;
     struct hearsay_deposited deposited;
-    if (hearsay_deposit(server, &request, cli_timeout(cli), &receipt, &deposited, &error) !=
-        HEARSAY_OK) {
-        return cli_report(cli, &error);
+    code = send(cli, server, where->group, &request, &receipt, &deposited);
+    if (code != CLI_DONE) {
+        return code;
     }
     if (chosen->json) {
         return print_json(cli, &receipt, &deposited);
@@ -165,19 +202,25 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
     struct payload payload = {0};
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
+    struct hearsay_group *group = NULL;
     int code = sensed_read(cli, &chosen->sensed, &context);
     if (code == CLI_DONE) {
         code = payload_read(cli, chosen->file, word_count, words, &payload);
+    }
+    if (code == CLI_DONE && chosen->group != NULL) {
+        code = secret_group(cli, chosen->group, &group);
     }
     if (code == CLI_DONE) {
         code = cli_connect(cli, &server);
     }
     if (code == CLI_DONE) {
-        code = deposit(cli, server, chosen, context, &payload);
+        const struct deposit_where where = {.context = context, .group = group};
+        code = deposit(cli, server, chosen, &where, &payload);
     }
     hearsay_close(server);
     payload_free(&payload);
     hearsay_context_free(context);
+    hearsay_group_free(group);
     return code;
 }
 
@@ -188,11 +231,13 @@ const struct cli_command command_deposit = {
     .details =
         "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
         "Without TEXT and --file the message is read from standard input. Prints its id and\n"
-        "the token that withdraws it; nobody can tell you the token again.\n",
+        "the token that withdraws it; nobody can tell you the token again.\n"
+        "With --group only those who have the same secret find it, and can read it.\n",
     .examples =
         "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
         "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
         "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
+        "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
         "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
     .options = deposit_options,
     .option_count = sizeof(deposit_options) / sizeof(deposit_options[0]),

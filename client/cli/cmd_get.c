@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "client/cli/commands.h"
+#include "client/cli/secret.h"
 #include "client/cli/text.h"
 
 struct get_options {
     const char *host;
+    const char *group;
     bool json;
 };
 
@@ -18,6 +20,7 @@ static const struct args_option get_options[] = {
      .offset = offsetof(struct get_options, host),
      .value = "HOST",
      .help = "where it is (the first host)"},
+    SECRET_OPTION(struct get_options, group),
     {.name = "json",
      .kind = ARGS_FLAG,
      .offset = offsetof(struct get_options, json),
@@ -65,6 +68,49 @@ static int print_payload(const struct cli *cli, const struct hearsay_message *me
     return CLI_DONE;
 }
 
+/* Opens what the group sealed, and prints it. */
+static int print_opened(const struct cli *cli, const struct get_options *chosen,
+                        const struct hearsay_group *group, const struct hearsay_message *message)
+{
+    struct hearsay_error error;
+    struct hearsay_content content;
+    struct hearsay_message opened = *message;
+    int status = hearsay_group_open(group, message->id, message->media_type, message->payload,
+                                    message->payload_bytes, &content, &error);
+    if (status == HEARSAY_NOT_OURS) {
+        cli_complain(cli, "the message is not this group's: its secret does not open it");
+        return CLI_NEGATIVE;
+    }
+    if (status != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    opened.media_type = content.media_type;
+    opened.payload = content.payload;
+    opened.payload_bytes = content.payload_bytes;
+    int code = chosen->json ? print_json(cli, &opened) : print_payload(cli, &opened);
+    hearsay_content_free(&content);
+    return code;
+}
+
+static int get(const struct cli *cli, struct hearsay *server, const struct get_options *chosen,
+               const struct hearsay_group *group, const uint8_t *id)
+{
+    struct hearsay_error error;
+    const struct hearsay_host *host = NULL;
+    const struct hearsay_message *message = NULL;
+    int code = cli_find_host(cli, server, chosen->host, &host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (hearsay_get(server, host->name, id, cli_timeout(cli), &message, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (group != NULL) {
+        return print_opened(cli, chosen, group, message);
+    }
+    return chosen->json ? print_json(cli, message) : print_payload(cli, message);
+}
+
 static int get_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     const struct get_options *chosen = options;
@@ -79,22 +125,16 @@ static int get_run(struct cli *cli, void *options, int word_count, char *const *
         return CLI_USAGE;
     }
     struct hearsay *server = NULL;
-    const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = cli_find_host(cli, server, chosen->host, &host);
+    struct hearsay_group *group = NULL;
+    int code = chosen->group != NULL ? secret_group(cli, chosen->group, &group) : CLI_DONE;
     if (code == CLI_DONE) {
-        struct hearsay_error error;
-        const struct hearsay_message *message = NULL;
-        if (hearsay_get(server, host->name, id, cli_timeout(cli), &message, &error) != HEARSAY_OK) {
-            code = cli_report(cli, &error);
-        } else {
-            code = chosen->json ? print_json(cli, message) : print_payload(cli, message);
-        }
+        code = cli_connect(cli, &server);
+    }
+    if (code == CLI_DONE) {
+        code = get(cli, server, chosen, group, id);
     }
     hearsay_close(server);
+    hearsay_group_free(group);
     return code;
 }
 
@@ -103,7 +143,7 @@ const struct cli_command command_get = {
     .summary = "print one message by its id",
     .arguments = "[OPTION]... ID",
     .details = "Writes the payload as it is, every byte. On a terminal only text is written, with\n"
-               "control characters escaped.\n",
+               "control characters escaped. With --group what the group sealed is opened.\n",
     .examples = "  hearsay get 00112233445566778899aabbccddeeff\n"
                 "  hearsay get 00112233445566778899aabbccddeeff > picture.png\n"
                 "  hearsay get --json 00112233445566778899aabbccddeeff\n",

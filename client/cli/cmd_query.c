@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/cli/asked.h"
 #include "client/cli/commands.h"
 #include "client/cli/query.h"
+#include "client/cli/secret.h"
 #include "client/cli/text.h"
 #include "client/cli/when.h"
 
@@ -84,6 +86,7 @@ static const struct args_option query_options[] = {
      .offset = offsetof(struct query_options, miss),
      .value = "P",
      .help = "chance that --unseen misses a message, up to 0.5 (0.001)"},
+    SECRET_OPTION(struct query_options, group),
     {.name = "host",
      .kind = ARGS_TEXT,
      .offset = offsetof(struct query_options, host),
@@ -150,7 +153,7 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
     char note[400];
     if (result->payload_omitted) {
         (void)snprintf(note, sizeof(note), "(%s, too large to list: hearsay get ID)",
-                       result->media_type);
+                       result->media_type != NULL ? result->media_type : "-");
     } else {
         char size[16];
         out_print_size(result->payload_bytes, size);
@@ -190,7 +193,25 @@ static void print_row(const struct cli *cli, const struct query_options *options
     (void)fputc('\n', stream);
 }
 
-/* Prints those within the distance, and remembers them in `seen` unless that is NULL. */
+/* One result, as JSON or as a row. CLI_DONE or an exit code. */
+static int print_result(const struct cli *cli, const struct query_options *options,
+                        const struct hearsay_result *result, int64_t now_ms, bool is_first)
+{
+    if (options->json) {
+        return out_json(&cli->out, out_json_result(result, true)) == 0 ? CLI_DONE
+                                                                       : cli_report_nomem(cli);
+    }
+    if (is_first) {
+        print_heading(cli, options->ids);
+    }
+    print_row(cli, options, result, now_ms);
+    return CLI_DONE;
+}
+
+/*
+ * Prints those within the distance, and remembers them in `seen` unless that is NULL. What chance
+ * brought near a group's context and is not the group's is passed over.
+ */
 static int print_results(const struct cli *cli, const struct query_options *options,
                          const struct hearsay_results *results, uint32_t within, int64_t now_ms,
                          struct hearsay_seen *seen)
@@ -198,23 +219,27 @@ static int print_results(const struct cli *cli, const struct query_options *opti
     struct hearsay_error error;
     size_t shown = 0;
     for (size_t i = 0; i < results->result_count; i++) {
-        const struct hearsay_result *result = &results->results[i];
-        if (result->distance > within) {
+        struct hearsay_result result = results->results[i];
+        struct hearsay_content content = {.payload = NULL};
+        int status = HEARSAY_OK;
+        if (result.distance > within) {
             continue;
         }
-        if (options->json) {
-            if (out_json(&cli->out, out_json_result(result, true)) != 0) {
-                return cli_report_nomem(cli);
-            }
-        } else {
-            if (shown == 0) {
-                print_heading(cli, options->ids);
-            }
-            print_row(cli, options, result, now_ms);
+        if (options->shared != NULL) {
+            status = secret_open(options->shared, &result, &content, &error);
+        }
+        if (status == HEARSAY_NOT_OURS) {
+            continue;
+        }
+        int code = status == HEARSAY_OK ? print_result(cli, options, &result, now_ms, shown == 0)
+                                        : cli_report(cli, &error);
+        hearsay_content_free(&content);
+        if (code != CLI_DONE) {
+            return code;
         }
         shown++;
         if (seen != NULL &&
-            hearsay_seen_add(seen, result->id, result->expires_ms - now_ms, &error) != HEARSAY_OK) {
+            hearsay_seen_add(seen, result.id, result.expires_ms - now_ms, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
     }
@@ -309,32 +334,17 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-/* The filter of the context (NULL: none), of the memory, or of both together. */
-static int make_filter(const struct cli *cli, struct hearsay *server,
-                       const struct query_options *options, const struct hearsay_host *host,
-                       const struct hearsay_context *context, struct hearsay_filter *out_filter)
+/* The filter of --memory under the host's profile. */
+static int read_memory(const struct cli *cli, const struct query_options *options,
+                       const struct hearsay_host *host, struct hearsay_filter *out_filter)
 {
     struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
-    struct hearsay_filter lately;
-    memset(out_filter, 0, sizeof(*out_filter));
-    int code = CLI_DONE;
-    if (context != NULL) {
-        code = sensed_encode(cli, server, host, context, out_filter);
-    }
-    if (code != CLI_DONE || options->memory == NULL) {
-        return code;
-    }
     if (hearsay_recent_open(options->memory, host->profile, 0, &recent, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    hearsay_recent_filter(recent, &lately);
+    hearsay_recent_filter(recent, out_filter);
     hearsay_recent_close(recent);
-    out_filter->bits = lately.bits;
-    out_filter->byte_count = lately.byte_count;
-    for (uint32_t i = 0; i < lately.byte_count; i++) {
-        out_filter->bytes[i] |= lately.bytes[i];
-    }
     return CLI_DONE;
 }
 
@@ -343,27 +353,31 @@ static int query_once(const struct cli *cli, struct hearsay *server,
 {
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
-    struct hearsay_filter filter;
-    struct hearsay_filter contains;
-    struct hearsay_part part = {.filter = &filter};
+    struct hearsay_filter lately;
+    struct asked asked;
+    struct hearsay_query query;
+    bool about_contains = false;
     int code = cli_find_host(cli, server, options->host, &host);
-    if (code == CLI_DONE) {
-        code = make_filter(cli, server, options, host, context, &filter);
+    if (code == CLI_DONE && options->memory != NULL) {
+        code = read_memory(cli, options, host, &lately);
     }
     if (code != CLI_DONE) {
         return code;
     }
-    if (options->contains.count > 0) {
-        if (hearsay_encode(server, host->name, options->contains.items, options->contains.count,
-                           &contains, &error) != HEARSAY_OK) {
-            return cli_report(cli, &error);
-        }
-        part.contains = &contains;
+    struct asked_from from = {
+        .host = host,
+        .group = options->shared,
+        .contains = options->contains.items,
+        .contains_count = options->contains.count,
+        .blended = options->memory != NULL ? &lately : NULL,
+    };
+    if (context != NULL) {
+        from.labels = hearsay_context_labels(context, &from.label_count);
     }
-    struct hearsay_query query;
     query_prepare(options, server, host, &query);
-    query.parts = &part;
-    query.part_count = 1;
+    if (asked_make(&asked, server, &from, &query, &about_contains, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
     return ask_unseen(cli, server, options, &query);
 }
 
@@ -378,6 +392,10 @@ static int check(const struct cli *cli, const struct query_options *chosen)
         return cli_misuse(cli, "--batch and --%s exclude each other",
                           chosen->memory != NULL ? "memory" : "unseen");
     }
+    if (chosen->group != NULL && chosen->memory != NULL) {
+        return cli_misuse(cli, "--memory remembers places in the open, and --group asks for those "
+                               "of a group: they exclude each other");
+    }
     if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
         return cli_misuse(cli, "--miss must be 0.000001 to 0.5");
     }
@@ -389,7 +407,7 @@ static int check(const struct cli *cli, const struct query_options *chosen)
 
 static int query_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
-    const struct query_options *chosen = options;
+    struct query_options *chosen = options;
     if (word_count > 0) {
         return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
     }
@@ -403,17 +421,21 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
     if (chosen->batch == NULL && (chosen->memory == NULL || sensed_given(&chosen->sensed))) {
         code = sensed_read(cli, &chosen->sensed, &context);
     }
+    if (code == CLI_DONE && chosen->group != NULL) {
+        code = secret_group(cli, chosen->group, &chosen->shared);
+    }
     if (code == CLI_DONE) {
         code = cli_connect(cli, &server);
     }
     if (code == CLI_DONE && chosen->batch != NULL) {
-        return query_batch(cli, chosen, server);
-    }
-    if (code == CLI_DONE) {
+        code = query_batch(cli, chosen, server);
+        server = NULL;
+    } else if (code == CLI_DONE) {
         code = query_once(cli, server, chosen, context);
     }
     hearsay_close(server);
     hearsay_context_free(context);
+    hearsay_group_free(chosen->shared);
     return code;
 }
 
@@ -426,6 +448,7 @@ const struct cli_command command_query = {
         "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
         "With --unseen the server leaves out what was shown before and sends K others. It is\n"
         "told by a filter of the ids, which takes another message for a seen one with chance P.\n\n"
+        "With --group only that group's messages are found, and opened.\n\n"
         "With --batch every line is a JSON object: the context (\"labels\", an array of strings;\n"
         "\"wifi\", \"at\", \"neighbours\", \"time\", \"topics\"), perhaps \"k\", \"contains\" "
         "(array of\n"
@@ -439,6 +462,7 @@ const struct cli_command command_query = {
                 "  iw dev wlan0 scan | hearsay query --scan - --at 48.1497,11.5678\n"
                 "  hearsay query -l geo:u281zd --contains topic:coffee --since 6h --order time\n"
                 "  hearsay query -l geo:u281zd --unseen seen\n"
+                "  hearsay query -l geo:u281zd --group ~/.config/hearsay/team\n"
                 "  hearsay query -l geo:u281zd -k 100 --max-distance 1 --json\n"
                 "  echo '{\"labels\": [\"geo:u281zd\"], \"k\": 3}' | hearsay query --batch -\n",
     .options = query_options,

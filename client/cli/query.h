@@ -21,9 +21,11 @@ struct query_options {
     int metric; /* 0: bits, 1: estimated */
     const char *host;
     const char *batch;
-    const char *memory; /* file of hearsay_recent */
-    const char *unseen; /* file of hearsay_seen */
-    uint32_t miss;      /* millionths */
+    const char *memory;           /* file of hearsay_recent */
+    const char *unseen;           /* file of hearsay_seen */
+    const char *group;            /* where its secret is */
+    struct hearsay_group *shared; /* no option: that group, once it is read; NULL: none */
+    uint32_t miss;                /* millionths */
     bool ids;
     bool json;
 };

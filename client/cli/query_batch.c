@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/asked.h"
 #include "client/cli/jsonline.h"
 #include "client/cli/pump.h"
 #include "client/cli/query.h"
+#include "client/cli/secret.h"
 #include "client/cli/text.h"
 
 struct batch {
@@ -45,73 +47,59 @@ static enum pump_verdict answer_error(struct batch *batch, struct pump_item *ite
     return answer(batch, item, json_pack("{s:s}", "error", text));
 }
 
-/* The context of a line as a filter. 0, JSONLINE_WRONG or JSONLINE_NOMEM. */
-static int encode_context(const json_t *object, const struct hearsay *server, const char *host,
-                          struct hearsay_filter *out, struct jsonline_error *out_wrong)
+struct question {
+    struct hearsay_query query;
+    struct asked asked;
+};
+
+/* Makes the parts of a question. `contains`: labels that are not the line's, or NULL. */
+static int make_parts(const struct batch *batch, const struct hearsay_context *context,
+                      const struct hearsay *server, const struct hearsay_host *host,
+                      const char *const *contains, size_t contains_count, struct question *out,
+                      struct jsonline_error *out_wrong)
+{
+    struct hearsay_error error;
+    bool about_contains = false;
+    struct asked_from from = {
+        .host = host,
+        .group = batch->options->shared,
+        .contains = contains != NULL ? contains : batch->options->contains.items,
+        .contains_count = contains != NULL ? contains_count : batch->options->contains.count,
+    };
+    from.labels = hearsay_context_labels(context, &from.label_count);
+    if (asked_make(&out->asked, server, &from, &out->query, &about_contains, &error) !=
+        HEARSAY_OK) {
+        return jsonline_wrong(out_wrong, "%s%s",
+                              about_contains && contains == NULL ? "--contains: " : "",
+                              error.sentence);
+    }
+    return 0;
+}
+
+/* The parts of a line: its context, and its "contains" or that of the options. */
+static int read_parts(const struct batch *batch, const json_t *object, const struct hearsay *server,
+                      const struct hearsay_host *host, struct question *out,
+                      struct jsonline_error *out_wrong)
 {
     struct hearsay_context *context = NULL;
+    const char **contains = NULL;
+    size_t count = 0;
+    const json_t *value = json_object_get(object, "contains");
     int status = sensed_parse(object, &context, out_wrong);
     if (status == 0 && context == NULL) {
         status =
             jsonline_wrong(out_wrong, "the context is missing, such as \"labels\", an array of "
                                       "strings");
     }
-    if (status == 0) {
-        struct hearsay_error error;
-        size_t count = 0;
-        const char *const *labels = hearsay_context_labels(context, &count);
-        if (hearsay_encode(server, host, labels, count, out, &error) != HEARSAY_OK) {
-            status = jsonline_wrong(out_wrong, "%s", error.sentence);
-        }
+    if (status == 0 && value != NULL && !json_is_null(value)) {
+        status = jsonline_labels(object, "contains", &contains, &count, out_wrong);
     }
+    if (status == 0) {
+        status = make_parts(batch, context, server, host, contains, count, out, out_wrong);
+    }
+    free(contains);
     hearsay_context_free(context);
     return status;
-}
-
-/* Labels under `key` as a filter. 0, JSONLINE_WRONG or JSONLINE_NOMEM. */
-static int encode_key(const json_t *object, const char *key, const struct hearsay *server,
-                      const char *host, struct hearsay_filter *out,
-                      struct jsonline_error *out_wrong)
-{
-    const char **labels = NULL;
-    size_t count = 0;
-    int status = jsonline_labels(object, key, &labels, &count, out_wrong);
-    if (status != 0) {
-        return status;
-    }
-    struct hearsay_error error;
-    if (hearsay_encode(server, host, labels, count, out, &error) != HEARSAY_OK) {
-        status = jsonline_wrong(out_wrong, "%s", error.sentence);
-    }
-    free(labels);
-    return status;
-}
-
-struct question {
-    struct hearsay_query query;
-    struct hearsay_part part;
-    struct hearsay_filter filter;
-    struct hearsay_filter contains;
-};
-
-static int read_contains(const struct query_options *options, const json_t *object,
-                         const struct hearsay *server, struct question *out,
-                         struct jsonline_error *out_wrong)
-{
-    const json_t *value = json_object_get(object, "contains");
-    if (value != NULL && !json_is_null(value)) {
-        out->part.contains = &out->contains;
-        return encode_key(object, "contains", server, out->query.host, &out->contains, out_wrong);
-    }
-    if (options->contains.count > 0) {
-        struct hearsay_error error;
-        out->part.contains = &out->contains;
-        if (hearsay_encode(server, out->query.host, options->contains.items,
-                           options->contains.count, &out->contains, &error) != HEARSAY_OK) {
-            return jsonline_wrong(out_wrong, "--contains: %s", error.sentence);
-        }
-    }
-    return 0;
 }
 
 static int read_question(const struct batch *batch, const json_t *object,
@@ -124,13 +112,7 @@ static int read_question(const struct batch *batch, const json_t *object,
                               batch->options->host);
     }
     query_prepare(batch->options, server, host, &out->query);
-    out->query.parts = &out->part;
-    out->query.part_count = 1;
-    out->part.filter = &out->filter;
-    int status = encode_context(object, server, host->name, &out->filter, out_wrong);
-    if (status == 0) {
-        status = read_contains(batch->options, object, server, out, out_wrong);
-    }
+    int status = read_parts(batch, object, server, host, out, out_wrong);
     uint64_t k = out->query.k;
     if (status == 0) {
         status = jsonline_number(object, "k", 1, UINT32_MAX, &k, out_wrong);
@@ -183,6 +165,26 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
     return status == JSONLINE_WRONG ? answer_error(batch, item, wrong.sentence) : stop_nomem(batch);
 }
 
+/* Opened, where a group asks; what is not the group's is passed over. 0, or memory is out. */
+static int append_result(const struct batch *batch, json_t *array,
+                         const struct hearsay_result *found)
+{
+    struct hearsay_error error;
+    struct hearsay_result result = *found;
+    struct hearsay_content content = {.payload = NULL};
+    int status = HEARSAY_OK;
+    if (batch->options->shared != NULL) {
+        status = secret_open(batch->options->shared, &result, &content, &error);
+    }
+    if (status == HEARSAY_NOT_OURS) {
+        return 0;
+    }
+    int failed =
+        status != HEARSAY_OK || json_array_append_new(array, out_json_result(&result, false)) != 0;
+    hearsay_content_free(&content);
+    return failed;
+}
+
 static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *item,
                                      const struct hearsay_reply *reply)
 {
@@ -196,7 +198,7 @@ static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *i
     const struct hearsay_results *results = &reply->results;
     json_t *array = json_array();
     for (size_t i = 0; i < results->result_count; i++) {
-        if (json_array_append_new(array, out_json_result(&results->results[i], false)) != 0) {
+        if (append_result(batch, array, &results->results[i]) != 0) {
             json_decref(array);
             return stop_nomem(batch);
         }

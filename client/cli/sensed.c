@@ -233,13 +233,14 @@ int sensed_read(const struct cli *cli, const struct sensed *sensed,
 }
 
 int sensed_encode(const struct cli *cli, const struct hearsay *server,
-                  const struct hearsay_host *host, const struct hearsay_context *context,
-                  struct hearsay_filter *out_filter)
+                  const struct hearsay_host *host, const struct hearsay_keys *keys,
+                  const struct hearsay_context *context, struct hearsay_filter *out_filter)
 {
     struct hearsay_error error;
     size_t count = 0;
     const char *const *labels = hearsay_context_labels(context, &count);
-    if (hearsay_encode(server, host->name, labels, count, out_filter, &error) != HEARSAY_OK) {
+    if (hearsay_encode_keyed(server, host->name, keys, labels, count, out_filter, &error) !=
+        HEARSAY_OK) {
         return cli_report(cli, &error);
     }
     return CLI_DONE;

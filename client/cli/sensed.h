@@ -70,10 +70,10 @@ bool sensed_given(const struct sensed *sensed);
 int sensed_read(const struct cli *cli, const struct sensed *sensed,
                 struct hearsay_context **out_context);
 
-/* The filter of such a context under the profile of a host. CLI_DONE, or an exit code. */
+/* The keyed filter of such a context under the profile of a host. CLI_DONE, or an exit code. */
 int sensed_encode(const struct cli *cli, const struct hearsay *server,
-                  const struct hearsay_host *host, const struct hearsay_context *context,
-                  struct hearsay_filter *out_filter);
+                  const struct hearsay_host *host, const struct hearsay_keys *keys,
+                  const struct hearsay_context *context, struct hearsay_filter *out_filter);
 
 /* The keys of a line of JSON that say the same; for tables of keys. */
 #define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"

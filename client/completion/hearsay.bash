@@ -7,12 +7,12 @@ _hearsay_options()
     local sensed='--label --wifi --scan --at --neighbours --time --topic'
     # shellcheck disable=SC2086 # several words
     case $1 in
-    deposit) printf '%s\n' $sensed --ttl --file --type --reach --host --json ;;
+    deposit) printf '%s\n' $sensed --ttl --file --type --reach --group --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --count --contains --max-distance --since --until --order \
-        --metric --memory --unseen --miss --batch --host --ids --json ;;
+        --metric --memory --unseen --miss --batch --group --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
-    get) printf '%s\n' --host --json ;;
+    get) printf '%s\n' --host --group --json ;;
     withdraw | export) printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --json ;;
     summary) printf '%s\n' --host --json ;;
@@ -54,7 +54,7 @@ _hearsay()
     done
     COMPREPLY=()
     case $previous in
-    --file | -f | --batch | -b | --state | --scan | --memory | --unseen | -u)
+    --file | -f | --batch | -b | --state | --scan | --memory | --unseen | -u | --group | -g)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;

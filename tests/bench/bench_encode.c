@@ -121,8 +121,8 @@ static double time_library(struct bench *bench, const struct profile *profile)
     for (int c = 0; c < CONTEXTS; c++) {
         struct hearsay_filter filter = {0};
 
-        bench->sink +=
-            (uint64_t)context_encode(profile, bench->contexts[c].labels, LABELS, &filter, NULL);
+        bench->sink += (uint64_t)context_encode(profile, NULL, bench->contexts[c].labels, LABELS,
+                                                &filter, NULL);
         bench->sink += filter.bytes[0];
     }
     return ns_a_context(begin);
@@ -146,8 +146,8 @@ static int prepare(struct bench *bench)
         for (int c = 0; c < CONTEXTS; c++) { /* all of them can be encoded at all */
             struct hearsay_error error;
 
-            if (context_encode(&bench->profiles[p], bench->contexts[c].labels, LABELS, &filter,
-                               &error) != 0) {
+            if (context_encode(&bench->profiles[p], NULL, bench->contexts[c].labels, LABELS,
+                               &filter, &error) != 0) {
                 return bench_fail("%s", error.sentence);
             }
         }

@@ -72,8 +72,16 @@ def bits_of_profile(profile):
     return sum(bits for _, _, bits, _ in sections_of(profile))
 
 
-def wrapped_values(label, count):
-    whole = xxhash.xxh3_128_intdigest(label.encode())
+def keyed_label(label, keys):
+    """The bytes that stand for a label, keyed with each key in turn."""
+    data = label.encode()
+    for key in keys:
+        data = hashlib.blake2b(data, digest_size=32, key=key).digest()
+    return data
+
+
+def wrapped_values(label, count, keys=()):
+    whole = xxhash.xxh3_128_intdigest(keyed_label(label, keys))
     low, step = whole & (2**64 - 1), whole >> 64 | 1
     return [(low + i * step) % 2**64 for i in range(count)]
 
@@ -86,10 +94,10 @@ def section_for(label, profile):
     raise ValueError(f"{profile} has no section for {label}")
 
 
-def positions(label, profile="v1:512/4"):
+def positions(label, profile="v1:512/4", keys=()):
     """Those that a label sets by itself."""
     first, bits, hashes = section_for(label, profile)
-    return [first + value % bits for value in wrapped_values(label, hashes)]
+    return [first + value % bits for value in wrapped_values(label, hashes, keys)]
 
 
 PAIRED = {"geo": r"geo:[0-9bcdefghjkmnpqrstuvwxyz]{6}", "time": r"time:\d{4}-\d\d-\d\dT\d\d"}
@@ -101,24 +109,24 @@ def paired_labels(labels, attribute):
     return [label for label in labels if pattern.fullmatch(label)]
 
 
-def joint_positions(labels, profile):
+def joint_positions(labels, profile, keys=()):
     """Those of all pairs, for all joint sections."""
     for attributes, first, bits, hashes in sections_of(profile):
         if len(attributes) != 2:
             continue
         one, other = (paired_labels(labels, attribute) for attribute in attributes)
         for a, b in itertools.product(one, other):
-            for x, y in zip(wrapped_values(a, hashes), wrapped_values(b, hashes)):
+            for x, y in zip(wrapped_values(a, hashes, keys), wrapped_values(b, hashes, keys)):
                 yield first + (x ^ y) % bits
 
 
-def filter_of(labels, profile="v1:512/4"):
-    """The filter's bytes: bit p is bit p % 8 of byte p // 8."""
+def filter_of(labels, profile="v1:512/4", keys=()):
+    """The filter's bytes: bit p is bit p % 8 of byte p // 8. Keys: of a group, then of an epoch."""
     number = 0
     for label in labels:
-        for position in positions(label, profile):
+        for position in positions(label, profile, keys):
             number |= 1 << position
-    for position in joint_positions(labels, profile):
+    for position in joint_positions(labels, profile, keys):
         number |= 1 << position
     return number.to_bytes((bits_of_profile(profile) + 7) // 8, "little")
 

@@ -26,8 +26,8 @@ static void test_filter(void **state)
     const char *others[] = {"topic:tea", "wifi:a", "wifi:a"};
     struct hearsay_filter filter;
     struct hearsay_filter other;
-    assert_int_equal(context_encode(&profile, labels, 2, &filter, NULL), 0);
-    assert_int_equal(context_encode(&profile, others, 3, &other, NULL), 0);
+    assert_int_equal(context_encode(&profile, NULL, labels, 2, &filter, NULL), 0);
+    assert_int_equal(context_encode(&profile, NULL, others, 3, &other, NULL), 0);
     assert_int_equal(filter.bits, 512);
     assert_int_equal(filter.byte_count, 64);
     assert_memory_equal(&filter, &other, sizeof(filter));
@@ -56,18 +56,20 @@ static void test_many(void **state)
     }
     struct hearsay_filter filter;
     struct hearsay_error error;
-    assert_int_equal(context_encode(&profile, labels, MANY, &filter, &error), 0);
+    assert_int_equal(context_encode(&profile, NULL, labels, MANY, &filter, &error), 0);
     size_t of_last = 0;
     for (size_t byte = 8; byte < 16; byte++) {
         of_last += filter.bytes[byte] != 0;
     }
     assert_int_equal(of_last, 1);
     texts[MANY - 1][0] = 'c';
-    assert_int_equal(context_encode(&profile, labels, MANY, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(context_encode(&profile, NULL, labels, MANY, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
     assert_string_equal(error.sentence, "label 200, \"c:199\": the profile has no section for the "
                                         "attribute \"c\"; its sections are a, b");
     texts[MANY - 1][0] = 'B';
-    assert_int_equal(context_encode(&profile, labels, MANY, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(context_encode(&profile, NULL, labels, MANY, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "label 200"));
 }
 
@@ -79,7 +81,8 @@ static void test_mistakes(void **state)
     struct hearsay_filter filter;
     struct hearsay_error error;
     memset(&filter, 7, sizeof(filter));
-    assert_int_equal(context_encode(&profile, NULL, 0, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(context_encode(&profile, NULL, NULL, 0, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "empty"));
     char longest[260];
     memset(longest, 'a', sizeof(longest));
@@ -89,14 +92,14 @@ static void test_mistakes(void **state)
         "", "a", ":b", "A:b", "a:", "1a:b", "a b:c", "a:\xff\xfe", longest, "a:\xed\xa0\x80"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *labels[] = {"ok:ok", bad[i]};
-        assert_int_equal(context_encode(&profile, labels, 2, &filter, &error),
+        assert_int_equal(context_encode(&profile, NULL, labels, 2, &filter, &error),
                          HEARSAY_ERR_ARGUMENT);
         assert_non_null(strstr(error.sentence, "label 2"));
         assert_int_equal(filter.bits, 0x07070707);
     }
     longest[240] = '\0'; /* the limit */
     const char *good = longest;
-    assert_int_equal(context_encode(&profile, &good, 1, &filter, &error), 0);
+    assert_int_equal(context_encode(&profile, NULL, &good, 1, &filter, &error), 0);
 }
 
 /* A label without a section: its attribute is named, and the sections that there are. */
@@ -108,11 +111,12 @@ static void test_no_section(void **state)
     struct hearsay_filter filter;
     struct hearsay_error error;
     memset(&filter, 7, sizeof(filter));
-    assert_int_equal(context_encode(&profile, labels, 3, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(context_encode(&profile, NULL, labels, 3, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
     assert_string_equal(error.sentence, "label 3, \"word:c:d\": the profile has no section for the "
                                         "attribute \"word\"; its sections are wifi, geo");
     assert_int_equal(filter.bits, 0x07070707);
-    assert_int_equal(context_encode(&profile, labels, 2, &filter, &error), 0);
+    assert_int_equal(context_encode(&profile, NULL, labels, 2, &filter, &error), 0);
 }
 
 /* More labels than a joint section pairs. */
@@ -128,9 +132,10 @@ static void test_crowded(void **state)
         (void)snprintf(texts[i], sizeof(texts[i]), "a:%d", i);
         labels[i] = texts[i];
     }
-    assert_int_equal(context_encode(&profile, labels, 300, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(context_encode(&profile, NULL, labels, 300, &filter, &error),
+                     HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "label 257, \"a:256\": over 256 different labels"));
-    assert_int_equal(context_encode(&profile, labels, 256, &filter, &error), 0);
+    assert_int_equal(context_encode(&profile, NULL, labels, 256, &filter, &error), 0);
 }
 
 /* The public form with a profile as text. */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups beyond what the vectors say: what is refused, that sealing is random, and that keyed
+ * contexts are as similar as plain ones, up to collisions, and no more similar to others than
+ * chance has it.
+ */
+#include "client/group.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+
+static struct hearsay_group group_numbered(uint8_t number)
+{
+    uint8_t key[HEARSAY_KEY_BYTES] = {number};
+    struct hearsay_group group;
+    group_from_key(key, &group);
+    return group;
+}
+
+static void secrets_have_a_size(void **state)
+{
+    (void)state;
+    char secret[HEARSAY_SECRET_BYTES_MAX + 1] = "1234567";
+    struct hearsay_group *group = NULL;
+    struct hearsay_error error;
+    assert_int_equal(hearsay_group_new(secret, 7, &group, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "7 bytes"));
+    assert_int_equal(hearsay_group_new(secret, sizeof(secret), &group, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_null(group);
+    hearsay_group_free(NULL);
+}
+
+static void what_is_too_large_is_not_sealed(void **state)
+{
+    (void)state;
+    struct hearsay_group group = group_numbered(1);
+    uint8_t id[HEARSAY_ID_BYTES] = {0};
+    char type[130];
+    struct hearsay_content content;
+    struct hearsay_error error;
+    memset(type, 'x', 128);
+    type[128] = '\0';
+    assert_int_equal(hearsay_group_seal(&group, id, type, "", 0, &content, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_group_seal(&group, id, NULL, "", 1 << 30, &content, &error),
+                     HEARSAY_ERR_ARGUMENT);
+}
+
+/* The same message twice is two texts, and each opens; plain messages are nobody's. */
+static void sealing_is_random(void **state)
+{
+    (void)state;
+    struct hearsay_group group = group_numbered(1);
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t other[HEARSAY_ID_BYTES];
+    struct hearsay_content a;
+    struct hearsay_content b;
+    struct hearsay_content opened;
+    hearsay_make_id(id);
+    hearsay_make_id(other);
+    assert_memory_not_equal(id, other, sizeof(id));
+    assert_int_equal(hearsay_group_seal(&group, id, NULL, "hello", 5, &a, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_group_seal(&group, id, NULL, "hello", 5, &b, NULL), HEARSAY_OK);
+    assert_memory_not_equal(a.payload, b.payload, a.payload_bytes);
+    assert_int_equal(
+        hearsay_group_open(&group, id, b.media_type, b.payload, b.payload_bytes, &opened, NULL),
+        HEARSAY_OK);
+    assert_string_equal(opened.media_type, "text/plain");
+    assert_memory_equal(opened.payload, "hello", 5);
+    hearsay_content_free(&opened);
+    assert_int_equal(
+        hearsay_group_open(&group, id, "text/plain", a.payload, a.payload_bytes, &opened, NULL),
+        HEARSAY_NOT_OURS);
+    assert_int_equal(hearsay_group_open(&group, id, HEARSAY_SEALED_TYPE, NULL, 0, &opened, NULL),
+                     HEARSAY_NOT_OURS);
+    hearsay_content_free(&a);
+    hearsay_content_free(&b);
+    hearsay_content_free(&b); /* a zeroed one is fine */
+}
+
+/* What comes first matters: the group's key, then the epoch's. */
+static void keys_are_applied_in_order(void **state)
+{
+    (void)state;
+    struct hearsay_group group = group_numbered(1);
+    struct hearsay_group other = group_numbered(2);
+    uint8_t both[HEARSAY_KEY_BYTES];
+    uint8_t swapped[HEARSAY_KEY_BYTES];
+    uint8_t inner[HEARSAY_KEY_BYTES];
+    uint8_t by_hand[HEARSAY_KEY_BYTES];
+    const struct hearsay_keys keys = {&group, other.label_key};
+    const struct hearsay_keys reversed = {&other, group.label_key};
+    group_key_label(&keys, "topic:tea", 9, both);
+    group_key_label(&reversed, "topic:tea", 9, swapped);
+    assert_memory_not_equal(both, swapped, sizeof(both));
+    (void)crypto_generichash(inner, 32, (const uint8_t *)"topic:tea", 9, group.label_key, 32);
+    (void)crypto_generichash(by_hand, 32, inner, 32, other.label_key, 32);
+    assert_memory_equal(both, by_hand, sizeof(both));
+}
+
+/* --- distances -------------------------------------------------------------------------------- */
+
+enum { CONTEXTS = 60, LABELS = 24 };
+
+struct context {
+    char texts[LABELS][32];
+    const char *labels[LABELS];
+};
+
+/* Of a hundred places, so that contexts share some labels. */
+static void fill_context(struct context *context, struct rng *rng)
+{
+    for (size_t i = 0; i < LABELS; i++) {
+        (void)snprintf(context->texts[i], sizeof(context->texts[i]), "wifi:02:00:00:00:00:%02x",
+                       (unsigned)rng_below(rng, 100));
+        context->labels[i] = context->texts[i];
+    }
+}
+
+static uint32_t distance_ppm(const struct hearsay_filter *a, const struct hearsay_filter *b)
+{
+    uint32_t shared = 0;
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < a->byte_count; i++) {
+        shared += (uint32_t)__builtin_popcount(a->bytes[i] & b->bytes[i]);
+        all += (uint32_t)__builtin_popcount(a->bytes[i] | b->bytes[i]);
+    }
+    return all == 0 ? 0 : 1000000 - (uint32_t)((uint64_t)shared * 1000000 / all);
+}
+
+static void encode(const struct context *context, const struct hearsay_keys *keys,
+                   struct hearsay_filter *out)
+{
+    assert_int_equal(
+        hearsay_encode_profile_keyed("v1:4096/4", keys, context->labels, LABELS, out, NULL),
+        HEARSAY_OK);
+}
+
+/*
+ * 24 labels set fewer than 96 of 4096 bits, so two filters that share no label share 96 * 96 / 4096
+ * = 2.25 bits by chance, standard deviation 1.5: 15 of them, or collisions that make a difference
+ * of 15 bits of some 150, are 8 standard deviations away.
+ */
+static void distances_are_kept_with_the_key_and_lost_without(void **state)
+{
+    (void)state;
+    static struct context contexts[CONTEXTS];
+    static struct hearsay_filter plain[CONTEXTS];
+    static struct hearsay_filter keyed[CONTEXTS];
+    static struct hearsay_filter foreign[CONTEXTS];
+    struct hearsay_group group = group_numbered(1);
+    struct hearsay_group other = group_numbered(2);
+    const struct hearsay_keys keys = {&group, other.label_key};
+    const struct hearsay_keys foreign_keys = {&other, other.label_key};
+    struct rng rng;
+    uint32_t near = 0;
+    rng_init(&rng);
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        fill_context(&contexts[i], &rng);
+        encode(&contexts[i], NULL, &plain[i]);
+        encode(&contexts[i], &keys, &keyed[i]);
+        encode(&contexts[i], &foreign_keys, &foreign[i]);
+    }
+    for (size_t i = 0; i < CONTEXTS; i++) {
+        assert_int_equal(distance_ppm(&keyed[i], &keyed[i]), 0);
+        for (size_t j = 0; j < CONTEXTS; j++) {
+            uint32_t before = distance_ppm(&plain[i], &plain[j]);
+            uint32_t after = distance_ppm(&keyed[i], &keyed[j]);
+            near += before < 800000;
+            assert_true((before > after ? before - after : after - before) < 100000);
+            assert_true(distance_ppm(&plain[i], &keyed[j]) > 900000);
+            assert_true(distance_ppm(&foreign[i], &keyed[j]) > 900000);
+        }
+    }
+    assert_true(near > 3 * CONTEXTS); /* there were similar ones to be told from the others */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(secrets_have_a_size),
+        cmocka_unit_test(what_is_too_large_is_not_sealed),
+        cmocka_unit_test(sealing_is_random),
+        cmocka_unit_test(keys_are_applied_in_order),
+        cmocka_unit_test(distances_are_kept_with_the_key_and_lost_without),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
