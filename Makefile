@@ -13,12 +13,15 @@ ASAN_SUITES = unit model fault fuzz integration
 BUILD_FUZZ ?= build-fuzz
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
+# Of `make torture`: a few minutes.
+TORTURE_CUTS ?= 50000
+TORTURE_KILLS ?= 100
 # Sanitizers are slow, and so are small machines.
 ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
-.PHONY: all build demo check check-plain check-asan bench eval fuzz install clean format help
+.PHONY: all build demo check check-plain check-asan bench eval fuzz torture install clean format help
 
 all: build
 
@@ -69,6 +72,14 @@ eval: ## build, and evaluate contexts on real data (EVAL_ARGS); see docs/evaluat
 fuzz: ## look for inputs that break something, FUZZ_SECONDS (60) a target; FUZZ_TARGETS, FUZZ_ENGINE=afl
 	@sh scripts/install-packages build test fuzz
 	@sh scripts/fuzz $(BUILD_FUZZ) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), many more than in check
+	@sh scripts/install-packages build test
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building and torturing in $(BUILD)"
+	@ninja -C $(BUILD) --quiet
+	@HEARSAY_POWER_CUTS=$(TORTURE_CUTS) HEARSAY_KILL_ROUNDS=$(TORTURE_KILLS) \
+	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 fault-power crash
 
 install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)

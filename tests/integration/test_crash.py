@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 in the middle of deposits: what was acknowledged is there, and nothing is half there."""
+"""kill -9 in the middle of work: what was acknowledged is there, and nothing is half there.
 
+HEARSAY_KILL_ROUNDS in the environment: how often the daemon is killed under load.
+"""
+
+import os
 import select
 import threading
 
@@ -9,19 +13,27 @@ import pytest
 import hearsay_wire as wire
 from hearsay_wire import pb
 
-ROUNDS = 5
+ROUNDS = int(os.environ.get("HEARSAY_KILL_ROUNDS", "5"))
 CLIENTS = 4
 WINDOW = 256  # requests a client has in flight
+QUERY = 9  # the number of all queries; deposits have even ones, withdrawals odd ones
+FIRST = 10
 
 
 class Depositor(threading.Thread):
-    """Deposits pipelined until the connection breaks; knows what it sent and what was confirmed."""
+    """Deposits, withdraws and asks, pipelined, until the connection breaks.
 
-    def __init__(self, daemon, rng, name, progress):
+    Knows what it sent and what was confirmed.
+    """
+
+    def __init__(self, daemon, rng, name, progress, withdraws=True):
         super().__init__(daemon=True)  # a test that fails must end all the same
         self.client = daemon.client()
         self.rng, self.prefix, self.progress = rng, name, progress
+        self.withdraws = withdraws
+        self.token = rng.randbytes(32)
         self.sent, self.labels, self.acknowledged = [], [], {}
+        self.withdrawing, self.withdrawn = set(), set()
         self.failure = None
 
     def next_frame(self):
@@ -29,9 +41,34 @@ class Depositor(threading.Thread):
         # Several labels of its own: a single one has but 17 bits of entropy in 512/4.
         labels = [f"{kind}:{self.prefix}-{number}" for kind in ("topic", "wifi", "geo", "time")]
         payload = self.rng.randbytes(self.rng.choice([0, 20, 200, 1500]))
-        self.sent.append(wire.deposit_of(self.rng, labels, payload=payload))
+        self.sent.append(wire.deposit_of(
+            self.rng, labels, payload=payload, withdraw_hash=wire.withdraw_hash(self.token)))
         self.labels.append(labels)
-        return wire.frame(wire.request(self.sent[-1], number + 10))
+        return wire.frame(wire.request(self.sent[-1], FIRST + 2 * number))
+
+    def other_frames(self):
+        """A withdrawal of one's own message now and then, and a query."""
+        frames = []
+        for number in self.rng.sample(sorted(self.acknowledged), min(3, len(self.acknowledged))):
+            if self.withdraws and number not in self.withdrawing:
+                self.withdrawing.add(number)
+                withdraw = pb.Withdraw(id=self.sent[number].id, token=self.token)
+                frames.append(wire.frame(wire.request(withdraw, FIRST + 1 + 2 * number)))
+        query = wire.query_of(self.labels[self.rng.randrange(len(self.labels))], k=3)
+        frames.append(wire.frame(wire.request(query, QUERY)))
+        return b"".join(frames)
+
+    def take(self, answer):
+        """Notes what was confirmed."""
+        number = (answer.id - FIRST) // 2
+        if answer.id == QUERY:
+            assert answer.results.exact, answer
+        elif answer.id % 2 == 1:
+            assert answer.HasField("withdrawn"), answer
+            self.withdrawn.add(number)
+        else:
+            assert answer.HasField("deposited"), answer
+            self.acknowledged[number] = answer.deposited
 
     def run(self):
         try:
@@ -46,13 +83,13 @@ class Depositor(threading.Thread):
     def turn(self):
         flying = len(self.sent) - len(self.acknowledged)
         if flying < WINDOW:
-            self.client.send_bytes(b"".join(self.next_frame() for _ in range(32)))
+            self.client.send_bytes(
+                b"".join(self.next_frame() for _ in range(32)) + self.other_frames())
         if flying >= WINDOW or select.select([self.client.socket], [], [], 0)[0]:
             answers = []
             self.client._take_available(answers)  # pylint: disable=protected-access
             for answer in answers:
-                assert answer.HasField("deposited"), answer
-                self.acknowledged[answer.id - 10] = answer.deposited
+                self.take(answer)
             self.progress.add(len(answers))
 
 
@@ -74,8 +111,11 @@ class Progress:
 
 
 def check_acknowledged(client, depositor):
-    """Each acknowledged message is found at distance 0 by its own context, with its payload."""
-    numbers = sorted(depositor.acknowledged)
+    """Each acknowledged message is found at distance 0 by its own context, with its payload.
+
+    None that was withdrawn is; of a withdrawal that was not acknowledged nothing is known.
+    """
+    numbers = sorted(set(depositor.acknowledged) - depositor.withdrawing)
     queries = [
         wire.query_of(depositor.labels[n], k=1, max_distance=0, with_payload=True) for n in numbers
     ]
@@ -85,6 +125,9 @@ def check_acknowledged(client, depositor):
         assert (found.id, found.distance) == (sent.id, 0)
         assert found.payload == sent.payload
         assert (found.deposited_ms, found.expires_ms) == (told.deposited_ms, told.expires_ms)
+    gone = [pb.Get(id=depositor.sent[n].id) for n in sorted(depositor.withdrawn)]
+    for answer in client.pipeline(gone):
+        assert answer.error.code == pb.NOT_FOUND, answer
 
 
 def check_nothing_half(daemon, everything):
@@ -106,11 +149,11 @@ def check_nothing_half(daemon, everything):
 
 
 @pytest.mark.parametrize("durability", ["storage", "relaxed"])
-def test_kill_while_four_clients_deposit(make_daemon, rng, durability):
-    """After kill -9 every acknowledged deposit is back; then deposits go on."""
+def test_kill_while_four_clients_work(make_daemon, rng, durability):
+    """After kill -9 what was acknowledged holds, deposits and withdrawals; then work goes on."""
     config = f"durability = {durability}\n[limits]\nmessages = 1000000\nbytes = 1G\n"
     daemon = make_daemon(config)
-    everything, acknowledged = {}, set()
+    everything, acknowledged, withdrawn = {}, set(), set()
     for number in range(ROUNDS if durability == "storage" else 1):
         progress = Progress()
         depositors = [
@@ -124,13 +167,17 @@ def test_kill_while_four_clients_deposit(make_daemon, rng, durability):
             depositor.join()
             assert depositor.failure is None, depositor.failure
             everything.update((d.id, d) for d in depositor.sent)
-            acknowledged.update(depositor.sent[n].id for n in depositor.acknowledged)
+            acknowledged.update(
+                depositor.sent[n].id
+                for n in set(depositor.acknowledged) - depositor.withdrawing)
+            withdrawn.update(depositor.sent[n].id for n in depositor.withdrawn)
         daemon.start()
         with daemon.client() as client:
             for depositor in depositors:
                 check_acknowledged(client, depositor)
         stored = check_nothing_half(daemon, everything)
         assert acknowledged <= stored
+        assert not withdrawn & stored
         print(f"round {number}: {progress.count} acknowledged, {len(stored)} stored in all")
 
 
@@ -138,7 +185,7 @@ def test_unanswered_deposits_sent_again(make_daemon, rng):
     """A client that sends its unanswered deposits again after a crash has each of them once."""
     daemon = make_daemon()
     progress = Progress()
-    depositor = Depositor(daemon, rng, "again", progress)
+    depositor = Depositor(daemon, rng, "again", progress, withdraws=False)
     depositor.start()
     progress.wait_for(rng.randint(100, 1000))
     daemon.kill()
