@@ -277,13 +277,15 @@ static void merge_next(struct tree *tree, struct tree_node *node)
     tree_cursors_replaced(tree, place, 2, 1);
 }
 
-/* Whether the node at a place and the next one are well in one. */
+/* Whether the node at a place and the next one are well in one. Not if only one is arranged, unless
+ * they are all there is. */
 static bool can_merge(const struct tree *tree, uint32_t place)
 {
     const struct tree_node *node = tree->nodes[place];
     const struct tree_node *next = tree->nodes[place + 1];
 
-    return node->group_count + next->group_count <= tree->fanout * 3 / 4 &&
+    return (node->is_arranged == next->is_arranged || tree->node_count == 2) &&
+           node->group_count + next->group_count <= tree->fanout * 3 / 4 &&
            node->slot_count + next->slot_count <= TREE_SLOTS * 3 / 4;
 }
 

@@ -103,8 +103,9 @@ void server_turn(struct server *server)
         session_process(session);
     }
     const bool searching = handler_run_searches(server->service, SEARCH_BUDGET);
+    const bool arranging = service_turn(server->service);
     flush_all(server);
-    if (searching || server->ready != NULL) {
+    if (searching || arranging || server->ready != NULL) {
         server_wake(server);
     } else {
         (void)uv_idle_stop(&server->idle);
@@ -201,6 +202,9 @@ static void on_tick(uv_timer_t *timer)
     if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0) {
         service_sweep(server->service);
     }
+    if (!server->stopping && service_arrange(server->service)) {
+        server_wake(server);
+    }
     if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS) {
         drop_all(server);
     }
@@ -219,7 +223,7 @@ static void on_terminate(uv_signal_t *signal, int number)
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_stopping("finishing what is under way");
     server->stopping = true;
-    server->service->stopping = true;
+    service_stop(server->service);
     server->stop_since_ms = server_loop_ms(server);
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_close(&server->listeners[i]);
@@ -339,6 +343,7 @@ static int make_service(struct server *server, char *out_reason)
         .read_clocks = read_clocks,
         .read_ns = read_ns,
         .control = &server->control,
+        .worker = &server->worker.worker,
     };
 
     server_init_control(server);
@@ -375,6 +380,7 @@ int server_start(struct server *server, const struct options *options, const str
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
         return -ERR_SYSTEM;
     }
+    worker_uv_init(&server->worker, &server->loop);
 
     rc = server_open_addresses(server, out_reason);
     if (rc == 0) {

@@ -19,6 +19,7 @@
 #include "daemon/options.h"
 #include "daemon/service.h"
 #include "daemon/session.h"
+#include "daemon/worker_uv.h"
 
 struct server {
     uv_loop_t loop;
@@ -27,6 +28,7 @@ struct server {
     struct config config;          /* as it was taken last */
     struct persist *persist;
     struct service *service;
+    struct worker_uv worker;
     int lock; /* of the data directory; -1: none */
 
     struct listener listeners[CONFIG_LISTENERS_MAX];

@@ -200,6 +200,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     metrics_init(&service->metrics, (int64_t)(service_monotonic_ns(service) / 1000000));
     service->kernels = choose_kernels();
     arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
+    arrange_init(&service->arrange, options->worker, &service->working);
     service->persist->interface->info(service->persist, &service->store);
     service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
     clock_init(&service->clock, service->store.clock_ms, wall_ms, monotonic_ms);
@@ -422,6 +423,37 @@ void service_sweep(struct service *service)
         service_save_clock(service);
     }
 }
+
+/* --- arranging -------------------------------------------------------------------------------- */
+
+static int64_t monotonic_ms(struct service *service)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
+    return monotonic_ms;
+}
+
+bool service_arrange(struct service *service)
+{
+    return arrange_tick(&service->arrange, service->hosts, service->host_count,
+                        monotonic_ms(service));
+}
+
+bool service_turn(struct service *service)
+{
+    return service->arrange.phase != ARRANGE_IDLE &&
+           arrange_turn(&service->arrange, monotonic_ms(service));
+}
+
+void service_stop(struct service *service)
+{
+    service->stopping = true;
+    arrange_stop(&service->arrange);
+}
+
+/* --- storage ---------------------------------------------------------------------------------- */
 
 void service_storage_failed(struct service *service, const char *what, const char *reason)
 {

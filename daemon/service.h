@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/arrange.h"
 #include "daemon/cache.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -41,6 +42,8 @@ struct service_options {
     void *clock_context;
     uint64_t (*read_ns)(void *context);    /* monotonic, for latencies; NULL: in whole ms */
     const struct service_control *control; /* borrowed; NULL: there is none */
+    struct worker *worker; /* borrowed, for long work; NULL: messages are arranged at the start
+                              only. With one, `alloc` must be fit for several threads */
 };
 
 struct service {
@@ -67,6 +70,7 @@ struct service {
     struct query_job *searches;         /* under way, in turn; search_count of them */
     struct query_job *waiting;          /* to begin when there are fewer under way */
     uint32_t search_count;
+    struct arrange arrange;
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;
@@ -120,6 +124,17 @@ void service_reload(struct service *service, const struct config *config);
  * next slice by itself while there are more; saves the clock every ten minutes.
  */
 void service_sweep(struct service *service);
+
+/*
+ * To be called about once a second, and in each turn of the loop: messages that came since the
+ * start are arranged for quick queries. Whether there is more to do in a turn.
+ */
+bool service_arrange(struct service *service);
+bool service_turn(struct service *service);
+
+/* Begins nothing by itself any more, and ends what takes long. What is under way still counts as
+ * working until it is over. */
+void service_stop(struct service *service);
 
 /* Saves the clock now, so that it does not run backwards over a restart. */
 void service_save_clock(struct service *service);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arrange: when messages are arranged anew (core/renewal.h), and in what pieces. Deposits stand
+ * behind the messages that were arranged, and queries compare them as a list would; when these have
+ * become a share worth the work, or many of the others have gone, one index of all hosts' is
+ * renewed: by slices on the loop, and the long parts on a worker.
+ *
+ *   tick: is any index due?    turn: copy ... copy    worker: arrange    turn: follow ...
+ *   worker: free what was before
+ *
+ * Work is in proportion: the more messages there are, the more must come before they are arranged
+ * again; and after each time the worker rests for a multiple of what it took, the longer the busier
+ * the daemon is.
+ */
+#ifndef DAEMON_ARRANGE_H
+#define DAEMON_ARRANGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/renewal.h"
+#include "daemon/host.h"
+#include "daemon/worker.h"
+
+enum arrange_phase {
+    ARRANGE_IDLE,
+    ARRANGE_COPYING,
+    ARRANGE_ARRANGING, /* on the worker */
+    ARRANGE_FOLLOWING,
+    ARRANGE_FREEING /* on the worker */
+};
+
+/* What has been done since the start. */
+struct arrange_figures {
+    uint64_t done;
+    uint64_t failed;     /* for want of memory, or as too much changed meanwhile */
+    int64_t last_ms;     /* the last one done took, from its first slice to its last */
+    uint64_t last_count; /* messages then */
+    bool is_under_way;
+};
+
+struct arrange {
+    struct worker *worker; /* borrowed; NULL: nothing is ever arranged */
+    uint32_t *working;     /* borrowed: counts what is on the worker */
+    enum arrange_phase phase;
+    struct renewal *renewal;
+    const struct host *host; /* whose it is, for the log, */
+    struct epoch *epoch;     /* ... and the epoch, which it uses */
+    struct work work;
+    int outcome;      /* of arranging, by the worker */
+    atomic_bool stop; /* looked at by the worker */
+    bool stopped;
+    size_t seen;    /* worn messages of all indexes, at the last tick */
+    int64_t now_ms; /* of the last tick or turn */
+    int64_t begun_ms;
+    int64_t busy_rest_ms; /* nothing begins before that, */
+    int64_t idle_rest_ms; /* ... or that, if the daemon has little to do */
+    struct arrange_figures figures;
+};
+
+/* `worker` may be NULL. Nothing to be undone, but see arrange_stop. */
+void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working);
+
+/*
+ * To be called about once a second: begins to arrange an index if one is due. Whether there is work
+ * for arrange_turn. now_ms is monotonic. O(epochs + messages / 4,096).
+ */
+bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host_count,
+                  int64_t now_ms);
+
+/* One slice, well under a millisecond; whether there is more to do at once. */
+bool arrange_turn(struct arrange *arrange, int64_t now_ms);
+
+/* Begins nothing any more, and drops what is under way; the worker ends within milliseconds, and
+ * until then it is counted as working. */
+void arrange_stop(struct arrange *arrange);
+
+void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_figures);
+
+#endif

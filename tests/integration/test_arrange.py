@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon that was never restarted arranges its messages: queries compare a fraction of them, and
+answers stay those of a plain list."""
+
+import random
+import time
+
+import pytest
+
+import conftest
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+PLACES = 400
+COUNT = 20_000
+PATIENCE = 60  # seconds, under sanitizers on a machine that has much else to do
+CONFIG = "log_level = debug\n[limits]\nmessages = 1000000\n"
+
+
+def context(rng):
+    """What is seen at one of many places: most of its access points, and a topic."""
+    place = rng.randrange(PLACES)
+    seen = rng.sample(range(24), rng.randint(12, 20))
+    return [f"wifi:p{place}n{number}" for number in seen] + [f"topic:t{rng.randrange(200)}"]
+
+
+def deposit_many(client, rng, reference, count, **fields):
+    made = [wire.deposit_of(rng, context(rng), **fields) for _ in range(count)]
+    for one, answer in zip(made, client.pipeline(made)):
+        assert answer.HasField("deposited"), answer
+        reference.add(one, answer.deposited)
+    return made
+
+
+def check(client, reference, query):
+    """The answer is exact; how many filters were compared for it."""
+    answer = client.call(query)
+    assert [wire.shape(r) for r in answer.results] == reference.answer(query)
+    assert answer.exact
+    return answer.comparisons
+
+
+@pytest.fixture(scope="module")
+def fed(module_daemons):
+    """A daemon with messages that all came over the wire, and a token to withdraw them."""
+    seed = conftest.seed_of()
+    print(f"HEARSAY_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    daemon = module_daemons(CONFIG)
+    token = rng.randbytes(32)
+    reference = wire.Reference()
+    with daemon.client() as client:
+        for _ in range(COUNT // 2000):
+            deposit_many(client, rng, reference, 2000, withdraw_hash=wire.withdraw_hash(token))
+            check(client, reference, wire.query_of(context(rng)))
+    return daemon, reference, token
+
+
+def test_queries_become_quick(fed, rng):
+    """While messages come and go, they are arranged; from then on most are not compared."""
+    daemon, reference, token = fed
+    deadline = time.monotonic() + PATIENCE
+    query = wire.query_of(context(rng))
+    hash_of_token = wire.withdraw_hash(token)
+    with daemon.client() as client:
+        while client.call(query).comparisons > COUNT // 4:
+            assert time.monotonic() < deadline, "the messages were not arranged"
+            deposit_many(client, rng, reference, 1, withdraw_hash=hash_of_token)
+            gone = rng.choice(list(reference.messages))
+            client.call(pb.Withdraw(id=gone, token=token))
+            del reference.messages[gone]
+        compared = [check(client, reference, wire.query_of(context(rng), k=k))
+                    for k in (1, 10) for _ in range(4)]
+        assert sorted(compared)[len(compared) // 2] < COUNT // 5
+        check(client, reference, wire.query_of(context(rng), metric=pb.ESTIMATED))
+        check(client, reference, wire.query_of(["topic:t7"], contains=["topic:t7"]))
+    daemon.check_alive()
+
+
+def test_stop_while_arranging(make_daemon, rng):
+    """SIGTERM while messages are being arranged: it ends as always, and all are there again."""
+    daemon = make_daemon(CONFIG)
+    reference = wire.Reference()
+    with daemon.client() as client:
+        while not daemon.find_log(r"arranging \d+ messages"):
+            deposit_many(client, rng, reference, 1000)
+    daemon.restart()
+    with daemon.client() as client:
+        for _ in range(5):
+            check(client, reference, wire.query_of(context(rng)))

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When messages are arranged anew, and what happens to them meanwhile: with a clock that the test
+ * sets, and a worker that works when the test says so.
+ */
+#include "daemon/arrange.h"
+
+#include <string.h>
+
+#include "core/bloom.h"
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+
+enum { BITS = 64, HOSTS = 2, SECOND_MS = 1000, MANY = 6000 };
+
+/* Does nothing by itself. */
+struct hand_worker {
+    struct worker worker;
+    struct work *work; /* waits; or NULL */
+    unsigned submitted;
+};
+
+struct fixture {
+    struct arrange arrange;
+    struct hand_worker worker;
+    struct fail_alloc alloc;
+    struct config_host config;
+    struct host hosts[HOSTS];
+    uint32_t working;
+    int64_t now_ms;
+};
+
+/* --- fixture ---------------------------------------------------------------------------------- */
+
+static void keep_work(struct worker *worker, struct work *work)
+{
+    struct hand_worker *hand = (struct hand_worker *)worker;
+
+    assert_null(hand->work);
+    hand->work = work;
+    hand->submitted++;
+}
+
+static void do_work(struct fixture *fixture)
+{
+    struct work *work = fixture->worker.work;
+
+    assert_non_null(work);
+    assert_int_equal(fixture->working, 1);
+    work->run(work);
+    fixture->worker.work = NULL;
+    work->done(work);
+}
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+    const char *reason = NULL;
+
+    memset(&fixture, 0, sizeof(fixture));
+    fail_alloc_init(&fixture.alloc);
+    fixture.config = (struct config_host){.name = "default"};
+    assert_int_equal(profile_parse("v1:64/2", 7, &fixture.config.profile, &reason), 0);
+    for (uint32_t h = 0; h < HOSTS; h++) {
+        assert_int_equal(host_init(&fixture.hosts[h], &fixture.config, h + 1, &fixture.alloc.alloc,
+                                   bits_select(BITS_SCALAR), 7),
+                         0);
+    }
+    fixture.worker.worker.submit = keep_work;
+    fixture.now_ms = 5000;
+    arrange_init(&fixture.arrange, &fixture.worker.worker, &fixture.working);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    arrange_stop(&fixture->arrange);
+    while (fixture->worker.work != NULL) {
+        do_work(fixture);
+    }
+    assert_int_equal(fixture->working, 0);
+    assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
+    for (uint32_t h = 0; h < HOSTS; h++) {
+        assert_null(index_check(fixture->hosts[h].epochs[0]->index));
+        assert_int_equal(fixture->hosts[h].epochs[0]->users, 0);
+        host_deinit(&fixture->hosts[h]);
+    }
+    assert_int_equal(fixture->alloc.live_blocks, 0);
+    return 0;
+}
+
+static struct index *index_of(struct fixture *fixture, uint32_t host)
+{
+    return fixture->hosts[host].epochs[0]->index;
+}
+
+static void make_id(uint32_t number, uint8_t *out_id)
+{
+    memset(out_id, 0, MESSAGE_ID_BYTES);
+    memcpy(out_id, &number, sizeof(number));
+}
+
+/* One of 50 places, told apart by some bits each, and a bit or two of its own. */
+static uint64_t filter_of(uint32_t number)
+{
+    uint64_t filter = UINT64_C(0x1f) << number % 50;
+
+    return filter | UINT64_C(1) << number / 50 % 64;
+}
+
+static int admit(struct fixture *fixture, uint32_t host, uint32_t number)
+{
+    uint64_t filter = filter_of(number);
+    uint8_t stored[BITS / 8];
+    struct persist_message message = {
+        .host = host + 1,
+        .filter = stored,
+        .filter_bytes = sizeof(stored),
+        .deposited_ms = number,
+        .expires_ms = INT64_MAX,
+        .reach_ppm = DISTANCE_ONE_PPM,
+    };
+
+    bloom_store(&filter, BITS, stored);
+    make_id(number, message.id);
+    return host_admit(&fixture->hosts[host], &message);
+}
+
+static void admit_many(struct fixture *fixture, uint32_t host, uint32_t first, uint32_t count)
+{
+    for (uint32_t number = first; number < first + count; number++) {
+        assert_int_equal(admit(fixture, host, number), 0);
+    }
+}
+
+static void remove_one(struct fixture *fixture, uint32_t host, uint32_t number)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+
+    make_id(number, id);
+    assert_int_equal(host_remove(&fixture->hosts[host], id, NULL), 0);
+}
+
+static bool holds(struct fixture *fixture, uint32_t host, uint32_t number)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint64_t filter;
+
+    make_id(number, id);
+    return index_find(index_of(fixture, host), id, NULL, &filter) == 0 &&
+           filter == filter_of(number);
+}
+
+static bool tick(struct fixture *fixture)
+{
+    fixture->now_ms += SECOND_MS;
+    return arrange_tick(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+}
+
+/* Nothing came since the last tick. */
+static bool quiet_tick(struct fixture *fixture)
+{
+    (void)arrange_tick(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+    return tick(fixture);
+}
+
+static void turn_while_busy(struct fixture *fixture)
+{
+    unsigned turns = 0;
+
+    while (arrange_turn(&fixture->arrange, fixture->now_ms)) {
+        assert_in_range(++turns, 1, 100000);
+    }
+}
+
+/* From its beginning to its end; the worker takes so long. */
+static void go_through(struct fixture *fixture, int64_t took_ms)
+{
+    assert_int_equal(fixture->arrange.phase, ARRANGE_COPYING);
+    turn_while_busy(fixture);
+    assert_int_equal(fixture->arrange.phase, ARRANGE_ARRANGING);
+    fixture->now_ms += took_ms;
+    do_work(fixture);
+    assert_int_equal(fixture->arrange.phase, ARRANGE_FOLLOWING);
+    turn_while_busy(fixture);
+    assert_int_equal(fixture->arrange.phase, ARRANGE_FREEING);
+    do_work(fixture);
+    assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
+}
+
+static struct arrange_figures figures_of(const struct fixture *fixture)
+{
+    struct arrange_figures figures;
+
+    arrange_figures(&fixture->arrange, &figures);
+    return figures;
+}
+
+static size_t unarranged(struct fixture *fixture, uint32_t host)
+{
+    struct index_wear wear;
+
+    index_wear(index_of(fixture, host), &wear);
+    return wear.unarranged;
+}
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+/* Few messages are one node, which is compared in order anyway. */
+static void few_messages_are_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_false(quiet_tick(fixture));
+    admit_many(fixture, 0, 0, 4096);
+    assert_false(tick(fixture));
+    assert_false(quiet_tick(fixture));
+    admit_many(fixture, 0, 4096, 1);
+    assert_true(quiet_tick(fixture));
+    go_through(fixture, 10);
+}
+
+/* While much comes, a quarter of all is worth the work; while little comes, a 32nd. */
+static void the_busier_the_later(void **state)
+{
+    struct fixture *fixture = *state;
+
+    admit_many(fixture, 0, 0, 40000);
+    assert_true(tick(fixture));
+    go_through(fixture, 0);
+    assert_int_equal(unarranged(fixture, 0), 0);
+    fixture->now_ms += 3600 * SECOND_MS;
+
+    admit_many(fixture, 0, 40000, 1200); /* less than a 32nd */
+    assert_false(tick(fixture));
+    assert_false(quiet_tick(fixture));
+    admit_many(fixture, 0, 41200, 200); /* more, but these came just now */
+    assert_false(tick(fixture));
+    admit_many(fixture, 0, 41400, 11900); /* nearly a quarter */
+    assert_false(tick(fixture));
+    admit_many(fixture, 0, 53300, 300);
+    assert_true(tick(fixture));
+    go_through(fixture, 0);
+    assert_int_equal(figures_of(fixture).done, 2);
+}
+
+/* After its work the worker rests: nineteen times as long while much comes, else four times. */
+static void the_worker_rests(void **state)
+{
+    enum { TOOK_MS = 2000 };
+    struct fixture *fixture = *state;
+    uint32_t next = 8000;
+
+    admit_many(fixture, 0, 0, next);
+    assert_true(tick(fixture));
+    go_through(fixture, TOOK_MS);
+    assert_int_equal(figures_of(fixture).last_ms, TOOK_MS);
+    assert_int_equal(figures_of(fixture).last_count, next);
+    for (int64_t end_ms = fixture->now_ms + 19 * TOOK_MS; fixture->now_ms < end_ms - SECOND_MS;) {
+        admit_many(fixture, 0, next, 500);
+        next += 500;
+        assert_false(tick(fixture));
+    }
+    admit_many(fixture, 0, next, 500);
+    assert_true(tick(fixture));
+    go_through(fixture, TOOK_MS);
+
+    admit_many(fixture, 0, next + 500, 1500);
+    for (int64_t end_ms = fixture->now_ms + 4 * TOOK_MS; fixture->now_ms < end_ms - SECOND_MS;) {
+        assert_false(tick(fixture));
+    }
+    assert_true(tick(fixture));
+    assert_int_equal(figures_of(fixture).done, 2);
+}
+
+/* Where messages went, those that are left are arranged, too. */
+static void removals_count(void **state)
+{
+    struct fixture *fixture = *state;
+
+    admit_many(fixture, 0, 0, 16000);
+    assert_true(tick(fixture));
+    go_through(fixture, 0);
+    for (uint32_t number = 0; number < 2000; number++) {
+        remove_one(fixture, 0, number * 3);
+    }
+    assert_false(quiet_tick(fixture)); /* they weigh a half */
+    for (uint32_t number = 2000; number < 2100; number++) {
+        remove_one(fixture, 0, number * 3);
+    }
+    assert_true(quiet_tick(fixture));
+    go_through(fixture, 0);
+    assert_int_equal(index_count(index_of(fixture, 0)), 13900);
+}
+
+/* One at a time: the one first that has the most to be arranged. */
+static void hosts_take_turns(void **state)
+{
+    struct fixture *fixture = *state;
+
+    admit_many(fixture, 0, 0, 5000);
+    admit_many(fixture, 1, 0, 6000);
+    assert_true(tick(fixture));
+    turn_while_busy(fixture);
+    assert_false(tick(fixture));
+    do_work(fixture);
+    assert_true(tick(fixture)); /* the rest of the same one */
+    turn_while_busy(fixture);
+    assert_int_equal(unarranged(fixture, 0), 5000);
+    assert_int_equal(unarranged(fixture, 1), 0);
+    assert_false(quiet_tick(fixture)); /* the worker still frees */
+    do_work(fixture);
+    fixture->now_ms += 3600 * SECOND_MS;
+    assert_true(quiet_tick(fixture));
+    go_through(fixture, 0);
+    assert_int_equal(unarranged(fixture, 0), 0);
+}
+
+static void without_a_worker_nothing_happens(void **state)
+{
+    struct fixture *fixture = *state;
+
+    arrange_init(&fixture->arrange, NULL, &fixture->working);
+    admit_many(fixture, 0, 0, MANY);
+    assert_false(quiet_tick(fixture));
+    assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
+    assert_false(figures_of(fixture).is_under_way);
+}
+
+/* --- meanwhile -------------------------------------------------------------------------------- */
+
+/* A message comes, another one goes, and one comes back. */
+static void change(struct fixture *fixture, uint32_t step)
+{
+    admit_many(fixture, 0, 10000 + step, 1);
+    remove_one(fixture, 0, 2 * step);
+    remove_one(fixture, 0, 2 * step + 1);
+    admit_many(fixture, 0, 2 * step + 1, 1);
+}
+
+static void changes_in_each_phase_are_kept(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t step = 0;
+
+    admit_many(fixture, 0, 0, MANY);
+    assert_true(tick(fixture));
+    assert_true(figures_of(fixture).is_under_way);
+    assert_int_equal(fixture->hosts[0].epochs[0]->users, 1);
+    for (change(fixture, step++); arrange_turn(&fixture->arrange, fixture->now_ms);) {
+        change(fixture, step++);
+    }
+    for (uint32_t i = 0; i < 400; i++) {
+        change(fixture, step++);
+    }
+    do_work(fixture);
+    for (change(fixture, step++); arrange_turn(&fixture->arrange, fixture->now_ms);) {
+        change(fixture, step++);
+    }
+    assert_int_equal(fixture->arrange.phase, ARRANGE_FREEING);
+    assert_int_equal(fixture->hosts[0].epochs[0]->users, 0);
+    change(fixture, step++);
+    assert_true(step > 406);
+    assert_null(index_check(index_of(fixture, 0)));
+    assert_int_equal(index_count(index_of(fixture, 0)), MANY);
+    for (uint32_t i = 0; i < step; i++) {
+        assert_true(holds(fixture, 0, 10000 + i) && !holds(fixture, 0, 2 * i) &&
+                    holds(fixture, 0, 2 * i + 1));
+    }
+    assert_in_range(unarranged(fixture, 0), 400, 2 * step);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* Wherever it is: nothing of it is left but what the worker still has (see teardown). */
+static void stop_at(struct fixture *fixture, enum arrange_phase phase)
+{
+    admit_many(fixture, 0, 0, MANY);
+    assert_true(tick(fixture));
+    if (phase != ARRANGE_COPYING) {
+        turn_while_busy(fixture);
+    }
+    if (phase == ARRANGE_FOLLOWING || phase == ARRANGE_FREEING) {
+        do_work(fixture);
+    }
+    if (phase == ARRANGE_FREEING) {
+        turn_while_busy(fixture);
+    }
+    assert_int_equal(fixture->arrange.phase, phase);
+    arrange_stop(&fixture->arrange);
+    assert_int_equal(fixture->working, 1); /* it frees, at least */
+    assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
+    do_work(fixture);
+    if (phase == ARRANGE_ARRANGING) {
+        do_work(fixture);
+    }
+    assert_int_equal(fixture->working, 0);
+    assert_int_equal(index_count(index_of(fixture, 0)), MANY);
+    assert_int_equal(unarranged(fixture, 0), phase == ARRANGE_FREEING ? 0 : MANY);
+    admit_many(fixture, 1, 0, MANY);
+    assert_false(quiet_tick(fixture));
+    assert_int_equal(figures_of(fixture).failed, 0);
+}
+
+static void stops_while_copying(void **state)
+{
+    stop_at(*state, ARRANGE_COPYING);
+}
+
+static void stops_while_arranging(void **state)
+{
+    stop_at(*state, ARRANGE_ARRANGING);
+}
+
+static void stops_while_following(void **state)
+{
+    stop_at(*state, ARRANGE_FOLLOWING);
+}
+
+static void stops_while_freeing(void **state)
+{
+    stop_at(*state, ARRANGE_FREEING);
+}
+
+/* --- failing ---------------------------------------------------------------------------------- */
+
+/* Whichever allocation fails, messages are served on, and after a while it is tried again. */
+static void memory_may_fail(void **state)
+{
+    struct fixture *fixture = *state;
+    bool failed = true;
+
+    admit_many(fixture, 0, 0, 5000);
+    for (uint32_t n = 1; failed; n++) {
+        fail_alloc_arm(&fixture->alloc, n);
+        (void)quiet_tick(fixture);
+        turn_while_busy(fixture);
+        while (fixture->worker.work != NULL) {
+            do_work(fixture);
+            turn_while_busy(fixture);
+        }
+        failed = fixture->alloc.requests >= n;
+        fail_alloc_arm(&fixture->alloc, 0);
+        assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
+        assert_null(index_check(index_of(fixture, 0)));
+        assert_int_equal(index_count(index_of(fixture, 0)), 5000);
+        assert_int_equal(fixture->hosts[0].epochs[0]->users, 0);
+        assert_int_equal(figures_of(fixture).failed, failed ? n : n - 1);
+        if (failed) {
+            assert_int_equal(unarranged(fixture, 0), 5000);
+            fixture->now_ms += 50 * SECOND_MS;
+            assert_false(quiet_tick(fixture)); /* not so soon */
+            fixture->now_ms += 3600 * SECOND_MS;
+        }
+    }
+    assert_int_equal(unarranged(fixture, 0), 0);
+    assert_int_equal(figures_of(fixture).done, 1);
+    assert_true(figures_of(fixture).failed > 20);
+}
+
+/* So much comes and goes while the worker works that to bring it over would take too long. */
+static void too_much_may_change(void **state)
+{
+    struct fixture *fixture = *state;
+
+    admit_many(fixture, 0, 0, MANY);
+    assert_true(tick(fixture));
+    turn_while_busy(fixture);
+    for (uint32_t i = 0; i < 35000; i++) {
+        admit_many(fixture, 0, MANY, 1);
+        remove_one(fixture, 0, MANY);
+    }
+    do_work(fixture);
+    turn_while_busy(fixture);
+    do_work(fixture);
+    assert_int_equal(figures_of(fixture).failed, 1);
+    assert_int_equal(index_count(index_of(fixture, 0)), MANY);
+    fixture->now_ms += 61 * SECOND_MS;
+    assert_true(quiet_tick(fixture));
+    go_through(fixture, 0);
+    assert_int_equal(figures_of(fixture).done, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(few_messages_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_busier_the_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_worker_rests, setup, teardown),
+        cmocka_unit_test_setup_teardown(removals_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(hosts_take_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_worker_nothing_happens, setup, teardown),
+        cmocka_unit_test_setup_teardown(changes_in_each_phase_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(stops_while_copying, setup, teardown),
+        cmocka_unit_test_setup_teardown(stops_while_arranging, setup, teardown),
+        cmocka_unit_test_setup_teardown(stops_while_following, setup, teardown),
+        cmocka_unit_test_setup_teardown(stops_while_freeing, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_may_fail, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_much_may_change, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
