@@ -46,10 +46,10 @@ void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_
 /* --- on the worker ---------------------------------------------------------------------------- */
 
 static void submit(struct arrange *arrange, enum arrange_phase phase,
-                   void (*run)(struct work *work), void (*done)(struct work *work))
+                   void (*run)(struct long_work *work), void (*done)(struct long_work *work))
 {
     arrange->phase = phase;
-    arrange->work = (struct work){.run = run, .done = done};
+    arrange->work = (struct long_work){.run = run, .done = done};
     (*arrange->working)++;
     arrange->worker->submit(arrange->worker, &arrange->work);
 }
@@ -61,7 +61,7 @@ static bool is_stopped(void *context)
     return atomic_load_explicit(&arrange->stop, memory_order_relaxed);
 }
 
-static void run_arranging(struct work *work)
+static void run_arranging(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
     const struct index_stop stop = {is_stopped, arrange};
@@ -69,14 +69,14 @@ static void run_arranging(struct work *work)
     arrange->outcome = renewal_arrange(arrange->renewal, &stop);
 }
 
-static void run_freeing(struct work *work)
+static void run_freeing(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
 
     renewal_free(arrange->renewal);
 }
 
-static void on_freed(struct work *work)
+static void on_freed(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
 
@@ -110,7 +110,7 @@ static void note_failure(struct arrange *arrange, int outcome)
                 rest_ms / 1000);
 }
 
-static void on_arranged(struct work *work)
+static void on_arranged(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
 

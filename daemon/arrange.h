@@ -48,7 +48,7 @@ struct arrange {
     struct renewal *renewal;
     const struct host *host; /* whose it is, for the log, */
     struct epoch *epoch;     /* ... and the epoch, which it uses */
-    struct work work;
+    struct long_work work;
     int outcome;      /* of arranging, by the worker */
     atomic_bool stop; /* looked at by the worker */
     bool stopped;

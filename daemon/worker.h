@@ -9,13 +9,13 @@
  * One piece of work. The caller fills it, and it stays in place until `done`. What `run` touches is
  * nobody else's meanwhile.
  */
-struct work {
-    void (*run)(struct work *work);  /* on another thread */
-    void (*done)(struct work *work); /* then on the loop's; never before submit has returned */
+struct long_work {
+    void (*run)(struct long_work *work);  /* on another thread */
+    void (*done)(struct long_work *work); /* then on the loop's; never before submit has returned */
 };
 
 struct worker {
-    void (*submit)(struct worker *worker, struct work *work); /* one at a time */
+    void (*submit)(struct worker *worker, struct long_work *work); /* one at a time */
 };
 
 #endif

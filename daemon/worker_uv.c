@@ -15,14 +15,14 @@ static void on_work(uv_work_t *request)
 static void on_done(uv_work_t *request, int status)
 {
     struct worker_uv *worker = request->data;
-    struct work *work = worker->work;
+    struct long_work *work = worker->work;
     (void)status; /* nobody cancels it */
 
     worker->work = NULL; /* `done` may submit the next */
     work->done(work);
 }
 
-static void submit(struct worker *base, struct work *work)
+static void submit(struct worker *base, struct long_work *work)
 {
     struct worker_uv *worker = CONTAINER_OF(base, struct worker_uv, worker);
 

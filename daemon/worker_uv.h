@@ -13,7 +13,7 @@ struct worker_uv {
     struct worker worker; /* hand this to others */
     uv_loop_t *loop;
     uv_work_t request;
-    struct work *work; /* under way; or NULL */
+    struct long_work *work; /* under way; or NULL */
 };
 
 /* The loop is borrowed. Nothing to be undone. */

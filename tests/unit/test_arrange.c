@@ -17,7 +17,7 @@ enum { BITS = 64, HOSTS = 2, SECOND_MS = 1000, MANY = 6000 };
 /* Does nothing by itself. */
 struct hand_worker {
     struct worker worker;
-    struct work *work; /* waits; or NULL */
+    struct long_work *work; /* waits; or NULL */
     unsigned submitted;
 };
 
@@ -33,7 +33,7 @@ struct fixture {
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void keep_work(struct worker *worker, struct work *work)
+static void keep_work(struct worker *worker, struct long_work *work)
 {
     struct hand_worker *hand = (struct hand_worker *)worker;
 
@@ -44,7 +44,7 @@ static void keep_work(struct worker *worker, struct work *work)
 
 static void do_work(struct fixture *fixture)
 {
-    struct work *work = fixture->worker.work;
+    struct long_work *work = fixture->worker.work;
 
     assert_non_null(work);
     assert_int_equal(fixture->working, 1);
