@@ -161,6 +161,13 @@ struct hearsay_limits {
     uint32_t sender_share_ppm;     /* of k, that one sender's messages may be; at least 1 */
 };
 
+/* What becomes of a message that is left where there is no room. */
+enum hearsay_evict {
+    HEARSAY_EVICT_REJECT = 1, /* it is refused: HEARSAY_CODE_QUOTA */
+    HEARSAY_EVICT_OLDEST = 2, /* the messages left first go */
+    HEARSAY_EVICT_SOONEST = 3 /* those go that would expire first */
+};
+
 /* One access point's message store. */
 struct hearsay_host {
     const char *name;
@@ -168,6 +175,7 @@ struct hearsay_host {
     uint32_t suggested_max_distance; /* millionths; further messages are mostly noise */
     uint64_t messages;               /* that it stores at most; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters */
+    enum hearsay_evict evict;
 };
 
 struct hearsay_welcome {

@@ -239,6 +239,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].suggested_max_distance = from->hosts[i].suggested_max_distance_ppm;
         hosts[i].messages = from->hosts[i].messages;
         hosts[i].bytes = from->hosts[i].bytes;
+        hosts[i].evict = (enum hearsay_evict)from->hosts[i].evict;
         if (hosts[i].suggested_max_distance > HEARSAY_DISTANCE_ONE) {
             hosts[i].suggested_max_distance = HEARSAY_DISTANCE_ONE;
         }

@@ -41,6 +41,13 @@ struct config_listener {
     bool limited;  /* its clients are held to the limits of an address, local ones too */
 };
 
+/* What becomes of a deposit to a host that is full. */
+enum config_evict {
+    CONFIG_EVICT_REJECT, /* it is refused */
+    CONFIG_EVICT_OLDEST, /* what was deposited first goes */
+    CONFIG_EVICT_SOONEST /* what would expire first goes */
+};
+
 struct config_host {
     char name[LIMIT_HOST_BYTES + 1];
     unsigned line; /* where its section begins; 0: the host `default` without one */
@@ -49,6 +56,7 @@ struct config_host {
     uint32_t suggested_max_distance_ppm;
     uint64_t messages_max;
     uint64_t bytes_max; /* of payloads, media types and filters */
+    enum config_evict evict;
 };
 
 struct config_limits {

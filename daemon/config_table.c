@@ -13,6 +13,7 @@
 
 static const char *const durability_words[] = {"storage", "relaxed", NULL};
 static const char *const call_filter_words[] = {"yes", "no", NULL};
+static const char *const evict_words[] = {"reject", "oldest", "soonest-expiring", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
 
 const struct config_section_text config_sections[CONFIG_SECTIONS] = {
@@ -164,6 +165,11 @@ const struct config_key config_keys[] = {
     {HOST_KEY("bytes", bytes_max), CONFIG_TYPE_SIZE, 4 * KIB, 16 * GIB,
      .standard_note = "bytes of [limits]", .reloadable = true,
      .help = "Most bytes of payloads, media types and filters that this host stores."},
+    {HOST_KEY("evict", evict), CONFIG_TYPE_CHOICE, .words = evict_words, .standard = "reject",
+     .reloadable = true,
+     .help = "What happens to a deposit when the host, or all hosts together, are full. reject: it "
+             "gets QUOTA. oldest, soonest-expiring: messages of this host, at most 64, make room "
+             "for it: those deposited first, or those with the least time left."},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);

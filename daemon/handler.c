@@ -202,6 +202,7 @@ bool handler_welcome(struct service *service, struct handler_client *client,
             .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
             .messages = host->config.messages_max,
             .bytes = host->config.bytes_max,
+            .evict = (enum msg_evict)((int)host->config.evict + MSG_EVICT_REJECT),
         };
     }
     response.kind = MSG_RESPONSE_WELCOME;

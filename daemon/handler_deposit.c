@@ -11,6 +11,7 @@
 #include "core/bloom.h"
 #include "core/err.h"
 #include "daemon/handler.h"
+#include "daemon/room.h"
 
 /* An operation under way, with a copy of all it refers to behind it. */
 struct job {
@@ -22,6 +23,7 @@ struct job {
     size_t bytes;      /* of this allocation */
     uint64_t began_ns; /* taken then */
     bool reserved;     /* counted in the usage already */
+    struct usage need; /* what goes for it, which was promised; zero: nothing */
     uint8_t content[]; /* filter, media type, payload */
 };
 
@@ -64,6 +66,9 @@ static void job_finish(struct job *job, const struct msg_response *response)
     client->events->respond(client, response);
     service->writing_bytes -= bytes;
     service->working--;
+    if (job->op.removed != NULL) {
+        alloc_release(service->alloc, job->op.removed, ROOM_EVICT_MAX, sizeof(*job->op.removed));
+    }
     alloc_release(service->alloc, job, 1, bytes);
     handler_work_end(client, bytes, HANDLER_ANSWER_BYTES);
 }
@@ -120,26 +125,56 @@ static bool check_deposit(struct service *service, struct handler_client *client
     return true;
 }
 
+/* Whether there is room, or *out_need makes it. */
 static bool check_quota(struct service *service, struct handler_client *client,
-                        const struct msg_request *request, const struct host *host, uint64_t bytes)
+                        const struct msg_request *request, const struct host *host, uint64_t bytes,
+                        struct usage *out_need)
 {
     const char *cap = NULL;
-    const char *whose = "this host";
-    bool fits =
-        usage_fits(&host->usage, bytes, host->config.messages_max, host->config.bytes_max, &cap);
+    const char *whose = NULL;
 
-    if (fits) {
-        whose = "this server";
-        fits = usage_fits(&service->usage, bytes, service->config.limits.messages_max,
-                          service->config.limits.bytes_max, &cap);
-    }
-    if (!fits) {
+    *out_need = (struct usage){.messages = 0};
+    if (room_find(service, host, bytes, out_need, &cap, &whose) == ROOM_NONE) {
         handler_refuse(client, request->id, MSG_QUOTA, NULL,
                        "%s is full (its limit of %s is reached); there is room again when "
                        "messages expire",
                        whose, cap);
+        return false;
     }
-    return fits;
+    return true;
+}
+
+/* Has the store make room if it stores the deposit. False: out of memory, and it was answered. */
+static bool ask_for_room(struct job *job, const struct usage *need)
+{
+    struct persist_op *op = &job->op;
+
+    if (need->messages == 0 && need->bytes == 0) {
+        return true;
+    }
+    op->removed = alloc_array(job->service->alloc, ROOM_EVICT_MAX, sizeof(*op->removed));
+    if (op->removed == NULL) {
+        handler_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
+                       "the server is out of memory");
+        alloc_release(job->service->alloc, job, 1, job->bytes);
+        return false;
+    }
+    op->limit = ROOM_EVICT_MAX;
+    op->evict = job->host->config.evict == CONFIG_EVICT_OLDEST ? PERSIST_EVICT_OLDEST
+                                                               : PERSIST_EVICT_SOONEST;
+    op->evict_messages = need->messages;
+    op->evict_bytes = need->bytes;
+    return true;
+}
+
+/*
+ * A message that is there takes no room, unless it is going to make room for others that wait for
+ * the store: then it is stored anew, and needs what it has now.
+ */
+static bool may_be_leaving(const struct host *host)
+{
+    return host->config.evict != CONFIG_EVICT_REJECT &&
+           (host->leaving.messages > 0 || host->leaving.bytes > 0);
 }
 
 static void copy_content(struct job *job, const struct msg_deposit *deposit)
@@ -209,6 +244,8 @@ static void on_deposited(struct persist_op *op)
     struct job *job = (struct job *)op;
 
     release_reservation(job);
+    room_unpromise(job->service, job->host, &job->need);
+    room_take_out(job->service, job->host, op->removed, op->removed_count);
     switch (op->outcome) {
     case PERSIST_APPLIED:
     case PERSIST_DUPLICATE: {
@@ -235,6 +272,11 @@ static void on_deposited(struct persist_op *op)
         job_finish(job, &response);
         return;
     }
+    case PERSIST_FULL:
+        job_fail(job, MSG_QUOTA, NULL,
+                 "this host is full, and not enough messages can go for this one; there is room "
+                 "again when messages expire");
+        return;
     case PERSIST_CONFLICT:
         job_fail(job, MSG_ALREADY_EXISTS, "id",
                  "another message has this id; a new message takes 16 new random bytes");
@@ -267,12 +309,15 @@ void handler_deposit(struct service *service, struct handler_client *client,
     struct index_item there;
     const bool known =
         host_find(host, deposit->id.data, NULL, &there, NULL) == 0 && there.expires_ms > now_ms;
-    if (!known && !check_quota(service, client, request, host, bytes)) {
+    struct usage need = {.messages = 0};
+    if (known && may_be_leaving(host)) {
+        need = (struct usage){.messages = 1, .bytes = bytes};
+    } else if (!known && !check_quota(service, client, request, host, bytes, &need)) {
         return;
     }
 
     struct job *job = job_new(service, client, host, request->id, bytes);
-    if (job == NULL) {
+    if (job == NULL || !ask_for_room(job, &need)) {
         return;
     }
     struct persist_op *op = &job->op;
@@ -296,6 +341,8 @@ void handler_deposit(struct service *service, struct handler_client *client,
         usage_add(&host->usage, bytes);
         usage_add(&service->usage, bytes);
         job->reserved = true;
+        job->need = need;
+        room_promise(service, host, &need);
     }
     job_submit(job);
 }

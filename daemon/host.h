@@ -34,7 +34,8 @@ struct host {
     struct index_options index_options;    /* of every epoch's index */
     struct epoch *epochs[HOST_EPOCHS_MAX]; /* epoch_count of them, owned; the first is epoch 0 */
     size_t epoch_count;
-    struct usage usage; /* of all epochs together */
+    struct usage usage;   /* of all epochs together */
+    struct usage leaving; /* of these, promised to make room: see room.h */
 };
 
 /* An empty host with epoch 0 only. -ERR_NOMEM. `alloc` is borrowed. It may not be moved. */

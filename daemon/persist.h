@@ -52,11 +52,15 @@ enum persist_kind {
     PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */
 };
 
+/* Which messages of the host make room for a deposit. */
+enum persist_evict { PERSIST_EVICT_NONE, PERSIST_EVICT_OLDEST, PERSIST_EVICT_SOONEST };
+
 enum persist_outcome {
     PERSIST_APPLIED,   /* done, and on storage as far as the durability promises */
     PERSIST_DUPLICATE, /* deposit: the same message is there; its times are put into op->message */
     PERSIST_CONFLICT,  /* deposit: the id is there with other content */
     PERSIST_GONE,      /* deposit: the id was withdrawn, and refused until it would have expired */
+    PERSIST_FULL,      /* deposit: `limit` messages going would not make the room asked for */
     PERSIST_NOT_FOUND, /* withdraw: no such message */
     PERSIST_FORBIDDEN, /* withdraw: another token, or none was deposited */
     PERSIST_FAILED     /* storage: nothing of this operation happened; op->reason says why */
@@ -79,14 +83,17 @@ struct persist_op {
     enum persist_kind kind;
     struct persist_message message;
     int64_t now_ms; /* the host's clock; never runs backwards from one operation to the next */
+    enum persist_evict evict; /* deposit: if it is stored, others of its host go with it: */
+    uint64_t evict_messages;  /* so many at least, */
+    uint64_t evict_bytes;     /* with so many bytes of filters, media types and payloads */
     void (*done)(struct persist_op *op);
 
     /* Filled before done. */
     enum persist_outcome outcome;
     const char *reason;              /* PERSIST_FAILED: a sentence, static or valid in done */
-    struct persist_removed *removed; /* expire: room for PERSIST_EXPIRE_MAX, the caller's */
-    uint32_t limit;                  /* expire: 1 .. PERSIST_EXPIRE_MAX */
-    uint32_t removed_count;          /* expire: how many; fewer than limit: there are no more */
+    struct persist_removed *removed; /* expire, evicting deposit: room for `limit`, the caller's */
+    uint32_t limit;                  /* the same: 1 .. PERSIST_EXPIRE_MAX */
+    uint32_t removed_count;          /* how many. Expire: fewer than limit: there are no more */
 
     struct persist_op *next; /* the store's, while it has the operation */
 };

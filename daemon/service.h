@@ -61,7 +61,8 @@ struct service {
     const struct bits_kernels *kernels;
     struct host *hosts; /* host_count of them, in the order of the configuration */
     size_t host_count;
-    struct usage usage; /* of all hosts together */
+    struct usage usage;   /* of all hosts together */
+    struct usage leaving; /* of these, promised to make room */
     struct senders *senders;
     struct sender_limits sender_limits; /* from the configuration */
     struct arena arena;                 /* for one request's or response's passage */

@@ -9,6 +9,8 @@
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
 
+#define CONTENT_BYTES "length(filter) + length(CAST(media_type AS BLOB)) + length(payload)"
+
 /* A transaction that will write says so at once: it never has to give up half way. */
 static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
@@ -22,6 +24,13 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
                       " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
                       " RETURNING host_id, epoch, id"),
+    /* Which index to follow is said, as it is the order that matters: by another one all of the
+       host's messages would have to be sorted. Lengths are read without the payloads. */
+    [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
+                      " NOT INDEXED WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
+    [STORE_SOONEST] = ("SELECT seq, expires_ms, host_id, epoch, id, " CONTENT_BYTES " FROM message"
+                       " INDEXED BY message_by_expiry WHERE expires_ms >= ?3 AND seq <> ?2"
+                       " AND host_id = ?1 ORDER BY expires_ms"),
     [STORE_TOMBSTONE_FIND] =
         "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
     [STORE_TOMBSTONE_PUT] =
@@ -202,8 +211,14 @@ static int insert_message(struct store_ops *ops, const struct persist_message *m
     }
     *out_inserted = sqlite3_changes64(ops->db) > 0;
     if (*out_inserted) {
+        struct store_evicted *evicted = &ops->state.evicted;
+
         ops->state.next_seq++;
         ops->state.changed = true;
+        if (evicted->order == PERSIST_EVICT_SOONEST && evicted->host == message->host &&
+            message->expires_ms < evicted->from) {
+            evicted->from = message->expires_ms;
+        }
     }
     return SQLITE_OK;
 }
@@ -305,6 +320,87 @@ static int find_tombstone(struct store_ops *ops, const struct persist_op *op, bo
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* Reads the message that a search for room stands on; its seq and place in the order, too. */
+static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_place,
+                        struct persist_removed *out, uint64_t *out_bytes)
+{
+    if (sqlite3_column_bytes(statement, 4) != MESSAGE_ID_BYTES ||
+        sqlite3_column_int64(statement, 5) < 0) {
+        return SQLITE_CORRUPT;
+    }
+    *out_seq = sqlite3_column_int64(statement, 0);
+    *out_place = sqlite3_column_int64(statement, 1);
+    out->host = (uint32_t)sqlite3_column_int64(statement, 2);
+    out->epoch = (uint64_t)sqlite3_column_int64(statement, 3);
+    memcpy(out->id, sqlite3_column_blob(statement, 4), MESSAGE_ID_BYTES);
+    *out_bytes = (uint64_t)sqlite3_column_int64(statement, 5);
+    return SQLITE_OK;
+}
+
+static int bind_evictable(struct store_ops *ops, sqlite3_stmt *statement,
+                          const struct persist_op *op)
+{
+    struct store_evicted *evicted = &ops->state.evicted;
+
+    if (evicted->order != op->evict || evicted->host != op->message.host) {
+        *evicted = (struct store_evicted){op->evict, op->message.host, INT64_MIN};
+    }
+    int rc = sqlite3_bind_int64(statement, 1, op->message.host);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 2, ops->state.next_seq - 1); /* the one just stored */
+    }
+    return rc == SQLITE_OK ? sqlite3_bind_int64(statement, 3, evicted->from) : rc;
+}
+
+/*
+ * Finds the messages that make room: op->removed, and their numbers. *out_enough: whether they do.
+ */
+static int find_evictable(struct store_ops *ops, struct persist_op *op, int64_t *out_seqs,
+                          bool *out_enough)
+{
+    sqlite3_stmt *statement =
+        ops->statements[op->evict == PERSIST_EVICT_OLDEST ? STORE_OLDEST : STORE_SOONEST];
+    uint64_t bytes = 0;
+    int rc = bind_evictable(ops, statement, op);
+
+    *out_enough = false;
+    while (rc == SQLITE_OK && !*out_enough && op->removed_count < op->limit &&
+           (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        int64_t place = 0;
+        uint64_t more = 0;
+
+        rc = read_removed(statement, &out_seqs[op->removed_count], &place,
+                          &op->removed[op->removed_count], &more);
+        if (rc == SQLITE_OK && op->removed_count == 0) {
+            ops->state.evicted.from = place;
+        }
+        op->removed_count++;
+        bytes += more;
+        *out_enough = op->removed_count >= op->evict_messages && bytes >= op->evict_bytes;
+    }
+    done_with(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Makes the room that a deposit asks for, or takes the deposit back: PERSIST_FULL. */
+static int make_room(struct store_ops *ops, struct persist_op *op)
+{
+    int64_t seqs[PERSIST_EXPIRE_MAX];
+    bool enough = false;
+
+    assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
+    int rc = find_evictable(ops, op, seqs, &enough);
+    if (rc == SQLITE_OK && !enough) {
+        op->removed_count = 0;
+        op->outcome = PERSIST_FULL;
+        return delete_message(ops, ops->state.next_seq - 1);
+    }
+    for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
+        rc = delete_message(ops, seqs[i]);
+    }
+    return rc;
+}
+
 static int apply_deposit(struct store_ops *ops, struct persist_op *op,
                          struct store_times *out_times)
 {
@@ -312,6 +408,7 @@ static int apply_deposit(struct store_ops *ops, struct persist_op *op,
     bool inserted = false;
     int rc = SQLITE_OK;
 
+    op->removed_count = 0;
     if (ops->state.tombstones > 0 &&
         store_marks_may_have(&ops->marks, op->message.host, op->message.id)) {
         rc = find_tombstone(ops, op, &is_gone);
@@ -325,7 +422,13 @@ static int apply_deposit(struct store_ops *ops, struct persist_op *op,
     }
     op->outcome = PERSIST_APPLIED;
     rc = insert_message(ops, &op->message, &inserted);
-    return rc == SQLITE_OK && !inserted ? deposit_again(ops, op, out_times) : rc;
+    if (rc == SQLITE_OK && !inserted) {
+        rc = deposit_again(ops, op, out_times);
+    }
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && op->evict != PERSIST_EVICT_NONE) {
+        rc = make_room(ops, op);
+    }
+    return rc;
 }
 
 /* Brings the marks down to nine tenths of their cap, so that counting them is seldom needed. */

@@ -23,12 +23,21 @@ enum store_statement {
     STORE_FIND,
     STORE_DELETE,
     STORE_EXPIRE,
+    STORE_OLDEST,
+    STORE_SOONEST,
     STORE_TOMBSTONE_FIND,
     STORE_TOMBSTONE_PUT,
     STORE_TOMBSTONE_EXPIRE,
     STORE_TOMBSTONE_DROP,
     STORE_META_SAVE,
     STORE_STATEMENT_COUNT
+};
+
+/* Where the search for messages that make room begins: no earlier ones of that host are left. */
+struct store_evicted {
+    enum persist_evict order; /* PERSIST_EVICT_NONE: it is not known */
+    uint32_t host;
+    int64_t from; /* a seq, or an expires_ms */
 };
 
 /* What a rolled back transaction takes back. */
@@ -38,6 +47,7 @@ struct store_state {
     int64_t tombstones; /* none: deposits need not look for one */
     bool removed;       /* some message went, whose bytes are still in the log */
     bool changed;       /* there is something to commit besides the clock */
+    struct store_evicted evicted;
 };
 
 struct store_ops {

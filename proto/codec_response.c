@@ -65,6 +65,9 @@ static const struct map_field host_fields[] = {
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
     {MAP_U64_ROW(Hearsay__V1__HostInfo, messages, struct msg_host, messages)},
     {MAP_U64_ROW(Hearsay__V1__HostInfo, bytes, struct msg_host, bytes)},
+    {MAP_ENUM_ROW(Hearsay__V1__HostInfo, Hearsay__V1__Evict, evict, struct msg_host, enum msg_evict,
+                  evict),
+     .min = MSG_EVICT_REJECT, .max = MSG_EVICT_SOONEST_EXPIRING, .absent = MSG_EVICT_REJECT},
 };
 static const struct map host_map =
     MAP_OF("a host", &hearsay__v1__host_info__descriptor, struct msg_host, host_fields);

@@ -79,6 +79,7 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
 
 enum msg_metric { MSG_METRIC_BITS = 1, MSG_METRIC_ESTIMATED = 2 };
 enum msg_order { MSG_ORDER_SIMILARITY = 1, MSG_ORDER_TIME = 2 };
+enum msg_evict { MSG_EVICT_REJECT = 1, MSG_EVICT_OLDEST = 2, MSG_EVICT_SOONEST_EXPIRING = 3 };
 enum msg_durability { MSG_DURABILITY_STORAGE = 1, MSG_DURABILITY_RELAXED = 2 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -247,6 +248,7 @@ struct msg_host {
     uint32_t suggested_max_distance_ppm;
     uint64_t messages; /* that it stores at most; 0 when absent */
     uint64_t bytes;
+    enum msg_evict evict; /* MSG_EVICT_REJECT when absent */
 };
 
 struct msg_welcome {

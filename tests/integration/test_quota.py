@@ -125,6 +125,64 @@ def test_a_full_host_still_knows_its_messages(make_daemon, rng):
         assert stored_ids(client) == {second.id, third.id}
 
 
+def test_the_oldest_make_room(make_daemon, rng):
+    """`evict = oldest`: what was deposited first goes, from answers, `get`, payloads and storage."""
+    daemon = make_daemon("[host small]\nmessages = 5\nevict = oldest\n[host large]\n")
+    with daemon.client() as client:
+        assert [host.evict for host in client.welcome.hosts] == [pb.OLDEST, pb.REJECT]
+        sent = [deposit(rng) for _ in range(40)]
+        large = [deposit(rng, host="large") for _ in range(3)]
+        assert codes(client.pipeline(large)) == ["deposited"] * 3
+        # Some by themselves, then many at once, which the store takes together.
+        assert codes([a for s in sent[:10] for a in client.pipeline([s])]) == ["deposited"] * 10
+        assert stored_ids(client) == {s.id for s in sent[5:10]}
+        assert codes(client.pipeline(sent[10:])) == ["deposited"] * 30
+        left = stored_ids(client)
+        assert left == {s.id for s in sent[35:]}
+        for one in sent[:35]:
+            assert client.refused(pb.Get(id=one.id)).code == "NOT_FOUND"
+        assert client.call(pb.Summary()).count == 5
+        assert len(stored_ids(client, host="large")) == 3
+        assert not client.call(sent[0]).duplicate  # its id is free again
+        left = stored_ids(client)
+    daemon.kill()
+    daemon.start()
+    with daemon.client() as client:
+        assert stored_ids(client) == left and sent[0].id in left
+        assert len(stored_ids(client, host="large")) == 3
+
+
+def test_those_that_expire_first_make_room(make_daemon, rng):
+    """`evict = soonest-expiring`, by bytes: as many go as the new one needs."""
+    daemon = make_daemon("[host small]\nbytes = 4K\nevict = soonest-expiring\n")
+    with daemon.client() as client:
+        assert client.welcome.hosts[0].evict == pb.SOONEST_EXPIRING
+        sent = [deposit(rng, payload=bytes(950), ttl_s=ttl) for ttl in (500, 100, 300, 200)]
+        assert codes(client.pipeline(sent)) == ["deposited"] * 4
+        double = deposit(rng, payload=bytes(1900), ttl_s=400)
+        client.call(double)
+        assert stored_ids(client) == {sent[0].id, sent[2].id, double.id}
+        whole = deposit(rng, payload=bytes(4000))
+        client.call(whole)
+        assert stored_ids(client) == {whole.id}
+        assert client.refused(deposit(rng, payload=bytes(4096))).code == "QUOTA"  # more than all
+        assert stored_ids(client) == {whole.id}
+
+
+def test_an_evicted_payload_is_gone_from_answers(make_daemon, rng):
+    """The cache keeps no payload of a message that went."""
+    with make_daemon("[host small]\nmessages = 1\nevict = oldest\n").client() as client:
+        first = deposit(rng, payload=b"first")
+        client.call(first)
+        assert client.call(wire.query_of(HERE, with_payload=True)).results[0].payload == b"first"
+        client.call(deposit(rng, payload=b"second"))
+        found = client.call(wire.query_of(HERE, with_payload=True)).results
+        assert [r.payload for r in found] == [b"second"]
+        again = deposit(rng, id=first.id, payload=b"other")
+        client.call(again)
+        assert client.call(pb.Get(id=first.id)).payload == b"other"
+
+
 def test_an_expired_message_makes_no_room_for_a_larger_one(make_daemon, rng):
     """Who deposits again under ids whose time is over is held to the caps like everyone else."""
     with make_daemon("[limits]\nbytes = 64K\nk = 500\n").client() as client:

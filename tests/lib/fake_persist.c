@@ -100,6 +100,84 @@ static bool same_content(const struct persist_message *a, const struct persist_m
 
 /* --- operations ------------------------------------------------------------------------------- */
 
+/* Takes a message out; the last one comes in its place. */
+static void take_out(struct fake *fake, size_t i, struct persist_op *op)
+{
+    struct persist_removed *removed = &op->removed[op->removed_count++];
+    const struct persist_message *message = &fake->messages[i].message;
+
+    removed->host = message->host;
+    removed->epoch = message->epoch;
+    memcpy(removed->id, message->id, MESSAGE_ID_BYTES);
+    struct stored *last = &fake->messages[--fake->count];
+    if (last != &fake->messages[i]) {
+        const struct persist_message moved = last->message;
+        keep(&fake->messages[i], &moved);
+        fake->messages[i].seq = last->seq;
+        fake->messages[i].withdrawn = last->withdrawn;
+    }
+}
+
+static bool goes_before(const struct stored *a, const struct stored *b, enum persist_evict order)
+{
+    return order == PERSIST_EVICT_SOONEST && a->message.expires_ms != b->message.expires_ms
+               ? a->message.expires_ms < b->message.expires_ms
+               : a->seq < b->seq;
+}
+
+/* The message of the host that goes next, but for the one with this seq; count: there is none. */
+static size_t next_to_go(const struct fake *fake, const struct persist_op *op, int64_t but)
+{
+    size_t next = fake->count;
+
+    for (size_t i = 0; i < fake->count; i++) {
+        const struct stored *stored = &fake->messages[i];
+        if (stored->message.host == op->message.host && !stored->withdrawn && stored->seq != but &&
+            (next == fake->count || goes_before(stored, &fake->messages[next], op->evict))) {
+            next = i;
+        }
+    }
+    return next;
+}
+
+/* Whether all that may go would be enough. */
+static bool has_enough(const struct fake *fake, const struct persist_op *op, int64_t but)
+{
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < fake->count; i++) {
+        const struct stored *stored = &fake->messages[i];
+        if (stored->message.host == op->message.host && !stored->withdrawn && stored->seq != but) {
+            messages++;
+            bytes += content_bytes(&stored->message);
+        }
+    }
+    return messages >= op->evict_messages && bytes >= op->evict_bytes;
+}
+
+/* Makes the room that the deposit just stored asks for, or takes it back. */
+static enum persist_outcome make_room(struct fake *fake, struct persist_op *op)
+{
+    const int64_t own = fake->last_seq;
+    uint64_t bytes = 0;
+
+    if (!has_enough(fake, op, own)) {
+        take_out(fake, (size_t)(find(fake, op->message.host, op->message.id) - fake->messages), op);
+        op->removed_count = 0;
+        return PERSIST_FULL;
+    }
+    while (op->removed_count < op->evict_messages || bytes < op->evict_bytes) {
+        const size_t at = next_to_go(fake, op, own);
+        if (op->removed_count == op->limit) {
+            abort(); /* tests' messages are not that small */
+        }
+        bytes += content_bytes(&fake->messages[at].message);
+        take_out(fake, at, op);
+    }
+    return PERSIST_APPLIED;
+}
+
 static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
 {
     struct stored *stored = find(fake, op->message.host, op->message.id);
@@ -123,7 +201,8 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
     }
     keep(stored, &op->message);
     stored->seq = ++fake->last_seq; /* also when it replaces one that expired */
-    return PERSIST_APPLIED;
+    op->removed_count = 0;
+    return op->evict != PERSIST_EVICT_NONE ? make_room(fake, op) : PERSIST_APPLIED;
 }
 
 static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
@@ -150,16 +229,7 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
             i++;
             continue;
         }
-        struct persist_removed *removed = &op->removed[op->removed_count++];
-        removed->host = message->host;
-        memcpy(removed->id, message->id, MESSAGE_ID_BYTES);
-        struct stored *last = &fake->messages[--fake->count];
-        if (last != &fake->messages[i]) {
-            const struct persist_message moved = last->message;
-            keep(&fake->messages[i], &moved);
-            fake->messages[i].seq = last->seq;
-            fake->messages[i].withdrawn = last->withdrawn;
-        }
+        take_out(fake, i, op);
     }
     return PERSIST_APPLIED;
 }

@@ -113,10 +113,12 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
         {.name = {"default", 7},
          .profile = {"v1:512/4", 8},
          .suggested_max_distance_ppm = 700000,
-         .messages = 5000},
+         .messages = 5000,
+         .evict = MSG_EVICT_OLDEST},
         {.name = {"upstairs", 8},
          .profile = {"v1:256/4", 8},
-         .suggested_max_distance_ppm = 1000000},
+         .suggested_max_distance_ppm = 1000000,
+         .evict = MSG_EVICT_REJECT},
     };
     static const struct msg_text capabilities[] = {{"deposit", 7}, {"query", 5}};
     struct msg_welcome welcome;

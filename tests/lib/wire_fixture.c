@@ -177,10 +177,12 @@ static const struct msg_host sample_hosts[] = {
      .profile = SAMPLE_TEXT("v1:512/4"),
      .suggested_max_distance_ppm = 700000,
      .messages = 100000,
-     .bytes = UINT64_C(1) << 34},
+     .bytes = UINT64_C(1) << 34,
+     .evict = MSG_EVICT_OLDEST},
     {.name = SAMPLE_TEXT("b"),
      .profile = SAMPLE_TEXT("v1:1024/4"),
-     .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM},
+     .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM,
+     .evict = MSG_EVICT_REJECT},
 };
 static const struct msg_result sample_results[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},

@@ -216,6 +216,8 @@ static const struct key_case key_cases[] = {
      "`suggested_max_distance` must be a distance with at most 6 decimal places, such as 0.85; not "
      "`.5`"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
+    {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",
+     "`evict` must be reject, oldest or soonest-expiring; not `newest`"},
     {"host h", "bytes", "5M", "5M", "1K", "`bytes` must be from 4K to 16G; not 1K"},
 };
 

@@ -5,6 +5,7 @@
 #include "core/bloom.h"
 #include "daemon/handler.h"
 #include "tests/lib/fake_persist.h"
+#include "tests/lib/rng.h"
 
 #include <setjmp.h>
 #include <sodium.h>
@@ -296,6 +297,148 @@ static void waiting_deposits_count_against_quota(void **state)
     assert_int_equal(fixture->service->usage.messages, 2);
 }
 
+/* A full host makes room as it is told to; what went is gone from the index, and told to nobody. */
+static void the_oldest_make_room(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->service->hosts[0].config.messages_max = 2;
+    fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
+    deposit(fixture, 1, "a", 0);
+    deposit(fixture, 2, "b", 100);
+    deposit(fixture, 3, "c", 0);
+    assert_int_equal(fixture->service->usage.messages, 2);
+    assert_int_equal(fake_persist_count(fixture->persist), 2);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 2);
+    assert_int_equal(last_answer(fixture)->ids[0], 2);
+    assert_int_equal(last_answer(fixture)->ids[1], 3);
+    assert_int_equal(fixture->service->leaving.messages, 0);
+    deposit(fixture, 1, "a", 0); /* its id is as good as any */
+}
+
+/* The caps of all hosts together have messages of the host go that is deposited to. */
+static void room_for_all_is_made_by_one(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->service->config.limits.bytes_max = 200; /* of one message: 64 + 10 + 1 */
+    fixture->service->hosts[0].config.evict = CONFIG_EVICT_SOONEST;
+    deposit(fixture, 1, "a", 50);
+    deposit(fixture, 2, "b", 40);
+    deposit(fixture, 3, "c", 60);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 2);
+    assert_int_equal(last_answer(fixture)->ids[0], 1);
+    assert_int_equal(last_answer(fixture)->ids[1], 3);
+}
+
+/* Many that wait for the store at once: each makes its own room, also by those that wait. */
+static void waiting_deposits_make_room(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->service->hosts[0].config.messages_max = 3;
+    fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
+    for (uint8_t i = 1; i <= 10; i++) {
+        send_deposit(fixture, i, "x", 0);
+    }
+    assert_int_equal(fixture->answer_count, 0);
+    assert_int_equal(fake_persist_commit(fixture->persist), 10);
+    assert_int_equal(fixture->answer_count, 10);
+    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->service->usage.messages, 3);
+    send_query(fixture, 10, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 3);
+    assert_int_equal(last_answer(fixture)->ids[0], 10);
+    assert_int_equal(last_answer(fixture)->ids[2], 8);
+}
+
+/* When the store fails, nobody has gone, and no promise is left. */
+static void a_failed_commit_evicts_nobody(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->service->hosts[0].config.messages_max = 1;
+    fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
+    deposit(fixture, 1, "a", 0);
+    fake_persist_fail_next(fixture->persist);
+    send_deposit(fixture, 2, "b", 0);
+    fake_persist_commit(fixture->persist);
+    assert_int_equal(last_answer(fixture)->code, MSG_STORAGE);
+    assert_int_equal(fixture->service->leaving.messages, 0);
+    assert_int_equal(fixture->service->usage.messages, 1);
+    send_query(fixture, 1, 5, false);
+    assert_int_equal(last_answer(fixture)->result_count, 1);
+}
+
+/* What is larger than the whole cap, or would displace too many, is refused. */
+static void some_make_no_room(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
+    fixture->service->hosts[0].config.bytes_max = 100;
+    send_deposit(fixture, 1, "0123456789012345678901234567890123456789", 0);
+    assert_int_equal(last_answer(fixture)->code, MSG_QUOTA);
+    fixture->service->hosts[0].config.bytes_max = 100000;
+    for (uint8_t i = 0; i < 100; i++) {
+        send_deposit(fixture, i, "x", 0);
+        fake_persist_commit(fixture->persist);
+        fixture->answer_count = 0;
+    }
+    fixture->service->hosts[0].config.messages_max = 35; /* as after a reload */
+    send_deposit(fixture, 200, "x", 0);
+    assert_int_equal(last_answer(fixture)->code, MSG_QUOTA);
+    assert_int_equal(fixture->service->usage.messages, 100);
+}
+
+/*
+ * Random deposits, withdrawals, failures and expiry on a full host, with commits in between: when
+ * nothing waits, index, store and account agree, and no cap is passed.
+ */
+static void random_deposits_keep_to_the_caps(void **state)
+{
+    struct fixture *fixture = *state;
+    struct service *service = fixture->service;
+    struct host *host = &service->hosts[0];
+    struct rng rng;
+
+    rng_init(&rng);
+    host->config.messages_max = 12;
+    host->config.bytes_max = 1300;
+    for (int step = 0; step < 4000; step++) {
+        static const char text[] = "some text of a length that is drawn anew for each message";
+        const uint8_t number = (uint8_t)rng_below(&rng, 60);
+
+        host->config.evict = rng_chance(&rng, 50) ? CONFIG_EVICT_OLDEST : CONFIG_EVICT_SOONEST;
+        if (rng_chance(&rng, 70)) { /* the text follows from the number: mostly duplicates */
+            send_deposit(fixture, number, text + number % 57, 1 + rng_below(&rng, 50));
+        } else if (rng_chance(&rng, 20)) {
+            fake_persist_fail_next(fixture->persist);
+        } else if (rng_chance(&rng, 30)) {
+            advance(fixture, 1 + rng_below(&rng, 3000));
+            service_sweep(service);
+        }
+        if (rng_chance(&rng, 30)) {
+            fake_persist_commit(fixture->persist);
+            fixture->answer_count = 0;
+            assert_int_equal(host->leaving.messages, 0);
+            assert_int_equal(host->leaving.bytes, 0);
+            assert_int_equal(service->leaving.bytes, 0);
+            assert_true(host->usage.messages <= 12 && host->usage.bytes <= 1300);
+            assert_int_equal(host->usage.messages, service->usage.messages);
+            assert_int_equal(host->usage.bytes, service->usage.bytes);
+            assert_int_equal(host->usage.messages, host_count(host));
+            assert_int_equal(fake_persist_count(fixture->persist), host_count(host));
+        }
+        if (fixture->answer_count > ANSWERS_MAX / 2) {
+            fixture->answer_count = 0;
+        }
+    }
+    fake_persist_commit(fixture->persist);
+}
+
 /* Expired messages are gone from answers at once, and from quota and store with the sweep. */
 static void sweep_gives_room_back(void **state)
 {
@@ -518,6 +661,12 @@ int main(void)
         TEST(deposit_shows_after_commit_only),
         TEST(failed_commit_changes_nothing),
         TEST(waiting_deposits_count_against_quota),
+        TEST(the_oldest_make_room),
+        TEST(room_for_all_is_made_by_one),
+        TEST(waiting_deposits_make_room),
+        TEST(a_failed_commit_evicts_nobody),
+        TEST(some_make_no_room),
+        TEST(random_deposits_keep_to_the_caps),
         TEST(sweep_gives_room_back),
         TEST(sweep_goes_on_by_itself),
         TEST(expired_id_is_free_again),

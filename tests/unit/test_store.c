@@ -258,6 +258,154 @@ static void test_expiry_in_slices(void **state)
     assert_int_equal(store_deposit(&fixture, 3, SOON + 6, LATER), PERSIST_APPLIED);
 }
 
+/* --- making room ------------------------------------------------------------------------------ */
+
+/* A deposit of `number` that has others of its host go for it. */
+static enum persist_outcome deposit_evicting(struct store_op *op, uint32_t host, uint32_t number,
+                                             int64_t expires_ms, enum persist_evict order,
+                                             uint64_t messages, uint64_t bytes)
+{
+    store_make_deposit(&fixture, op, number, 100, expires_ms);
+    op->op.message.host = host;
+    op->op.evict = order;
+    op->op.evict_messages = messages;
+    op->op.evict_bytes = bytes;
+    op->op.removed = op->removed;
+    op->op.limit = 4;
+    return store_do(&fixture, op);
+}
+
+static void assert_removed(const struct store_op *op, const uint32_t *numbers, size_t count)
+{
+    struct store_op expected;
+
+    assert_int_equal(op->op.removed_count, count);
+    for (size_t i = 0; i < count; i++) {
+        store_make_deposit(&fixture, &expected, numbers[i], 0, NEVER);
+        assert_memory_equal(op->removed[i].id, expected.op.message.id, MESSAGE_ID_BYTES);
+        assert_int_equal(op->removed[i].host, op->op.message.host);
+    }
+}
+
+static size_t message_bytes(uint32_t number)
+{
+    struct store_op op;
+
+    store_make_deposit(&fixture, &op, number, 0, NEVER);
+    return op.op.message.filter_bytes + op.op.message.media_type_bytes +
+           op.op.message.payload_bytes;
+}
+
+/* As many go as are asked for, in messages and in bytes, in one transaction with the deposit. */
+static void test_evicts_the_oldest(void **state)
+{
+    struct store_op op;
+    const uint32_t first[] = {3};
+    const uint32_t next[] = {1, 2};
+    const uint32_t left[] = {5, 6, 7};
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, 3, 10, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 1, 20, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 15, SOON), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 5, 15, NEVER), PERSIST_APPLIED);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 6, NEVER, PERSIST_EVICT_OLDEST, 1, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, first, 1);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 7, NEVER, PERSIST_EVICT_OLDEST, 0,
+                                      message_bytes(1) + 1),
+                     PERSIST_APPLIED);
+    assert_removed(&op, next, 2);
+    reopen();
+    assert_replays(left, 3);
+    /* What went may come again. */
+    assert_int_equal(store_deposit(&fixture, 3, 30, NEVER), PERSIST_APPLIED);
+}
+
+static void test_evicts_what_expires_first(void **state)
+{
+    struct store_op op;
+    const uint32_t first[] = {2};
+    const uint32_t next[] = {6};
+    const uint32_t last[] = {8, 3};
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, 1, 10, 900), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 10, 500), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 3, 10, 700), PERSIST_APPLIED);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 6, 600, PERSIST_EVICT_SOONEST, 1, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, first, 1);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 7, 950, PERSIST_EVICT_SOONEST, 1, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, next, 1);
+    /* One that came since and expires before all that were there. */
+    assert_int_equal(store_deposit(&fixture, 8, 110, 550), PERSIST_APPLIED);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 9, 100, PERSIST_EVICT_SOONEST, 2, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, last, 2);
+}
+
+/* Other hosts' messages stay, older or not; and if not enough can go, nothing happens. */
+static void test_evicts_of_its_host_only(void **state)
+{
+    struct store_op op;
+    char profile[256] = "";
+    uint32_t cafe;
+    const uint32_t gone[] = {3};
+    const uint32_t left[] = {1, 4};
+
+    (void)state;
+    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:512/4",
+                                                          &cafe, profile, fixture.reason),
+                     0);
+    assert_int_equal(store_deposit(&fixture, 1, 10, SOON), PERSIST_APPLIED);
+    store_make_deposit(&fixture, &op, 3, 20, NEVER);
+    op.op.message.host = cafe;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(deposit_evicting(&op, cafe, 4, NEVER, PERSIST_EVICT_SOONEST, 2, 0),
+                     PERSIST_FULL);
+    assert_int_equal(op.op.removed_count, 0);
+    assert_int_equal(deposit_evicting(&op, cafe, 4, NEVER, PERSIST_EVICT_OLDEST, 0, 1 << 20),
+                     PERSIST_FULL);
+    assert_int_equal(deposit_evicting(&op, cafe, 4, NEVER, PERSIST_EVICT_OLDEST, 1, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, gone, 1);
+    reopen();
+    assert_replays(left, 2);
+}
+
+/* A deposit that is not stored anew displaces nobody. */
+static void test_duplicates_evict_nothing(void **state)
+{
+    struct store_op op;
+    const uint32_t left[] = {1, 2};
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 10, NEVER), PERSIST_APPLIED);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 2, NEVER, PERSIST_EVICT_OLDEST, 1, 0),
+                     PERSIST_DUPLICATE);
+    assert_int_equal(op.op.removed_count, 0);
+    assert_replays(left, 2);
+}
+
+/* No more than the caller has room to be told of. */
+static void test_evicts_no_more_than_its_limit(void **state)
+{
+    struct store_op op;
+
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
+    assert_int_equal(deposit_evicting(&op, fixture.host, 9, NEVER, PERSIST_EVICT_OLDEST, 5, 0),
+                     PERSIST_FULL);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 9, NEVER, PERSIST_EVICT_OLDEST, 4, 0),
+                     PERSIST_APPLIED);
+    assert_int_equal(op.op.removed_count, 4);
+}
+
 static void test_marks_expire_in_slices(void **state)
 {
     struct store_op op;
@@ -568,6 +716,11 @@ int main(void)
         TEST(test_marks_are_bounded),
         TEST(test_expiry_in_slices),
         TEST(test_marks_expire_in_slices),
+        TEST(test_evicts_the_oldest),
+        TEST(test_evicts_what_expires_first),
+        TEST(test_evicts_of_its_host_only),
+        TEST(test_duplicates_evict_nothing),
+        TEST(test_evicts_no_more_than_its_limit),
         TEST(test_largest_and_smallest_values),
         TEST(test_callbacks_come_in_order),
         TEST(test_what_waits_for_a_commit_shares_the_next),

@@ -354,6 +354,10 @@ static void put_welcome(json_t *body, const struct msg_response *response)
                 LIMIT_DISTANCE_PPM);
         put_u64(host, "messages", welcome->hosts[i].messages, 0);
         put_u64(host, "bytes", welcome->hosts[i].bytes, 0);
+        if (welcome->hosts[i].evict != MSG_EVICT_REJECT) {
+            put_name(host, "evict",
+                     welcome->hosts[i].evict == MSG_EVICT_OLDEST ? "OLDEST" : "SOONEST_EXPIRING");
+        }
     }
     put_text(body, "agent", welcome->agent);
 }
