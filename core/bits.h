@@ -38,6 +38,23 @@ struct bits_scan {
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
+/*
+ * Which lanes reach their thresholds. A lane's threshold is what it needs of its own, given in
+ * planes, and base * floor / 2^BITS_FLOOR_SHIFT, rounded down, with the floor of its word.
+ */
+struct bits_reach {
+    const uint64_t *columns;   /* all of them, borrowed as all the rest */
+    const uint16_t *positions; /* of those that are added up, */
+    size_t count;              /* ... how many: at most 4096 */
+    size_t lane_words;         /* 1 .. BITS_LANE_WORDS that matter */
+    const uint64_t *lanes;     /* those that are asked for: a mask */
+    const uint64_t *own;       /* own_planes planes, at most BITS_PLANES_MAX */
+    size_t own_planes;
+    const uint64_t *floors; /* BITS_LANE_WORDS numbers, each at most 2^15 */
+    uint32_t base;          /* at most 4096 */
+    size_t planes;          /* every threshold is below 2^planes */
+};
+
 struct bits_kernels {
     const char *name; /* "scalar", "neon", "avx2", "avx512" */
 
@@ -84,6 +101,14 @@ struct bits_kernels {
     void (*keep_largest)(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest);
 
+    /* The lanes of which at least as many of the columns given are set as their threshold says. Of
+     * out_mask the first `lane_words` words count. Whether there is any. */
+    bool (*lanes_reaching)(const struct bits_reach *reach, uint64_t *out_mask);
+
+    /* The set bits of a filter, ascending, into out, which has room for 64 * words numbers. How
+     * many. */
+    size_t (*positions)(const uint64_t *filter, size_t words, uint16_t *out);
+
     /* About how many columns cost as much as one block of overlaps, both of usual size. */
     uint32_t block_columns;
 
@@ -104,12 +129,16 @@ struct bits_kernels {
 /* Planes that numbers from 0 to `most` take. */
 static inline size_t bits_planes(size_t most)
 {
+#if defined(__GNUC__)
+    return most == 0 ? 0 : 8 * sizeof(unsigned long long) - (size_t)__builtin_clzll(most);
+#else
     size_t planes = 0;
 
     for (; most > 0; most >>= 1) {
         planes++;
     }
     return planes;
+#endif
 }
 
 /* In ascending order; one of another processor is passed over. */

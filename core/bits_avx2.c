@@ -114,6 +114,12 @@ static inline vec vec_where_even(vec a)
     return _mm256_sub_epi64(_mm256_and_si256(a, one), one);
 }
 
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return _mm256_srli_epi64(_mm256_mul_epu32(a, _mm256_set1_epi64x((long long)n)),
+                             BITS_FLOOR_SHIFT);
+}
+
 static inline vec vec_half(vec a)
 {
     return _mm256_srli_epi64(a, 1);
@@ -178,6 +184,8 @@ const struct bits_kernels bits_avx2 = {
     .count_columns = count_columns,
     .keep_least = keep_least,
     .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = bits_positions,
     .block_columns = 16,
     .scan = scan_blocks,
 };

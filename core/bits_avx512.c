@@ -79,6 +79,12 @@ static inline vec vec_where_even(vec a)
     return _mm512_sub_epi64(_mm512_and_si512(a, one), one);
 }
 
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return _mm512_srli_epi64(_mm512_mul_epu32(a, _mm512_set1_epi64((long long)n)),
+                             BITS_FLOOR_SHIFT);
+}
+
 static inline vec vec_half(vec a)
 {
     return _mm512_srli_epi64(a, 1);
@@ -133,6 +139,27 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits_columns.h"
 
+/* Sixteen bits at a time. What is written beyond the count is overwritten by the next, and never
+ * beyond the numbers that so many bits may have. */
+static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
+{
+    const __m512i step = _mm512_set1_epi32(16);
+    __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    size_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        for (unsigned shift = 0; shift < 64; shift += 16) {
+            const uint32_t bits = (uint32_t)(filter[w] >> shift) & 0xffff;
+            const __m512i set = _mm512_maskz_compress_epi32((__mmask16)bits, numbers);
+
+            _mm256_storeu_si256((__m256i *)(void *)(out + count), _mm512_cvtepi32_epi16(set));
+            count += (size_t)_mm_popcnt_u32(bits);
+            numbers = _mm512_add_epi32(numbers, step);
+        }
+    }
+    return count;
+}
+
 const struct bits_kernels bits_avx512 = {
     .name = "avx512",
     .cardinality = cardinality,
@@ -142,6 +169,8 @@ const struct bits_kernels bits_avx512 = {
     .count_columns = count_columns,
     .keep_least = keep_least,
     .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = positions,
     .block_columns = 8,
     .scan = scan_blocks,
 };

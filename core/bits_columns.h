@@ -15,6 +15,7 @@
  *   vec_where_zero(a, b)  of each word b's, where a's is zero; else none
  *   vec_unless_zero(a, b) of each 64-bit word a's, or b's where a's is zero
  *   vec_shift_in(a, b)    of each word 2 a, or 2 a + 1 where b's is not zero
+ *   vec_scaled(a, n)      of each word a n / 2^BITS_FLOOR_SHIFT, both below 2^32
  *
  * Carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd edition, 5-1): a full
  * adder turns three numbers of one weight into one of that weight and one of twice that. Eight
@@ -25,6 +26,12 @@
 #define CORE_BITS_COLUMNS_H
 
 #include <stdbool.h>
+
+#if defined(__GNUC__)
+#define BITS_INLINE inline __attribute__((always_inline))
+#else
+#define BITS_INLINE inline
+#endif
 
 enum { COLUMNS_A_TURN = 8 };
 
@@ -45,7 +52,7 @@ static inline vec column_add(vec *a, vec b, vec c)
     return carry;
 }
 
-static inline void column_turn(struct column_sums *sums, const vec *x)
+static BITS_INLINE void column_turn(struct column_sums *sums, const vec *x)
 {
     vec two_a = column_add(&sums->ones, x[0], x[1]);
     vec two_b = column_add(&sums->ones, x[2], x[3]);
@@ -63,35 +70,27 @@ static inline void column_turn(struct column_sums *sums, const vec *x)
     }
 }
 
-static inline void column_store(const struct column_sums *sums, size_t plane_count,
-                                uint64_t *planes)
+static inline vec column_plane(const struct column_sums *sums, size_t p)
 {
-    for (size_t p = 0; p < plane_count; p++) {
-        vec_store(planes + p * BITS_LANE_WORDS, p == 0   ? sums->ones
-                                                : p == 1 ? sums->twos
-                                                : p == 2 ? sums->fours
-                                                         : sums->above[p - 3]);
-    }
+    return p == 0 ? sums->ones : p == 1 ? sums->twos : p == 2 ? sums->fours : sums->above[p - 3];
 }
 
 /* One vector's worth of lanes of all columns. */
-static inline void column_lanes(const uint64_t *columns, const uint16_t *positions, size_t count,
-                                uint64_t *planes)
+static BITS_INLINE void column_lanes(const uint64_t *columns, const uint16_t *positions,
+                                     size_t count, size_t above_count, struct column_sums *sums)
 {
-    size_t plane_count = bits_planes(count);
-    struct column_sums sums;
     vec x[COLUMNS_A_TURN];
 
-    sums.ones = sums.twos = sums.fours = vec_zero();
-    sums.above_count = plane_count > 3 ? plane_count - 3 : 0;
-    for (size_t p = 0; p < sums.above_count; p++) {
-        sums.above[p] = vec_zero();
+    sums->ones = sums->twos = sums->fours = vec_zero();
+    sums->above_count = above_count;
+    for (size_t p = 0; p < sums->above_count; p++) {
+        sums->above[p] = vec_zero();
     }
     for (; count >= COLUMNS_A_TURN; count -= COLUMNS_A_TURN) {
         for (size_t i = 0; i < COLUMNS_A_TURN; i++) {
             x[i] = vec_load(columns + (size_t)positions[i] * BITS_LANE_WORDS);
         }
-        column_turn(&sums, x);
+        column_turn(sums, x);
         positions += COLUMNS_A_TURN;
     }
     if (count > 0) {
@@ -99,16 +98,22 @@ static inline void column_lanes(const uint64_t *columns, const uint16_t *positio
             x[i] =
                 i < count ? vec_load(columns + (size_t)positions[i] * BITS_LANE_WORDS) : vec_zero();
         }
-        column_turn(&sums, x);
+        column_turn(sums, x);
     }
-    column_store(&sums, plane_count, planes);
 }
 
 static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes)
 {
+    size_t plane_count = bits_planes(count);
+
     for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
-        column_lanes(columns + w, positions, count, planes + w);
+        struct column_sums sums;
+
+        column_lanes(columns + w, positions, count, plane_count > 3 ? plane_count - 3 : 0, &sums);
+        for (size_t p = 0; p < plane_count; p++) {
+            vec_store(planes + p * BITS_LANE_WORDS + w, column_plane(&sums, p));
+        }
     }
 }
 
@@ -135,6 +140,57 @@ static bool keep_least(const uint64_t *planes, size_t plane_count, size_t lane_w
         any = any || !vec_is_zero(reached);
     }
     return any;
+}
+
+/* The same for the sum of two thresholds, which is added up on the way: of each of its bits the
+ * inverse is what the comparison needs. */
+static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t counted,
+                                      uint64_t *out_mask)
+{
+    const size_t planes = counted > reach->planes ? counted : reach->planes;
+    bool any = false;
+
+    for (size_t w = 0; w < reach->lane_words; w += VEC_WORDS) {
+        struct column_sums sums;
+        vec reached = vec_ones();
+        vec carry = vec_zero();
+        vec left = vec_scaled(vec_load(reach->floors + w), reach->base);
+
+        column_lanes(reach->columns + w, reach->positions, reach->count,
+                     counted > 3 ? counted - 3 : 0, &sums);
+        for (size_t p = 0; p < planes; p++) {
+            vec even = vec_where_even(left);
+            vec own =
+                p < reach->own_planes ? vec_load(reach->own + p * BITS_LANE_WORDS + w) : vec_zero();
+            vec number = p < counted ? column_plane(&sums, p) : vec_zero();
+
+            reached = vec_carry(number, reached, vec_sum(even, own, carry));
+            carry = vec_carry(vec_xor(even, vec_ones()), own, carry);
+            left = vec_half(left);
+        }
+        reached = vec_and(reached, vec_load(reach->lanes + w));
+        vec_store(out_mask + w, reached);
+        any = any || !vec_is_zero(reached);
+    }
+    return any;
+}
+
+/* With the number of planes known beforehand, for filters of 32 to 255 bits, sums stay in
+ * registers. */
+static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
+{
+    const size_t counted = bits_planes(reach->count);
+
+    switch (counted) {
+    case 6:
+        return reach_counted(reach, 6, out_mask);
+    case 7:
+        return reach_counted(reach, 7, out_mask);
+    case 8:
+        return reach_counted(reach, 8, out_mask);
+    default:
+        return reach_counted(reach, counted, out_mask);
+    }
 }
 
 /* In each word those lanes stay that have the highest bit that any has, then the next. */

@@ -173,6 +173,11 @@ static inline vec vec_where_even(vec a)
     return vsubq_u64(vandq_u64(a, one), one);
 }
 
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return vshrq_n_u64(vmull_n_u32(vmovn_u64(a), n), BITS_FLOOR_SHIFT);
+}
+
 static inline vec vec_half(vec a)
 {
     return vshrq_n_u64(a, 1);
@@ -237,6 +242,8 @@ const struct bits_kernels bits_neon = {
     .count_columns = count_columns,
     .keep_least = keep_least,
     .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = bits_positions,
     .block_columns = 16,
     .scan = scan_blocks,
 };

@@ -150,6 +150,11 @@ static inline vec vec_where_even(vec a)
     return (a & 1) - 1;
 }
 
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return a * n >> BITS_FLOOR_SHIFT;
+}
+
 static inline vec vec_half(vec a)
 {
     return a >> 1;
@@ -202,6 +207,33 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits_columns.h"
 
+/* Four bits at a time, without a branch: all four places are written, and as many stay as there
+ * are bits. So a word's numbers never go beyond the 64 that it may have. */
+size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
+{
+    static const uint16_t places[16][4] = {
+        {0}, {0},    {1},    {0, 1},    {2},    {0, 2},    {1, 2},    {0, 1, 2},
+        {3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3},
+    };
+    static const uint8_t counts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    size_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        const uint64_t word = filter[w];
+
+        for (unsigned shift = 0; shift < 64; shift += 4) {
+            const size_t nibble = word >> shift & 15;
+            const uint16_t first = (uint16_t)(w * 64 + shift);
+
+            for (size_t i = 0; i < 4; i++) {
+                out[count + i] = (uint16_t)(first + places[nibble][i]);
+            }
+            count += counts[nibble];
+        }
+    }
+    return count;
+}
+
 const struct bits_kernels bits_scalar = {
     .name = "scalar",
     .cardinality = cardinality,
@@ -211,6 +243,8 @@ const struct bits_kernels bits_scalar = {
     .count_columns = count_columns,
     .keep_least = keep_least,
     .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = bits_positions,
     .block_columns = 16,
     .scan = scan_blocks,
 };

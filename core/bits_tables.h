@@ -9,6 +9,9 @@
 
 #include "core/bits.h"
 
+/* `positions` of tables that have none of their own. */
+size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out);
+
 extern const struct bits_kernels bits_scalar;
 extern const struct bits_kernels bits_neon;
 extern const struct bits_kernels bits_avx2;

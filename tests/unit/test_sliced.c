@@ -8,7 +8,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
-enum { COLUMNS_MAX = 4096, PLANE_WORDS = BITS_PLANES_MAX * BITS_LANE_WORDS };
+enum { WORDS_MAX = 64, COLUMNS_MAX = 4096, PLANE_WORDS = BITS_PLANES_MAX * BITS_LANE_WORDS };
 
 static uint64_t columns_room[COLUMNS_MAX * BITS_LANE_WORDS + 1];
 static uint16_t positions[COLUMNS_MAX];
@@ -162,6 +162,58 @@ static void check_numbers(const struct bits_kernels *kernels, struct rng *rng,
     check_largest(kernels, sliced, numbers, mask);
 }
 
+/* ---- thresholds of two parts ---- */
+
+static void check_reaching(const struct bits_kernels *kernels, struct rng *rng,
+                           const uint64_t *columns, size_t count, const uint32_t *counts,
+                           size_t lane_words)
+{
+    uint64_t lanes[BITS_LANE_WORDS];
+    uint64_t kept[BITS_LANE_WORDS];
+    uint64_t floors[BITS_LANE_WORDS];
+    uint32_t needs[BITS_LANES];
+    struct sliced own = {.plane_count = bits_planes(count) + rng_below(rng, 2)};
+    bool any = false;
+
+    own.plane_count = own.plane_count > BITS_PLANES_MAX ? BITS_PLANES_MAX : own.plane_count;
+    memset(own.planes, 0, sizeof own.planes);
+    fill_mask(rng, 70, lane_words, lanes);
+    for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+        /* near what the lane has, so that both answers are frequent */
+        needs[lane] = counts[lane] / 2 + rng_below(rng, 3);
+        needs[lane] = rng_chance(rng, 20) ? 0 : needs[lane];
+        needs[lane] &= (UINT32_C(1) << own.plane_count) - 1;
+        for (uint32_t p = 0; p < own.plane_count; p++) {
+            if ((needs[lane] >> p & 1) != 0) {
+                sliced_set(own.planes, p, lane);
+            }
+        }
+        floors[lane / 64] = rng_chance(rng, 10) ? 0 : rng_below(rng, 32769);
+    }
+    const uint32_t base = rng_below(rng, 4097);
+    const struct bits_reach reach = {
+        .columns = columns,
+        .positions = positions,
+        .count = count,
+        .lane_words = lane_words,
+        .lanes = lanes,
+        .own = own.planes,
+        .own_planes = own.plane_count,
+        .floors = floors,
+        .base = base,
+        .planes = BITS_PLANES_MAX + 1,
+    };
+    const bool result = kernels->lanes_reaching(&reach, kept);
+    for (uint32_t lane = 0; lane < lane_words * 64; lane++) {
+        const uint64_t common = base * floors[lane / 64] >> BITS_FLOOR_SHIFT;
+        const bool expected = is_in(lanes, lane) && counts[lane] >= needs[lane] + common;
+
+        assert_int_equal(is_in(kept, lane), expected);
+        any = any || expected;
+    }
+    assert_int_equal(result, any);
+}
+
 /* ---- columns added up ---- */
 
 /* Columns with about that many bits set in a hundred. */
@@ -197,6 +249,7 @@ static void check_columns(const struct bits_kernels *kernels, struct rng *rng, s
         assert_int_equal(sliced_number(sliced.planes, sliced.plane_count, lane), counts[lane]);
     }
     check_numbers(kernels, rng, &sliced, counts);
+    check_reaching(kernels, rng, columns, count, counts, sliced.lane_words);
 }
 
 static void check_all_columns(const struct bits_kernels *kernels, struct rng *rng)
@@ -273,6 +326,31 @@ static void test_planes(void **state)
 {
     (void)state;
     run_all_tables(check_all_planes);
+}
+
+static void check_positions(const struct bits_kernels *kernels, struct rng *rng)
+{
+    uint16_t expected[WORDS_MAX * 64];
+    uint16_t out[WORDS_MAX * 64 + 1];
+
+    for (size_t words = 0; words <= WORDS_MAX; words++) {
+        for (uint32_t percent = 0; percent <= 100; percent += 20) {
+            uint64_t filter[WORDS_MAX];
+
+            rng_filter(rng, (uint32_t)words * 64, percent, filter);
+            const size_t count = sliced_positions(filter, words, expected);
+            out[words * 64] = 0xbeef; /* nothing is written beyond */
+            assert_int_equal(kernels->positions(filter, words, out), count);
+            assert_memory_equal(out, expected, count * sizeof *out);
+            assert_int_equal(out[words * 64], 0xbeef);
+        }
+    }
+}
+
+static void test_table_positions(void **state)
+{
+    (void)state;
+    run_all_tables(check_positions);
 }
 
 /* ---- what needs no kernel ---- */
@@ -394,10 +472,15 @@ static void test_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),   cmocka_unit_test(test_planes),
-        cmocka_unit_test(test_add),       cmocka_unit_test(test_add_to_all_planes),
-        cmocka_unit_test(test_count),     cmocka_unit_test(test_set_and_clear),
-        cmocka_unit_test(test_positions), cmocka_unit_test(test_first),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_planes),
+        cmocka_unit_test(test_add),
+        cmocka_unit_test(test_add_to_all_planes),
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_set_and_clear),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_first),
+        cmocka_unit_test(test_table_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

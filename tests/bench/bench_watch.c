@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hearsay-bench watch: what standing queries add to a deposit's time in the index. Two indexes of
+ * the same messages take the same deposits in turns, by the batch: one as if nobody watched, one
+ * with the deposits matched against all standing queries besides.
+ */
+#include "tests/bench/bench_watch.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bits.h"
+#include "core/bloom.h"
+#include "core/index.h"
+#include "core/index_engine.h"
+#include "core/standing.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/filters.h"
+#include "tests/bench/stats.h"
+
+enum { BATCH = 64, RADII_MAX = 8, MESSAGES = 100000, DEPOSITS = 32000, WATCHES = 10000 };
+
+struct options {
+    struct filters_options filters;
+    struct profile profile;
+    size_t messages;
+    size_t deposits;
+    size_t watches;
+    size_t batch;
+    uint32_t radii[RADII_MAX];
+    size_t radius_count;
+    bool contains; /* half of the watches want one of their labels */
+    bool json;
+};
+
+struct run {
+    const struct options *options;
+    const struct bits_kernels *kernels;
+    struct filters filters;
+    struct estimate *estimate;
+    struct index *plain;   /* nobody watches */
+    struct index *watched; /* the same messages */
+    struct standing *standing;
+    struct standing_query **queries;
+    double *plain_ns;  /* of each batch; sample_count of them */
+    double *insert_ns; /* ... into the watched index */
+    double *match_ns;
+    size_t sample_count;
+    size_t hits;
+    double build_ns; /* a watch */
+};
+
+static struct index_item item_number(size_t number)
+{
+    struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
+    uint64_t state = number;
+    const uint64_t random = filters_random(&state);
+
+    memcpy(item.id, &random, sizeof(random));
+    memcpy(item.id + sizeof(random), &number, sizeof(number));
+    item.deposited_ms = (int64_t)number;
+    return item;
+}
+
+static const uint64_t *stored(const struct run *run, size_t i)
+{
+    return run->filters.stored.words + i * run->filters.filter_words;
+}
+
+/* ---- what is there beforehand ---- */
+
+static int load_index(const struct run *run, struct index **out_index)
+{
+    const struct index_options options = {
+        .alloc = alloc_system(),
+        .profile = &run->filters.profile,
+        .estimate = run->estimate,
+        .kernels = run->kernels,
+        .hash_seed = 4711,
+        .quick_inserts = true, /* as in the daemon */
+    };
+
+    if (index_new(&tree_engine, &options, out_index) != 0) {
+        return bench_fail("memory is short");
+    }
+    index_load_begin(*out_index);
+    for (size_t i = 0; i < run->options->messages; i++) {
+        const struct index_item item = item_number(i);
+
+        if (index_insert(*out_index, &item, stored(run, i)) != 0) {
+            return bench_fail("memory is short");
+        }
+    }
+    return index_load_end(*out_index) == 0 ? 0 : bench_fail("memory is short");
+}
+
+/* Watch number i: a context of the workload's queries; beyond these, of messages spread over all.
+ */
+static const uint64_t *watch_filter(const struct run *run, size_t i)
+{
+    const struct filters_array *queries = &run->filters.queries;
+    const size_t words = run->filters.filter_words;
+
+    if (i < queries->count) {
+        return queries->words + i * words;
+    }
+    return stored(run, (i - queries->count) * 7919 % run->options->messages);
+}
+
+static int add_watch(struct run *run, size_t i, uint32_t radius_ppm)
+{
+    const bool contains = run->options->contains && i % 2 == 0 && i < run->filters.wanted.count;
+    const struct standing_part part = {
+        .filter = watch_filter(run, i),
+        .contains = contains ? run->filters.wanted.words + i * run->filters.filter_words : NULL,
+    };
+    const struct standing_terms terms = {
+        .parts = &part,
+        .part_count = 1,
+        .max_distance_ppm = contains ? DISTANCE_ONE_PPM : radius_ppm,
+        .metric = INDEX_METRIC_BITS,
+    };
+
+    return standing_query_new(run->standing, &terms, &run->queries[i]) == 0 &&
+                   standing_insert(run->standing, run->queries[i]) == 0
+               ? 0
+               : bench_fail("memory is short");
+}
+
+static int add_watches(struct run *run, uint32_t radius_ppm)
+{
+    const struct standing_options options = {
+        .alloc = alloc_system(),
+        .profile = &run->filters.profile,
+        .estimate = run->estimate,
+        .kernels = run->kernels,
+    };
+    const int64_t begin = stats_now_ns();
+
+    run->queries = calloc(run->options->watches + 1, sizeof(struct standing_query *));
+    if (run->queries == NULL || standing_new(&options, &run->standing) != 0) {
+        return bench_fail("memory is short");
+    }
+    for (size_t i = 0; i < run->options->watches; i++) {
+        if (add_watch(run, i, radius_ppm) != 0) {
+            return -1;
+        }
+    }
+    run->build_ns = (double)(stats_now_ns() - begin) / (double)(run->options->watches + 1);
+    return 0;
+}
+
+static void end_round(struct run *run)
+{
+    for (size_t i = 0; run->queries != NULL && i < run->options->watches; i++) {
+        standing_query_free(run->standing, run->queries[i]);
+    }
+    free(run->queries);
+    free(run->plain_ns);
+    free(run->insert_ns);
+    free(run->match_ns);
+    run->plain_ns = run->insert_ns = run->match_ns = NULL;
+    standing_free(run->standing);
+    index_free(run->plain);
+    index_free(run->watched);
+    run->queries = NULL;
+    run->standing = NULL;
+    run->plain = NULL;
+    run->watched = NULL;
+}
+
+/* ---- deposits ---- */
+
+static int insert_batch(const struct run *run, struct index *index, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++) {
+        const struct index_item item = item_number(i);
+
+        if (index_insert(index, &item, stored(run, i)) != 0) {
+            return bench_fail("memory is short");
+        }
+    }
+    return 0;
+}
+
+/* All hits are read, as the daemon would. */
+static uint64_t match_batch(struct run *run, size_t first, size_t count)
+{
+    struct standing_deposit deposits[BATCH];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        deposits[i] = (struct standing_deposit){.filter = stored(run, first + i),
+                                                .reach_ppm = DISTANCE_ONE_PPM};
+    }
+    for (uint32_t done = 0; done < count;) {
+        const struct standing_hit *hits = NULL;
+        size_t hit_count = 0;
+
+        done += standing_match(run->standing, deposits + done, (uint32_t)count - done, &hits,
+                               &hit_count);
+        for (size_t h = 0; h < hit_count; h++) {
+            sum += hits[h].intersection;
+        }
+        run->hits += hit_count;
+    }
+    return sum;
+}
+
+static int deposit_all(struct run *run)
+{
+    const size_t count = run->options->batch;
+    uint64_t sum = 0;
+
+    const size_t samples = run->options->deposits / run->options->batch;
+    run->plain_ns = calloc(samples, sizeof(double));
+    run->insert_ns = calloc(samples, sizeof(double));
+    run->match_ns = calloc(samples, sizeof(double));
+    if (run->plain_ns == NULL || run->insert_ns == NULL || run->match_ns == NULL) {
+        return bench_fail("memory is short");
+    }
+    run->sample_count = 0;
+    run->hits = 0;
+    for (size_t first = run->options->messages; run->sample_count < samples; first += count) {
+        const int64_t start = stats_now_ns();
+
+        if (insert_batch(run, run->plain, first, count) != 0) {
+            return -1;
+        }
+        const int64_t plain = stats_now_ns();
+        if (insert_batch(run, run->watched, first, count) != 0) {
+            return -1;
+        }
+        const int64_t inserted = stats_now_ns();
+        sum += match_batch(run, first, count);
+        run->match_ns[run->sample_count] = (double)(stats_now_ns() - inserted);
+        run->insert_ns[run->sample_count] = (double)(inserted - plain);
+        run->plain_ns[run->sample_count++] = (double)(plain - start);
+    }
+    return sum == UINT64_MAX ? bench_fail("no sum is that large") : 0;
+}
+
+static void print_round(const struct run *run, uint32_t radius_ppm)
+{
+    const double deposits = (double)run->options->deposits;
+    const double batch = (double)run->options->batch;
+    const double plain = stats_median(run->plain_ns, run->sample_count) / batch;
+    const double insert = stats_median(run->insert_ns, run->sample_count) / batch;
+    const double match = stats_median(run->match_ns, run->sample_count) / batch;
+    const double compared = (double)standing_compared(run->standing) / deposits;
+    const double bytes = (double)standing_bytes(run->standing) / (double)run->options->watches;
+
+    if (run->options->json) {
+        printf("{\"workload\":\"%s\",\"messages\":%zu,\"watches\":%zu,\"radius\":%.3f,"
+               "\"batch\":%zu,\"plain_ns\":%.0f,\"insert_ns\":%.0f,\"match_ns\":%.0f,"
+               "\"ratio\":%.3f,\"matches\":%.3f,\"compared\":%.1f,\"watch_ns\":%.0f,"
+               "\"watch_bytes\":%.0f,\"cpu\":\"%s\"}\n",
+               run->options->filters.workload, run->options->messages, run->options->watches,
+               radius_ppm / 1e6, run->options->batch, plain, insert, match,
+               (insert + match) / plain, (double)run->hits / deposits, compared, run->build_ns,
+               bytes, run->kernels->name);
+        return;
+    }
+    printf("%8.2f %10.0f ns %10.0f ns %10.0f ns %8.2f %10.2f %10.1f %10.1f us %8.0f\n",
+           radius_ppm / 1e6, plain, insert, match, (insert + match) / plain,
+           (double)run->hits / deposits, compared, run->build_ns / 1000, bytes);
+}
+
+static int measure(struct run *run, uint32_t radius_ppm)
+{
+    int rc = load_index(run, &run->plain);
+
+    if (rc == 0) {
+        rc = load_index(run, &run->watched);
+    }
+    if (rc == 0) {
+        rc = add_watches(run, radius_ppm);
+    }
+    if (rc == 0) {
+        rc = deposit_all(run);
+    }
+    if (rc == 0) {
+        print_round(run, radius_ppm);
+    }
+    end_round(run);
+    return rc;
+}
+
+static int run_watch(struct options *options)
+{
+    struct run run = {.options = options};
+
+    run.kernels = bench_kernels();
+    if (run.kernels == NULL) {
+        return -1;
+    }
+    options->filters.count = options->messages + options->deposits;
+    options->filters.query_count = options->watches;
+    int rc = filters_make(&options->filters, &options->profile, &run.filters);
+    if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0) {
+        rc = bench_fail("memory is short");
+    }
+    const size_t made = run.filters.stored.count;
+    if (rc == 0 && made < options->messages + options->deposits) {
+        options->deposits = made / 5;
+        options->messages = made - options->deposits;
+    }
+    if (rc == 0 && !options->json) {
+        printf("%s, %zu messages, then %zu deposits in batches of %zu, %zu watches%s, %s\n"
+               "  radius       plain      watched      matching    ratio    matches   compared"
+               "   a watch in    bytes\n",
+               options->filters.workload, options->messages, options->deposits, options->batch,
+               options->watches, options->contains ? ", half of them `contains`" : "",
+               run.kernels->name);
+    }
+    for (size_t r = 0; rc == 0 && r < options->radius_count; r++) {
+        rc = measure(&run, options->radii[r]);
+    }
+    estimate_free(run.estimate);
+    filters_deinit(&run.filters);
+    return rc;
+}
+
+/* ---- options ---- */
+
+static int parse_radii(char *text, struct options *options)
+{
+    options->radius_count = 0;
+    for (char *one = strtok(text, ","); one != NULL; one = strtok(NULL, ",")) {
+        char *end = NULL;
+        const double radius = strtod(one, &end);
+
+        if (*end != '\0' || !(radius >= 0 && radius <= 1) || options->radius_count == RADII_MAX) {
+            return bench_fail("--radius takes up to %d distances from 0 to 1", RADII_MAX);
+        }
+        options->radii[options->radius_count++] = (uint32_t)(radius * 1e6 + 0.5);
+    }
+    return options->radius_count > 0 ? 0 : bench_fail("--radius takes distances");
+}
+
+static int parse_count(const char *text, size_t most, size_t *out)
+{
+    char *end = NULL;
+    const unsigned long long value = strtoull(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > most) {
+        return bench_fail("%s is no number from 1 to %zu", text, most);
+    }
+    *out = (size_t)value;
+    return 0;
+}
+
+static int parse_profile(const char *text, struct profile *out)
+{
+    const char *reason = NULL;
+
+    return profile_parse(text, strlen(text), out, &reason) == 0
+               ? 0
+               : bench_fail("--profile %s: %s", text, reason);
+}
+
+static int parse_option(int option, char *value, struct options *options)
+{
+    size_t number = 0;
+
+    switch (option) {
+    case 'w':
+        options->filters.workload = value;
+        return 0;
+    case 'n':
+        return parse_count(value, BENCH_COUNT_MAX, &options->messages);
+    case 'D':
+        return parse_count(value, BENCH_COUNT_MAX, &options->deposits);
+    case 'q':
+        return parse_count(value, BENCH_COUNT_MAX, &options->watches);
+    case 'b':
+        return parse_count(value, BATCH, &options->batch);
+    case 'r':
+        return parse_radii(value, options);
+    case 'p':
+        return parse_profile(value, &options->profile);
+    case 'c':
+        if (parse_count(value, 1000, &number) != 0) {
+            return -1;
+        }
+        options->filters.copies = (uint32_t)number;
+        return 0;
+    case 'N':
+        options->filters.noise = true;
+        return 0;
+    case 's':
+        options->filters.seed = strtoull(value, NULL, 10);
+        return 0;
+    case 'C':
+        options->contains = true;
+        return 0;
+    case 'j':
+        options->json = true;
+        return 0;
+    default:
+        return bench_fail("see hearsay-bench watch --help");
+    }
+}
+
+static void print_help(void)
+{
+    printf("usage: hearsay-bench watch [OPTION...]\n\n"
+           "What standing queries add to a deposit's time in the index. docs/watch.md\n\n"
+           "  --workload NAME    as for hearsay-bench index (default: campus)\n"
+           "  -n N               messages that are there (default: 100000)\n"
+           "  --deposits N       deposits that are timed (default: 32000)\n"
+           "  --watches N        standing queries (default: 10000)\n"
+           "  --radius R[,R...]  their distance bounds (default: 0.4,0.5,0.6,0.7)\n"
+           "  --contains         every other one wants a label instead, at any distance\n"
+           "  --batch N          deposits of one commit, 1 to 64 (default: 64)\n"
+           "  --copies N, --noise, --seed N, --profile PROFILE: as for hearsay-bench index\n"
+           "  --json             one JSON object a line instead of a table\n"
+           "  --help             this text\n\n"
+           "plain: an insert where nobody watches; watched: an insert into the other index;\n"
+           "matching: finding the watches that it fits; ratio: (watched + matching) / plain;\n"
+           "matches, compared: watches a deposit. HEARSAY_CPU forces the kernels.\n");
+}
+
+static const struct option known[] = {
+    {"workload", required_argument, NULL, 'w'},
+    {"deposits", required_argument, NULL, 'D'},
+    {"watches", required_argument, NULL, 'q'},
+    {"radius", required_argument, NULL, 'r'},
+    {"batch", required_argument, NULL, 'b'},
+    {"profile", required_argument, NULL, 'p'},
+    {"copies", required_argument, NULL, 'c'},
+    {"noise", no_argument, NULL, 'N'},
+    {"seed", required_argument, NULL, 's'},
+    {"contains", no_argument, NULL, 'C'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+int bench_watch(int argc, char **argv)
+{
+    struct options options = {
+        .filters = {.workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1},
+        .messages = MESSAGES,
+        .deposits = DEPOSITS,
+        .watches = WATCHES,
+        .batch = BATCH,
+        .radii = {400000, 500000, 600000, 700000},
+        .radius_count = 4,
+    };
+    int option;
+
+    if (parse_profile("v1:512/4", &options.profile) != 0) {
+        return -1;
+    }
+    while ((option = getopt_long(argc, argv, "n:h", known, NULL)) != -1) {
+        if (option == 'h') {
+            print_help();
+            return 0;
+        }
+        if (parse_option(option, optarg, &options) != 0) {
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        return bench_fail("%s is no option; see hearsay-bench watch --help", argv[optind]);
+    }
+    return run_watch(&options);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Standing queries against a plain list of them, with every kernel: random queries come and go,
+ * and each message must fit exactly those that it fits one by one, each once, by its best part.
+ */
+#include "core/standing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bloom.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+enum {
+    QUERIES_MAX = 1200, /* more than a node of groups */
+    PARTS_MAX = 3,
+    PLACES = 60,
+    BATCH_MAX = 90, /* more than are matched at a time */
+    WORDS_MAX = PROFILE_WORDS_MAX
+};
+
+struct asked {
+    struct standing_query *query; /* NULL: none */
+    struct standing_part parts[PARTS_MAX];
+    uint64_t filters[PARTS_MAX][WORDS_MAX];
+    uint64_t contains[PARTS_MAX][WORDS_MAX];
+    struct standing_terms terms;
+    uint32_t found; /* times, for the message being checked */
+};
+
+struct message {
+    uint64_t filter[WORDS_MAX];
+    struct standing_deposit deposit;
+};
+
+struct world {
+    struct rng rng;
+    struct fail_alloc alloc;
+    struct profile profile;
+    struct estimate *estimate;
+    struct standing *standing;
+    uint64_t places[PLACES][WORDS_MAX];
+    struct asked asked[QUERIES_MAX];
+    uint32_t count;
+    struct message messages[BATCH_MAX];
+};
+
+static struct world world; /* too large for a stack */
+
+/* ---- the reference ---- */
+
+static struct similarity plain_rank(const struct asked *asked, uint32_t p,
+                                    const struct message *message, struct standing_hit *out)
+{
+    const uint64_t *a = asked->filters[p];
+    const uint64_t *b = message->filter;
+    int64_t n_a = 0, n_b = 0, n_either = 0;
+
+    *out = (struct standing_hit){.query = asked->query, .part = p};
+    for (uint32_t s = 0; s < world.profile.section_count; s++) {
+        const struct profile_section *section = &world.profile.sections[s];
+        const uint32_t *table = estimate_table(world.estimate, s);
+        const uint32_t in_a = bloom_cardinality_range(a, section->first_bit, section->bits);
+        const uint32_t in_b = bloom_cardinality_range(b, section->first_bit, section->bits);
+        const uint32_t either = bloom_union_count_range(a, b, section->first_bit, section->bits);
+
+        out->intersection += in_a + in_b - either;
+        out->union_count += either;
+        out->cardinality += in_b;
+        n_a += table[in_a];
+        n_b += table[in_b];
+        n_either += table[either];
+    }
+    int64_t shared = n_a + n_b - n_either;
+    uint32_t all = (uint32_t)n_either;
+    shared = shared < 0 ? 0 : shared > n_either ? n_either : shared;
+    if (asked->terms.metric == INDEX_METRIC_BITS) {
+        shared = out->intersection;
+        all = out->union_count;
+    }
+    return all == 0 ? (struct similarity){1, 1} : (struct similarity){(uint32_t)shared, all};
+}
+
+static bool plain_within(const struct standing_hit *hit, uint32_t ppm)
+{
+    return hit->union_count == 0 || (uint64_t)(hit->union_count - hit->intersection) * 1000000 <=
+                                        (uint64_t)ppm * hit->union_count;
+}
+
+static bool plain_contains(const struct asked *asked, uint32_t p, const struct message *message)
+{
+    for (size_t w = 0; asked->parts[p].contains != NULL && w < bloom_words(world.profile.bits);
+         w++) {
+        if ((message->filter[w] & asked->contains[p][w]) != asked->contains[p][w]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a message fits a query, and by which part. */
+static bool plain_fits(const struct asked *asked, const struct message *message,
+                       struct standing_hit *out)
+{
+    struct similarity best = {0, 1};
+    bool fits = false;
+
+    for (uint32_t p = 0; p < asked->terms.part_count; p++) {
+        struct standing_hit hit;
+        const struct similarity rank = plain_rank(asked, p, message, &hit);
+
+        if (asked->parts[p].scope == message->deposit.scope && plain_contains(asked, p, message) &&
+            plain_within(&hit, asked->terms.max_distance_ppm) &&
+            plain_within(&hit, message->deposit.reach_ppm) &&
+            (!fits || (uint64_t)rank.shared * best.all > (uint64_t)best.shared * rank.all)) {
+            *out = hit;
+            best = rank;
+            fits = true;
+        }
+    }
+    return fits;
+}
+
+static void check_hit(const struct standing_hit *hit, const struct standing_hit *expected)
+{
+    assert_ptr_equal(hit->query, expected->query);
+    assert_int_equal(hit->part, expected->part);
+    assert_int_equal(hit->intersection, expected->intersection);
+    assert_int_equal(hit->union_count, expected->union_count);
+    assert_int_equal(hit->cardinality, expected->cardinality);
+}
+
+/* ---- what is made up ---- */
+
+/* A context: of some place, with bits of its own and some missing; or nothing, or anything. */
+static void make_filter(uint64_t *out)
+{
+    struct rng *rng = &world.rng;
+    const uint32_t words = (uint32_t)bloom_words(world.profile.bits);
+    uint64_t some[WORDS_MAX];
+
+    if (rng_chance(rng, 3)) {
+        rng_filter(rng, world.profile.bits, rng_chance(rng, 50) ? 0 : 100, out);
+        return;
+    }
+    if (rng_chance(rng, 10)) {
+        rng_filter(rng, world.profile.bits, rng_below(rng, 101), out);
+        return;
+    }
+    rng_filter(rng, world.profile.bits, 50 + rng_below(rng, 50), some);
+    bloom_intersection(out, world.places[rng_below(rng, PLACES)], some, words);
+    rng_filter(rng, world.profile.bits, rng_below(rng, 6), some);
+    bloom_union(out, out, some, words);
+}
+
+/* Bits that a filter has, or nearly. */
+static void make_contains(const uint64_t *filter, uint64_t *out)
+{
+    uint64_t some[WORDS_MAX];
+
+    if (rng_chance(&world.rng, 5)) {
+        memset(out, 0, WORDS_MAX * sizeof *out);
+        return;
+    }
+    rng_filter(&world.rng, world.profile.bits, 1 + rng_below(&world.rng, 10), some);
+    bloom_intersection(out, rng_chance(&world.rng, 80) ? filter : some, some,
+                       bloom_words(world.profile.bits));
+}
+
+static uint32_t make_radius(void)
+{
+    static const uint32_t edges[] = {0, 1, 500000, 999999, 1000000};
+
+    return rng_chance(&world.rng, 20) ? edges[rng_below(&world.rng, 5)]
+                                      : rng_below(&world.rng, 1000001);
+}
+
+static void make_asked(struct asked *asked)
+{
+    struct rng *rng = &world.rng;
+
+    memset(asked, 0, sizeof *asked);
+    asked->terms = (struct standing_terms){
+        .parts = asked->parts,
+        .part_count = rng_chance(rng, 70) ? 1 : 1 + rng_below(rng, PARTS_MAX),
+        .max_distance_ppm = make_radius(),
+        .metric = rng_chance(rng, 50) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
+        .owner = asked,
+    };
+    for (uint32_t p = 0; p < asked->terms.part_count; p++) {
+        make_filter(asked->filters[p]);
+        asked->parts[p].filter = asked->filters[p];
+        asked->parts[p].scope = rng_chance(rng, 85) ? 0 : rng_below(rng, 3);
+        if (rng_chance(rng, 30)) {
+            make_contains(asked->filters[p], asked->contains[p]);
+            asked->parts[p].contains = asked->contains[p];
+        }
+    }
+}
+
+/* ---- one step each ---- */
+
+static void check_structure(void)
+{
+    const char *wrong = standing_check(world.standing);
+
+    if (wrong != NULL) {
+        fail_msg("%s", wrong);
+    }
+}
+
+static void add_one(void)
+{
+    struct asked *asked = &world.asked[world.count];
+
+    make_asked(asked);
+    assert_int_equal(standing_query_new(world.standing, &asked->terms, &asked->query), 0);
+    assert_ptr_equal(standing_owner(asked->query), asked);
+    assert_int_equal(standing_insert(world.standing, asked->query), 0);
+    world.count++;
+}
+
+/* The last one takes its place here: its owner is told anew by being asked anew. */
+static void remove_one(void)
+{
+    struct asked *asked = &world.asked[rng_below(&world.rng, world.count)];
+
+    if (rng_chance(&world.rng, 50)) {
+        standing_remove(world.standing, asked->query); /* the other half: by its end */
+        standing_remove(world.standing, asked->query);
+    }
+    standing_query_free(world.standing, asked->query);
+    world.count--;
+    if (asked != &world.asked[world.count]) {
+        struct asked *last = &world.asked[world.count];
+
+        standing_query_free(world.standing, last->query);
+        *asked = *last;
+        asked->terms.parts = asked->parts;
+        asked->terms.owner = asked;
+        for (uint32_t p = 0; p < asked->terms.part_count; p++) {
+            asked->parts[p].filter = asked->filters[p];
+            asked->parts[p].contains = last->parts[p].contains != NULL ? asked->contains[p] : NULL;
+        }
+        assert_int_equal(standing_query_new(world.standing, &asked->terms, &asked->query), 0);
+        assert_int_equal(standing_insert(world.standing, asked->query), 0);
+    }
+}
+
+/* All hits of one message, against the list. */
+static void check_message(const struct message *message, uint32_t number,
+                          const struct standing_hit *hits, size_t count)
+{
+    struct standing_hit expected;
+    size_t wanted = 0;
+
+    for (uint32_t i = 0; i < world.count; i++) {
+        world.asked[i].found = 0;
+    }
+    for (size_t h = 0; h < count; h++) {
+        struct asked *asked = standing_owner(hits[h].query);
+
+        assert_int_equal(hits[h].deposit, number);
+        assert_int_equal(asked->found++, 0);
+        assert_true(plain_fits(asked, message, &expected));
+        check_hit(&hits[h], &expected);
+    }
+    for (uint32_t i = 0; i < world.count; i++) {
+        const bool fits = plain_fits(&world.asked[i], message, &expected);
+
+        wanted += fits;
+        if (fits && world.asked[i].found == 0) {
+            fail_msg("a query of %u parts, bound %u, was not found",
+                     world.asked[i].terms.part_count, world.asked[i].terms.max_distance_ppm);
+        }
+    }
+    assert_int_equal(count, wanted);
+}
+
+static void check_single(const struct message *message)
+{
+    struct asked *asked = &world.asked[rng_below(&world.rng, world.count)];
+    struct standing_hit expected;
+    struct standing_hit hit;
+    const bool fits = plain_fits(asked, message, &expected);
+
+    assert_int_equal(standing_fits(world.standing, asked->query, &message->deposit, &hit), fits);
+    if (fits) {
+        check_hit(&hit, &expected);
+        assert_int_equal(hit.deposit, 0);
+    }
+}
+
+static void match_some(void)
+{
+    const uint32_t count = 1 + rng_below(&world.rng, rng_chance(&world.rng, 10) ? BATCH_MAX : 6);
+    struct standing_deposit deposits[BATCH_MAX];
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct message *message = &world.messages[i];
+
+        make_filter(message->filter);
+        message->deposit = (struct standing_deposit){
+            .filter = message->filter,
+            .scope = rng_chance(&world.rng, 85) ? 0 : rng_below(&world.rng, 3),
+            .reach_ppm = rng_chance(&world.rng, 70) ? 1000000 : make_radius(),
+        };
+        deposits[i] = message->deposit;
+    }
+    for (uint32_t done = 0; done < count;) {
+        const struct standing_hit *hits = NULL;
+        size_t hit_count = 0;
+        const uint32_t matched =
+            standing_match(world.standing, deposits + done, count - done, &hits, &hit_count);
+
+        assert_true(matched >= 1 && matched <= count - done);
+        for (uint32_t i = 0; i < matched; i++) {
+            size_t end = 0;
+
+            while (end < hit_count && hits[end].deposit == i) {
+                end++;
+            }
+            check_message(&world.messages[done + i], i, hits, end);
+            hits += end;
+            hit_count -= end;
+        }
+        assert_int_equal(hit_count, 0);
+        done += matched;
+    }
+    if (world.count > 0) {
+        check_single(&world.messages[0]);
+    }
+}
+
+/* ---- worlds ---- */
+
+static void begin(const char *profile, const struct bits_kernels *kernels)
+{
+    const char *reason = NULL;
+    const struct standing_options options = {
+        .alloc = &world.alloc.alloc,
+        .profile = &world.profile,
+        .kernels = kernels,
+    };
+    struct standing_options with_tables = options;
+
+    fail_alloc_init(&world.alloc);
+    assert_int_equal(profile_parse(profile, strlen(profile), &world.profile, &reason), 0);
+    assert_int_equal(estimate_new(alloc_system(), &world.profile, &world.estimate), 0);
+    with_tables.estimate = world.estimate;
+    assert_int_equal(standing_new(&with_tables, &world.standing), 0);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        rng_filter(&world.rng, world.profile.bits, 10 + rng_below(&world.rng, 15), world.places[i]);
+    }
+    world.count = 0;
+}
+
+static void end(void)
+{
+    while (world.count > 0) {
+        standing_query_free(world.standing, world.asked[--world.count].query);
+        if (world.count % 256 == 0) {
+            check_structure();
+        }
+    }
+    assert_int_equal(standing_count(world.standing), 0);
+    standing_free(world.standing);
+    estimate_free(world.estimate);
+    assert_int_equal(world.alloc.live_bytes, 0);
+}
+
+/* Grows to `most` queries and shrinks again, twice, with messages all the time. */
+static void live(uint32_t most)
+{
+    for (uint32_t wave = 0; wave < 2; wave++) {
+        while (world.count < most) {
+            for (uint32_t i = 0; i < 1 + most / 12; i++) {
+                if (world.count < most && (world.count == 0 || rng_chance(&world.rng, 80))) {
+                    add_one();
+                } else if (world.count > 0) {
+                    remove_one();
+                }
+            }
+            check_structure();
+            match_some();
+        }
+        while (world.count > most / 5) {
+            for (uint32_t i = 0; i < 1 + most / 8 && world.count > 0; i++) {
+                remove_one();
+            }
+            check_structure();
+            match_some();
+        }
+    }
+}
+
+static void run_kernels(const char *profile, uint32_t most)
+{
+    for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
+        const struct bits_kernels *kernels = bits_table((enum bits_level)level);
+
+        if (kernels != NULL) {
+            printf("%s, %s\n", profile, kernels->name);
+            begin(profile, kernels);
+            live(most);
+            end();
+        }
+    }
+}
+
+static void test_few_bits(void **state)
+{
+    (void)state;
+    run_kernels("v1:64/2", 150);
+}
+
+static void test_usual(void **state)
+{
+    (void)state;
+    run_kernels("v1:512/4", 300);
+}
+
+static void test_sections(void **state)
+{
+    (void)state;
+    run_kernels("v1:wifi=256/2,topic=64/2,any=64/1", 200);
+}
+
+static void test_many_bits(void **state)
+{
+    (void)state;
+    run_kernels("v1:4096/4", 60);
+}
+
+/* More groups than one node has, with the best kernels only. */
+static void test_nodes(void **state)
+{
+    (void)state;
+    begin("v1:256/4", bits_select(BITS_BEST));
+    live(QUERIES_MAX);
+    end();
+}
+
+/* Everybody wants everything: more hits than there is room for in a batch. */
+static void test_all_fit(void **state)
+{
+    (void)state;
+    begin("v1:64/2", bits_select(BITS_BEST));
+    for (uint32_t i = 0; i < 300; i++) {
+        add_one();
+        standing_query_free(world.standing, world.asked[i].query);
+        world.asked[i].terms.max_distance_ppm = 1000000;
+        world.asked[i].terms.part_count = 1;
+        world.asked[i].parts[0].contains = NULL;
+        world.asked[i].parts[0].scope = 0;
+        assert_int_equal(
+            standing_query_new(world.standing, &world.asked[i].terms, &world.asked[i].query), 0);
+        assert_int_equal(standing_insert(world.standing, world.asked[i].query), 0);
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        match_some();
+    }
+    end();
+}
+
+static int seed_once(void **state)
+{
+    (void)state;
+    rng_init(&world.rng);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_bits), cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_sections), cmocka_unit_test(test_many_bits),
+        cmocka_unit_test(test_nodes),    cmocka_unit_test(test_all_fit),
+    };
+    return cmocka_run_group_tests(tests, seed_once, NULL);
+}
