@@ -378,7 +378,9 @@ static void check_same(struct asked *asked, struct index_search *search)
     const struct nearest_candidate *found = index_search_results(search, &count);
     assert_int_equal(count, expected_count);
     for (uint32_t i = 0; i < count; i++) {
-        assert_memory_equal(&found[i].item, &expected[i].item, sizeof found[i].item);
+        /* up to its last field: padding behind it is anything */
+        assert_memory_equal(&found[i].item, &expected[i].item,
+                            offsetof(struct index_item, sender) + sizeof found[i].item.sender);
         assert_int_equal(found[i].rank.shared, expected[i].rank.shared);
         assert_int_equal(found[i].rank.all, expected[i].rank.all);
         assert_int_equal(found[i].intersection, expected[i].intersection);
