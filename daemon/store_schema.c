@@ -215,6 +215,16 @@ static int open_file(const char *path, int flags, sqlite3 **out_db)
     return SQLITE_OK;
 }
 
+/* FULL: the log is synced in each commit. NORMAL: only before it is brought home. */
+static int set_durability(sqlite3 *db, enum store_use use)
+{
+    if (use == STORE_USE_READER) {
+        return SQLITE_OK;
+    }
+    return store_schema_run(db, use == STORE_USE_WRITER ? "PRAGMA synchronous = FULL"
+                                                        : "PRAGMA synchronous = NORMAL");
+}
+
 static int set_pragmas(sqlite3 *db, enum store_use use)
 {
     int rc = store_schema_run(db, common_pragmas);
@@ -222,12 +232,7 @@ static int set_pragmas(sqlite3 *db, enum store_use use)
     if (rc == SQLITE_OK) {
         rc = store_schema_run(db, use == STORE_USE_READER ? reader_pragmas : writer_pragmas);
     }
-    /* FULL: the log is synced in each commit. NORMAL: only before it is brought home. */
-    if (rc == SQLITE_OK && use != STORE_USE_READER) {
-        rc = store_schema_run(db, use == STORE_USE_WRITER ? "PRAGMA synchronous = FULL"
-                                                          : "PRAGMA synchronous = NORMAL");
-    }
-    return rc;
+    return rc == SQLITE_OK ? set_durability(db, use) : rc;
 }
 
 int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db)
@@ -491,8 +496,19 @@ static int prepare(sqlite3 *db, enum store_use use, int64_t version)
     if (rc == SQLITE_OK) {
         rc = set_pragmas(db, use);
     }
+    /*
+     * The file's first page is written under a rollback journal. With EXTRA the end of that journal
+     * is on storage before there is a log; else the journal could be back after a power cut, take
+     * the page out again, and leave a log without a database, which is refused (check_files).
+     */
+    if (rc == SQLITE_OK && version == 0) {
+        rc = store_schema_run(db, "PRAGMA synchronous = EXTRA");
+    }
     if (rc == SQLITE_OK) {
         rc = set_wal(db);
+    }
+    if (rc == SQLITE_OK) {
+        rc = set_durability(db, use);
     }
     if (rc == SQLITE_OK && version < STORE_VERSION) {
         rc = migrate(db, version);

@@ -6,7 +6,8 @@
  * acknowledged withdrawal gone, and the index that a service makes of it has what the store has.
  * What a cut left is where the next work begins, and cuts happen during recovery, too.
  *
- * HEARSAY_POWER_CUTS in the environment: how many cuts. HEARSAY_SEED: as in rng.h.
+ * HEARSAY_POWER_CUTS in the environment: how many cuts. HEARSAY_SEED: as in rng.h. HEARSAY_TEST: a
+ * pattern of the names of the tests to be run.
  */
 #include "daemon/persist_sqlite.h"
 
@@ -28,7 +29,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { CUTS = 250 };
 #else
-enum { CUTS = 2500 };
+enum { CUTS = 2200 };
 #endif
 
 enum {
@@ -71,7 +72,9 @@ struct work {
     struct rng moments; /* the store's thread's own, so that one seed is one run of the loop's */
     struct moment taken[SNAPSHOTS_MAX];
     size_t taken_count;
-    uint32_t share; /* of changes before which a snapshot is taken, per thousand */
+    uint32_t share;   /* of changes before which a snapshot is taken, per thousand */
+    uint32_t batches; /* of operations */
+    uint32_t again;   /* of cuts after which there is another, in hundredths */
 };
 
 /* A figure for the report. */
@@ -424,19 +427,20 @@ static void begin_work(struct work *work, struct store_fixture *fixture, struct 
     work->moments = (struct rng){.state = rng_next(rng)};
     /* The first changes are those of opening; many works are cut there. */
     work->share = rng_chance(rng, 30) ? 300 : 15;
+    work->batches = rng_below(rng, BATCHES);
+    work->again = 10;
 }
 
 /* Opens, works and closes, while snapshots are taken. */
 static void do_work(struct work *work)
 {
     struct store_fixture *fixture = work->fixture;
-    const uint32_t batches = rng_below(work->rng, BATCHES);
 
     power_vfs_begin(fixture->directory);
     power_vfs_observe(before_change, work);
     fixture->options.scrub_after_ms = rng_chance(work->rng, 50) ? 1 : 0;
     store_open(fixture);
-    for (uint32_t i = 0; i < batches; i++) {
+    for (uint32_t i = 0; i < work->batches; i++) {
         run_batch(work);
     }
     store_close(fixture);
@@ -510,7 +514,8 @@ static bool cut_everywhere(struct work *work, struct store_fixture *after, struc
 
     for (size_t i = 0; i < work->taken_count; i++) {
         for (unsigned j = 0; j < RESTORES; j++) {
-            if (rng_chance(work->rng, 10) && !cut_again(&work->taken[i], work->rng, after, proof)) {
+            if (rng_chance(work->rng, work->again) &&
+                !cut_again(&work->taken[i], work->rng, after, proof)) {
                 return false;
             }
             if (!cut(&work->taken[i], work->rng, after, proof)) {
@@ -614,6 +619,40 @@ static void test_power_cuts(void **state)
     assert_true(total.migrated > 0 && total.made > 0);
 }
 
+/*
+ * A database is made in several steps, and the power may fail in each, and again while what is left
+ * is mended.
+ */
+static void test_power_cuts_while_a_database_is_made(void **state)
+{
+    static struct work work;
+    static struct model model;
+    static struct proof proof;
+    const unsigned wanted = total.cuts + wanted_cuts() / 2;
+    struct store_fixture before;
+    struct store_fixture after;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    store_fixture_init(&after);
+    while (total.cuts < wanted) {
+        store_fixture_init(&before);
+        begin_work(&work, &before, &rng);
+        work.share = 400;
+        work.batches = 1;
+        work.again = 80;
+        do_work(&work);
+        if (!cut_everywhere(&work, &after, &model, &proof)) {
+            fail_msg("after %u cuts: %s", total.cuts, proof.reason);
+        }
+        forget_moments(&work);
+        store_fixture_deinit(&before);
+    }
+    store_fixture_deinit(&after);
+    print_message("%u power cuts in all\n", total.cuts);
+}
+
 /* Whether a chain breaks a promise, tried often enough. */
 static bool breaks_soon(const struct persist_sqlite_options *how, struct proof *proof)
 {
@@ -659,11 +698,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_cuts),
+        cmocka_unit_test(test_power_cuts_while_a_database_is_made),
         cmocka_unit_test(test_storage_that_does_not_sync_is_found_out),
         cmocka_unit_test(test_relaxed_loses_messages_and_nothing_else),
     };
 
     log_set_level(LOG_LEVEL_ERROR);
+    cmocka_set_test_filter(getenv("HEARSAY_TEST"));
     power_vfs_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
