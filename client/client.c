@@ -19,11 +19,19 @@ static void flush(struct hearsay *server)
     for (;;) {
         size_t count = 0;
         const uint8_t *data = conn_output(&server->conn, &count);
-        if (count == 0 || server->write_errno != 0) {
+        if (server->write_errno != 0) {
+            return;
+        }
+        if (count == 0) {
+            if (server->secure != NULL) { /* its last bytes may still wait */
+                (void)secure_flush(server->secure, &server->write_errno);
+            }
             return;
         }
         size_t sent = 0;
-        int status = sock_write(server->fd, data, count, &sent, &server->write_errno);
+        int status = server->secure != NULL
+                         ? secure_write(server->secure, data, count, &sent, &server->write_errno)
+                         : sock_write(server->fd, data, count, &sent, &server->write_errno);
         if (status != HEARSAY_OK) {
             return;
         }
@@ -35,7 +43,21 @@ static bool wants_write(const struct hearsay *server)
 {
     size_t count = 0;
     (void)conn_output(&server->conn, &count);
-    return count > 0 && server->write_errno == 0;
+    bool waits = count > 0 || (server->secure != NULL && secure_wants_write(server->secure));
+    return waits && server->write_errno == 0;
+}
+
+/* The connection is gone: broken, with what is known about it. */
+static int lose(struct hearsay *server, int reason, struct hearsay_error *error)
+{
+    struct hearsay_error refused;
+
+    if (server->secure == NULL || secure_reason(server->secure)[0] == '\0') {
+        return conn_lose(&server->conn, reason, error);
+    }
+    (void)fail_set(&refused, HEARSAY_ERR_TRUST, "the encryption failed: %s",
+                   secure_reason(server->secure));
+    return conn_break(&server->conn, &refused, error);
 }
 
 /* Reads once. 0, SOCK_AGAIN, or broken. */
@@ -49,9 +71,10 @@ static int fill(struct hearsay *server, struct hearsay_error *error)
     }
     size_t got = 0;
     int reason = 0;
-    status = sock_read(server->fd, room, room_bytes, &got, &reason);
+    status = server->secure != NULL ? secure_read(server->secure, room, room_bytes, &got, &reason)
+                                    : sock_read(server->fd, room, room_bytes, &got, &reason);
     if (status == SOCK_CLOSED) {
-        return conn_lose(&server->conn, reason, error);
+        return lose(server, reason, error);
     }
     if (status == HEARSAY_OK) {
         conn_filled(&server->conn, got);
@@ -270,16 +293,18 @@ static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
                                    error);
 }
 
-int client_open(const struct alloc *alloc, int fd, const char *agent, int64_t deadline_ms,
-                struct hearsay **out_server, struct hearsay_error *out_error)
+int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
+                int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error)
 {
     struct hearsay *server = alloc_zeroed(alloc, 1, sizeof(*server));
     if (server == NULL) {
+        secure_free(secure);
         (void)close(fd);
         return fail_set_nomem(out_error);
     }
     server->alloc = alloc;
     server->fd = fd;
+    server->secure = secure;
     conn_init(&server->conn, alloc);
     arena_init(&server->arena, alloc, CONN_DECODE_BYTES);
     arena_init(&server->welcome_arena, alloc, CONN_DECODE_BYTES);
@@ -292,8 +317,9 @@ int client_open(const struct alloc *alloc, int fd, const char *agent, int64_t de
     return HEARSAY_OK;
 }
 
-int hearsay_connect(const char *server, const char *agent, int timeout_ms,
-                    struct hearsay **out_server, struct hearsay_error *out_error)
+/* tls NULL: nothing is encrypted. */
+static int connect_to(const char *server, const struct hearsay_tls *tls, const char *agent,
+                      int timeout_ms, struct hearsay **out_server, struct hearsay_error *out_error)
 {
     if (timeout_ms < 0) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
@@ -317,7 +343,38 @@ int hearsay_connect(const char *server, const char *agent, int timeout_ms,
     if (status != HEARSAY_OK) {
         return status;
     }
-    return client_open(alloc_system(), fd, agent, deadline_ms, out_server, out_error);
+    struct secure *secure = NULL;
+    if (tls != NULL) {
+        status = secure_open(fd, &address, tls, deadline_ms, &secure, out_error);
+        if (status != HEARSAY_OK) {
+            (void)close(fd);
+            return status;
+        }
+    }
+    return client_open(alloc_system(), fd, secure, agent, deadline_ms, out_server, out_error);
+}
+
+int hearsay_connect(const char *server, const char *agent, int timeout_ms,
+                    struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    return connect_to(server, NULL, agent, timeout_ms, out_server, out_error);
+}
+
+void hearsay_tls_init(struct hearsay_tls *tls)
+{
+    memset(tls, 0, sizeof(*tls));
+}
+
+int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls, const char *agent,
+                        int timeout_ms, struct hearsay **out_server,
+                        struct hearsay_error *out_error)
+{
+    return connect_to(server, tls, agent, timeout_ms, out_server, out_error);
+}
+
+const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server)
+{
+    return server->secure != NULL ? secure_info(server->secure) : NULL;
 }
 
 void hearsay_close(struct hearsay *server)
@@ -330,6 +387,7 @@ void hearsay_close(struct hearsay *server)
         server->kept_first = kept->next;
         kept_free(server->alloc, kept);
     }
+    secure_free(server->secure);
     if (server->fd >= 0) {
         (void)close(server->fd); /* nothing unsent is waited for, so nothing can be lost here */
     }

@@ -8,6 +8,7 @@
 
 #include "client/conn.h"
 #include "client/hearsay.h"
+#include "client/secure.h"
 
 #include <stdint.h>
 
@@ -26,8 +27,9 @@ struct client_kept {
 struct hearsay {
     const struct alloc *alloc; /* borrowed */
     struct conn conn;
-    int fd;          /* owned; -1: none */
-    int write_errno; /* not 0: the socket takes no more; what it sends is still read */
+    int fd;                /* owned; -1: none */
+    struct secure *secure; /* owned; NULL: nothing is encrypted */
+    int write_errno;       /* not 0: the socket takes no more; what it sends is still read */
     struct arena welcome_arena;
     struct hearsay_welcome welcome; /* borrows from welcome_arena */
     int64_t welcome_at_ms;          /* sock_now_ms as it came */
@@ -40,11 +42,12 @@ struct hearsay {
 };
 
 /*
- * As hearsay_connect, on a socket that is connected already (taken, also on failure), with an
- * allocator (borrowed, must outlive it) and a deadline by sock_now_ms.
+ * As hearsay_connect, on a socket that is connected already, encrypted with `secure` unless that is
+ * NULL (both are taken, also on failure), with an allocator (borrowed, must outlive it) and a
+ * deadline by sock_now_ms.
  */
-int client_open(const struct alloc *alloc, int fd, const char *agent, int64_t deadline_ms,
-                struct hearsay **out_server, struct hearsay_error *out_error);
+int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
+                int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error);
 
 /*
  * Submits; see hearsay_submit_*. What was borrowed from the connection stays valid only until here.

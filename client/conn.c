@@ -365,6 +365,9 @@ int conn_lose(struct conn *conn, int errno_value, struct hearsay_error *out_erro
     } else if (frame_decoder_pending(&conn->input) > 0) {
         (void)fail_set(&reason, HEARSAY_ERR_LOST,
                        "the server closed the connection in the middle of an answer");
+    } else if (conn->state == CONN_GREETING) {
+        (void)fail_set(&reason, HEARSAY_ERR_LOST,
+                       "the server closed the connection without a word; it may want TLS");
     } else {
         (void)fail_set(&reason, HEARSAY_ERR_LOST, "the server closed the connection");
     }

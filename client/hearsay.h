@@ -75,7 +75,8 @@ enum {
     HEARSAY_ERR_PROTOCOL = -6, /* the peer does not speak the protocol; the connection is broken */
     HEARSAY_ERR_REFUSED = -7,  /* the server answered with an error: see `code` */
     HEARSAY_ERR_SYSTEM = -8,   /* the operating system refused something */
-    HEARSAY_ERR_FILE = -9      /* a file is not what it should be; it was left as it is */
+    HEARSAY_ERR_FILE = -9,     /* a file is not what it should be; it was left as it is */
+    HEARSAY_ERR_TRUST = -10    /* TLS: no encryption, or not with a server that can be believed */
 };
 
 /* The server's reasons, as in the protocol. */
@@ -132,6 +133,47 @@ struct hearsay;
  */
 HEARSAY_API int hearsay_connect(const char *server, const char *agent, int timeout_ms,
                                 struct hearsay **out_server, struct hearsay_error *out_error);
+
+/*
+ * How to encrypt, and whom to believe. All are NULL at first and borrowed during the call.
+ *
+ * With `pin` only a server with that key is believed, by nothing else. Else one whose certificate
+ * is good for its name or address, by the roots in `ca`, or by the system's where that is NULL.
+ * Else, unless `ca` is given, one that has the key that `known_servers` has for it; a server met
+ * for the first time is believed, and entered there: see hearsay_tls_info.
+ */
+struct hearsay_tls {
+    const char *pin;           /* SHA-256 of the public key (RFC 7469), 64 hexadecimal digits */
+    const char *ca;            /* PEM file of roots */
+    const char *known_servers; /* text file, made if it is not there; its folder must be there */
+    const char *certificate;   /* PEM file of one's own, where a server asks for it */
+    const char *key;           /* PEM file of its key; NULL: in the same file */
+};
+HEARSAY_API void hearsay_tls_init(struct hearsay_tls *tls);
+
+/*
+ * The same as hearsay_connect, over TLS 1.2 or 1.3, to a listener that speaks it. Nothing is said
+ * before the server is believed. Also ERR_TRUST, ERR_FILE; ERR_ARGUMENT for a Unix socket.
+ */
+HEARSAY_API int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls,
+                                    const char *agent, int timeout_ms, struct hearsay **out_server,
+                                    struct hearsay_error *out_error);
+
+/* How the server was believed. */
+enum hearsay_believed_by {
+    HEARSAY_BELIEVED_PIN,
+    HEARSAY_BELIEVED_CERTIFICATE,
+    HEARSAY_BELIEVED_KNOWN,
+    HEARSAY_BELIEVED_FIRST_USE /* tell the user: this once, nothing was checked */
+};
+
+struct hearsay_tls_info {
+    enum hearsay_believed_by believed_by;
+    uint8_t pin[32]; /* of the server's key */
+};
+
+/* Of an encrypted connection, until hearsay_close; NULL for one that is not. */
+HEARSAY_API const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server);
 
 /* Closes and frees, and what was borrowed with it. Does not wait for anything. NULL is fine. */
 HEARSAY_API void hearsay_close(struct hearsay *server);

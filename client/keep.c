@@ -124,8 +124,9 @@ static int check(const char *path, const struct keep_kind *kind, const struct by
     return 0;
 }
 
-int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_body,
-              struct hearsay_error *out_error)
+/* Reads a file into `whole` (initialised). 0, KEEP_ABSENT, or why not. */
+static int read_file(const char *path, size_t bytes_max, struct bytes *whole,
+                     struct hearsay_error *out_error)
 {
     /* Not to wait where somebody names a pipe. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -133,18 +134,25 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
         return errno == ENOENT ? KEEP_ABSENT : fail_system(out_error, "open", path);
     }
     struct stat info;
-    struct bytes whole;
-    bytes_init(&whole, out_body->alloc);
     int status = 0;
     if (fstat(fd, &info) != 0) {
         status = fail_system(out_error, "look at", path);
     } else if (!S_ISREG(info.st_mode)) {
         status = fail_set(out_error, HEARSAY_ERR_FILE, "%.300s is no regular file", path);
     } else {
-        status = read_whole(fd, path, kind->body_bytes_max + HEAD_BYTES + CHECKSUM_BYTES, &whole,
-                            out_error);
+        status = read_whole(fd, path, bytes_max, whole, out_error);
     }
     (void)close(fd); /* it was only read */
+    return status;
+}
+
+int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_body,
+              struct hearsay_error *out_error)
+{
+    struct bytes whole;
+    bytes_init(&whole, out_body->alloc);
+    int status =
+        read_file(path, kind->body_bytes_max + HEAD_BYTES + CHECKSUM_BYTES, &whole, out_error);
     if (status == 0) {
         status = check(path, kind, &whole, out_error);
     }
@@ -153,6 +161,16 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
         status = fail_set_nomem(out_error);
     }
     bytes_deinit(&whole);
+    return status;
+}
+
+int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,
+                   struct hearsay_error *out_error)
+{
+    int status = read_file(path, bytes_max, out_text, out_error);
+    if (status == 0 && out_text->count > bytes_max) {
+        return fail_set(out_error, HEARSAY_ERR_FILE, "%.300s is over %zu bytes", path, bytes_max);
+    }
     return status;
 }
 
@@ -219,6 +237,15 @@ static int replace(const char *path, const struct bytes *whole, struct hearsay_e
     return 0;
 }
 
+int keep_write_text(const char *path, const struct bytes *text, struct hearsay_error *out_error)
+{
+    /* A link keeps pointing where it points. */
+    char *target = realpath(path, NULL);
+    int status = replace(target != NULL ? target : path, text, out_error);
+    free(target);
+    return status;
+}
+
 int keep_write(const char *path, const struct keep_kind *kind, const struct bytes *body,
                struct hearsay_error *out_error)
 {
@@ -230,13 +257,7 @@ int keep_write(const char *path, const struct keep_kind *kind, const struct byte
     if (rc == 0) {
         rc = keep_append_u64(&whole, hash_seeded(whole.data, whole.count, 0));
     }
-    int status = rc == 0 ? 0 : fail_set_nomem(out_error);
-    if (status == 0) {
-        /* A link keeps pointing where it points. */
-        char *target = realpath(path, NULL);
-        status = replace(target != NULL ? target : path, &whole, out_error);
-        free(target);
-    }
+    int status = rc == 0 ? keep_write_text(path, &whole, out_error) : fail_set_nomem(out_error);
     bytes_deinit(&whole);
     return status;
 }

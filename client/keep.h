@@ -40,6 +40,14 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
 int keep_write(const char *path, const struct keep_kind *kind, const struct bytes *body,
                struct hearsay_error *out_error);
 
+/*
+ * The same for a file of text, which people may edit: whole, without head and checksum. Reading:
+ * one over bytes_max is HEARSAY_ERR_FILE.
+ */
+int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,
+                   struct hearsay_error *out_error);
+int keep_write_text(const char *path, const struct bytes *text, struct hearsay_error *out_error);
+
 /* Little-endian numbers; append: 0 or -ERR_NOMEM. */
 int keep_append_u32(struct bytes *bytes, uint32_t value);
 int keep_append_u64(struct bytes *bytes, uint64_t value);

@@ -30,6 +30,14 @@ enum {
     CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
 };
 
+/* How a listener's connections are protected. */
+enum config_security {
+    CONFIG_PLAIN,
+    CONFIG_TLS,
+    CONFIG_MUTUAL_TLS, /* clients must show a certificate, too */
+    CONFIG_SECURITIES
+};
+
 enum config_listener_kind { CONFIG_LISTENER_TCP, CONFIG_LISTENER_UNIX };
 
 struct config_listener {
@@ -37,9 +45,13 @@ struct config_listener {
     char address[CONFIG_ADDRESS_BYTES]; /* TCP: numeric IPv4 or IPv6, without brackets */
     uint16_t port;                      /* TCP; 0: any free one */
     char path[108];                     /* Unix, as long as sun_path may be, with its NUL */
-    bool optional; /* a default that may be missing, such as ::1 on a machine without IPv6 */
-    bool limited;  /* its clients are held to the limits of an address, local ones too */
+    bool optional;   /* a default that may be missing, such as ::1 on a machine without IPv6 */
+    bool tls;        /* TCP: its connections are encrypted */
+    bool mutual_tls; /* TCP: and clients must show a certificate */
+    bool limited;    /* its clients are held to the limits of an address, local ones too */
 };
+
+enum config_security config_security(const struct config_listener *listener);
 
 /* What becomes of a deposit to a host that is full. */
 enum config_evict {
@@ -79,6 +91,7 @@ struct config_limits {
     uint32_t deposit_burst;
     uint32_t queries_per_minute; /* the same */
     uint32_t query_burst;
+    uint32_t tls_handshakes_max; /* under way at a time */
     uint32_t requests_in_flight; /* of one session */
     uint64_t session_output_bytes;
     uint64_t output_bytes; /* all sessions together */
@@ -93,6 +106,9 @@ struct config {
     char user[CONFIG_USER_BYTES]; /* whom to become; "": nobody else */
     bool no_call_filter;          /* call_filter = no */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
+    char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
+    char tls_key[CONFIG_PATH_BYTES];
+    char tls_client_ca[CONFIG_PATH_BYTES];
     size_t listener_count; /* 0: none was named, config_finish adds the defaults */
     bool relaxed;          /* durability = relaxed */
     enum log_level log_level;

@@ -160,6 +160,36 @@ static int check_hosts_fit(const struct config *config, const struct config_sour
                          frame, config->host_count, bytes);
 }
 
+/* Encryption needs keys, and builds that can have it. */
+static int check_tls(const struct config *config, const struct config_source *source)
+{
+    enum config_security most = CONFIG_PLAIN;
+    const char *lacking = NULL;
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const enum config_security one = config_security(&config->listeners[i]);
+        most = one > most ? one : most;
+    }
+    if (most == CONFIG_PLAIN) {
+        return 0;
+    }
+    if (!HEARSAY_TLS) {
+        return config_refuse(source, "a `listen` asks for tls, but this hearsayd was built without "
+                                     "it: leave tls out, or build with OpenSSL");
+    }
+    if (config->tls_certificate[0] == '\0') {
+        lacking = "tls_certificate";
+    } else if (config->tls_key[0] == '\0') {
+        lacking = "tls_key";
+    } else if (most == CONFIG_MUTUAL_TLS && config->tls_client_ca[0] == '\0') {
+        lacking = "tls_client_ca";
+    }
+    return lacking == NULL
+               ? 0
+               : config_refuse(source, "a `listen` with %s needs `%s`, the path of a PEM file",
+                               most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
+}
+
 int config_finish(struct config *config, char *out_reason)
 {
     struct config_source source = source_of(config, out_reason);
@@ -173,7 +203,8 @@ int config_finish(struct config *config, char *out_reason)
             return result;
         }
     }
-    return check_hosts_fit(config, &source);
+    result = check_tls(config, &source);
+    return result != 0 ? result : check_hosts_fit(config, &source);
 }
 
 /* --- reload ----------------------------------------------------------------------------------- */
@@ -181,7 +212,8 @@ int config_finish(struct config *config, char *out_reason)
 static bool listener_equal(const struct config_listener *a, const struct config_listener *b)
 {
     return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&
-           strcmp(a->path, b->path) == 0 && a->limited == b->limited;
+           strcmp(a->path, b->path) == 0 && a->limited == b->limited && a->tls == b->tls &&
+           a->mutual_tls == b->mutual_tls;
 }
 
 static bool listeners_equal(const struct config *a, const struct config *b)

@@ -320,7 +320,7 @@ static void print_example_key(const struct config_key *key, FILE *out)
     } else if (key->type == CONFIG_TYPE_USER) {
         (void)fprintf(out, "#%s = hearsay\n", key->name);
     } else if (key->type == CONFIG_TYPE_PATH) {
-        (void)fprintf(out, "#%s = /var/lib/hearsay\n", key->name);
+        (void)fprintf(out, "#%s = %s\n", key->name, key->example);
     } else {
         /* A host's bound, which is that of the whole. */
         (void)fprintf(out, "#%s = %s\n", key->name,

@@ -43,6 +43,7 @@ const struct config_key config_keys[] = {
     {DAEMON_KEY("data", data), CONFIG_TYPE_PATH,
      .standard_note = "the service's state directory; without one /var/lib/hearsay for root, "
                       "$XDG_STATE_HOME/hearsayd for others",
+     .example = "/var/lib/hearsay",
      .help = "Directory of the database, made if it is not there. One daemon to a directory."},
     {DAEMON_KEY("user", user), CONFIG_TYPE_USER, .standard_note = "who started the daemon",
      .help =
@@ -55,11 +56,23 @@ const struct config_key config_keys[] = {
     {DAEMON_KEY("listen", listeners), CONFIG_TYPE_LISTENER, .repeatable = true,
      .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
                       "directory",
-     .help = "Where to listen: a numeric address and a port (0: any free one), or the path of a "
-             "Unix socket, for the administrator. Up to 15 lines. Any line takes the place of the "
-             "default addresses; the default Unix socket stays until a line names another. The "
-             "word limited may follow: the limits of an address then hold for clients of this "
-             "machine, too, all of one Unix socket counting as one; otherwise they are exempt."},
+     .help =
+         "Where to listen: a numeric address and a port (0: any free one), or the path of a "
+         "Unix socket, for the administrator. Up to 15 lines. Any line takes the place of the "
+         "default addresses; the default Unix socket stays until a line names another. Words may "
+         "follow: tls (its connections are encrypted), mutual-tls (and clients must show a "
+         "certificate), limited (the limits of an address then hold for clients of this "
+         "machine, too, all of one Unix socket counting as one; otherwise they are exempt."},
+    {DAEMON_KEY("tls_certificate", tls_certificate), CONFIG_TYPE_PATH, .reloadable = true,
+     .standard_note = "none", .example = "/etc/hearsay/certificate.pem",
+     .help = "PEM file with the certificate of the listeners with `tls`, and those between it and "
+             "its root. Read again at a reload."},
+    {DAEMON_KEY("tls_key", tls_key), CONFIG_TYPE_PATH, .reloadable = true, .standard_note = "none",
+     .example = "/etc/hearsay/key.pem",
+     .help = "PEM file with its key, without a passphrase, which others may not read."},
+    {DAEMON_KEY("tls_client_ca", tls_client_ca), CONFIG_TYPE_PATH, .reloadable = true,
+     .standard_note = "none", .example = "/etc/hearsay/clients.pem",
+     .help = "PEM file with the certificates of whom to believe about clients, for `mutual-tls`."},
     {DAEMON_KEY("durability", relaxed), CONFIG_TYPE_CHOICE, .words = durability_words,
      .standard = "storage",
      .help = "storage: a deposit is acknowledged when it is on storage. relaxed: it survives a "
@@ -130,6 +143,9 @@ const struct config_key config_keys[] = {
      .help = "How many addresses (as salted hashes, in memory only) are told apart: those that "
              "are connected, or have not regained all that they may do at once. Further ones "
              "share 16 times the limits of one address. About 80 bytes each."},
+    {LIMITS_KEY("tls_handshakes", tls_handshakes_max), CONFIG_TYPE_COUNT, 1, 65536,
+     .unit = "handshakes", .standard = "64", .reloadable = true,
+     .help = "Most TLS handshakes under way at a time; more connections are closed unanswered."},
     {LIMITS_KEY("requests_in_flight", requests_in_flight), CONFIG_TYPE_COUNT, 1, 65536,
      .unit = "requests", .standard = "4096", .reloadable = true,
      .help = "Most requests of one session that wait for their answer; then it is read no "

@@ -37,8 +37,9 @@ struct config_key {
     const char *const *words; /* choices, ended by NULL; the field holds the word's number */
     const char *standard;     /* the default as text; NULL: described in standard_note */
     const char *standard_note;
-    bool reloadable; /* SIGHUP takes it over */
-    bool repeatable; /* each line adds one */
+    const char *example; /* paths: one, for the example file */
+    bool reloadable;     /* SIGHUP takes it over */
+    bool repeatable;     /* each line adds one */
     const char *help;
 };
 

@@ -367,6 +367,8 @@ static const struct {
     const char *word;
     size_t offset;
 } listener_words[] = {
+    {"tls", offsetof(struct config_listener, tls)},
+    {"mutual-tls", offsetof(struct config_listener, mutual_tls)},
     {"limited", offsetof(struct config_listener, limited)},
 };
 enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
@@ -410,15 +412,27 @@ int config_value_parse_listener(const struct config_source *source, const char *
     take_words(place, &words);
     const char *blank = strpbrk(place, " \t");
     if (place[0] != '/' && blank != NULL) {
-        return config_refuse(source, "`%s`: `%.100s` may not follow an address; `limited` may", key,
-                             blank + 1);
+        return config_refuse(source,
+                             "`%s`: `%.100s` may not follow an address; tls, mutual-tls "
+                             "and limited may",
+                             key, blank + 1);
     }
     const int result = parse_place(source, key, place, &listener);
+    if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
+        return config_refuse(source, "`%s`: a Unix socket needs no tls", key);
+    }
     if (result == 0) {
+        listener.tls = words.tls;
+        listener.mutual_tls = words.mutual_tls;
         listener.limited = words.limited;
         *out_listener = listener;
     }
     return result;
+}
+
+enum config_security config_security(const struct config_listener *listener)
+{
+    return listener->mutual_tls ? CONFIG_MUTUAL_TLS : listener->tls ? CONFIG_TLS : CONFIG_PLAIN;
 }
 
 static void print_place(const struct config_listener *listener, char *out)

@@ -67,9 +67,9 @@ int config_value_parse_path(const struct config_source *source, const char *key,
 int config_value_parse_user(const struct config_source *source, const char *key, const char *text,
                             char *out, size_t room);
 
-/* The same for `127.0.0.1:7117`, `[::1]:7117` and `/path/to/socket`. */
+/* The same for `127.0.0.1:7117`, `[::1]:7117 tls` and `/path/to/socket`. */
 int config_value_parse_listener(const struct config_source *source, const char *key,
-                                const char *text, struct config_listener *out_listener);
+                                const char *value, struct config_listener *out_listener);
 
 /* Writes a listener as it stands in a file (CONFIG_LISTENER_BYTES). */
 void config_value_print_listener(const struct config_listener *listener, char *out);

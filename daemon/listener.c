@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "daemon/config_value.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "daemon/session.h"
@@ -68,23 +69,51 @@ static const char *remedy_for(int rc)
 
 /* --- TCP -------------------------------------------------------------------------------------- */
 
-static void log_bound(const struct listener *listener)
+/* Where it listens, as the configuration has it; the address is empty where that is unknown. */
+static struct config_listener bound_to(const struct listener *listener)
 {
+    struct config_listener bound = {.kind = CONFIG_LISTENER_TCP,
+                                    .tls = listener->security == CONFIG_TLS,
+                                    .mutual_tls = listener->security == CONFIG_MUTUAL_TLS};
     struct sockaddr_storage address;
     int size = sizeof(address);
-    char text[64] = "";
 
     if (uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&address, &size) != 0) {
-        return;
+        return bound;
     }
     if (address.ss_family == AF_INET6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
-        uv_ip6_name(in6, text, sizeof(text));
-        log_info("listening on [%s]:%u", text, (unsigned)ntohs(in6->sin6_port));
+        uv_ip6_name(in6, bound.address, sizeof(bound.address));
+        bound.port = ntohs(in6->sin6_port);
     } else {
         const struct sockaddr_in *in4 = (const struct sockaddr_in *)&address;
-        uv_ip4_name(in4, text, sizeof(text));
-        log_info("listening on %s:%u", text, (unsigned)ntohs(in4->sin_port));
+        uv_ip4_name(in4, bound.address, sizeof(bound.address));
+        bound.port = ntohs(in4->sin_port);
+    }
+    return bound;
+}
+
+static void log_bound(const struct listener *listener)
+{
+    const struct config_listener bound = bound_to(listener);
+    char text[CONFIG_LISTENER_BYTES];
+
+    config_value_print_listener(&bound, text);
+    log_info("listening on %s", text);
+}
+
+/* An inherited socket is what the configuration says of its address. */
+static void adopt_security(struct listener *listener)
+{
+    const struct config *config = &listener->server->config;
+    const struct config_listener bound = bound_to(listener);
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct config_listener *one = &config->listeners[i];
+        if (one->kind == CONFIG_LISTENER_TCP && one->port == bound.port &&
+            strcmp(one->address, bound.address) == 0) {
+            listener->security = config_security(one);
+        }
     }
 }
 
@@ -195,6 +224,7 @@ int listener_bind(struct listener *listener, struct server *server,
     memset(listener, 0, sizeof(*listener));
     listener->server = server;
     listener->is_limited = config->limited;
+    listener->security = config_security(config);
     snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
              config->address, (unsigned)config->port);
     const int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
@@ -244,6 +274,7 @@ int listener_inherit(struct listener *listener, struct server *server,
     if (listener->is_unix) {
         log_info("listening on an inherited Unix socket");
     } else {
+        adopt_security(listener);
         log_bound(listener);
     }
     return 0;

@@ -25,6 +25,7 @@ struct listener {
     struct server *server;
     bool is_unix;
     bool is_limited; /* local clients, too, are held to the limits of an address */
+    enum config_security security;
     bool is_open;
     bool is_held; /* there was no memory for a connection: it waits for listener_retry */
     struct log_gate gate;

@@ -248,6 +248,9 @@ int server_reload(struct server *server, char *out_reason)
         rc = config_check_reload(&server->config, &fresh, out_reason);
     }
     if (rc == 0) {
+        rc = server_tls_load(&server->tls, &fresh, out_reason);
+    }
+    if (rc == 0) {
         server->config = fresh;
         service_reload(server->service, &fresh);
         log_set_level(fresh.log_level);
@@ -357,6 +360,7 @@ static void close_all(struct server *server)
     (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
     service_free(server->service);
     arena_deinit(&server->decode_arena);
+    server_tls_deinit(&server->tls);
     if (uv_loop_close(&server->loop) != 0) {
         log_error("the loop closed with handles left open"); /* our mistake; tests look for it */
     }
@@ -383,6 +387,9 @@ int server_start(struct server *server, const struct options *options, const str
     worker_uv_init(&server->worker, &server->loop);
 
     rc = server_open_addresses(server, out_reason);
+    if (rc == 0) { /* as the user, who must be able to do it again at a reload */
+        rc = server_tls_load(&server->tls, config, out_reason);
+    }
     if (rc == 0) {
         rc = open_store(server, out_reason);
     }

@@ -17,6 +17,7 @@
 
 #include "daemon/listener.h"
 #include "daemon/options.h"
+#include "daemon/server_tls.h"
 #include "daemon/service.h"
 #include "daemon/session.h"
 #include "daemon/worker_uv.h"
@@ -33,6 +34,9 @@ struct server {
 
     struct listener listeners[CONFIG_LISTENERS_MAX];
     size_t listener_count;
+
+    struct server_tls tls;
+    uint32_t handshakes; /* of TLS, under way */
 
     struct session *sessions;
     struct session *ready; /* requests wait to be taken */

@@ -98,6 +98,15 @@ static void count_output(struct session *session)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* It is done, or will never be. */
+static void end_handshake(struct session *session)
+{
+    if (session->is_shaking_hands) {
+        session->is_shaking_hands = false;
+        session->server->handshakes--;
+    }
+}
+
 static void free_if_unused(struct session *session)
 {
     struct server *server = session->server;
@@ -119,6 +128,7 @@ void session_close(struct session *session)
         return;
     }
     leave_lists(session);
+    end_handshake(session);
     move_to(session, SESSION_CLOSED);
     count_output(session);
     session->client.is_gone = true;
@@ -333,6 +343,7 @@ static void on_readable(struct transport *transport)
 {
     struct session *session = session_of(transport);
 
+    end_handshake(session); /* no request comes before it is done */
     session->activity_ms = server_loop_ms(session->server);
     if (session->is_ready) { /* its turn comes; until then there may be no room to read more into */
         transport_pause(transport);
@@ -511,6 +522,25 @@ static bool enter(struct session *session, const struct listener *listener)
     return true;
 }
 
+/* A connection without a handshake costs little, one with it much: these have a bound. */
+static int secure(struct session *session, enum config_security security)
+{
+    struct server *server = session->server;
+
+    if (security == CONFIG_PLAIN) {
+        return 0;
+    }
+    if (server->handshakes >= server->service->config.limits.tls_handshakes_max) {
+        return UV_EBUSY;
+    }
+    const int rc = server_tls_secure(&server->tls, security, &session->transport);
+    if (rc == 0) {
+        session->is_shaking_hands = true;
+        server->handshakes++;
+    }
+    return rc;
+}
+
 int session_accept(struct server *server, struct listener *listener)
 {
     const struct config_limits *limits = &server->service->config.limits;
@@ -534,6 +564,9 @@ int session_accept(struct server *server, struct listener *listener)
     server->session_count++;
 
     rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
+    if (rc == 0) {
+        rc = secure(session, listener->security);
+    }
     if (rc != 0) {
         session_close(session);
         return rc;

@@ -35,7 +35,8 @@ struct session {
     int64_t since_ms;    /* loop time: accepted, or SESSION_ENDING since */
     int64_t activity_ms; /* loop time: last bytes in */
     size_t counted_output;
-    bool peer_ended; /* it sends no more, and may still read */
+    bool is_shaking_hands; /* counted in server->handshakes */
+    bool peer_ended;       /* it sends no more, and may still read */
     bool stream_closed;
     bool is_refused; /* one too many: told so, and counted apart */
     bool is_ready;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "daemon/transport_tls.h"
+#include "tls/tls.h"
 
 /* One read takes at most this much, so that one busy client cannot fill a whole turn. */
 enum { READ_BYTES = 64 * 1024 };
@@ -26,6 +28,20 @@ int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
     return 0;
 }
 
+void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_t *scratch,
+                      size_t scratch_bytes)
+{
+    transport->tls = pipe;
+    transport->scratch = scratch;
+    transport->scratch_bytes = scratch_bytes;
+    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
+}
+
+bool transport_is_shaking_hands(const struct transport *transport)
+{
+    return transport->tls != NULL && !tls_pipe_is_open(transport->tls);
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
 {
     struct transport *transport = handle->data;
@@ -33,10 +49,30 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     size_t bytes = 0;
     (void)suggested; /* always the same, and larger than we may want to hold */
 
+    if (transport->tls != NULL) {
+        *out_buf = uv_buf_init((char *)transport->scratch, (unsigned int)transport->scratch_bytes);
+        return;
+    }
     if (frame_decoder_reserve(&transport->input, READ_BYTES, &room, &bytes) != 0) {
         bytes = 0; /* libuv reports UV_ENOBUFS to on_read */
     }
     *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
+}
+
+/* The peer's end of an encrypted stream comes after what it said. */
+static void receive_encrypted(struct transport *transport, size_t count)
+{
+    size_t received = 0;
+    const int rc = transport_tls_receive(transport, count, &received);
+
+    transport_flush(transport); /* the handshake's answer, or the reason why there is none */
+    if (received > 0 && !transport->closing) {
+        transport->events->readable(transport);
+    }
+    if (rc != 0 && !transport->closing) {
+        transport_pause(transport);
+        transport->events->ended(transport, rc == TLS_ENDED);
+    }
 }
 
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
@@ -48,6 +84,12 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
         transport_pause(transport);
         frame_decoder_release(&transport->input);
         transport->events->ended(transport, count == UV_EOF);
+        return;
+    }
+    if (transport->tls != NULL) {
+        if (count > 0) {
+            receive_encrypted(transport, (size_t)count);
+        }
         return;
     }
     if (transport->ending) {
@@ -86,18 +128,6 @@ static void on_shutdown(uv_shutdown_t *request, int status)
     (void)status; /* the peer is gone: its end comes through on_read as well */
 }
 
-/* libuv shuts a stream down after the writes that it has; ours must all be with it by then. */
-static void shut_down_when_written(struct transport *transport)
-{
-    if (!transport->ending || transport->shut_down || transport->closing ||
-        transport->output.count > 0) {
-        return;
-    }
-    transport->shut_down = true;
-    transport->shutdown_request.data = transport;
-    (void)uv_shutdown(&transport->shutdown_request, &transport->uv.stream, on_shutdown);
-}
-
 static void note_progress(struct transport *transport)
 {
     transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
@@ -108,6 +138,22 @@ static void finish_write(struct transport *transport)
 {
     bytes_consume(&transport->writing, transport->writing.count);
     note_progress(transport);
+}
+
+/* libuv shuts a stream down after the writes that it has; ours must all be with it by then. */
+static void shut_down_when_written(struct transport *transport)
+{
+    if (!transport->ending || transport->shut_down || transport->closing ||
+        transport->output.count > 0) {
+        return;
+    }
+    transport->shut_down = true;
+    if (transport->tls != NULL) {
+        tls_pipe_end(transport->tls);
+        transport_flush(transport);
+    }
+    transport->shutdown_request.data = transport;
+    (void)uv_shutdown(&transport->shutdown_request, &transport->uv.stream, on_shutdown);
 }
 
 static void on_write(uv_write_t *request, int status)
@@ -145,25 +191,40 @@ static void write_rest(struct transport *transport, size_t written)
     note_progress(transport);
 }
 
-void transport_flush(struct transport *transport)
+/* Puts what is to go out next into `writing`. Whether there is anything. */
+static bool fill_writing(struct transport *transport)
 {
-    if (transport->write_active || transport->closing || transport->output.count == 0) {
-        return;
+    if (transport->tls != NULL) {
+        if (transport_tls_send(transport) != 0) {
+            transport->events->ended(transport, false);
+            return false;
+        }
+        return transport->writing.count > 0;
     }
-
+    if (transport->output.count == 0) {
+        return false;
+    }
     const struct bytes empty = transport->writing;
     transport->writing = transport->output;
     transport->output = empty;
+    return true;
+}
 
-    /* Mostly the socket takes it all, and another turn of the loop to be told so is saved. */
-    const uv_buf_t buf =
-        uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
-    const int written = uv_try_write(&transport->uv.stream, &buf, 1);
-    if (written < 0 && written != UV_EAGAIN) {
-        transport->events->ended(transport, false);
-    } else if (written < 0 || (size_t)written < transport->writing.count) {
-        write_rest(transport, written < 0 ? 0 : (size_t)written);
-    } else {
+void transport_flush(struct transport *transport)
+{
+    while (!transport->write_active && !transport->closing && fill_writing(transport)) {
+        /* Mostly the socket takes it all, and another turn of the loop to be told so is saved. */
+        const uv_buf_t buf =
+            uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
+        const int written = uv_try_write(&transport->uv.stream, &buf, 1);
+        if (written < 0 && written != UV_EAGAIN) {
+            transport->events->ended(transport, false);
+            return;
+        }
+        if (written < 0 || (size_t)written < transport->writing.count) {
+            write_rest(transport, written < 0 ? 0 : (size_t)written);
+            return;
+        }
         finish_write(transport);
         shut_down_when_written(transport);
         transport->events->written(transport);
@@ -178,7 +239,8 @@ size_t transport_output_bytes(const struct transport *transport)
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms)
 {
     if (!transport->write_active) {
-        return false;
+        return transport_is_shaking_hands(transport) && transport->output.count > 0 &&
+               now_ms - transport->progress_ms > patience_ms;
     }
     const size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
     if (remaining != transport->write_remaining) {
@@ -210,6 +272,8 @@ static void on_close(uv_handle_t *handle)
     frame_decoder_deinit(&transport->input);
     bytes_deinit(&transport->output);
     bytes_deinit(&transport->writing);
+    tls_pipe_free(transport->tls);
+    transport->tls = NULL;
     transport->events->closed(transport);
 }
 

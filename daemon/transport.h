@@ -17,6 +17,7 @@
 #include "proto/bytes.h"
 #include "proto/frame.h"
 
+struct tls_pipe;
 struct transport;
 
 struct transport_events {
@@ -38,6 +39,9 @@ struct transport {
     struct frame_decoder input;
     struct bytes output;  /* waits */
     struct bytes writing; /* with the loop until the write is through */
+    struct tls_pipe *tls; /* owned; NULL: nothing is encrypted */
+    uint8_t *scratch;     /* borrowed, with tls: for what is read, between two calls of nobody */
+    size_t scratch_bytes;
     uv_write_t write_request;
     uv_shutdown_t shutdown_request;
     size_t write_remaining; /* as the loop said when it was last asked */
@@ -57,6 +61,16 @@ int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
                    const struct transport_events *events, const struct alloc *alloc,
                    size_t frame_bytes);
 
+/*
+ * Encrypts all that comes and goes, from the first byte on. Takes the pipe. The scratch is borrowed
+ * until `closed` and may be that of other transports of the same loop, too.
+ */
+void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_t *scratch,
+                      size_t scratch_bytes);
+
+/* Whether a handshake is under way. */
+bool transport_is_shaking_hands(const struct transport *transport);
+
 /* Reading on and off; both may be called at any time. */
 void transport_read(struct transport *transport);
 void transport_pause(struct transport *transport);
@@ -67,8 +81,8 @@ void transport_flush(struct transport *transport);
 /* Bytes that wait or are being written. */
 size_t transport_output_bytes(const struct transport *transport);
 
-/* Whether bytes have waited since before since_ms without the peer taking any. now_ms: loop time.
- */
+/* Whether bytes have waited for longer than patience_ms without the peer taking any, or without it
+ * going through with the handshake. now_ms: loop time. */
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms);
 
 /*

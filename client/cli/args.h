@@ -51,7 +51,7 @@ struct args_group {
     void *target;
 };
 
-enum { ARGS_SENTENCE_BYTES = 400, ARGS_OPTIONS_MAX = 40, ARGS_GROUPS_MAX = 2 };
+enum { ARGS_SENTENCE_BYTES = 400, ARGS_OPTIONS_MAX = 64, ARGS_GROUPS_MAX = 2 };
 
 /*
  * Reads argv[1] and after. `stop`: end at the first word that is no option, else options may stand

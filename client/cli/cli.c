@@ -10,6 +10,7 @@
 
 #include "client/cli/number.h"
 #include "client/cli/text.h"
+#include "client/cli/trust.h"
 
 static void complain_list(const struct cli *cli, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
@@ -95,8 +96,10 @@ int cli_timeout(const struct cli *cli)
 int cli_connect(const struct cli *cli, struct hearsay **out_server)
 {
     struct hearsay_error error;
-    int status = hearsay_connect(cli->server, "hearsay/" HEARSAY_VERSION, cli_timeout(cli),
-                                 out_server, &error);
+    if (cli->tls_key != NULL && cli->tls_certificate == NULL) {
+        return cli_misuse(cli, "--key needs --cert, the certificate that it belongs to");
+    }
+    int status = trust_connect(cli, out_server, &error);
     if (status == HEARSAY_OK) {
         return CLI_DONE;
     }

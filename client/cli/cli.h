@@ -32,6 +32,11 @@ struct cli {
     const struct cli_command *command;
     const char *server;  /* HEARSAY_SERVER or the default, unless --server */
     uint64_t timeout_ms; /* of each wait; 0: not said */
+    bool tls;            /* the rest of TLS implies it: see trust.h */
+    const char *tls_ca;  /* these four NULL: not given */
+    const char *tls_pin;
+    const char *tls_certificate;
+    const char *tls_key;
     bool help;
     bool version;
 };

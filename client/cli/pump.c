@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/pump.h"
+#include "client/cli/trust.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -134,12 +135,12 @@ static int reconnect(struct pump *pump, const struct hearsay_error *reason)
         cli_complain(pump->cli, "%s; trying again in %d s (%u of %d)", error.sentence,
                      (int)((delay_ms + 999) / 1000), pump->reconnect_count, PUMP_RECONNECTS_MAX);
         wait_ms(delay_ms);
-        if (hearsay_connect(pump->cli->server, "hearsay/" HEARSAY_VERSION, cli_timeout(pump->cli),
-                            &pump->server, &error) == HEARSAY_OK) {
+        if (trust_connect(pump->cli, &pump->server, &error) == HEARSAY_OK) {
             pump->progress_ms = pump_now_ms();
             return PUMP_GO_ON;
         }
-        if (error.status == HEARSAY_ERR_NOMEM || error.status == HEARSAY_ERR_ARGUMENT) {
+        if (error.status == HEARSAY_ERR_NOMEM || error.status == HEARSAY_ERR_ARGUMENT ||
+            error.status == HEARSAY_ERR_TRUST) {
             break;
         }
         backoff_ms = 2 * backoff_ms < PUMP_BACKOFF_LAST_MS ? 2 * backoff_ms : PUMP_BACKOFF_LAST_MS;

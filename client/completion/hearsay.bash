@@ -20,7 +20,7 @@ _hearsay_options()
     'admin stats') printf '%s\n' --host --watch --interval --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
-    printf '%s\n' --server --timeout --help --version
+    printf '%s\n' --server --tls --pin --ca --cert --key --timeout --help --version
 }
 
 # The names of the server's hosts; nothing where it does not answer at once.
@@ -39,7 +39,7 @@ _hearsay()
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        --server | --timeout | -s) ((i++)) ;;
+        --server | --timeout | --pin | --ca | --cert | --key | -s) ((i++)) ;;
         -*) ;;
         help) ;;
         *)

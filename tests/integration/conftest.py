@@ -111,7 +111,7 @@ class Daemon:
     def start(self):
         self.launch()
         self.wait_log(r"ready: ")
-        bound = self.find_log(r"listening on 127\.0\.0\.1:(\d+)")
+        bound = self.find_log(r"listening on 127\.0\.0\.1:(\d+)$")
         self.port = int(bound.group(1)) if bound else None
         return self
 

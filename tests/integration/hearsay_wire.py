@@ -242,7 +242,9 @@ def request(body, request_id):
 class Client:
     """A blocking client with a deadline on every wait. `address`: (host, port), or a Unix path."""
 
-    def __init__(self, address, hello=True, patience=PATIENCE, receive_buffer=None, source=None):
+    def __init__(self, address, hello=True, patience=PATIENCE, receive_buffer=None, source=None,
+                 tls=None):
+        """tls: an ssl.SSLContext, which wraps the connection for `address`'s host."""
         self.patience = patience
         self.last_id = 0
         self.pending = b""
@@ -255,6 +257,8 @@ class Client:
         if source is not None:
             self.socket.bind((source, 0))  # any of 127.0.0.0/8 does
         self.socket.connect(address)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
         self.welcome = self.call(pb.Hello(versions=[1], agent="test")) if hello else None
 
     def __enter__(self):

@@ -30,6 +30,10 @@ static void test_defaults(void **state)
     assert_int_equal(config.host_count, 0);
     assert_string_equal(config.user, "");
     assert_false(config.no_call_filter);
+    assert_string_equal(config.tls_certificate, "");
+    assert_string_equal(config.tls_key, "");
+    assert_string_equal(config.tls_client_ca, "");
+    assert_int_equal(config.limits.tls_handshakes_max, 64);
     assert_false(config.relaxed);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_int_equal(config.limits.frame_bytes, 65536);
@@ -144,6 +148,17 @@ static const struct key_case key_cases[] = {
     {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
      "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
+    {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
+     "`listen`: `ssl` may not follow an address; tls, mutual-tls and limited may"},
+    {"daemon", "listen", "0.0.0.0:1  limited mutual-tls", "0.0.0.0:1 mutual-tls limited",
+     "/run/socket tls", "`listen`: a Unix socket needs no tls"},
+    {"daemon", "tls_certificate", "/c.pem", "/c.pem", "c.pem",
+     "`tls_certificate` must be an absolute path, one that begins with /; not `c.pem`"},
+    {"daemon", "tls_key", "/k.pem", "/k.pem", "k.pem",
+     "`tls_key` must be an absolute path, one that begins with /; not `k.pem`"},
+    {"daemon", "tls_client_ca", "/a.pem", "/a.pem", "a.pem",
+     "`tls_client_ca` must be an absolute path, one that begins with /; not `a.pem`"},
+    {"limits", "tls_handshakes", "1", "1", "0", "`tls_handshakes` must be from 1 to 65536; not 0"},
     {"daemon", "durability", "relaxed", "relaxed", "none",
      "`durability` must be storage or relaxed; not `none`"},
     {"daemon", "log_level", "debug", "debug", "INFO",
@@ -302,7 +317,8 @@ static const struct {
     {"[::1]:7117 \t limited", "[::1]:7117 limited", NULL},
     {"/run/x.sock limited", "/run/x.sock limited", NULL},
     {"/run/a socket", "/run/a socket", NULL},
-    {"127.0.0.1:7117 unlimited", NULL, "`unlimited` may not follow an address; `limited` may"},
+    {"127.0.0.1:7117 unlimited", NULL,
+     "`unlimited` may not follow an address; tls, mutual-tls and limited may"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},

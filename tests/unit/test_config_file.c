@@ -55,7 +55,7 @@ static const struct {
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
      "t.conf:2: unknown key `colour` in [daemon]; there are data, user, call_filter, "
-     "listen, durability, log_level"},
+     "listen, tls_certificate, tls_key, tls_client_ca, durability, log_level"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
     {"[limits]\nprofile = v1:512/4\n",

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/trust.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_wanted(const struct cli *cli)
+{
+    return cli->tls || cli->tls_ca != NULL || cli->tls_pin != NULL || cli->tls_certificate != NULL;
+}
+
+/*
+ * $XDG_STATE_HOME/hearsay/known_servers, else below ~/.local/state; its folders are made. Whether
+ * there is such a place.
+ */
+static bool find_known_servers(char out_path[PATH_MAX])
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int length = -1;
+
+    if (state != NULL && state[0] == '/') {
+        length = snprintf(out_path, PATH_MAX, "%s/hearsay/known_servers", state);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(out_path, PATH_MAX, "%s/.local/state/hearsay/known_servers", home);
+    }
+    if (length < 0 || length >= PATH_MAX) {
+        return false;
+    }
+    for (char *slash = strchr(out_path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        const bool is_there = mkdir(out_path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!is_there) {
+            return false; /* writing says why, if it comes to that */
+        }
+    }
+    return true;
+}
+
+/* Nobody has vouched for it: its user should know. */
+static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_info *info)
+{
+    char pin[2 * sizeof(info->pin) + 1];
+
+    for (size_t i = 0; i < sizeof(info->pin); i++) {
+        (void)snprintf(pin + 2 * i, 3, "%02x", info->pin[i]);
+    }
+    cli_complain(cli, "met %s for the first time, and believed it; its pin is %s", cli->server,
+                 pin);
+}
+
+static int connect_encrypted(const struct cli *cli, const char *agent, struct hearsay **out_server,
+                             struct hearsay_error *out_error)
+{
+    char known[PATH_MAX];
+    struct hearsay_tls tls;
+
+    hearsay_tls_init(&tls);
+    tls.pin = cli->tls_pin;
+    tls.ca = cli->tls_ca;
+    tls.certificate = cli->tls_certificate;
+    tls.key = cli->tls_key;
+    if (tls.pin == NULL && tls.ca == NULL && find_known_servers(known)) {
+        tls.known_servers = known;
+    }
+    const int status =
+        hearsay_connect_tls(cli->server, &tls, agent, cli_timeout(cli), out_server, out_error);
+    if (status == HEARSAY_OK) {
+        const struct hearsay_tls_info *info = hearsay_tls_info(*out_server);
+        if (info->believed_by == HEARSAY_BELIEVED_FIRST_USE) {
+            tell_of_first_use(cli, info);
+        }
+    }
+    return status;
+}
+
+int trust_connect(const struct cli *cli, struct hearsay **out_server,
+                  struct hearsay_error *out_error)
+{
+    static const char agent[] = "hearsay/" HEARSAY_VERSION;
+
+    return is_wanted(cli)
+               ? connect_encrypted(cli, agent, out_server, out_error)
+               : hearsay_connect(cli->server, agent, cli_timeout(cli), out_server, out_error);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trust: the common options about encryption, and what there is to say about whom we talk to.
+ */
+#ifndef CLIENT_CLI_TRUST_H
+#define CLIENT_CLI_TRUST_H
+
+#include "client/cli/cli.h"
+
+/*
+ * Connects to cli->server, encrypted if --tls, --ca, --pin or --cert was given; says so when an
+ * encrypted one was met for the first time. A library status; *out_server is owned.
+ */
+int trust_connect(const struct cli *cli, struct hearsay **out_server,
+                  struct hearsay_error *out_error);
+
+#endif
