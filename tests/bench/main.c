@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
+#include "tests/bench/bench_arrange.h"
 #include "tests/bench/bench_index.h"
 #include "tests/bench/bench_thesis.h"
 #include "tests/bench/bench_watch.h"
@@ -70,10 +71,18 @@ static void print_help(FILE *out)
     }
     fprintf(out, "  %-10s all of these\n", "all");
     fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n", "index");
-    fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md\n", "thesis");
-    fprintf(out, "  %-10s what standing queries add to a deposit: docs/watch.md\n\n", "watch");
-    fprintf(out, "index, thesis and watch have options of their own: hearsay-bench index --help.\n"
-                 "Options of the others:\n");
+    fprintf(out, "  %-10s what it takes to arrange an index while it serves
+", "arrange");
+    fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md
+", "thesis");
+    fprintf(out, "  %-10s what standing queries add to a deposit: docs/watch.md
+
+", "watch");
+    fprintf(out, "index, arrange, thesis and watch have options of their own: hearsay-bench index "
+                 "--help.
+"
+                 "Options of the others:
+");
     fprintf(out, "  --hearsayd FILE  the daemon to measure (default: the one built beside this)\n"
                  "  --dir DIR        where temporary directories are made, on the storage to be\n"
                  "                   measured (default: the current directory)\n"
@@ -175,6 +184,9 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     if (argc > 1 && strcmp(argv[1], "index") == 0) { /* it has options of its own */
         return bench_index(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (argc > 1 && strcmp(argv[1], "arrange") == 0) {
+        return bench_arrange(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (argc > 1 && strcmp(argv[1], "thesis") == 0) {
         return bench_thesis(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -80,6 +80,7 @@ static struct index_item make_item(uint32_t id)
         .expires_ms = rng_chance(rng, 80) ? INT64_MAX : world.now_ms + rng_below(rng, 3000),
         .reach_ppm = rng_chance(rng, 80) ? DISTANCE_ONE_PPM : rng_below(rng, DISTANCE_ONE_PPM),
         .bytes = rng_below(rng, 1000),
+        .sender = rng_below(rng, 8),
     };
 
     memcpy(item.id, &id, sizeof id);
@@ -145,6 +146,7 @@ static void begin_search(struct under_way *it)
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : world.now_ms - 40,
         .until_ms = INT64_MAX,
         .metric = rng_chance(rng, 70) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
+        .sender_share = rng_chance(rng, 60) ? 0 : 1 + rng_below(rng, 4),
     };
     assert_int_equal(index_search_new(&world.alloc.alloc, &it->query, &it->search), 0);
 }
@@ -169,6 +171,7 @@ static void check_answer(struct under_way *it)
         assert_int_equal(found[i].union_count, expected[i].union_count);
     }
     assert_true(index_search_is_exact(it->search));
+    assert_int_equal(index_search_is_capped(it->search), index_search_is_capped(reference));
     index_search_free(reference);
     index_search_free(it->search);
     it->search = NULL;
