@@ -23,8 +23,13 @@ enum {
     /* What is removed leaves gaps that cost less than messages which are not arranged. */
     REMOVED_WEIGHT = 2,
     FAILED_REST_MS = 60 * 1000,
+    /* Of the worker's time for a message: what is expected before the first time, and limits. */
+    MESSAGE_NS_FIRST = 20 * 1000,
+    MESSAGE_NS_LEAST = 1000,
+    MESSAGE_NS_MOST = 10 * 1000 * 1000,
     /* Messages brought over in a slice: some microseconds each. */
-    FOLLOW_BUDGET = 128
+    FOLLOW_BUDGET = 128,
+    NS_A_MS = 1000 * 1000
 };
 
 void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working)
@@ -32,8 +37,9 @@ void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *work
     memset(arrange, 0, sizeof(*arrange));
     arrange->worker = worker;
     arrange->working = working;
-    arrange->busy_rest_ms = INT64_MIN;
-    arrange->idle_rest_ms = INT64_MIN;
+    arrange->rests_since_ms = INT64_MIN;
+    arrange->not_before_ms = INT64_MIN;
+    arrange->message_ns = MESSAGE_NS_FIRST;
     atomic_init(&arrange->stop, false);
 }
 
@@ -97,17 +103,13 @@ static void end(struct arrange *arrange)
 /* A later time may be better: there was no memory, or too much changed meanwhile. */
 static void note_failure(struct arrange *arrange, int outcome)
 {
-    const int64_t took_ms = arrange->now_ms - arrange->begun_ms;
-    const int64_t rest_ms = FAILED_REST_MS + took_ms * BUSY_REST;
-
     arrange->figures.failed++;
-    arrange->busy_rest_ms = arrange->now_ms + rest_ms;
-    arrange->idle_rest_ms = arrange->busy_rest_ms;
-    log_warning("messages of host %s are not arranged for quick queries: %s; the next try is in "
-                "%" PRId64 " s",
+    arrange->rests_since_ms = arrange->now_ms;
+    arrange->not_before_ms = arrange->now_ms + FAILED_REST_MS;
+    log_warning("messages of host %s are not arranged for quick queries, which will be tried "
+                "again: %s",
                 arrange->host->config.name,
-                outcome < 0 ? err_text(outcome) : "too many came and went meanwhile",
-                rest_ms / 1000);
+                outcome < 0 ? err_text(outcome) : "too many came and went meanwhile");
 }
 
 static void on_arranged(struct long_work *work)
@@ -127,6 +129,13 @@ static void on_arranged(struct long_work *work)
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
+static int64_t message_ns(const struct arrange_figures *figures)
+{
+    const int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
+
+    return ns < MESSAGE_NS_LEAST ? MESSAGE_NS_LEAST : ns > MESSAGE_NS_MOST ? MESSAGE_NS_MOST : ns;
+}
+
 static void finish(struct arrange *arrange)
 {
     struct arrange_figures *figures = &arrange->figures;
@@ -134,8 +143,8 @@ static void finish(struct arrange *arrange)
     figures->done++;
     figures->last_ms = arrange->now_ms - arrange->begun_ms;
     figures->last_count = index_count(arrange->epoch->index);
-    arrange->busy_rest_ms = arrange->now_ms + figures->last_ms * BUSY_REST;
-    arrange->idle_rest_ms = arrange->now_ms + figures->last_ms * IDLE_REST;
+    arrange->rests_since_ms = arrange->now_ms;
+    arrange->message_ns = message_ns(figures);
     arrange->seen = 0; /* what comes next is not taken for little */
     log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
               arrange->host->config.name, figures->last_count, figures->last_ms);
@@ -197,9 +206,12 @@ static bool is_due(const struct arrange *arrange, size_t worn, size_t count, siz
     const bool idle = came < worn / IDLE_TICKS;
     const size_t share = count / (idle ? IDLE_SHARE : BUSY_SHARE);
     const size_t least = idle ? IDLE_LEAST : BUSY_LEAST;
+    const int64_t work_ms = (int64_t)count * arrange->message_ns / NS_A_MS;
+    const int64_t rest_ms = work_ms * (idle ? IDLE_REST : BUSY_REST);
 
     return count > MESSAGES_LEAST && worn >= least && worn >= share &&
-           arrange->now_ms >= (idle ? arrange->idle_rest_ms : arrange->busy_rest_ms);
+           arrange->now_ms >= arrange->not_before_ms &&
+           arrange->now_ms - arrange->rests_since_ms >= rest_ms;
 }
 
 static void begin(struct arrange *arrange, const struct host *host, struct epoch *epoch)
@@ -265,6 +277,9 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
     const size_t came = worn > arrange->seen ? worn - arrange->seen : 0;
 
     arrange->seen = worn;
+    if (arrange->rests_since_ms == INT64_MIN) {
+        arrange->rests_since_ms = now_ms;
+    }
     if (arrange->phase == ARRANGE_IDLE) {
         begin_most_worn(arrange, hosts, host_count, came);
     }

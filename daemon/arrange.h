@@ -9,8 +9,8 @@
  *   worker: free what was before
  *
  * Work is in proportion: the more messages there are, the more must come before they are arranged
- * again; and after each time the worker rests for a multiple of what it took, the longer the busier
- * the daemon is.
+ * again; and the worker must have rested for a multiple of the time that it will take, a longer one
+ * the busier the daemon is.
  */
 #ifndef DAEMON_ARRANGE_H
 #define DAEMON_ARRANGE_H
@@ -55,8 +55,9 @@ struct arrange {
     size_t seen;    /* worn messages of all indexes, at the last tick */
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
-    int64_t busy_rest_ms; /* nothing begins before that, */
-    int64_t idle_rest_ms; /* ... or that, if the daemon has little to do */
+    int64_t rests_since_ms; /* the worker; INT64_MIN before the first tick */
+    int64_t not_before_ms;  /* after a failure */
+    int64_t message_ns;     /* that a message took last time; a guess at first */
     struct arrange_figures figures;
 };
 

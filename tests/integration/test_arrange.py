@@ -82,8 +82,9 @@ def test_stop_while_arranging(make_daemon, rng):
     daemon = make_daemon(CONFIG)
     reference = wire.Reference()
     with daemon.client() as client:
-        while not daemon.find_log(r"arranging \d+ messages"):
-            deposit_many(client, rng, reference, 1000)
+        for _ in range(4):
+            deposit_many(client, rng, reference, 2000)
+        daemon.wait_log(r"arranging \d+ messages")
     daemon.restart()
     with daemon.client() as client:
         for _ in range(5):

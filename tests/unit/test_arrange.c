@@ -70,6 +70,8 @@ static int setup(void **state)
     fixture.worker.worker.submit = keep_work;
     fixture.now_ms = 5000;
     arrange_init(&fixture.arrange, &fixture.worker.worker, &fixture.working);
+    assert_false(arrange_tick(&fixture.arrange, fixture.hosts, HOSTS, fixture.now_ms));
+    fixture.now_ms += 3600 * SECOND_MS; /* the worker has rested */
     *state = &fixture;
     return 0;
 }
@@ -248,33 +250,55 @@ static void the_busier_the_later(void **state)
     assert_int_equal(figures_of(fixture).done, 2);
 }
 
-/* After its work the worker rests: nineteen times as long while much comes, else four times. */
+/* Ticks at which so many messages come, until it begins; how long that took. */
+static int64_t ticks_until_due(struct fixture *fixture, uint32_t *next, uint32_t came)
+{
+    const int64_t begin_ms = fixture->now_ms;
+
+    do {
+        admit_many(fixture, 0, *next, came);
+        *next += came;
+        assert_true(fixture->now_ms < begin_ms + 3600 * SECOND_MS);
+    } while (!tick(fixture));
+    return fixture->now_ms - begin_ms;
+}
+
+/* The worker has rested for 19 times what it is to take while much comes, else for four times. */
 static void the_worker_rests(void **state)
 {
-    enum { TOOK_MS = 2000 };
+    enum { COUNT = 20000, TOOK_MS = 500 };
     struct fixture *fixture = *state;
-    uint32_t next = 8000;
+    uint32_t next = COUNT;
 
-    admit_many(fixture, 0, 0, next);
+    admit_many(fixture, 0, 0, COUNT);
     assert_true(tick(fixture));
     go_through(fixture, TOOK_MS);
     assert_int_equal(figures_of(fixture).last_ms, TOOK_MS);
-    assert_int_equal(figures_of(fixture).last_count, next);
-    for (int64_t end_ms = fixture->now_ms + 19 * TOOK_MS; fixture->now_ms < end_ms - SECOND_MS;) {
-        admit_many(fixture, 0, next, 500);
-        next += 500;
-        assert_false(tick(fixture));
-    }
-    admit_many(fixture, 0, next, 500);
-    assert_true(tick(fixture));
-    go_through(fixture, TOOK_MS);
+    assert_int_equal(figures_of(fixture).last_count, COUNT);
 
-    admit_many(fixture, 0, next + 500, 1500);
-    for (int64_t end_ms = fixture->now_ms + 4 * TOOK_MS; fixture->now_ms < end_ms - SECOND_MS;) {
-        assert_false(tick(fixture));
-    }
-    assert_true(tick(fixture));
+    admit_many(fixture, 0, next, COUNT);
+    next += COUNT;
+    assert_in_range(ticks_until_due(fixture, &next, 1000), 19 * 2 * TOOK_MS, 19 * 4 * TOOK_MS);
+    go_through(fixture, (int64_t)next * TOOK_MS / COUNT);
+
+    admit_many(fixture, 0, next, COUNT);
+    next += COUNT;
+    const int64_t took_ms = (int64_t)next * TOOK_MS / COUNT;
+    assert_in_range(ticks_until_due(fixture, &next, 1), 4 * took_ms - SECOND_MS, 5 * took_ms);
     assert_int_equal(figures_of(fixture).done, 2);
+}
+
+/* Even the first time it rests, from the start on: so long as is guessed then. */
+static void the_worker_rests_at_first(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t next = 20000;
+
+    arrange_init(&fixture->arrange, &fixture->worker.worker, &fixture->working);
+    admit_many(fixture, 0, 0, next);
+    assert_false(quiet_tick(fixture)); /* 20 us a message, four times */
+    assert_true(tick(fixture));
+    go_through(fixture, 0);
 }
 
 /* Where messages went, those that are left are arranged, too. */
@@ -285,6 +309,7 @@ static void removals_count(void **state)
     admit_many(fixture, 0, 0, 16000);
     assert_true(tick(fixture));
     go_through(fixture, 0);
+    fixture->now_ms += 3600 * SECOND_MS;
     for (uint32_t number = 0; number < 2000; number++) {
         remove_one(fixture, 0, number * 3);
     }
@@ -308,7 +333,7 @@ static void hosts_take_turns(void **state)
     turn_while_busy(fixture);
     assert_false(tick(fixture));
     do_work(fixture);
-    assert_true(tick(fixture)); /* the rest of the same one */
+    assert_true(tick(fixture)); /* what is left of the same one */
     turn_while_busy(fixture);
     assert_int_equal(unarranged(fixture, 0), 5000);
     assert_int_equal(unarranged(fixture, 1), 0);
@@ -491,6 +516,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(few_messages_are_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(the_busier_the_later, setup, teardown),
         cmocka_unit_test_setup_teardown(the_worker_rests, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_worker_rests_at_first, setup, teardown),
         cmocka_unit_test_setup_teardown(removals_count, setup, teardown),
         cmocka_unit_test_setup_teardown(hosts_take_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_worker_nothing_happens, setup, teardown),
