@@ -71,18 +71,12 @@ static void print_help(FILE *out)
     }
     fprintf(out, "  %-10s all of these\n", "all");
     fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n", "index");
-    fprintf(out, "  %-10s what it takes to arrange an index while it serves
-", "arrange");
-    fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md
-", "thesis");
-    fprintf(out, "  %-10s what standing queries add to a deposit: docs/watch.md
-
-", "watch");
+    fprintf(out, "  %-10s what it takes to arrange an index while it serves\n", "arrange");
+    fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md\n", "thesis");
+    fprintf(out, "  %-10s what standing queries add to a deposit: docs/watch.md\n\n", "watch");
     fprintf(out, "index, arrange, thesis and watch have options of their own: hearsay-bench index "
-                 "--help.
-"
-                 "Options of the others:
-");
+                 "--help.\n"
+                 "Options of the others:\n");
     fprintf(out, "  --hearsayd FILE  the daemon to measure (default: the one built beside this)\n"
                  "  --dir DIR        where temporary directories are made, on the storage to be\n"
                  "                   measured (default: the current directory)\n"
