@@ -5,18 +5,22 @@
  *
  * Access points often start without knowing the time and are put right later, or wrong. The host's
  * clock never runs backwards, not even over a restart (the store saves it): it advances with the
- * monotonic clock, and takes over the system's wall clock whenever that is ahead.
+ * monotonic clock, and takes over the system's wall clock where that is ahead, by up to a day at
+ * once, by more after confirmation: when the system says that its clock is synchronised, or when
+ * the wall clock has run without a step for as long as the operator's patience says.
  *
  * What follows from jumps:
  *   - Wall clock behind (no battery, or put back): the host's clock goes on where it was. The time
  *     spent switched off is not counted, so messages live longer by that, until the wall clock is
  *     ahead again.
- *   - Wall clock jumps forward, rightly: messages whose time is over expire at once, as they
- *     should.
- *   - Wall clock jumps forward, wrongly (say, to 2036): the same, and that cannot be undone. The
- *     host's clock stays ahead, and advances at its normal rate, until real time has caught up or
- *     the store is begun anew. clock_trusted is false meanwhile; lifetimes are still right, since
- *     they are measured by this same clock.
+ *   - Wall clock up to a day ahead (switched off over night): messages whose time is over expire at
+ *     once, as they should.
+ *   - More than a day ahead (switched off for long, or the wall clock is wrong): the host's clock
+ *     goes on where it was, and nothing expires that would not have anyway, until the jump is
+ *     confirmed or taken back.
+ *   - A wrong jump that was confirmed cannot be undone. The host's clock stays ahead, and advances
+ *     at its normal rate, until real time has caught up or the store is begun anew. clock_trusted
+ *     is false meanwhile; lifetimes are still right, since they are measured by this same clock.
  */
 #ifndef DAEMON_CLOCK_H
 #define DAEMON_CLOCK_H
@@ -24,24 +28,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The system's clocks: Unix milliseconds, milliseconds since any fixed moment of this run of the
+ * system, and whether the system knows the first one to be right. */
+struct clock_reading {
+    int64_t wall_ms;
+    int64_t monotonic_ms;
+    bool synchronised;
+};
+
 struct clock_state {
-    int64_t base_ms;      /* the host's clock ... */
-    int64_t monotonic_ms; /* ... when the monotonic clock showed this */
+    int64_t base_ms;         /* the host's clock ... */
+    int64_t monotonic_ms;    /* ... when the monotonic clock showed this ... */
+    int64_t wall_ms;         /* ... and the wall clock this */
+    int64_t steady_since_ms; /* monotonic: since when the wall clock has run without a step */
+    bool waiting;            /* a jump forward is to be confirmed */
 };
 
 /*
- * Times are Unix milliseconds, monotonic_ms those since any fixed moment of this run of the
- * system. saved_ms is the latest of the host's clock that is known (persist_info), 0: none.
+ * saved_ms is the latest of the host's clock that is known (persist_info), 0: none; then the wall
+ * clock is taken as it is, as there are no messages.
  */
-void clock_init(struct clock_state *state, int64_t saved_ms, int64_t wall_ms, int64_t monotonic_ms);
-
-/* The host's clock; never less than it gave before. */
-int64_t clock_now(struct clock_state *state, int64_t wall_ms, int64_t monotonic_ms);
+void clock_init(struct clock_state *state, int64_t saved_ms, const struct clock_reading *reading);
 
 /*
- * Whether clients may rely on the time: the system's wall clock is not more than a minute behind
- * the host's clock, and shows 2024 or later, which is when this was written.
+ * The host's clock; never less than it gave before. A jump is confirmed by reading->synchronised,
+ * or after patience_ms without a step; 0: at once.
  */
-bool clock_trusted(struct clock_state *state, int64_t wall_ms, int64_t monotonic_ms);
+int64_t clock_now(struct clock_state *state, const struct clock_reading *reading,
+                  int64_t patience_ms);
+
+/*
+ * Whether the wall clock is so far ahead that reading->synchronised matters to clock_now, which may
+ * be costly to find out.
+ */
+bool clock_would_jump(const struct clock_state *state, const struct clock_reading *reading);
+
+/*
+ * Whether clients may rely on the time: the wall clock shows 2024, when this was written, or later,
+ * is within a minute of the host's clock, and is confirmed, as above.
+ */
+bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
+                   int64_t patience_ms);
 
 #endif

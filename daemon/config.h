@@ -112,6 +112,7 @@ struct config {
     size_t listener_count; /* 0: none was named, config_finish adds the defaults */
     bool relaxed;          /* durability = relaxed */
     enum log_level log_level;
+    uint32_t clock_patience_s;
     struct config_limits limits;
     struct config_host hosts[LIMIT_HOSTS];
     size_t host_count; /* at least 1 after parsing: `default` when none was named */

@@ -80,6 +80,11 @@ const struct config_key config_keys[] = {
              "where the data directory is in memory."},
     {DAEMON_KEY("log_level", log_level), CONFIG_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
+    {DAEMON_KEY("clock_patience", clock_patience_s), CONFIG_TYPE_DURATION, 0, YEARS,
+     .standard = "1h", .reloadable = true,
+     .help = "How long the system's clock must have run without a step to be believed, when it is "
+             "more than a day ahead and the system does not say that it is synchronised; nothing "
+             "expires by it before. 0: at once."},
 
     {LIMITS_KEY("frame", frame_bytes), CONFIG_TYPE_SIZE, LIMIT_FRAME_BYTES_MIN,
      LIMIT_FRAME_BYTES_MAX, .standard = "64K", .help = "Largest frame in either direction."},

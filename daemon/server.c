@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <time.h>
 
 #include <sodium.h>
@@ -37,6 +38,20 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
     clock_gettime(CLOCK_BOOTTIME, &monotonic);
     *out_wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
     *out_monotonic_ms = (int64_t)monotonic.tv_sec * 1000 + monotonic.tv_nsec / 1000000;
+}
+
+/*
+ * Whether something keeps the system's clock right. Most programs that do clear STA_UNSYNC; some
+ * leave it, to keep the kernel from writing the battery's clock, and only tell the error, which the
+ * kernel lets grow to 16 s when nobody does.
+ */
+static bool clock_synchronised(void *context)
+{
+    struct timex state = {.modes = 0}; /* reads */
+    (void)context;
+
+    return adjtimex(&state) != -1 &&
+           ((state.status & STA_UNSYNC) == 0 || state.maxerror < 16 * 1000000L);
 }
 
 static uint64_t read_ns(void *context)
@@ -344,6 +359,7 @@ static int make_service(struct server *server, char *out_reason)
         .config = &server->config,
         .persist = server->persist,
         .read_clocks = read_clocks,
+        .clock_synchronised = clock_synchronised,
         .read_ns = read_ns,
         .control = &server->control,
         .worker = &server->worker.worker,

@@ -180,8 +180,6 @@ static void set_sender_limits(struct service *service)
 int service_new(const struct service_options *options, struct service **out_service,
                 char *out_reason)
 {
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
     int rc = -ERR_NOMEM;
 
     out_reason[0] = '\0';
@@ -194,6 +192,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->config = *options->config;
     service->persist = options->persist;
     service->read_clocks = options->read_clocks;
+    service->clock_synchronised = options->clock_synchronised;
     service->clock_context = options->clock_context;
     service->read_ns = options->read_ns;
     service->control = options->control;
@@ -202,8 +201,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
     arrange_init(&service->arrange, options->worker, &service->working);
     service->persist->interface->info(service->persist, &service->store);
-    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
-    clock_init(&service->clock, service->store.clock_ms, wall_ms, monotonic_ms);
+    service_start_clock(service);
 
     set_sender_limits(service);
     rc = senders_new(options->alloc, service->config.limits.addresses, options->sender_key,
@@ -301,33 +299,6 @@ bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-int64_t service_now_ms(struct service *service)
-{
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
-    return clock_now(&service->clock, wall_ms, monotonic_ms);
-}
-
-bool service_clock_trusted(struct service *service)
-{
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
-    return clock_trusted(&service->clock, wall_ms, monotonic_ms);
-}
-
-int64_t service_monotonic_ms(struct service *service)
-{
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
-    return monotonic_ms;
-}
-
 uint64_t service_monotonic_ns(struct service *service)
 {
     if (service->read_ns != NULL) {
@@ -388,34 +359,12 @@ static void submit_sweep(struct service *service)
     service->persist->interface->submit(service->persist, &service->sweep);
 }
 
-static void on_clock_saved(struct persist_op *op)
-{
-    struct service *service = CONTAINER_OF(op, struct service, clock_op);
-
-    service->saving_clock = false; /* if it failed, the next one tries again */
-    service->working--;
-}
-
-void service_save_clock(struct service *service)
-{
-    if (service->saving_clock) {
-        return;
-    }
-    memset(&service->clock_op, 0, sizeof(service->clock_op));
-    service->clock_op.kind = PERSIST_CLOCK;
-    service->clock_op.now_ms = service_now_ms(service);
-    service->clock_op.done = on_clock_saved;
-    service->clock_saved_ms = service->clock_op.now_ms;
-    service->saving_clock = true;
-    service->working++;
-    service->persist->interface->submit(service->persist, &service->clock_op);
-}
-
 void service_sweep(struct service *service)
 {
     if (service->stopping) {
         return;
     }
+    service_tell_clock(service);
     if (!service->sweeping) {
         submit_sweep(service);
     }

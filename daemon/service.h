@@ -39,6 +39,7 @@ struct service_options {
     uint64_t hash_seed;                    /* random */
     uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: the salt of addresses */
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+    bool (*clock_synchronised)(void *context); /* by the system; NULL: it never says so */
     void *clock_context;
     uint64_t (*read_ns)(void *context);    /* monotonic, for latencies; NULL: in whole ms */
     const struct service_control *control; /* borrowed; NULL: there is none */
@@ -54,6 +55,7 @@ struct service {
     struct cache *cache;
     struct clock_state clock;
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+    bool (*clock_synchronised)(void *context);
     void *clock_context;
     uint64_t (*read_ns)(void *context);
     const struct service_control *control;
@@ -78,6 +80,11 @@ struct service {
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
     bool saving_clock;
+    struct {
+        int64_t now_ms;       /* the host's clock when it was last looked at, for the log ... */
+        int64_t monotonic_ms; /* ... with the monotonic one */
+        bool waiting;         /* it was said that a jump of the system's clock waits */
+    } told;
     struct log_gate storage_gate;
     bool stopping;
 };
@@ -92,6 +99,13 @@ int service_new(const struct service_options *options, struct service **out_serv
 
 /* No work may be under way. NULL is fine. */
 void service_free(struct service *service);
+
+/* Starts the host's clock from what the store has saved; for service_new. */
+void service_start_clock(struct service *service);
+
+/* Logs that the host's clock was set forward, and that a jump of the system's clock waits for
+ * confirmation, once each. */
+void service_tell_clock(struct service *service);
 
 /* The host's clock: never runs backwards. */
 int64_t service_now_ms(struct service *service);
@@ -122,7 +136,8 @@ void service_reload(struct service *service, const struct config *config);
 
 /*
  * To be called every few seconds: takes out a slice of the expired messages, and goes on with the
- * next slice by itself while there are more; saves the clock every ten minutes.
+ * next slice by itself while there are more; saves the clock every ten minutes, and tells of its
+ * jumps.
  */
 void service_sweep(struct service *service);
 

@@ -255,6 +255,9 @@ size_t fake_persist_commit(struct persist *persist)
         } else {
             op->outcome = op->kind == PERSIST_EXPIRE ? expire(fake, op) : PERSIST_APPLIED;
         }
+        if (!failing && op->now_ms > fake->clock_ms) {
+            fake->clock_ms = op->now_ms; /* the store saves it with everything */
+        }
         op->reason = failing ? "the test lets it fail" : NULL;
         fake->operations++;
         op->done(op);

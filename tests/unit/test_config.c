@@ -36,6 +36,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.limits.tls_handshakes_max, 64);
     assert_false(config.relaxed);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+    assert_int_equal(config.clock_patience_s, 3600);
     assert_int_equal(config.limits.frame_bytes, 65536);
     assert_int_equal(config.limits.payload_bytes, 4096);
     assert_int_equal(config.limits.deposit_fill_min_ppm, 5000);
@@ -165,6 +166,9 @@ static const struct key_case key_cases[] = {
      "`log_level` must be error, warning, info or debug; not `INFO`"},
     {"daemon", "log_level", "error", "error", "",
      "`log_level` must be error, warning, info or debug; not ``"},
+    {"daemon", "clock_patience", "0", "0", "-1h", "`clock_patience` " TIME_WANTED "; not `-1h`"},
+    {"daemon", "clock_patience", "90m", "90m", "366d",
+     "`clock_patience` must be from 0 to 365d; not 366d"},
     {"limits", "frame", "1M", "1M", "4095", "`frame` must be from 4K to 1M; not 4095"},
     {"limits", "frame", "4096", "4K", "1048577", "`frame` must be from 4K to 1M; not 1048577"},
     {"limits", "frame", "100000", "100000", "64KB", "`frame` " SIZE_WANTED "; not `64KB`"},

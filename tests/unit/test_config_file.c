@@ -55,7 +55,8 @@ static const struct {
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
      "t.conf:2: unknown key `colour` in [daemon]; there are data, user, call_filter, "
-     "listen, tls_certificate, tls_key, tls_client_ca, durability, log_level"},
+     "listen, tls_certificate, tls_key, tls_client_ca, durability, log_level, "
+     "clock_patience"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
     {"[limits]\nprofile = v1:512/4\n",
@@ -352,7 +353,8 @@ static void test_round_trip(void **state)
     static const char *const texts[] = {
         "",
         "[daemon]\ndata = /d\n",
-        "[daemon]\ndata = /d e;f\nlisten = 0.0.0.0:0\ndurability = relaxed\nlog_level = debug\n",
+        "[daemon]\ndata = /d e;f\nlisten = 0.0.0.0:0\ndurability = relaxed\nlog_level = debug\n"
+        "clock_patience = 0\n",
         "[daemon]\ndata = /d\nlisten = /run/s\n",
         "[daemon]\ndata = /d\nlisten = /d/hearsayd.sock\n",
         "[daemon]\ndata = /d\nlisten = /d/hearsayd.sock\nlisten = /e\n",
@@ -421,7 +423,8 @@ static const struct {
     const char *text;
     const char *answer; /* NULL: taken over */
 } reload_cases[] = {
-    {"[daemon]\ndata = /d\nlog_level = debug\n[limits]\npayload = 1K\ndeposit_fill_min = 1%\n"
+    {"[daemon]\ndata = /d\nlog_level = debug\nclock_patience = 1d\n[limits]\npayload = "
+     "1K\ndeposit_fill_min = 1%\n"
      "deposit_fill_max = 80%\nquery_fill_max = 80%\nk = 10\nparts = 10\nttl_default = 1h\n"
      "ttl_max = 2h\nmessages = 10\nbytes = 1M\nsessions = 10\nrequests_in_flight = 10\n"
      "session_output = 2M\noutput = 3M\ncache = 1M\nhello_timeout = 1s\nidle_timeout = 1m\n"

@@ -41,6 +41,7 @@ struct fixture {
     struct service *service;
     int64_t wall_ms;
     int64_t monotonic_ms;
+    bool synchronised; /* the wall clock, as the system says */
     struct answer answers[ANSWERS_MAX];
     size_t answer_count;
     size_t ended_count;
@@ -109,6 +110,13 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
     *out_monotonic_ms = fixture->monotonic_ms;
 }
 
+static bool clock_synchronised(void *context)
+{
+    const struct fixture *fixture = context;
+
+    return fixture->synchronised;
+}
+
 static void start(struct fixture *fixture)
 {
     char reason[CONFIG_REASON_BYTES];
@@ -118,6 +126,7 @@ static void start(struct fixture *fixture)
         .persist = fixture->persist,
         .hash_seed = 7,
         .read_clocks = read_clocks,
+        .clock_synchronised = clock_synchronised,
         .clock_context = fixture,
     };
 
@@ -132,6 +141,7 @@ static int setup(void **state)
     assert_non_null(fixture);
     fixture->client.events = &events;
     fixture->wall_ms = INT64_C(1800000000000);
+    fixture->synchronised = true;
     config_defaults(&fixture->config);
     snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", "0", reason), 0);

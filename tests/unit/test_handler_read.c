@@ -59,6 +59,7 @@ struct fixture {
     struct service *service;
     int64_t wall_ms;
     int64_t monotonic_ms;
+    bool synchronised; /* the wall clock, as the system says */
     struct answers answers;
     char got_ids[128];                       /* of all the requests answered by Got, in order */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES]; /* of every deposit */
@@ -202,6 +203,13 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
     *out_monotonic_ms = fixture->monotonic_ms;
 }
 
+static bool clock_synchronised(void *context)
+{
+    const struct fixture *fixture = context;
+
+    return fixture->synchronised;
+}
+
 static void configure(struct fixture *fixture, const char *frame, const char *cache)
 {
     char reason[CONFIG_REASON_BYTES];
@@ -237,6 +245,7 @@ static struct fixture *fixture_new(const char *frame, const char *cache)
 
     assert_non_null(fixture);
     fixture->wall_ms = INT64_C(1800000000000);
+    fixture->synchronised = true;
     crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
     configure(fixture, frame, cache);
     fail_alloc_init(&fixture->alloc);
@@ -248,6 +257,7 @@ static struct fixture *fixture_new(const char *frame, const char *cache)
         .persist = fixture->persist,
         .hash_seed = 7,
         .read_clocks = read_clocks,
+        .clock_synchronised = clock_synchronised,
         .clock_context = fixture,
     };
     assert_int_equal(service_new(&options, &fixture->service, reason), 0);

@@ -28,6 +28,7 @@ struct fixture {
     struct fail_alloc alloc;
     int64_t wall_ms;
     int64_t monotonic_ms;
+    bool synchronised; /* the wall clock, as the system says */
     unsigned answered;
     enum msg_response_kind last; /* of the last answer */
     enum msg_error_code code;
@@ -69,6 +70,13 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
     *out_monotonic_ms = fixture->monotonic_ms;
 }
 
+static bool clock_synchronised(void *context)
+{
+    const struct fixture *fixture = context;
+
+    return fixture->synchronised;
+}
+
 static int start(struct fixture *fixture)
 {
     const struct service_options options = {
@@ -77,6 +85,7 @@ static int start(struct fixture *fixture)
         .persist = fixture->persist,
         .hash_seed = 7,
         .read_clocks = read_clocks,
+        .clock_synchronised = clock_synchronised,
         .clock_context = fixture,
     };
 
@@ -100,6 +109,7 @@ static int setup_stopped(void **state)
     assert_non_null(fixture);
     fixture->client.events = &events;
     fixture->wall_ms = INT64_C(1800000000000);
+    fixture->synchronised = true;
     fixture->monotonic_ms = 5000;
     fail_alloc_init(&fixture->alloc);
     assert_int_equal(
@@ -532,6 +542,20 @@ static void stopping_sweeps_no_more(void **state)
     assert_int_equal(fixture->service->usage.messages, 10 + 1);
 }
 
+/* Expired messages go; how many there are then. */
+static uint64_t sweep_and_count(struct fixture *fixture)
+{
+    service_sweep(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    return fixture->service->usage.messages;
+}
+
+static void sweep_twice(struct fixture *fixture)
+{
+    (void)sweep_and_count(fixture);
+    (void)sweep_and_count(fixture);
+}
+
 /* --- the clock -------------------------------------------------------------------------------- */
 
 /* The clock is saved every ten minutes and when asked, one saving at a time. */
@@ -569,6 +593,84 @@ static void clock_goes_on_over_a_restart(void **state)
     fixture->wall_ms = saved_ms + 600;
     assert_int_equal(service_now_ms(fixture->service), saved_ms + 600);
     assert_true(service_clock_trusted(fixture->service));
+}
+
+/* What was deposited before a reboot into 1970 expires when its lifetime has passed, neither at
+ * once nor never; the time without power is not counted. */
+static void reboot_with_a_dead_clock(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, "alpha", 1, 600);
+    deposit(fixture, "alpha", 2, 1200);
+    fake_persist_commit(fixture->persist);
+    advance(fixture, 60 * SECOND_MS);
+    service_save_clock(fixture->service);
+    fake_persist_commit(fixture->persist);
+    const int64_t saved_ms = fixture->wall_ms;
+    fixture->wall_ms = 12 * SECOND_MS; /* 1970 */
+    fixture->monotonic_ms = 12 * SECOND_MS;
+    fixture->synchronised = false;
+    restart(fixture);
+    assert_int_equal(service_now_ms(fixture->service), saved_ms);
+    assert_false(service_clock_trusted(fixture->service));
+    assert_int_equal(sweep_and_count(fixture), 2);
+    advance(fixture, 540 * SECOND_MS - 1);
+    assert_int_equal(sweep_and_count(fixture), 2);
+    advance(fixture, 1);
+    assert_int_equal(sweep_and_count(fixture), 1);
+    fixture->wall_ms = saved_ms + 3600 * SECOND_MS; /* the time is learnt: an hour without power */
+    fixture->synchronised = true;
+    assert_int_equal(sweep_and_count(fixture), 0);
+    assert_true(service_clock_trusted(fixture->service));
+}
+
+/* Nothing is swept by a jump of more than a day until the system, or patience, confirms it; what it
+ * says of it is said once. */
+static void jump_waits_for_confirmation(void **state)
+{
+    struct fixture *fixture = *state;
+    const int64_t year_ms = INT64_C(365) * 86400 * SECOND_MS;
+
+    deposit(fixture, "alpha", 1, 600);
+    deposit(fixture, "alpha", 2, LONG_S);
+    fake_persist_commit(fixture->persist);
+    fixture->wall_ms += year_ms;
+    fixture->synchronised = false;
+    const char *text = logged(fixture, sweep_twice);
+    const char *told = strstr(text, "the system's clock is 365 days ahead of the store's");
+    assert_non_null(told);
+    assert_null(strstr(told + 30, "365 days"));
+    assert_false(service_clock_trusted(fixture->service));
+    assert_int_equal(fixture->service->usage.messages, 2);
+    advance(fixture, 600 * SECOND_MS); /* lifetimes go on meanwhile */
+    assert_int_equal(sweep_and_count(fixture), 1);
+    fixture->wall_ms -= year_ms; /* somebody sees the mistake */
+    assert_int_equal(sweep_and_count(fixture), 1);
+    fixture->wall_ms += year_ms;
+    assert_int_equal(sweep_and_count(fixture), 1);
+    fixture->synchronised = true;
+    assert_int_equal(sweep_and_count(fixture), 0);
+    assert_true(service_clock_trusted(fixture->service));
+}
+
+/* Over a reboot, too, and with the configured patience. */
+static void jump_waits_over_a_restart(void **state)
+{
+    struct fixture *fixture = *state;
+
+    deposit(fixture, "alpha", 1, 600);
+    fake_persist_commit(fixture->persist);
+    fixture->config.clock_patience_s = 300;
+    fixture->synchronised = false;
+    fixture->wall_ms += INT64_C(9) * 365 * 86400 * SECOND_MS;
+    fixture->monotonic_ms = 0;
+    restart(fixture);
+    assert_int_equal(sweep_and_count(fixture), 1);
+    advance(fixture, 300 * SECOND_MS - 1);
+    assert_int_equal(sweep_and_count(fixture), 1);
+    advance(fixture, 1);
+    assert_int_equal(sweep_and_count(fixture), 0);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -771,6 +873,9 @@ int main(void)
         TEST(stopping_sweeps_no_more),
         TEST(clock_is_saved_now_and_then),
         TEST(clock_goes_on_over_a_restart),
+        TEST(reboot_with_a_dead_clock),
+        TEST(jump_waits_for_confirmation),
+        TEST(jump_waits_over_a_restart),
         TEST(start_loads_the_store),
         STOPPED(another_profile_is_refused),
         STOPPED(failing_store_is_told),
