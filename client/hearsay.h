@@ -210,6 +210,16 @@ enum hearsay_evict {
     HEARSAY_EVICT_SOONEST = 3 /* those go that would expire first */
 };
 
+/* An interval of a host with a key that only those on site are given. */
+struct hearsay_epoch {
+    uint64_t number;                /* 0: there is none */
+    bool has_key;                   /* the connection came by a listener for those on site */
+    uint8_t key[HEARSAY_KEY_BYTES]; /* with has_key */
+    int64_t starts_ms;              /* by the server's clock */
+    int64_t ends_ms;                /* the next one begins */
+    int64_t kept_ms;                /* then the epoch and all its messages are gone */
+};
+
 /* One access point's message store. */
 struct hearsay_host {
     const char *name;
@@ -218,6 +228,7 @@ struct hearsay_host {
     uint64_t messages;               /* that it stores at most; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters */
     enum hearsay_evict evict;
+    struct hearsay_epoch epoch; /* the current one, as the connection was made */
 };
 
 struct hearsay_welcome {

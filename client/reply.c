@@ -217,10 +217,23 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
         out_reply->kind = HEARSAY_REPLY_ADMIN;
         return reply_translate_admin(response, arena, &out_reply->admin, out_error);
     case MSG_RESPONSE_UNKNOWN:
+    case MSG_RESPONSE_EPOCH_CHANGED:
     case MSG_RESPONSE_WELCOME:
         break;
     }
     return lacks(out_error, "a body that fits the question");
+}
+
+static void translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *to)
+{
+    to->number = from->number;
+    to->has_key = from->key.count == HEARSAY_KEY_BYTES && from->number != 0;
+    if (to->has_key) {
+        memcpy(to->key, from->key.data, HEARSAY_KEY_BYTES);
+    }
+    to->starts_ms = from->starts_ms;
+    to->ends_ms = from->ends_ms;
+    to->kept_ms = from->kept_ms;
 }
 
 static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
@@ -240,6 +253,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].messages = from->hosts[i].messages;
         hosts[i].bytes = from->hosts[i].bytes;
         hosts[i].evict = (enum hearsay_evict)from->hosts[i].evict;
+        translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
         if (hosts[i].suggested_max_distance > HEARSAY_DISTANCE_ONE) {
             hosts[i].suggested_max_distance = HEARSAY_DISTANCE_ONE;
         }

@@ -22,6 +22,7 @@
 enum {
     CONFIG_KEYS_MAX = 96, /* in all sections */
     CONFIG_LISTENERS_MAX = 16,
+    CONFIG_EPOCHS_KEPT = 60, /* epochs of a host, besides the current and the open one */
     CONFIG_PATH_BYTES = 4096,
     CONFIG_ADDRESS_BYTES = 64,
     CONFIG_USER_BYTES = 33, /* as long as useradd takes them, with the NUL */
@@ -48,6 +49,7 @@ struct config_listener {
     bool optional;   /* a default that may be missing, such as ::1 on a machine without IPv6 */
     bool tls;        /* TCP: its connections are encrypted */
     bool mutual_tls; /* TCP: and clients must show a certificate */
+    bool local;      /* its clients are on site: they are given the keys of epochs */
     bool limited;    /* its clients are held to the limits of an address, local ones too */
 };
 
@@ -69,6 +71,9 @@ struct config_host {
     uint64_t messages_max;
     uint64_t bytes_max; /* of payloads, media types and filters */
     enum config_evict evict;
+    uint32_t epoch_length_s; /* 0: no epochs */
+    uint32_t epoch_keep_s;   /* after its end */
+    bool refuses_open;       /* deposits into epoch 0 are refused */
 };
 
 struct config_limits {

@@ -139,7 +139,7 @@ static int check_relation(const struct config *config, const struct relation *re
 /* Welcome lists all hosts in one frame. */
 static int check_hosts_fit(const struct config *config, const struct config_source *source)
 {
-    enum { HOST_BYTES = 64, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
+    enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
     size_t bytes = WELCOME_BYTES;
     struct config_source place;
     char text[PROFILE_TEXT_MAX];
@@ -190,6 +190,34 @@ static int check_tls(const struct config *config, const struct config_source *so
                                most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
 }
 
+/* A host has a limited number of epochs, which all may be asked in at once. */
+static int check_epochs(const struct config *config, const struct config_source *source)
+{
+    for (size_t i = 0; i < config->host_count; i++) {
+        const struct config_host *host = &config->hosts[i];
+        const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
+        const struct config_source place = at_line(source, host->line);
+        char length[CONFIG_NUMBER_BYTES];
+        char keep[CONFIG_NUMBER_BYTES];
+
+        if (host->epoch_length_s > 0 && host->epoch_keep_s > most_s) {
+            config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_length_s, length);
+            config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_keep_s, keep);
+            return config_refuse(&place,
+                                 "[host %s]: `epoch_keep` is %s, which is more than %d times "
+                                 "`epoch_length`, %s: make epochs longer, or keep them shorter",
+                                 host->name, keep, CONFIG_EPOCHS_KEPT, length);
+        }
+        if (host->epoch_length_s == 0 && host->refuses_open) {
+            return config_refuse(&place,
+                                 "[host %s]: `epoch_open` is refuse, and without `epoch_length` "
+                                 "there is no other epoch: nothing could be deposited",
+                                 host->name);
+        }
+    }
+    return 0;
+}
+
 int config_finish(struct config *config, char *out_reason)
 {
     struct config_source source = source_of(config, out_reason);
@@ -204,6 +232,9 @@ int config_finish(struct config *config, char *out_reason)
         }
     }
     result = check_tls(config, &source);
+    if (result == 0) {
+        result = check_epochs(config, &source);
+    }
     return result != 0 ? result : check_hosts_fit(config, &source);
 }
 
@@ -213,7 +244,7 @@ static bool listener_equal(const struct config_listener *a, const struct config_
 {
     return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&
            strcmp(a->path, b->path) == 0 && a->limited == b->limited && a->tls == b->tls &&
-           a->mutual_tls == b->mutual_tls;
+           a->mutual_tls == b->mutual_tls && a->local == b->local;
 }
 
 static bool listeners_equal(const struct config *a, const struct config *b)

@@ -14,6 +14,7 @@
 static const char *const durability_words[] = {"storage", "relaxed", NULL};
 static const char *const call_filter_words[] = {"yes", "no", NULL};
 static const char *const evict_words[] = {"reject", "oldest", "soonest-expiring", NULL};
+static const char *const epoch_open_words[] = {"accept", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
 
 const struct config_section_text config_sections[CONFIG_SECTIONS] = {
@@ -62,7 +63,9 @@ const struct config_key config_keys[] = {
          "default addresses; the default Unix socket stays until a line names another. Words may "
          "follow: tls (its connections are encrypted), mutual-tls (and clients must show a "
          "certificate), limited (the limits of an address then hold for clients of this "
-         "machine, too, all of one Unix socket counting as one; otherwise they are exempt."},
+         "machine, too, all of one Unix socket counting as one; otherwise they are exempt), local "
+         "(only "
+         "people on site can reach it: they are given the keys of epochs)."},
     {DAEMON_KEY("tls_certificate", tls_certificate), CONFIG_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/certificate.pem",
      .help = "PEM file with the certificate of the listeners with `tls`, and those between it and "
@@ -191,6 +194,17 @@ const struct config_key config_keys[] = {
      .help = "What happens to a deposit when the host, or all hosts together, are full. reject: it "
              "gets QUOTA. oldest, soonest-expiring: messages of this host, at most 64, make room "
              "for it: those deposited first, or those with the least time left."},
+    {HOST_KEY("epoch_length", epoch_length_s), CONFIG_TYPE_DURATION, 0, 365 * DAY, .standard = "0",
+     .reloadable = true,
+     .help = "How long an epoch lasts; its end is a multiple of this since 1970. Each has a random "
+             "key, which only clients of listeners marked local are given. 0: there are none."},
+    {HOST_KEY("epoch_keep", epoch_keep_s), CONFIG_TYPE_DURATION, 0, 10 * YEARS, .standard = "24h",
+     .reloadable = true,
+     .help = "How long an epoch is kept after its end; then it is destroyed, with its key and all "
+             "its messages. At most 60 times epoch_length. Holds for epochs that begin later."},
+    {HOST_KEY("epoch_open", refuses_open), CONFIG_TYPE_CHOICE, .words = epoch_open_words,
+     .standard = "accept", .reloadable = true,
+     .help = "Whether messages may be deposited in the open, in epoch 0, which has no key."},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);

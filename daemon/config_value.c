@@ -370,6 +370,7 @@ static const struct {
     {"tls", offsetof(struct config_listener, tls)},
     {"mutual-tls", offsetof(struct config_listener, mutual_tls)},
     {"limited", offsetof(struct config_listener, limited)},
+    {"local", offsetof(struct config_listener, local)},
 };
 enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
 
@@ -413,8 +414,8 @@ int config_value_parse_listener(const struct config_source *source, const char *
     const char *blank = strpbrk(place, " \t");
     if (place[0] != '/' && blank != NULL) {
         return config_refuse(source,
-                             "`%s`: `%.100s` may not follow an address; tls, mutual-tls "
-                             "and limited may",
+                             "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
+                             "limited and local may",
                              key, blank + 1);
     }
     const int result = parse_place(source, key, place, &listener);
@@ -425,6 +426,7 @@ int config_value_parse_listener(const struct config_source *source, const char *
         listener.tls = words.tls;
         listener.mutual_tls = words.mutual_tls;
         listener.limited = words.limited;
+        listener.local = words.local;
         *out_listener = listener;
     }
     return result;

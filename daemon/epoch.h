@@ -17,16 +17,30 @@
 
 #include "core/index.h"
 #include "core/summary.h"
+#include "daemon/persist.h"
 
 struct epoch {
     uint64_t number;        /* 0: the open one */
     struct index *index;    /* messages come and go by host_admit and host_remove */
     struct summary summary; /* of what is in the index */
     uint32_t users;         /* who keep it from one turn to the next */
+    bool is_over;           /* nobody may ask for it any more */
+    int64_t starts_ms;      /* the rest: not of the open one */
+    int64_t ends_ms;
+    int64_t kept_ms;
+    uint8_t key[LIMIT_KEY_BYTES]; /* zeros when it is over */
 };
 
-/* An empty one, owned by the caller. -ERR_NOMEM. What `options` points to must outlive it. */
-int epoch_new(uint64_t number, const struct index_options *options, struct epoch **out_epoch);
+/*
+ * An empty one, owned by the caller; `stored` NULL: the open one. -ERR_NOMEM. What `options` points
+ * to must outlive it.
+ */
+int epoch_new(const struct persist_epoch *stored, const struct index_options *options,
+              struct epoch **out_epoch);
+
+/* Its time is over: the key is wiped. */
+void epoch_end(struct epoch *epoch);
+
 void epoch_free(struct epoch *epoch, const struct alloc *alloc); /* no users; NULL is fine */
 
 void epoch_use(struct epoch *epoch);

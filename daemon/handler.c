@@ -178,6 +178,29 @@ static bool speaks(const struct msg_hello *hello, uint32_t version)
     return false;
 }
 
+static void fill_epoch(const struct handler_client *client, const struct epoch *epoch,
+                       struct msg_epoch *out)
+{
+    *out = (struct msg_epoch){
+        .number = epoch->number,
+        .starts_ms = epoch->starts_ms,
+        .ends_ms = epoch->ends_ms,
+        .kept_ms = epoch->kept_ms,
+    };
+    if (client->is_on_site) {
+        out->key = (struct msg_bytes){epoch->key, sizeof(epoch->key)};
+    }
+}
+
+void handler_push_epoch(struct handler_client *client, const struct host *host)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
+
+    response.epoch_changed.host = (struct msg_text){host->config.name, strlen(host->config.name)};
+    fill_epoch(client, host->current, &response.epoch_changed.epoch);
+    client->events->respond(client, &response);
+}
+
 bool handler_welcome(struct service *service, struct handler_client *client,
                      const struct msg_request *request)
 {
@@ -203,7 +226,11 @@ bool handler_welcome(struct service *service, struct handler_client *client,
             .messages = host->config.messages_max,
             .bytes = host->config.bytes_max,
             .evict = (enum msg_evict)((int)host->config.evict + MSG_EVICT_REJECT),
+            .has_epoch = host->current != NULL,
         };
+        if (host->current != NULL) {
+            fill_epoch(client, host->current, &hosts[i].epoch);
+        }
     }
     response.kind = MSG_RESPONSE_WELCOME;
     response.welcome = (struct msg_welcome){

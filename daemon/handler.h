@@ -30,6 +30,7 @@ struct handler_client_events {
 struct handler_client {
     const struct handler_client_events *events;
     bool is_local;         /* came over a Unix socket */
+    bool is_on_site;       /* came by a listener marked local: is given the keys of epochs */
     bool is_administrator; /* came over a Unix socket, with our user's or root's credentials */
     bool is_gone;          /* nobody reads the answers any more */
     struct sender *sender; /* whose limits count; NULL: none do */
@@ -47,6 +48,9 @@ void handler_handle(struct service *service, struct handler_client *client,
 /* Answers Hello; false when no version is common: an error was sent, and the connection ends. */
 bool handler_welcome(struct service *service, struct handler_client *client,
                      const struct msg_request *request);
+
+/* Tells a greeted client that a host has a new epoch. */
+void handler_push_epoch(struct handler_client *client, const struct host *host);
 
 /* Sends an error as the answer to request `id` (0: about the connection). */
 void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_code code,

@@ -105,6 +105,13 @@ static bool check_deposit(struct service *service, struct handler_client *client
     if (handler_epoch(client, request, host, deposit->epoch, "epoch") == NULL) {
         return false;
     }
+    if (deposit->epoch == 0 && host->config.refuses_open) {
+        handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, "epoch",
+                       "host \"%s\" takes no messages in the open, only in epochs, whose keys are "
+                       "given to those who are on site",
+                       host->config.name);
+        return false;
+    }
     if (!handler_filter(service, client, request, host, &deposit->filter, "filter", out_filter) ||
         !handler_fill(client, request, host, out_filter, "filter", limits->deposit_fill_min_ppm,
                       limits->deposit_fill_max_ppm)) {
@@ -330,6 +337,10 @@ void handler_deposit(struct service *service, struct handler_client *client,
     op->message.epoch = deposit->epoch;
     op->message.deposited_ms = op->now_ms;
     op->message.expires_ms = op->now_ms + (int64_t)ttl_s * 1000;
+    const struct epoch *epoch = host_epoch(host, deposit->epoch); /* it was checked */
+    if (epoch->number != 0 && op->message.expires_ms > epoch->kept_ms) {
+        op->message.expires_ms = epoch->kept_ms;
+    }
     op->message.reach_ppm = deposit->reach_ppm;
     op->message.sender = client->sender_tag;
     memcpy(op->message.id, deposit->id.data, MESSAGE_ID_BYTES);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/host.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/bloom.h"
@@ -27,7 +28,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
             .hash_seed = hash_seed,
             .quick_inserts = true, /* a deposit waits for nothing: docs/tree.md */
         };
-        rc = epoch_new(0, &host->index_options, &host->epochs[0]);
+        rc = epoch_new(NULL, &host->index_options, &host->epochs[0]);
     }
     if (rc != 0) {
         host_deinit(host);
@@ -49,11 +50,33 @@ void host_deinit(struct host *host)
 struct epoch *host_epoch(const struct host *host, uint64_t number)
 {
     for (size_t i = 0; i < host->epoch_count; i++) {
-        if (host->epochs[i]->number == number) {
+        if (host->epochs[i]->number == number && !host->epochs[i]->is_over) {
             return host->epochs[i];
         }
     }
     return NULL;
+}
+
+void host_add_epoch(struct host *host, struct epoch *epoch)
+{
+    assert(host->epoch_count < HOST_EPOCHS_MAX);
+    host->epochs[host->epoch_count++] = epoch;
+    host->current = epoch;
+}
+
+void host_drop_epochs(struct host *host)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        struct epoch *epoch = host->epochs[i];
+        if (epoch->is_over && epoch->users == 0 && index_count(epoch->index) == 0) {
+            epoch_free(epoch, host->alloc);
+        } else {
+            host->epochs[kept++] = epoch;
+        }
+    }
+    host->epoch_count = kept;
 }
 
 size_t host_count(const struct host *host)

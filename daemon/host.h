@@ -20,6 +20,8 @@ struct usage {
     uint64_t bytes; /* of filters, media types and payloads */
 };
 
+struct epoch_change;
+
 /* As many as one query may ask in. */
 enum { HOST_EPOCHS_MAX = INDEX_PARTS_MAX };
 
@@ -34,8 +36,10 @@ struct host {
     struct index_options index_options;    /* of every epoch's index */
     struct epoch *epochs[HOST_EPOCHS_MAX]; /* epoch_count of them, owned; the first is epoch 0 */
     size_t epoch_count;
-    struct usage usage;   /* of all epochs together */
-    struct usage leaving; /* of these, promised to make room: see room.h */
+    struct epoch *current; /* of these, the newest one; NULL: none, or they are switched off */
+    struct epoch_change *change; /* under way: epochs.c's */
+    struct usage usage;          /* of all epochs together */
+    struct usage leaving;        /* of these, promised to make room: see room.h */
 };
 
 /* An empty host with epoch 0 only. -ERR_NOMEM. `alloc` is borrowed. It may not be moved. */
@@ -46,8 +50,14 @@ void host_deinit(struct host *host); /* a zeroed one is fine */
 /* Bytes of a message that count against the caps. */
 uint32_t host_message_bytes(const struct persist_message *message);
 
-/* The epoch of that number; NULL when there is none such. */
+/* The epoch of that number that is not over; NULL when there is none such. */
 struct epoch *host_epoch(const struct host *host, uint64_t number);
+
+/* Adds an epoch, which is the host's then; there must be room. It is the current one. */
+void host_add_epoch(struct host *host, struct epoch *epoch);
+
+/* Frees epochs that are over, empty and without users. */
+void host_drop_epochs(struct host *host);
 
 /* Messages of all epochs. */
 size_t host_count(const struct host *host);

@@ -223,6 +223,7 @@ int listener_bind(struct listener *listener, struct server *server,
 
     memset(listener, 0, sizeof(*listener));
     listener->server = server;
+    listener->is_on_site = config->local;
     listener->is_limited = config->limited;
     listener->security = config_security(config);
     snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",

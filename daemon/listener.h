@@ -24,6 +24,7 @@ struct listener {
     } uv;
     struct server *server;
     bool is_unix;
+    bool is_on_site; /* its clients are given the keys of epochs */
     bool is_limited; /* local clients, too, are held to the limits of an address */
     enum config_security security;
     bool is_open;

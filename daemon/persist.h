@@ -43,12 +43,24 @@ struct persist_message {
     uint32_t sender; /* who deposited it, in memory only: not stored, and 0 of what was */
 };
 
+/* An interval of a host with a key of its own. */
+struct persist_epoch {
+    uint32_t host;
+    uint64_t number; /* not 0; grows from one epoch of the host to the next */
+    int64_t starts_ms;
+    int64_t ends_ms;
+    int64_t kept_ms; /* then it goes, with its key and all its messages */
+    uint8_t key[LIMIT_KEY_BYTES];
+};
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 enum persist_kind {
     PERSIST_DEPOSIT,  /* message; one of the same id that has expired by now_ms is replaced */
     PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
-    PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms */
+    PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms, and all epochs
+                         that are no longer kept */
+    PERSIST_EPOCH,    /* *epoch begins */
     PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */
 };
 
@@ -86,6 +98,7 @@ struct persist_op {
     enum persist_evict evict; /* deposit: if it is stored, others of its host go with it: */
     uint64_t evict_messages;  /* so many at least, */
     uint64_t evict_bytes;     /* with so many bytes of filters, media types and payloads */
+    const struct persist_epoch *epoch; /* epoch: the caller's, like the operation */
     void (*done)(struct persist_op *op);
 
     /* Filled before done. */
@@ -181,6 +194,16 @@ struct persist_interface {
     int (*replay)(struct persist *persist,
                   int (*visit)(void *context, const struct persist_message *message), void *context,
                   char *out_reason);
+
+    /*
+     * Visits every epoch of every host, oldest first; and stores one that begins before there is
+     * anything else to do. As replay.
+     */
+    int (*replay_epochs)(struct persist *persist,
+                         int (*visit)(void *context, const struct persist_epoch *epoch),
+                         void *context, char *out_reason);
+    int (*begin_epoch)(struct persist *persist, const struct persist_epoch *epoch,
+                       char *out_reason);
 
     void (*submit)(struct persist *persist, struct persist_op *op);
     void (*read)(struct persist *persist, struct persist_read *read);

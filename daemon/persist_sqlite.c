@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "core/err.h"
+#include "daemon/store_epoch.h"
 #include "daemon/store_load.h"
 #include "daemon/store_reader.h"
 #include "daemon/store_schema.h"
@@ -205,6 +206,26 @@ static int replay(struct persist *persist,
     return code;
 }
 
+static int replay_epochs(struct persist *persist,
+                         int (*visit)(void *context, const struct persist_epoch *epoch),
+                         void *context, char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+
+    return store_epoch_replay(store_writer_connection(store->writer), store->path, visit, context,
+                              out_reason);
+}
+
+static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+    sqlite3 *db = store_writer_connection(store->writer);
+    int rc = store_epoch_put(db, epoch);
+
+    return rc == SQLITE_OK ? 0
+                           : store_schema_refuse(store->path, rc, sqlite3_errmsg(db), out_reason);
+}
+
 static void submit(struct persist *persist, struct persist_op *op)
 {
     struct persist_sqlite *store = self(persist);
@@ -271,6 +292,8 @@ static const struct persist_interface sqlite_interface = {
     .name = "sqlite",
     .add_host = add_host,
     .replay = replay,
+    .replay_epochs = replay_epochs,
+    .begin_epoch = begin_epoch,
     .submit = submit,
     .read = read_entries,
     .read_release = read_release,

@@ -13,6 +13,7 @@
 
 #include "core/err.h"
 #include "daemon/datadir.h"
+#include "daemon/epochs.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/persist_sqlite.h"
@@ -214,6 +215,7 @@ static void on_tick(uv_timer_t *timer)
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_retry(&server->listeners[i]);
     }
+    epochs_tick(server->service);
     if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0) {
         service_sweep(server->service);
     }

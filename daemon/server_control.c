@@ -2,6 +2,8 @@
 /*
  * server_control: what an administrator asks of the server by way of the service.
  */
+#include <utlist.h>
+
 #include "daemon/figures.h"
 #include "daemon/server.h"
 
@@ -23,8 +25,23 @@ static int reload(void *context, char *out_reason)
     return server_reload(context, out_reason);
 }
 
+static void epoch_changed(void *context, const struct host *host)
+{
+    struct server *server = context;
+    struct session *session;
+    struct session *next;
+
+    DL_FOREACH_SAFE (server->sessions, session, next) {
+        if (session->state == SESSION_OPEN) {
+            handler_push_epoch(&session->client, host);
+        }
+    }
+}
+
 void server_init_control(struct server *server)
 {
-    server->control =
-        (struct service_control){.context = server, .add_figures = add_figures, .reload = reload};
+    server->control = (struct service_control){.context = server,
+                                               .add_figures = add_figures,
+                                               .reload = reload,
+                                               .epoch_changed = epoch_changed};
 }

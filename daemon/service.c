@@ -9,6 +9,7 @@
 #include "core/err.h"
 #include "daemon/config_value.h"
 #include "daemon/container.h"
+#include "daemon/epochs.h"
 #include "daemon/log.h"
 
 enum {
@@ -61,6 +62,10 @@ static int load(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service};
 
+    const int begun = epochs_load(service, out_reason);
+    if (begun != 0) {
+        return begun;
+    }
     for (size_t h = 0; h < service->host_count; h++) {
         for (size_t e = 0; e < service->hosts[h].epoch_count; e++) {
             index_load_begin(service->hosts[h].epochs[e]->index);
@@ -243,6 +248,7 @@ void service_free(struct service *service)
         return;
     }
     for (size_t i = 0; i < service->host_count; i++) {
+        epochs_deinit(service, &service->hosts[i]);
         host_deinit(&service->hosts[i]);
     }
     alloc_release(service->alloc, service->hosts, service->config.host_count,

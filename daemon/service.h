@@ -30,6 +30,8 @@ struct service_control {
     void (*add_figures)(void *context, struct figures *figures);
     /* Reads the configuration again: 0, or why not in out_reason (CONFIG_REASON_BYTES). */
     int (*reload)(void *context, char *out_reason);
+    /* A host has a new epoch: clients are to be told. */
+    void (*epoch_changed)(void *context, const struct host *host);
 };
 
 struct service_options {

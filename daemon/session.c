@@ -571,6 +571,7 @@ int session_accept(struct server *server, struct listener *listener)
         session_close(session);
         return rc;
     }
+    session->client.is_on_site = listener->is_on_site;
     if (listener->is_unix) {
         session->client.is_local = true;
         session->client.is_administrator = is_administrator(&session->transport.uv.stream);

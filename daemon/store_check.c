@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/store_epoch.h"
 #include "daemon/store_row.h"
 
 /* Says whether the row that a statement stands on is as it was written. */
@@ -44,6 +45,13 @@ static bool tombstone_is_whole(sqlite3_stmt *statement)
                store_tombstone_checksum((uint32_t)host, id, expires_ms);
 }
 
+static bool epoch_is_whole(sqlite3_stmt *statement)
+{
+    struct persist_epoch epoch;
+
+    return store_epoch_read(statement, &epoch) == SQLITE_OK;
+}
+
 /* integrity_check answers with one row, "ok", or with rows that say what is wrong. */
 static bool structure_is_whole(sqlite3_stmt *statement)
 {
@@ -57,17 +65,20 @@ static const struct check {
     const char *sql;
     row_check *is_whole;
     bool needs_row;
+    int64_t since; /* version of the schema */
 } checks[] = {
-    {"structure", "PRAGMA integrity_check(1)", structure_is_whole, true},
+    {"structure", "PRAGMA integrity_check(1)", structure_is_whole, true, 1},
     {"meta",
      "SELECT store_id, next_seq, clock_ms, checksum, (SELECT coalesce(max(seq), 0) FROM message)"
      " FROM meta",
-     meta_is_whole, true},
-    {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false},
+     meta_is_whole, true, 1},
+    {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false, 1},
     {"a withdrawn message's row", "SELECT host_id, id, expires_ms, checksum FROM tombstone",
-     tombstone_is_whole, false},
+     tombstone_is_whole, false, 1},
+    {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false, 2},
     {"a host is missing",
-     "SELECT 1 FROM message WHERE host_id NOT IN (SELECT host_id FROM host) LIMIT 1", NULL, false},
+     "SELECT 1 FROM message WHERE host_id NOT IN (SELECT host_id FROM host) LIMIT 1", NULL, false,
+     1},
 };
 
 static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
@@ -96,12 +107,14 @@ static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int store_check(sqlite3 *db, char *out_detail)
+int store_check(sqlite3 *db, int64_t version, char *out_detail)
 {
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == SQLITE_OK; i++) {
-        rc = check_rows(db, &checks[i], out_detail);
+        if (checks[i].since <= version) {
+            rc = check_rows(db, &checks[i], out_detail);
+        }
     }
     return rc;
 }

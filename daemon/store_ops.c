@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "daemon/store_epoch.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
 
@@ -43,6 +44,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_TOMBSTONE_DROP] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
+    [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
     [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
 };
 
@@ -563,6 +565,29 @@ static int expire_tombstones(struct store_ops *ops, const struct persist_op *op)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* With its key an epoch's messages cannot be found any more, though they may take their time. */
+static int expire_epochs(struct store_ops *ops, const struct persist_op *op)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_EPOCH_EXPIRE];
+    int rc = sqlite3_bind_int64(statement, 1, op->now_ms);
+
+    if (rc == SQLITE_OK) {
+        rc = step_to_end(statement);
+    }
+    if (rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0) {
+        ops->state.removed = true;
+        ops->state.changed = true;
+    }
+    return rc;
+}
+
+static int apply_epoch(struct store_ops *ops, struct persist_op *op)
+{
+    op->outcome = PERSIST_APPLIED;
+    ops->state.changed = true;
+    return store_epoch_put(ops->db, op->epoch);
+}
+
 static int apply_expire(struct store_ops *ops, struct persist_op *op)
 {
     int rc;
@@ -571,6 +596,9 @@ static int apply_expire(struct store_ops *ops, struct persist_op *op)
     op->removed_count = 0;
     op->outcome = PERSIST_APPLIED;
     rc = expire_messages(ops, op);
+    if (rc == SQLITE_OK) {
+        rc = expire_epochs(ops, op);
+    }
     if (rc != SQLITE_OK || ops->state.tombstones == 0) {
         return rc;
     }
@@ -590,6 +618,8 @@ int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_t
         return apply_withdraw(ops, op);
     case PERSIST_EXPIRE:
         return apply_expire(ops, op);
+    case PERSIST_EPOCH:
+        return apply_epoch(ops, op);
     case PERSIST_CLOCK:
         op->outcome = PERSIST_APPLIED;
         ops->state.changed = true;

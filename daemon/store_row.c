@@ -86,6 +86,19 @@ int64_t store_host_checksum(uint32_t host, const char *name, const char *profile
     return (int64_t)hash_seeded(profile, strlen(profile), hash);
 }
 
+int64_t store_epoch_checksum(const struct persist_epoch *epoch)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, epoch->host);
+    put_number(&scratch, epoch->number);
+    put_number(&scratch, (uint64_t)epoch->starts_ms);
+    put_number(&scratch, (uint64_t)epoch->ends_ms);
+    put_number(&scratch, (uint64_t)epoch->kept_ms);
+    put_bytes(&scratch, epoch->key, LIMIT_KEY_BYTES);
+    return (int64_t)scratch_hash(&scratch);
+}
+
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms)
 {
     struct scratch scratch = {.used = 0};

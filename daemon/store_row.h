@@ -37,6 +37,7 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 
 /* Checksums of the other tables' rows, as SQLite stores integers. */
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
+int64_t store_epoch_checksum(const struct persist_epoch *epoch);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms);
 

@@ -65,6 +65,15 @@ static const char *const steps[STORE_VERSION] = {
     " checksum INTEGER NOT NULL,"
     " PRIMARY KEY (host_id, id)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX tombstone_by_expiry ON tombstone (expires_ms);",
+    "CREATE TABLE epoch ("
+    " host_id INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " starts_ms INTEGER NOT NULL,"
+    " ends_ms INTEGER NOT NULL,"
+    " kept_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " key BLOB NOT NULL,"
+    " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;",
 };
 
 /* What a new file is, before its first page is written. */
@@ -482,7 +491,7 @@ static int examine(sqlite3 *db, const char *path, int64_t *out_version, char *ou
                                                         : sqlite3_errmsg(db),
                                    out_reason);
     }
-    rc = store_check(db, detail);
+    rc = store_check(db, *out_version, detail);
     if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, detail, out_reason);
     }

@@ -53,7 +53,8 @@ struct map_field {
     uint16_t wire;      /* offset of the value in protobuf-c's struct */
     uint16_t wire_has;  /* of its has_ flag, or of n_ for what is repeated; text has neither */
     uint16_t own;       /* offset of the value in our struct */
-    uint16_t own_count; /* of its count, or of a bool that says whether it was present; 0: none */
+    uint16_t own_count; /* of its count, or of a bool that says whether it was present; 0: none. Of
+                           INNER the bool decides whether it is written */
     uint64_t min;       /* of a U32 or ENUM; of the size of TEXT and BYTES */
     uint64_t max;       /* the same; of CHARS the capacity, of NUMBERS the most there may be */
     int64_t absent;     /* what a number is when it is absent */
@@ -148,6 +149,11 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 #define MAP_INNER_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, map)              \
     .name = #wire_name, .type = MAP_INNER, .wire = MAP_OFFSET(Wire, wire_name, wire_type *), \
     .own = MAP_OFFSET(Own, own_name, own_type), .inner = (map)
+
+/* An inner one that may be absent; our struct has a bool that says so, not as its first member. */
+#define MAP_MAYBE_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, own_has, map) \
+    MAP_INNER_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, map),             \
+        .own_count = MAP_OFFSET(Own, own_has, bool)
 
 /* A whole map; `rows` is an array. */
 #define MAP_OF(text, wire_descriptor, Own, rows)                                   \

@@ -351,6 +351,10 @@ static int map_read_inner(const struct map_reader *reader, const struct map_fiel
 
     memcpy(&message, map_at(wire, field->wire), sizeof message);
     if (message != NULL) {
+        if (field->own_count != 0) {
+            const bool is_there = true;
+            memcpy(map_room(own, field->own_count), &is_there, sizeof is_there);
+        }
         return map_read_fields(&inner, message, map_room(own, field->own));
     }
     return field->needed ? map_refuse_missing(reader, field) : 0;

@@ -252,7 +252,12 @@ static int map_write_list(const struct map_place *place, const struct map_field 
 static int map_write_inner(const struct map_place *place, const struct map_field *field,
                            const void *own)
 {
-    return put_message(place, field->inner, map_at(own, field->own));
+    bool is_there = true;
+
+    if (field->own_count != 0) {
+        memcpy(&is_there, map_at(own, field->own_count), sizeof is_there);
+    }
+    return is_there ? put_message(place, field->inner, map_at(own, field->own)) : 0;
 }
 
 typedef int map_write_row(const struct map_place *, const struct map_field *, const void *);

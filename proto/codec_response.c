@@ -55,6 +55,28 @@ static const struct map_field limits_fields[] = {
 static const struct map limits_map =
     MAP_OF("limits", &hearsay__v1__limits__descriptor, struct msg_limits, limits_fields);
 
+static const struct map_field epoch_fields[] = {
+    {MAP_U64_ROW(Hearsay__V1__EpochInfo, number, struct msg_epoch, number)},
+    {MAP_BYTES_ROW(Hearsay__V1__EpochInfo, key, struct msg_epoch, key), .min = LIMIT_KEY_BYTES,
+     .max = LIMIT_KEY_BYTES},
+    {MAP_I64_ROW(Hearsay__V1__EpochInfo, starts_ms, struct msg_epoch, starts_ms)},
+    {MAP_I64_ROW(Hearsay__V1__EpochInfo, ends_ms, struct msg_epoch, ends_ms)},
+    {MAP_I64_ROW(Hearsay__V1__EpochInfo, kept_ms, struct msg_epoch, kept_ms)},
+};
+static const struct map epoch_map =
+    MAP_OF("an epoch", &hearsay__v1__epoch_info__descriptor, struct msg_epoch, epoch_fields);
+
+static const struct map_field epoch_changed_fields[] = {
+    {MAP_TEXT_ROW(Hearsay__V1__EpochChanged, host, struct msg_epoch_changed, host), .needed = true,
+     .min = 1, .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
+    {MAP_INNER_ROW(Hearsay__V1__EpochChanged, Hearsay__V1__EpochInfo, epoch,
+                   struct msg_epoch_changed, struct msg_epoch, epoch, &epoch_map),
+     .needed = true},
+};
+static const struct map epoch_changed_map =
+    MAP_OF("epoch_changed", &hearsay__v1__epoch_changed__descriptor, struct msg_epoch_changed,
+           epoch_changed_fields);
+
 static const struct map_field host_fields[] = {
     {MAP_TEXT_ROW(Hearsay__V1__HostInfo, name, struct msg_host, name), .needed = true, .min = 1,
      .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
@@ -63,6 +85,8 @@ static const struct map_field host_fields[] = {
     {MAP_U32_ROW(Hearsay__V1__HostInfo, suggested_max_distance, struct msg_host,
                  suggested_max_distance_ppm),
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
+    {MAP_MAYBE_ROW(Hearsay__V1__HostInfo, Hearsay__V1__EpochInfo, epoch, struct msg_host,
+                   struct msg_epoch, epoch, has_epoch, &epoch_map)},
     {MAP_U64_ROW(Hearsay__V1__HostInfo, messages, struct msg_host, messages)},
     {MAP_U64_ROW(Hearsay__V1__HostInfo, bytes, struct msg_host, bytes)},
     {MAP_ENUM_ROW(Hearsay__V1__HostInfo, Hearsay__V1__Evict, evict, struct msg_host, enum msg_evict,
@@ -240,6 +264,8 @@ static const struct codec_body response_bodies[] = {
     {MSG_RESPONSE_RELOADED, HEARSAY__V1__RESPONSE__BODY_RELOADED, NULL, 0},
     {MSG_RESPONSE_LOG_LEVEL_SET, HEARSAY__V1__RESPONSE__BODY_LOG_LEVEL_SET,
      &codec_log_level_set_map, offsetof(struct msg_response, log_level)},
+    {MSG_RESPONSE_EPOCH_CHANGED, HEARSAY__V1__RESPONSE__BODY_EPOCH_CHANGED, &epoch_changed_map,
+     offsetof(struct msg_response, epoch_changed)},
 };
 
 static const struct codec_envelope response_envelope = {

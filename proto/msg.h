@@ -242,6 +242,14 @@ struct msg_limits {
     uint32_t sender_share_ppm; /* 1,000,000 when absent */
 };
 
+struct msg_epoch {
+    uint64_t number;      /* not 0 */
+    struct msg_bytes key; /* LIMIT_KEY_BYTES, or absent */
+    int64_t starts_ms;
+    int64_t ends_ms;
+    int64_t kept_ms;
+};
+
 struct msg_host {
     struct msg_text name;
     struct msg_text profile;
@@ -249,6 +257,13 @@ struct msg_host {
     uint64_t messages; /* that it stores at most; 0 when absent */
     uint64_t bytes;
     enum msg_evict evict; /* MSG_EVICT_REJECT when absent */
+    bool has_epoch;       /* the current one */
+    struct msg_epoch epoch;
+};
+
+struct msg_epoch_changed {
+    struct msg_text host;
+    struct msg_epoch epoch;
 };
 
 struct msg_welcome {
@@ -422,7 +437,8 @@ enum msg_response_kind {
     MSG_RESPONSE_BACKED_UP,
     MSG_RESPONSE_COMPACTED,
     MSG_RESPONSE_RELOADED,
-    MSG_RESPONSE_LOG_LEVEL_SET
+    MSG_RESPONSE_LOG_LEVEL_SET,
+    MSG_RESPONSE_EPOCH_CHANGED /* a push */
 };
 
 struct msg_response {
@@ -444,6 +460,7 @@ struct msg_response {
         struct msg_checked checked;
         struct msg_bytes_taken bytes_taken; /* backed_up, compacted */
         struct msg_log_level log_level;
+        struct msg_epoch_changed epoch_changed;
     };
 };
 

@@ -248,6 +248,7 @@ class Client:
         self.patience = patience
         self.last_id = 0
         self.pending = b""
+        self.pushes = []  # Responses with id 0 that came during `call`
         self.socket = socket.socket(
             socket.AF_UNIX if isinstance(address, str) else socket.AF_INET, socket.SOCK_STREAM
         )
@@ -325,9 +326,16 @@ class Client:
         return getattr(response, response.WhichOneof("body"))
 
     def call(self, body):
-        """Sends a request and returns the body of its answer; Refused when that is an error."""
+        """Sends a request and returns the body of its answer; Refused when that is an error.
+
+        What the server pushes meanwhile goes to `pushes`.
+        """
         request_id = self.post(body)
-        return self.body_of(self.receive(), request_id)
+        while True:
+            response = self.receive()
+            if response.id != 0 or response.WhichOneof("body") == "error":
+                return self.body_of(response, request_id)
+            self.pushes.append(response)
 
     def refused(self, body):
         """The error that a request is answered with."""

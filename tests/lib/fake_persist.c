@@ -7,7 +7,7 @@
 
 #include "core/profile.h"
 
-enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048 };
+enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048, EPOCHS_MAX = 256 };
 
 struct stored {
     struct persist_message message;
@@ -26,6 +26,8 @@ struct fake {
     struct persist persist;
     struct stored *messages;
     size_t count;
+    struct persist_epoch epochs[EPOCHS_MAX];
+    size_t epoch_count;
     struct persist_op *first_op;
     struct persist_op **last_op;
     struct persist_read *first_read; /* that wait */
@@ -222,6 +224,14 @@ static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
 
 static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
 {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < fake->epoch_count; i++) {
+        if (fake->epochs[i].kept_ms > op->now_ms) {
+            fake->epochs[kept++] = fake->epochs[i];
+        }
+    }
+    fake->epoch_count = kept;
     op->removed_count = 0;
     for (size_t i = 0; i < fake->count && op->removed_count < op->limit;) {
         const struct persist_message *message = &fake->messages[i].message;
@@ -232,6 +242,42 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
         take_out(fake, i, op);
     }
     return PERSIST_APPLIED;
+}
+
+static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
+{
+    struct fake *fake = (struct fake *)persist;
+    (void)out_reason;
+
+    if (fake->epoch_count == EPOCHS_MAX) {
+        abort();
+    }
+    fake->epochs[fake->epoch_count++] = *epoch;
+    return 0;
+}
+
+static int replay_epochs(struct persist *persist,
+                         int (*visit)(void *context, const struct persist_epoch *epoch),
+                         void *context, char *out_reason)
+{
+    struct fake *fake = (struct fake *)persist;
+    int rc = 0;
+    (void)out_reason;
+
+    for (size_t i = 0; i < fake->epoch_count && rc == 0; i++) {
+        rc = visit(context, &fake->epochs[i]);
+    }
+    return rc;
+}
+
+size_t fake_persist_epochs(const struct persist *persist)
+{
+    return ((const struct fake *)persist)->epoch_count;
+}
+
+const struct persist_epoch *fake_persist_epoch(const struct persist *persist, size_t i)
+{
+    return &((const struct fake *)persist)->epochs[i];
 }
 
 size_t fake_persist_commit(struct persist *persist)
@@ -252,6 +298,9 @@ size_t fake_persist_commit(struct persist *persist)
             op->outcome = deposit(fake, op);
         } else if (op->kind == PERSIST_WITHDRAW) {
             op->outcome = withdraw(fake, op);
+        } else if (op->kind == PERSIST_EPOCH) {
+            (void)begin_epoch(persist, op->epoch, NULL);
+            op->outcome = PERSIST_APPLIED;
         } else {
             op->outcome = op->kind == PERSIST_EXPIRE ? expire(fake, op) : PERSIST_APPLIED;
         }
@@ -472,6 +521,8 @@ static const struct persist_interface interface = {
     .name = "fake",
     .add_host = add_host,
     .replay = replay,
+    .replay_epochs = replay_epochs,
+    .begin_epoch = begin_epoch,
     .submit = submit,
     .read = read_later,
     .read_release = read_release,

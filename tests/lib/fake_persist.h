@@ -40,6 +40,10 @@ void fake_persist_fail_reads(struct persist *persist);
 /* Carries out the reads that wait, and answers all that are carried out. How many there were. */
 size_t fake_persist_answer_reads(struct persist *persist);
 
+/* Epochs stored, and the one in that place (borrowed until the next operation). */
+size_t fake_persist_epochs(const struct persist *persist);
+const struct persist_epoch *fake_persist_epoch(const struct persist *persist, size_t i);
+
 /* Messages stored. */
 size_t fake_persist_count(const struct persist *persist);
 

@@ -150,7 +150,7 @@ static const struct key_case key_cases[] = {
      "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
     {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
-     "`listen`: `ssl` may not follow an address; tls, mutual-tls and limited may"},
+     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited and local may"},
     {"daemon", "listen", "0.0.0.0:1  limited mutual-tls", "0.0.0.0:1 mutual-tls limited",
      "/run/socket tls", "`listen`: a Unix socket needs no tls"},
     {"daemon", "tls_certificate", "/c.pem", "/c.pem", "c.pem",
@@ -237,6 +237,11 @@ static const struct key_case key_cases[] = {
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
     {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",
      "`evict` must be reject, oldest or soonest-expiring; not `newest`"},
+    {"host h", "epoch_length", "90m", "90m", "366d",
+     "`epoch_length` must be from 0 to 365d; not 366d"},
+    {"host h", "epoch_keep", "0", "0", "-1s", "`epoch_keep` " TIME_WANTED "; not `-1s`"},
+    {"host h", "epoch_open", "accept", "accept", "maybe",
+     "`epoch_open` must be accept or refuse; not `maybe`"},
     {"host h", "bytes", "5M", "5M", "1K", "`bytes` must be from 4K to 16G; not 1K"},
 };
 
@@ -320,9 +325,11 @@ static const struct {
     {"127.0.0.1:7117 limited", "127.0.0.1:7117 limited", NULL},
     {"[::1]:7117 \t limited", "[::1]:7117 limited", NULL},
     {"/run/x.sock limited", "/run/x.sock limited", NULL},
+    {"127.0.0.1:7117 local", "127.0.0.1:7117 local", NULL},
+    {"/run/x.sock local  limited", "/run/x.sock limited local", NULL},
     {"/run/a socket", "/run/a socket", NULL},
     {"127.0.0.1:7117 unlimited", NULL,
-     "`unlimited` may not follow an address; tls, mutual-tls and limited may"},
+     "`unlimited` may not follow an address; tls, mutual-tls, limited and local may"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},

@@ -416,6 +416,16 @@ def good_messages():
           "hosts": [{"name": "a", "profile": "v1:64/1", "messages": 3, "bytes": 2**33,
                      "evict": pb.OLDEST},
                     {"name": "b", "profile": "v1:64/1", "evict": pb.SOONEST_EXPIRING}]}),
+        ("welcome, with epochs", "response", 2, "welcome",
+         {**WELCOME, "hosts": [
+             {"name": "a", "profile": "v1:64/1", "epoch": {}},
+             {"name": "b", "profile": "v1:64/1",
+              "epoch": {"number": 2**64 - 1, "key": TOKEN, "starts_ms": NOW, "ends_ms": NOW + 1,
+                        "kept_ms": NOW + 2}, "messages": 3}]}),
+        ("epoch_changed, least", "response", 0, "epoch_changed", {"host": "a", "epoch": {}}),
+        ("epoch_changed", "response", 0, "epoch_changed",
+         {"host": "a", "epoch": {"number": NOW, "key": TOKEN, "starts_ms": NOW,
+                                 "ends_ms": NOW + 3600000, "kept_ms": NOW + 7200000}}),
         ("deposited, least", "response", 3, "deposited", {"durability": pb.ON_STORAGE}),
         ("deposited, duplicate", "response", 3, "deposited",
          {"expires_ms": NOW, "duplicate": True, "durability": pb.RELAXED, "deposited_ms": NOW - 1}),
@@ -476,7 +486,7 @@ def good_messages():
     ]  # fmt: skip
     for kind, fields in reserved:
         yield f"reserved: {kind}", "request", 50, kind, fields, False
-    for kind in ["watching", "match", "epoch_changed", "here_changed"]:
+    for kind in ["watching", "match", "here_changed"]:
         yield f"reserved: {kind}", "response", 0, kind, {}, False
 
 

@@ -327,6 +327,24 @@ static void put_limits(json_t *body, const struct msg_limits *limits)
     put_u64(body, "sender_share_ppm", limits->sender_share_ppm, 1000000);
 }
 
+static void put_epoch(json_t *object, const struct msg_epoch *epoch)
+{
+    json_t *entry = json_object();
+
+    put_u64(entry, "number", epoch->number, 0);
+    put_bytes(entry, "key", epoch->key);
+    put_i64(entry, "starts_ms", epoch->starts_ms, 0);
+    put_i64(entry, "ends_ms", epoch->ends_ms, 0);
+    put_i64(entry, "kept_ms", epoch->kept_ms, 0);
+    put(object, "epoch", entry);
+}
+
+static void put_epoch_changed(json_t *body, const struct msg_response *response)
+{
+    put_text(body, "host", response->epoch_changed.host);
+    put_epoch(body, &response->epoch_changed.epoch);
+}
+
 static void put_welcome(json_t *body, const struct msg_response *response)
 {
     const struct msg_welcome *welcome = &response->welcome;
@@ -352,6 +370,9 @@ static void put_welcome(json_t *body, const struct msg_response *response)
         put_text(host, "profile", welcome->hosts[i].profile);
         put_u64(host, "suggested_max_distance", welcome->hosts[i].suggested_max_distance_ppm,
                 LIMIT_DISTANCE_PPM);
+        if (welcome->hosts[i].has_epoch) {
+            put_epoch(host, &welcome->hosts[i].epoch);
+        }
         put_u64(host, "messages", welcome->hosts[i].messages, 0);
         put_u64(host, "bytes", welcome->hosts[i].bytes, 0);
         if (welcome->hosts[i].evict != MSG_EVICT_REJECT) {
@@ -574,6 +595,7 @@ static const struct {
     [MSG_RESPONSE_COMPACTED] = {"compacted", put_compacted},
     [MSG_RESPONSE_RELOADED] = {"reloaded", put_no_response},
     [MSG_RESPONSE_LOG_LEVEL_SET] = {"log_level_set", put_log_level_set},
+    [MSG_RESPONSE_EPOCH_CHANGED] = {"epoch_changed", put_epoch_changed},
 };
 
 /* Responses may have id 0, and then it is in the vectors; one without an id means 0. */

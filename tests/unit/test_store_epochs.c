@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Epochs in the store: kept over a restart, proved by their checksums, gone for good. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "daemon/store_schema.h"
+#include "tests/lib/check.h"
+#include "tests/lib/store_fixture.h"
+
+static struct store_fixture fixture;
+static struct persist_epoch found[8];
+static size_t found_count;
+
+static int setup(void **state)
+{
+    (void)state;
+    store_fixture_init(&fixture);
+    store_open(&fixture);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (fixture.persist != NULL) {
+        store_close(&fixture);
+    }
+    store_fixture_deinit(&fixture);
+    return 0;
+}
+
+/* Epoch `number`, from 1 to 255: kept until 1000 times that. */
+static struct persist_epoch make_epoch(uint8_t number)
+{
+    struct persist_epoch epoch = {
+        .host = fixture.host,
+        .number = (UINT64_C(1) << 62) + number,
+        .starts_ms = number,
+        .ends_ms = 100 * number,
+        .kept_ms = 1000 * number,
+    };
+
+    memset(epoch.key, 0xa0 + number, sizeof(epoch.key));
+    return epoch;
+}
+
+static void begin(const struct persist_epoch *epoch)
+{
+    struct store_op op;
+
+    memset(&op, 0, sizeof(op));
+    store_make_expire(&op, 1, 1); /* for what all operations have */
+    op.op.kind = PERSIST_EPOCH;
+    op.op.epoch = epoch;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+}
+
+static void expire(int64_t now_ms)
+{
+    struct store_op op;
+
+    store_make_expire(&op, now_ms, PERSIST_EXPIRE_MAX);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+}
+
+static int visit(void *context, const struct persist_epoch *epoch)
+{
+    (void)context;
+    assert_true(found_count < sizeof(found) / sizeof(found[0]));
+    found[found_count++] = *epoch;
+    return 0;
+}
+
+static int replay(void)
+{
+    found_count = 0;
+    return fixture.persist->interface->replay_epochs(fixture.persist, visit, NULL, fixture.reason);
+}
+
+static void reopen(void)
+{
+    store_close(&fixture);
+    store_open(&fixture);
+}
+
+static void check_same(const struct persist_epoch *a, const struct persist_epoch *b)
+{
+    assert_int_equal(a->host, b->host);
+    assert_int_equal(a->number, b->number);
+    assert_int_equal(a->starts_ms, b->starts_ms);
+    assert_int_equal(a->ends_ms, b->ends_ms);
+    assert_int_equal(a->kept_ms, b->kept_ms);
+    assert_memory_equal(a->key, b->key, sizeof(a->key));
+}
+
+static void epochs_are_kept_in_order(void **state)
+{
+    const struct persist_epoch first = make_epoch(1);
+    const struct persist_epoch second = make_epoch(2);
+    const struct persist_epoch third = make_epoch(3);
+    (void)state;
+
+    assert_int_equal(replay(), 0);
+    assert_int_equal(found_count, 0);
+    assert_int_equal(
+        fixture.persist->interface->begin_epoch(fixture.persist, &second, fixture.reason), 0);
+    begin(&third);
+    begin(&first);
+    begin(&first); /* done twice, it has the effect of once */
+    reopen();
+    assert_int_equal(replay(), 0);
+    assert_int_equal(found_count, 3);
+    check_same(&found[0], &first);
+    check_same(&found[1], &second);
+    check_same(&found[2], &third);
+}
+
+static void they_go_when_they_are_no_longer_kept(void **state)
+{
+    const struct persist_epoch first = make_epoch(1);
+    const struct persist_epoch second = make_epoch(2);
+    (void)state;
+
+    begin(&first);
+    begin(&second);
+    expire(999);
+    reopen();
+    assert_int_equal(replay(), 0);
+    assert_int_equal(found_count, 2);
+    expire(1000);
+    reopen();
+    assert_int_equal(replay(), 0);
+    assert_int_equal(found_count, 1);
+    check_same(&found[0], &second);
+}
+
+/* Whether the database or its log has the bytes. */
+static bool files_have(const uint8_t *bytes, size_t count)
+{
+    static uint8_t content[1 << 20];
+    const char *const suffixes[] = {"", "-wal"};
+    char path[STORE_PATH_BYTES + 32];
+
+    for (size_t s = 0; s < 2; s++) {
+        (void)snprintf(path, sizeof(path), "%s%s", fixture.file, suffixes[s]);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        const size_t length = fread(content, 1, sizeof(content), file);
+        assert_true(length < sizeof(content));
+        (void)fclose(file);
+        for (size_t at = 0; at + count <= length; at++) {
+            if (memcmp(content + at, bytes, count) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Not only forgotten: the key's bytes leave the database, and the log with the next scrub. */
+static void their_keys_leave_the_files(void **state)
+{
+    const struct persist_epoch epoch = make_epoch(1);
+    struct persist_sqlite_counters counters;
+    (void)state;
+
+    store_close(&fixture);
+    fixture.options.scrub_after_ms = 1;
+    store_open(&fixture);
+    begin(&epoch);
+    assert_true(files_have(epoch.key, sizeof(epoch.key)));
+    expire(1000);
+    persist_sqlite_count(fixture.persist, &counters);
+    /* Waited for by working on: two scrubs from now, one is after the removal. */
+    for (uint64_t before = counters.scrubs, i = 1; counters.scrubs < before + 2; i++) {
+        assert_int_equal(store_deposit(&fixture, (uint32_t)i, 1000, 1001), PERSIST_APPLIED);
+        expire(2000);
+        persist_sqlite_count(fixture.persist, &counters);
+    }
+    assert_false(files_have(epoch.key, sizeof(epoch.key)));
+    fixture.options.scrub_after_ms = 0;
+}
+
+static void alter(const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(fixture.file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void a_changed_row_is_found(void **state)
+{
+    const char *const changes[] = {
+        "UPDATE epoch SET kept_ms = 7",
+        "UPDATE epoch SET key = zeroblob(32)",
+        "UPDATE epoch SET key = zeroblob(31)",
+        "UPDATE epoch SET number = 0",
+    };
+    const struct persist_epoch epoch = make_epoch(1);
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        begin(&epoch);
+        store_close(&fixture);
+        alter(changes[i]);
+        assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
+        assert_non_null(strstr(fixture.reason, "an epoch's row"));
+        alter("DELETE FROM epoch");
+        store_open(&fixture);
+    }
+}
+
+/* A file of schema 1 has no epochs; it gains the table, and keeps what it has. */
+static void an_older_file_is_brought_up_to_date(void **state)
+{
+    const struct persist_epoch epoch = make_epoch(1);
+    uint32_t number = 0;
+    (void)state;
+
+    assert_int_equal(store_deposit(&fixture, 5, 10, INT64_MAX), PERSIST_APPLIED);
+    store_close(&fixture);
+    alter("DROP TABLE epoch; PRAGMA user_version = 1");
+    store_open(&fixture);
+    assert_int_equal(store_replay(&fixture, &number, 1), 1);
+    assert_int_equal(number, 5);
+    begin(&epoch);
+    assert_int_equal(replay(), 0);
+    assert_int_equal(found_count, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(epochs_are_kept_in_order),
+        TEST(they_go_when_they_are_no_longer_kept),
+        TEST(their_keys_leave_the_files),
+        TEST(a_changed_row_is_found),
+        TEST(an_older_file_is_brought_up_to_date),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
