@@ -357,6 +357,16 @@ int hearsay_submit_summary(struct hearsay *server, const char *host, uint64_t *o
     return client_submit(server, &request, out_ticket, out_error);
 }
 
+int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                        struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_HERE;
+    request.here.host = calls_text(host);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
 int hearsay_submit_export(struct hearsay *server, const char *host, const uint8_t *after,
                           size_t after_bytes, uint32_t limit, uint64_t *out_ticket,
                           struct hearsay_error *out_error)
@@ -489,6 +499,23 @@ int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
     status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_summary = reply->summary;
+    }
+    return status;
+}
+
+int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
+                 const struct hearsay_here **out_here, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_here(server, host, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_here = &reply->here;
     }
     return status;
 }

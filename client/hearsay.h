@@ -229,6 +229,10 @@ struct hearsay_host {
     uint64_t bytes;                  /* of their payloads, media types and filters */
     enum hearsay_evict evict;
     struct hearsay_epoch epoch; /* the current one, as the connection was made */
+    /* What is around the access point, by its own account, as the connection was made. None may
+     * also mean that there was no room for them: hearsay_here. */
+    const char *const *here; /* here_count labels */
+    size_t here_count;
 };
 
 struct hearsay_welcome {
@@ -552,6 +556,12 @@ struct hearsay_pong {
     bool clock_trusted;
 };
 
+/* What a host says is around it. */
+struct hearsay_here {
+    const char *const *labels; /* label_count of them, not NULL */
+    size_t label_count;
+};
+
 /* What the messages of a host have in common. */
 struct hearsay_summary {
     struct hearsay_filter union_filter; /* bits set in any message's filter */
@@ -632,6 +642,7 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_PONG,
     HEARSAY_REPLY_PAGE,
     HEARSAY_REPLY_SUMMARY,
+    HEARSAY_REPLY_HERE,
     HEARSAY_REPLY_REPORT_TAKEN, /* nothing but the fact */
     HEARSAY_REPLY_ADMIN
 };
@@ -647,6 +658,7 @@ struct hearsay_reply {
         struct hearsay_pong pong;
         struct hearsay_page page;
         struct hearsay_summary summary;
+        struct hearsay_here here;
         struct hearsay_admin_reply admin;
     };
 };
@@ -688,6 +700,9 @@ HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hear
 HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                                 struct hearsay_summary *out_summary,
                                 struct hearsay_error *out_error);
+/* The labels of what is around the access point now, *out_here borrowed. There may be none. */
+HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
+                             const struct hearsay_here **out_here, struct hearsay_error *out_error);
 /*
  * A page of all messages of a host, over the administrator's Unix socket only. `after` is the
  * cursor of the page before, copied, NULL for the first page; limit: messages at most, 0: as many
@@ -779,6 +794,8 @@ HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket
                                     struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_summary(struct hearsay *server, const char *host,
                                        uint64_t *out_ticket, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                                    struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_export(struct hearsay *server, const char *host,
                                       const uint8_t *after, size_t after_bytes, uint32_t limit,
                                       uint64_t *out_ticket, struct hearsay_error *out_error);

@@ -160,6 +160,21 @@ static int translate_summary(const struct msg_summarized *from, struct hearsay_s
     return HEARSAY_OK;
 }
 
+/* Texts end with a NUL where they lie. */
+static int translate_labels(const struct msg_text *from, size_t count, struct arena *arena,
+                            const char *const **out_labels, struct hearsay_error *error)
+{
+    const char **labels = arena_take_zeroed(arena, count + 1, sizeof(*labels)); /* never NULL */
+    if (labels == NULL) {
+        return fail_set_nomem(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        labels[i] = from[i].text;
+    }
+    *out_labels = labels;
+    return HEARSAY_OK;
+}
+
 int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct hearsay_reply *out_reply, struct hearsay_error *out_error)
 {
@@ -195,6 +210,11 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_EXPORTED:
         out_reply->kind = HEARSAY_REPLY_PAGE;
         return translate_page(&response->exported, arena, &out_reply->page, out_error);
+    case MSG_RESPONSE_HERE_LABELS:
+        out_reply->kind = HEARSAY_REPLY_HERE;
+        out_reply->here.label_count = response->here_labels.label_count;
+        return translate_labels(response->here_labels.labels, response->here_labels.label_count,
+                                arena, &out_reply->here.labels, out_error);
     case MSG_RESPONSE_SUMMARIZED:
         out_reply->kind = HEARSAY_REPLY_SUMMARY;
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
@@ -216,6 +236,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_LOG_LEVEL_SET:
         out_reply->kind = HEARSAY_REPLY_ADMIN;
         return reply_translate_admin(response, arena, &out_reply->admin, out_error);
+    case MSG_RESPONSE_HERE_CHANGED:
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_EPOCH_CHANGED:
     case MSG_RESPONSE_WELCOME:
@@ -254,6 +275,12 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].bytes = from->hosts[i].bytes;
         hosts[i].evict = (enum hearsay_evict)from->hosts[i].evict;
         translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
+        hosts[i].here_count = from->hosts[i].here_count;
+        int status = translate_labels(from->hosts[i].here, from->hosts[i].here_count, arena,
+                                      &hosts[i].here, error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
         if (hosts[i].suggested_max_distance > HEARSAY_DISTANCE_ONE) {
             hosts[i].suggested_max_distance = HEARSAY_DISTANCE_ONE;
         }

@@ -25,7 +25,9 @@ enum {
     CONFIG_EPOCHS_KEPT = 60, /* epochs of a host, besides the current and the open one */
     CONFIG_PATH_BYTES = 4096,
     CONFIG_ADDRESS_BYTES = 64,
-    CONFIG_USER_BYTES = 33, /* as long as useradd takes them, with the NUL */
+    CONFIG_HERE_BYTES = 2048,     /* of one host's labels, with a byte more for each */
+    CONFIG_HERE_FILE_BYTES = 192, /* longer than a line may be */
+    CONFIG_USER_BYTES = 33,       /* as long as useradd takes them, with the NUL */
     CONFIG_LINE_BYTES_MAX = 190,
     CONFIG_FILE_BYTES_MAX = 1024 * 1024,
     CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
@@ -71,9 +73,11 @@ struct config_host {
     uint64_t messages_max;
     uint64_t bytes_max; /* of payloads, media types and filters */
     enum config_evict evict;
-    uint32_t epoch_length_s; /* 0: no epochs */
-    uint32_t epoch_keep_s;   /* after its end */
-    bool refuses_open;       /* deposits into epoch 0 are refused */
+    uint32_t epoch_length_s;                /* 0: no epochs */
+    uint32_t epoch_keep_s;                  /* after its end */
+    bool refuses_open;                      /* deposits into epoch 0 are refused */
+    char here[CONFIG_HERE_BYTES];           /* labels, each with a line feed behind it */
+    char here_file[CONFIG_HERE_FILE_BYTES]; /* "": none */
 };
 
 struct config_limits {

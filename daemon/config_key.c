@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/label.h"
 #include "daemon/config_value.h"
 
 /* config_finish adds the administrator's socket to those that were named. */
@@ -161,6 +162,37 @@ static int add_listener(const struct config_source *source, const struct config_
     return 0;
 }
 
+/* Appends labels with commas between them to those that the host has. */
+static int add_labels(const struct config_source *source, const struct config_key *key,
+                      struct config_host *host, const char *value)
+{
+    while (*value != '\0') {
+        const size_t piece = strcspn(value, ",");
+        size_t length = piece;
+        const char *why = NULL;
+        const size_t used = strlen(host->here);
+
+        while (length > 0 && value[length - 1] == ' ') {
+            length--;
+        }
+        if (label_check(value, length, &why) != 0) {
+            return config_refuse(source, "`%s`: `%.*s` is no label: %s", key->name,
+                                 (int)(length > 200 ? 200 : length), value, why);
+        }
+        if (used + length + 1 >= sizeof(host->here)) {
+            return config_refuse(source,
+                                 "`%s`: all labels together may have %zu bytes; put more "
+                                 "into a `here_file`",
+                                 key->name, sizeof(host->here) - 1);
+        }
+        memcpy(host->here + used, value, length);
+        memcpy(host->here + used + length, "\n", 2);
+        value += piece;
+        value += strspn(value, ", ");
+    }
+    return 0;
+}
+
 static int set_profile(const struct config_source *source, const struct config_key *key,
                        struct config_host *host, const char *value)
 {
@@ -197,6 +229,8 @@ int config_set_key(const struct config_source *source, const struct config_key *
                                        key->width);
     case CONFIG_TYPE_LISTENER:
         return add_listener(source, key, config, value);
+    case CONFIG_TYPE_LABELS:
+        return add_labels(source, key, host, value);
     case CONFIG_TYPE_PROFILE:
         return set_profile(source, key, host, value);
     default:

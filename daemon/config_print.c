@@ -74,6 +74,13 @@ static void print_listeners(const struct config_key *key, const struct config *c
     }
 }
 
+static void print_labels(const struct config_key *key, const char *labels, FILE *out)
+{
+    for (; *labels != '\0'; labels += strcspn(labels, "\n") + 1) {
+        (void)fprintf(out, "%s = %.*s\n", key->name, (int)strcspn(labels, "\n"), labels);
+    }
+}
+
 static void print_key(const struct config_key *key, const struct config *config,
                       const struct config_host *host, FILE *out)
 {
@@ -94,6 +101,9 @@ static void print_key(const struct config_key *key, const struct config *config,
         break;
     case CONFIG_TYPE_LISTENER:
         print_listeners(key, config, out);
+        break;
+    case CONFIG_TYPE_LABELS:
+        print_labels(key, host->here, out);
         break;
     case CONFIG_TYPE_PROFILE:
         profile_print(&host->profile, profile);
@@ -321,6 +331,8 @@ static void print_example_key(const struct config_key *key, FILE *out)
         (void)fprintf(out, "#%s = hearsay\n", key->name);
     } else if (key->type == CONFIG_TYPE_PATH) {
         (void)fprintf(out, "#%s = %s\n", key->name, key->example);
+    } else if (key->type == CONFIG_TYPE_LABELS) {
+        (void)fprintf(out, "#%s = geo:u281zd, wifi:a4:2b:8c:01:02:03\n", key->name);
     } else {
         /* A host's bound, which is that of the whole. */
         (void)fprintf(out, "#%s = %s\n", key->name,

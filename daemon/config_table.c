@@ -183,6 +183,16 @@ const struct config_key config_keys[] = {
      .standard = "0.8", .reloadable = true,
      .help = "Distance beyond which clients should take a message for unrelated; they apply it "
              "unless told otherwise."},
+    {HOST_KEY("here", here), CONFIG_TYPE_LABELS, .standard_note = "none", .repeatable = true,
+     .reloadable = true,
+     .help = "Labels of what is around the access point, such as geo:u281zd, for clients that "
+             "cannot look themselves. Several with commas between them, on any number of lines, "
+             "2,000 bytes together; more, and labels with commas, go into here_file."},
+    {HOST_KEY("here_file", here_file), CONFIG_TYPE_PATH, .standard_note = "none",
+     .example = "/run/hearsay/here", .reloadable = true,
+     .help = "A file with more of them, one a line, at most 64K; # begins a comment. It is looked "
+             "at every second, so that a program that scans may write it. Wrong content is logged "
+             "and changes nothing."},
     {HOST_KEY("messages", messages_max), CONFIG_TYPE_COUNT, 1, 16000000, .unit = "messages",
      .standard_note = "messages of [limits]", .reloadable = true,
      .help = "Most messages that this host stores."},

@@ -129,9 +129,9 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
 
 /* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
 static const struct msg_text capabilities[] = {
-    TEXT("hello"),    TEXT("deposit"), TEXT("query"),     TEXT("get"),
-    TEXT("withdraw"), TEXT("ping"),    TEXT("summary"),   TEXT("export"),
-    TEXT("stats"),    TEXT("reload"),  TEXT("log_level"),
+    TEXT("hello"),    TEXT("deposit"), TEXT("query"),   TEXT("get"),
+    TEXT("withdraw"), TEXT("ping"),    TEXT("summary"), TEXT("here"),
+    TEXT("export"),   TEXT("stats"),   TEXT("reload"),  TEXT("log_level"),
 };
 enum { ADMINISTRATIVE = 4 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
@@ -232,6 +232,7 @@ bool handler_welcome(struct service *service, struct handler_client *client,
             fill_epoch(client, host->current, &hosts[i].epoch);
         }
     }
+    handler_here_welcome(service, hosts);
     response.kind = MSG_RESPONSE_WELCOME;
     response.welcome = (struct msg_welcome){
         .version = LIMIT_VERSION,
@@ -299,6 +300,7 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_PING] = handle_ping,
     [MSG_REQUEST_EXPORT] = handler_export,
     [MSG_REQUEST_SUMMARY] = handler_summary,
+    [MSG_REQUEST_HERE] = handler_here,
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,

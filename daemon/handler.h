@@ -85,6 +85,8 @@ void handler_get(struct service *service, struct handler_client *client,
                  const struct msg_request *request);
 void handler_export(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
+void handler_here(struct service *service, struct handler_client *client,
+                  const struct msg_request *request);
 void handler_summary(struct service *service, struct handler_client *client,
                      const struct msg_request *request);
 
@@ -94,6 +96,9 @@ void handler_reload(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
 void handler_log_level(struct service *service, struct handler_client *client,
                        const struct msg_request *request);
+
+/* Puts the here labels into Welcome's hosts (host_count of them), host by host as they fit. */
+void handler_here_welcome(const struct service *service, struct msg_host *hosts);
 
 /*
  * Goes on with searches that did not end at once, each getting its turn: looks at about `budget`

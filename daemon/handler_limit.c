@@ -28,12 +28,14 @@ static uint32_t cost_of(const struct msg_request *request, enum sender_action *o
     switch (request->kind) {
     case MSG_REQUEST_DEPOSIT:
     case MSG_REQUEST_WITHDRAW:
+    case MSG_REQUEST_REPORT:
         *out_action = SENDER_DEPOSIT;
         return 1;
     case MSG_REQUEST_QUERY:
         return query_cost(&request->query);
     case MSG_REQUEST_GET:
     case MSG_REQUEST_SUMMARY:
+    case MSG_REQUEST_HERE:
         return 1;
     default:
         return 0;

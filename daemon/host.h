@@ -12,6 +12,7 @@
 #include "core/index.h"
 #include "daemon/config.h"
 #include "daemon/epoch.h"
+#include "daemon/here.h"
 #include "daemon/persist.h"
 
 /* What counts against a cap: what is stored, and what waits to be. */
@@ -36,6 +37,7 @@ struct host {
     struct index_options index_options;    /* of every epoch's index */
     struct epoch *epochs[HOST_EPOCHS_MAX]; /* epoch_count of them, owned; the first is epoch 0 */
     size_t epoch_count;
+    struct here *here;     /* owned; what is around: service_set_here */
     struct epoch *current; /* of these, the newest one; NULL: none, or they are switched off */
     struct epoch_change *change; /* under way: epochs.c's */
     struct usage usage;          /* of all epochs together */

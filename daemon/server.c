@@ -14,6 +14,7 @@
 #include "core/err.h"
 #include "daemon/datadir.h"
 #include "daemon/epochs.h"
+#include "daemon/here_watch.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/persist_sqlite.h"
@@ -138,6 +139,15 @@ static void on_prepare(uv_prepare_t *handle)
     flush_all(handle->data);
 }
 
+void server_push(struct server *server, const struct msg_response *response)
+{
+    struct session *session;
+
+    DL_FOREACH (server->sessions, session) { /* none is freed before its stream has closed */
+        session_push(session, response);
+    }
+}
+
 /* --- caps ------------------------------------------------------------------------------------- */
 
 void server_drop_slowest(struct server *server)
@@ -212,6 +222,9 @@ static void on_tick(uv_timer_t *timer)
     DL_FOREACH_SAFE (server->sessions, session, next) {
         session_tick(session, now_ms);
     }
+    if (!server->stopping) {
+        here_watch_tick(server->here_watch);
+    }
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_retry(&server->listeners[i]);
     }
@@ -270,6 +283,7 @@ int server_reload(struct server *server, char *out_reason)
     if (rc == 0) {
         server->config = fresh;
         service_reload(server->service, &fresh);
+        here_watch_reload(server->here_watch);
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
@@ -376,6 +390,7 @@ static int make_service(struct server *server, char *out_reason)
 static void close_all(struct server *server)
 {
     (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
+    here_watch_free(server->here_watch);
     service_free(server->service);
     arena_deinit(&server->decode_arena);
     server_tls_deinit(&server->tls);
@@ -413,6 +428,9 @@ int server_start(struct server *server, const struct options *options, const str
     }
     if (rc == 0) {
         rc = make_service(server, out_reason);
+    }
+    if (rc == 0 && (rc = here_watch_start(server, &server->here_watch)) != 0) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
     }
     if (rc == 0) {
         rc = server_open_sockets(server, out_reason);

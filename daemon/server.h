@@ -22,6 +22,8 @@
 #include "daemon/session.h"
 #include "daemon/worker_uv.h"
 
+struct here_watch;
+
 struct server {
     uv_loop_t loop;
     const struct alloc *alloc;
@@ -29,6 +31,7 @@ struct server {
     struct config config;          /* as it was taken last */
     struct persist *persist;
     struct service *service;
+    struct here_watch *here_watch;
     struct worker_uv worker;
     int lock; /* of the data directory; -1: none */
 
@@ -91,6 +94,9 @@ int server_reload(struct server *server, char *out_reason);
 
 /* Fills server->control: see server_control.c. */
 void server_init_control(struct server *server);
+
+/* Sends a response with id 0 to all who have been greeted. */
+void server_push(struct server *server, const struct msg_response *response);
 
 /* --- for sessions ----------------------------------------------------------------------------- */
 

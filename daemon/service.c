@@ -126,10 +126,31 @@ static int add_host(struct service *service, const struct config_host *config, u
     }
     rc = host_init(&service->hosts[service->host_count], config, number, service->alloc,
                    service->kernels, hash_seed);
-    if (rc == 0) {
-        service->host_count++;
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    service->host_count++;
+    bool changed = false;
+    return service_set_here(service, &service->hosts[service->host_count - 1], NULL, 0, &changed,
+                            out_reason);
+}
+
+int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
+                     bool *out_changed, char *out_reason)
+{
+    enum { REST_BYTES = 256 }; /* what a frame has besides: ids, the host's name */
+    const size_t room = service->config.limits.frame_bytes - REST_BYTES;
+    struct here *here = NULL;
+
+    const int rc = here_new(service->alloc, host->config.here, strlen(host->config.here), text,
+                            length, room, &here, out_reason);
+    if (rc != 0) {
+        return rc;
+    }
+    *out_changed = host->here == NULL || !here_equal(host->here, here);
+    here_free(host->here);
+    host->here = here;
+    return 0;
 }
 
 struct host *service_host(struct service *service, const char *name)

@@ -125,6 +125,14 @@ void service_note(struct service *service, enum metric metric, uint64_t began_ns
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
+/*
+ * The labels of what is around a host become those of its configuration and those of a text
+ * (here_new; NULL: none). 0 with *out_changed, HERE_REFUSED with a reason (HERE_REASON_BYTES),
+ * -ERR_NOMEM; unless 0 they stay as they were.
+ */
+int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
+                     bool *out_changed, char *out_reason);
+
 /* Keeps a stored message's payload at hand, unless its id has gone, or has come anew, since it was
  * read. Only a cache: it may not fit, or be forgotten. */
 void service_remember(struct service *service, const struct persist_message *message);

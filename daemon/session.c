@@ -209,6 +209,13 @@ static void on_work_ended(struct handler_client *client)
     }
 }
 
+void session_push(struct session *session, const struct msg_response *response)
+{
+    if (session->state == SESSION_OPEN) {
+        on_respond(&session->client, response);
+    }
+}
+
 static const struct handler_client_events client_events = {on_respond, on_work_ended};
 
 /* --- requests --------------------------------------------------------------------------------- */

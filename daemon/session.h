@@ -55,6 +55,9 @@ int session_accept(struct server *server, struct listener *listener);
 /* Takes a bounded number of the requests that wait. */
 void session_process(struct session *session);
 
+/* Sends a push to a client that has been greeted; to others nothing. */
+void session_push(struct session *session, const struct msg_response *response);
+
 /* There may be room again for requests that were left waiting. */
 void session_resume(struct session *session);
 

@@ -116,6 +116,13 @@ static const struct map_field export_fields[] = {
 static const struct map export_map =
     MAP_OF("export", &hearsay__v1__export__descriptor, struct msg_export, export_fields);
 
+static const struct map_field here_fields[] = {
+    {MAP_TEXT_ROW(Hearsay__V1__Here, host, struct msg_here, host), .min = 1,
+     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
+};
+static const struct map here_map =
+    MAP_OF("here", &hearsay__v1__here__descriptor, struct msg_here, here_fields);
+
 static const struct map_field summary_fields[] = {
     {MAP_TEXT_ROW(Hearsay__V1__Summary, host, struct msg_summary, host), .min = 1,
      .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
@@ -143,6 +150,8 @@ static const struct codec_body request_bodies[] = {
     {MSG_REQUEST_PING, HEARSAY__V1__REQUEST__BODY_PING, NULL, 0},
     {MSG_REQUEST_EXPORT, HEARSAY__V1__REQUEST__BODY_EXPORT, &export_map,
      offsetof(struct msg_request, export_page)},
+    {MSG_REQUEST_HERE, HEARSAY__V1__REQUEST__BODY_HERE, &here_map,
+     offsetof(struct msg_request, here)},
     {MSG_REQUEST_SUMMARY, HEARSAY__V1__REQUEST__BODY_SUMMARY, &summary_map,
      offsetof(struct msg_request, summary)},
     {MSG_REQUEST_REPORT, HEARSAY__V1__REQUEST__BODY_REPORT, &codec_report_map,

@@ -82,6 +82,8 @@ static const struct map_field host_fields[] = {
      .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
     {MAP_TEXT_ROW(Hearsay__V1__HostInfo, profile, struct msg_host, profile), .needed = true,
      .min = 1, .max = LIMIT_PROFILE_BYTES},
+    {MAP_TEXTS_ROW(Hearsay__V1__HostInfo, here, struct msg_host, here, here_count), .min = 1,
+     .max = LIMIT_LABEL_BYTES},
     {MAP_U32_ROW(Hearsay__V1__HostInfo, suggested_max_distance, struct msg_host,
                  suggested_max_distance_ppm),
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
@@ -224,6 +226,22 @@ static const struct map_field summarized_fields[] = {
 static const struct map summarized_map = MAP_OF("summarized", &hearsay__v1__summarized__descriptor,
                                                 struct msg_summarized, summarized_fields);
 
+static const struct map_field here_labels_fields[] = {
+    {MAP_TEXTS_ROW(Hearsay__V1__HereLabels, labels, struct msg_here_labels, labels, label_count)},
+};
+static const struct map here_labels_map =
+    MAP_OF("here_labels", &hearsay__v1__here_labels__descriptor, struct msg_here_labels,
+           here_labels_fields);
+
+static const struct map_field here_changed_fields[] = {
+    {MAP_TEXT_ROW(Hearsay__V1__HereChanged, host, struct msg_here_changed, host), .min = 1,
+     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
+    {MAP_TEXTS_ROW(Hearsay__V1__HereChanged, labels, struct msg_here_changed, labels, label_count)},
+};
+static const struct map here_changed_map =
+    MAP_OF("here_changed", &hearsay__v1__here_changed__descriptor, struct msg_here_changed,
+           here_changed_fields);
+
 static const struct codec_body response_bodies[] = {
     {MSG_RESPONSE_RESULTS, HEARSAY__V1__RESPONSE__BODY_RESULTS, &results_map,
      offsetof(struct msg_response, results)},
@@ -240,6 +258,10 @@ static const struct codec_body response_bodies[] = {
      offsetof(struct msg_response, pong)},
     {MSG_RESPONSE_EXPORTED, HEARSAY__V1__RESPONSE__BODY_EXPORTED, &exported_map,
      offsetof(struct msg_response, exported)},
+    {MSG_RESPONSE_HERE_LABELS, HEARSAY__V1__RESPONSE__BODY_HERE_LABELS, &here_labels_map,
+     offsetof(struct msg_response, here_labels)},
+    {MSG_RESPONSE_HERE_CHANGED, HEARSAY__V1__RESPONSE__BODY_HERE_CHANGED, &here_changed_map,
+     offsetof(struct msg_response, here_changed)},
     {MSG_RESPONSE_SUMMARIZED, HEARSAY__V1__RESPONSE__BODY_SUMMARIZED, &summarized_map,
      offsetof(struct msg_response, summarized)},
     {MSG_RESPONSE_REPORT_TAKEN, HEARSAY__V1__RESPONSE__BODY_REPORT_TAKEN, NULL, 0},

@@ -172,6 +172,10 @@ struct msg_admin {
     struct msg_text word;          /* accept: mode; log_level: level; backup: path; or absent */
 };
 
+struct msg_here {
+    struct msg_text host;
+};
+
 enum msg_request_kind {
     MSG_REQUEST_UNKNOWN = 0, /* none that this version knows, or none at all */
     MSG_REQUEST_HELLO,
@@ -182,6 +186,7 @@ enum msg_request_kind {
     MSG_REQUEST_PING,
     MSG_REQUEST_EXPORT,
     MSG_REQUEST_SUMMARY,
+    MSG_REQUEST_HERE,
     MSG_REQUEST_REPORT,
     MSG_REQUEST_STATS,
     MSG_REQUEST_REMOVE,
@@ -211,6 +216,7 @@ struct msg_request {
         struct msg_withdraw withdraw;
         struct msg_export export_page;
         struct msg_summary summary;
+        struct msg_here here;
         struct msg_report report;
         struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_LOG_LEVEL */
     };
@@ -259,6 +265,8 @@ struct msg_host {
     enum msg_evict evict; /* MSG_EVICT_REJECT when absent */
     bool has_epoch;       /* the current one */
     struct msg_epoch epoch;
+    const struct msg_text *here; /* here_count labels; none may also mean: ask */
+    size_t here_count;
 };
 
 struct msg_epoch_changed {
@@ -413,6 +421,17 @@ struct msg_log_level {
     struct msg_text level;
 };
 
+struct msg_here_labels {
+    const struct msg_text *labels; /* label_count of them */
+    size_t label_count;
+};
+
+struct msg_here_changed {
+    struct msg_text host;
+    const struct msg_text *labels; /* label_count of them */
+    size_t label_count;
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -424,6 +443,8 @@ enum msg_response_kind {
     MSG_RESPONSE_PONG,
     MSG_RESPONSE_EXPORTED,
     MSG_RESPONSE_SUMMARIZED,
+    MSG_RESPONSE_HERE_LABELS,
+    MSG_RESPONSE_HERE_CHANGED, /* a push */
     MSG_RESPONSE_REPORT_TAKEN,
     MSG_RESPONSE_STATS_TAKEN,
     MSG_RESPONSE_REMOVED,
@@ -453,6 +474,8 @@ struct msg_response {
         struct msg_pong pong;
         struct msg_exported exported;
         struct msg_summarized summarized;
+        struct msg_here_labels here_labels;
+        struct msg_here_changed here_changed;
         struct msg_stats_taken stats_taken;
         struct msg_reported_list reported_list;
         struct msg_ban_list ban_list;

@@ -17,6 +17,7 @@ struct deposit_options {
     const char *file;
     const char *host;
     const char *group;
+    bool here;
     bool json;
 };
 
@@ -24,6 +25,10 @@ static const struct deposit_options deposit_defaults = {.reach = HEARSAY_DISTANC
 
 static const struct args_option deposit_options[] = {
     SENSED_OPTIONS(struct deposit_options, sensed),
+    {.name = "here",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct deposit_options, here),
+     .help = "what the access point says is around it"},
     {.name = "ttl",
      .letter = 't',
      .kind = ARGS_DURATION,
@@ -118,7 +123,7 @@ static int check_size(const struct cli *cli, const struct hearsay *server, const
 
 /* What is deposited besides the message. All borrowed. */
 struct deposit_where {
-    const struct hearsay_context *context;
+    struct hearsay_context *context;   /* to which --here adds */
     const struct hearsay_group *group; /* NULL: none */
 };
 
@@ -159,6 +164,9 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     if (code == CLI_DONE) {
         code = check_size(cli, server, chosen->file, payload,
                           where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
+    }
+    if (code == CLI_DONE && chosen->here) {
+        code = sensed_add_here(cli, server, host, where->context);
     }
     if (code == CLI_DONE) {
         code = sensed_encode(cli, server, host, &keys, where->context, &filter);
@@ -203,7 +211,8 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
     struct hearsay_group *group = NULL;
-    int code = sensed_read(cli, &chosen->sensed, &context);
+    int code = chosen->here ? sensed_read_some(cli, &chosen->sensed, &context)
+                            : sensed_read(cli, &chosen->sensed, &context);
     if (code == CLI_DONE) {
         code = payload_read(cli, chosen->file, word_count, words, &payload);
     }
@@ -229,13 +238,14 @@ const struct cli_command command_deposit = {
     .summary = "leave a message in a context",
     .arguments = "CONTEXT... [OPTION]... [TEXT... | --file FILE]",
     .details =
-        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together.\n"
         "Without TEXT and --file the message is read from standard input. Prints its id and\n"
         "the token that withdraws it; nobody can tell you the token again.\n"
         "With --group only those who have the same secret find it, and can read it.\n",
     .examples =
         "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
         "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
+        "  hearsay deposit --here --topic Coffee 'Come up, there is cake'\n"
         "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
         "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
         "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",

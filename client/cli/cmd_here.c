@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* here: remember the context of now, for queries with --memory. */
+/* here: what the access point says is around it; with --memory, remember the context of now. */
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static const struct args_option here_options[] = {
      .kind = ARGS_TEXT,
      .offset = offsetof(struct here_options, memory),
      .value = "FILE",
-     .help = "the memory; made where there is none (needed)"},
+     .help = "remember the context of now there; made where there is none"},
     SENSED_OPTIONS(struct here_options, sensed),
     {.name = "rounds",
      .letter = 'r',
@@ -108,9 +108,62 @@ static int remember(const struct cli *cli, const struct here_options *options,
     return code;
 }
 
-/* With the profile of a host. */
+static int print_json(const struct cli *cli, const struct hearsay_host *host,
+                      const struct hearsay_here *here)
+{
+    json_t *labels = json_array();
+    for (size_t i = 0; i < here->label_count; i++) {
+        (void)json_array_append_new(labels, json_string(here->labels[i])); /* counted below */
+    }
+    if (labels == NULL || json_array_size(labels) != here->label_count) {
+        json_decref(labels);
+        return cli_report_nomem(cli);
+    }
+    json_t *line = json_pack("{s:s, s:o}", "host", host->name, "labels", labels);
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static int print_labels(const struct cli *cli, const struct here_options *options,
+                        struct hearsay *server, const struct hearsay_host *host)
+{
+    struct hearsay_error error;
+    const struct hearsay_here *here = NULL;
+    int code = CLI_DONE;
+    if (hearsay_here(server, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (options->json) {
+        code = print_json(cli, host, here);
+    }
+    for (size_t i = 0; i < here->label_count && !options->json; i++) {
+        out_text(&cli->out, here->labels[i], 0);
+        (void)fputc('\n', cli->out.stream);
+    }
+    if (here->label_count == 0) {
+        cli_complain(cli, "the access point does not say what is around it");
+    }
+    return code == CLI_DONE && here->label_count == 0 ? CLI_NEGATIVE : code;
+}
+
+/* Without --memory: what the access point says. */
+static int show(const struct cli *cli, const struct here_options *options)
+{
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = cli_connect(cli, &server);
+    if (code == CLI_DONE) {
+        code = cli_find_host(cli, server, options->host, &host);
+    }
+    if (code == CLI_DONE) {
+        code = print_labels(cli, options, server, host);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+/* With the profile of a host, and with its labels where no context was given. */
 static int remember_as_host(const struct cli *cli, const struct here_options *options,
-                            const struct hearsay_context *context)
+                            struct hearsay_context *context)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
@@ -119,6 +172,9 @@ static int remember_as_host(const struct cli *cli, const struct here_options *op
         return code;
     }
     code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE && !sensed_given(&options->sensed)) {
+        code = sensed_add_here(cli, server, host, context);
+    }
     if (code == CLI_DONE) {
         code = remember(cli, options, context, host->profile);
     }
@@ -132,19 +188,29 @@ static int here_run(struct cli *cli, void *options, int word_count, char *const 
     if (word_count > 0) {
         return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
     }
-    if (chosen->memory == NULL) {
+    const bool given = sensed_given(&chosen->sensed);
+    if (chosen->memory == NULL && (given || chosen->rounds != 0 || chosen->profile != NULL)) {
         return cli_misuse(cli, "where to remember is missing: --memory FILE");
+    }
+    if (chosen->memory == NULL) {
+        return show(cli, chosen);
+    }
+    if (!given && chosen->profile != NULL) {
+        return cli_misuse(cli,
+                          "--profile asks no server, so a context is needed, such as -l LABEL");
     }
     if (chosen->host != NULL && chosen->profile != NULL) {
         return cli_misuse(cli, "--host and --profile exclude each other");
     }
     struct hearsay_context *context = NULL;
-    int code = sensed_read(cli, &chosen->sensed, &context);
+    int code = given ? sensed_read(cli, &chosen->sensed, &context)
+                     : sensed_read_some(cli, &chosen->sensed, &context);
     if (code != CLI_DONE) {
         return code;
     }
     /* Without --host and --profile the file knows its profile. */
-    if (chosen->profile != NULL || (chosen->host == NULL && access(chosen->memory, F_OK) == 0)) {
+    if (chosen->profile != NULL ||
+        (given && chosen->host == NULL && access(chosen->memory, F_OK) == 0)) {
         code = remember(cli, chosen, context, chosen->profile);
     } else {
         code = remember_as_host(cli, chosen, context);
@@ -155,15 +221,19 @@ static int here_run(struct cli *cli, void *options, int word_count, char *const 
 
 const struct cli_command command_here = {
     .name = "here",
-    .summary = "remember the context of now, for query --memory",
-    .arguments = "--memory FILE CONTEXT... [OPTION]...",
+    .summary = "what is around here; or remember it, for query --memory",
+    .arguments = "[--memory FILE [CONTEXT...]] [OPTION]...",
     .details =
-        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
-        "Each call is a round. What was there in a round stays in the memory for R rounds, and\n"
-        "goes by itself unless it is there again: the contexts of the last rounds blend into\n"
-        "one, that query --memory asks with. The server is asked only for the profile of a\n"
-        "new memory.\n",
-    .examples = "  hearsay here --memory way --rounds 5 -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+        "Prints the labels of what the access point says is around it, one a line: what query\n"
+        "asks with where no context is given, and deposit with --here. Exit code 1: none.\n\n"
+        "With --memory it remembers. CONTEXT is any of --label, --wifi, --scan, --at, --time\n"
+        "and --topic, together; without any it is what the access point says. Each call is a\n"
+        "round. What was there in a round stays in the memory for R rounds, and goes by itself\n"
+        "unless it is there again: the contexts of the last rounds blend into one, that query\n"
+        "--memory asks with. The server is asked for the profile of a new memory, and for what\n"
+        "is around where no context is given.\n",
+    .examples = "  hearsay here\n"
+                "  hearsay here --memory way --rounds 5 -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  iw dev wlan0 scan | hearsay here --memory way --scan -\n"
                 "  hearsay query --memory way\n",
     .options = here_options,

@@ -20,6 +20,10 @@ static const char *const metric_names[] = {"bits", "estimated", NULL};
 
 static const struct args_option query_options[] = {
     SENSED_OPTIONS(struct query_options, sensed),
+    {.name = "here",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct query_options, here),
+     .help = "what the access point says is around it (where no context is given)"},
     {.name = "count",
      .letter = 'k',
      .kind = ARGS_NUMBER,
@@ -349,7 +353,7 @@ static int read_memory(const struct cli *cli, const struct query_options *option
 }
 
 static int query_once(const struct cli *cli, struct hearsay *server,
-                      const struct query_options *options, const struct hearsay_context *context)
+                      const struct query_options *options, struct hearsay_context *context)
 {
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
@@ -358,6 +362,9 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     struct hearsay_query query;
     bool about_contains = false;
     int code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE && options->here) {
+        code = sensed_add_here(cli, server, host, context);
+    }
     if (code == CLI_DONE && options->memory != NULL) {
         code = read_memory(cli, options, host, &lately);
     }
@@ -384,9 +391,9 @@ static int query_once(const struct cli *cli, struct hearsay *server,
 /* Options that do not go together. CLI_DONE, or an exit code after saying which. */
 static int check(const struct cli *cli, const struct query_options *chosen)
 {
-    if (chosen->batch != NULL && sensed_given(&chosen->sensed)) {
-        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time and --topic "
-                               "exclude each other");
+    if (chosen->batch != NULL && (sensed_given(&chosen->sensed) || chosen->here)) {
+        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time, --topic and "
+                               "--here exclude each other");
     }
     if (chosen->batch != NULL && (chosen->memory != NULL || chosen->unseen != NULL)) {
         return cli_misuse(cli, "--batch and --%s exclude each other",
@@ -417,9 +424,12 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
     }
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
-    /* A memory is context enough; without one an empty context is an error. */
-    if (chosen->batch == NULL && (chosen->memory == NULL || sensed_given(&chosen->sensed))) {
-        code = sensed_read(cli, &chosen->sensed, &context);
+    /* Who gives no context, and no memory either, is where the access point is. */
+    const bool given = sensed_given(&chosen->sensed);
+    chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
+    if (chosen->batch == NULL && (chosen->here || given)) {
+        code = chosen->here ? sensed_read_some(cli, &chosen->sensed, &context)
+                            : sensed_read(cli, &chosen->sensed, &context);
     }
     if (code == CLI_DONE && chosen->group != NULL) {
         code = secret_group(cli, chosen->group, &chosen->shared);
@@ -442,9 +452,10 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
 const struct cli_command command_query = {
     .name = "query",
     .summary = "find the messages nearest to a context",
-    .arguments = "CONTEXT... | --memory FILE | --batch FILE [OPTION]...",
+    .arguments = "[CONTEXT... | --memory FILE | --batch FILE] [OPTION]...",
     .details =
-        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, together.\n"
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together;\n"
+        "without any it is --here.\n"
         "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
         "With --unseen the server leaves out what was shown before and sends K others. It is\n"
         "told by a filter of the ids, which takes another message for a seen one with chance P.\n\n"

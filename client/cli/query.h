@@ -26,6 +26,7 @@ struct query_options {
     const char *group;            /* where its secret is */
     struct hearsay_group *shared; /* no option: that group, once it is read; NULL: none */
     uint32_t miss;                /* millionths */
+    bool here;                    /* what the access point says is around it, too */
     bool ids;
     bool json;
 };

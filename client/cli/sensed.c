@@ -206,8 +206,8 @@ static int add_all(const struct cli *cli, struct hearsay_context *context,
     return code == CLI_DONE ? add_labels(cli, context, sensed) : code;
 }
 
-int sensed_read(const struct cli *cli, const struct sensed *sensed,
-                struct hearsay_context **out_context)
+int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
+                     struct hearsay_context **out_context)
 {
     struct hearsay_error error;
     struct hearsay_context *context = NULL;
@@ -217,18 +217,56 @@ int sensed_read(const struct cli *cli, const struct sensed *sensed,
     if (hearsay_context_new(&context, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    size_t count = 0;
     int code = add_all(cli, context, sensed);
-    (void)hearsay_context_labels(context, &count);
-    if (code == CLI_DONE && count == 0) {
-        code = cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value, "
-                               "or what is sensed, such as --wifi or --scan");
-    }
     if (code != CLI_DONE) {
         hearsay_context_free(context);
         return code;
     }
     *out_context = context;
+    return CLI_DONE;
+}
+
+int sensed_read(const struct cli *cli, const struct sensed *sensed,
+                struct hearsay_context **out_context)
+{
+    struct hearsay_context *context = NULL;
+    size_t count = 0;
+    int code = sensed_read_some(cli, sensed, &context);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    (void)hearsay_context_labels(context, &count);
+    if (count == 0) {
+        hearsay_context_free(context);
+        return cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value, "
+                               "or what is sensed, such as --wifi or --scan");
+    }
+    *out_context = context;
+    return CLI_DONE;
+}
+
+int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+                    struct hearsay_context *context)
+{
+    struct hearsay_error error;
+    const struct hearsay_here *here = NULL;
+    size_t count = 0;
+    if (hearsay_has_capability(server, "here")) {
+        if (hearsay_here(server, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        for (size_t i = 0; i < here->label_count; i++) {
+            if (hearsay_context_add_label(context, here->labels[i], &error) != HEARSAY_OK) {
+                return cli_report(cli, &error);
+            }
+        }
+    }
+    (void)hearsay_context_labels(context, &count);
+    if (count == 0) {
+        return cli_misuse(cli, "the access point does not say what is around it: give at least one "
+                               "-l LABEL, attribute:value, or what is sensed, such as --wifi or "
+                               "--scan");
+    }
     return CLI_DONE;
 }
 

@@ -70,6 +70,17 @@ bool sensed_given(const struct sensed *sensed);
 int sensed_read(const struct cli *cli, const struct sensed *sensed,
                 struct hearsay_context **out_context);
 
+/* The same, but it may be empty. */
+int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
+                     struct hearsay_context **out_context);
+
+/*
+ * Adds the labels of what is around the access point, which the server says. CLI_DONE, or an exit
+ * code after saying why: also when it says none and the context is empty.
+ */
+int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+                    struct hearsay_context *context);
+
 /* The keyed filter of such a context under the profile of a host. CLI_DONE, or an exit code. */
 int sensed_encode(const struct cli *cli, const struct hearsay *server,
                   const struct hearsay_host *host, const struct hearsay_keys *keys,

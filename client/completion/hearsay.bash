@@ -7,9 +7,9 @@ _hearsay_options()
     local sensed='--label --wifi --scan --at --neighbours --time --topic'
     # shellcheck disable=SC2086 # several words
     case $1 in
-    deposit) printf '%s\n' $sensed --ttl --file --type --reach --group --host --json ;;
+    deposit) printf '%s\n' $sensed --here --ttl --file --type --reach --group --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
-    query) printf '%s\n' $sensed --count --contains --max-distance --since --until --order \
+    query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
         --metric --memory --unseen --miss --batch --group --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;

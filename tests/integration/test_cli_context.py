@@ -214,7 +214,8 @@ def test_mistakes(offline, tmp_path):
         ("--scan", str(tmp_path)): "cannot read",
     }
     for args, said in cases.items():
-        for command in ("context", "query", "deposit", "here"):
+        # A query without a context, and here, ask the access point.
+        for command in ("context", "query", "deposit", "here") if args else ("context", "deposit"):
             more = {"deposit": ["x"], "here": ["--memory", str(tmp_path / "way")]}.get(command, [])
             code, out, err = offline.run(command, *args, *more)
             assert (code, out) == (2, "") and said in err, (command, args, err)

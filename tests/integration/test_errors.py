@@ -108,7 +108,7 @@ REFUSALS = {
     "watch": (pb.Watch(query=query()), "UNSUPPORTED", "watch"),
     "unwatch": (pb.Unwatch(watch_id=1), "UNSUPPORTED", "unwatch"),
     "report": (pb.Report(id=ID, reason="spam"), "UNSUPPORTED", "report"),
-    "here": (pb.Here(), "UNSUPPORTED", "here"),
+    "here-of-no-host": (pb.Here(host="nowhere"), "UNKNOWN_HOST", "host"),
     "summary-of-an-epoch": (pb.Summary(epoch=1), "UNKNOWN_EPOCH", "epoch"),
     "summary-of-no-host": (pb.Summary(host="nowhere"), "UNKNOWN_HOST", "host"),
     "stats": (pb.Stats(), "FORBIDDEN", "stats"),

@@ -21,7 +21,7 @@ def kernel_is_synchronised():
     return not status & STA_UNSYNC or state[3] < MAXERROR_US
 
 
-SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary"]
+SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level"]
 
 

@@ -234,6 +234,10 @@ static const struct key_case key_cases[] = {
     {"host h", "suggested_max_distance", "0.000001", "0.000001", ".5",
      "`suggested_max_distance` must be a distance with at most 6 decimal places, such as 0.85; not "
      "`.5`"},
+    {"host h", "here", "geo:u281zd", "geo:u281zd", "Geo",
+     "`here`: `Geo` is no label: the label has no ':'; a label is attribute:value"},
+    {"host h", "here_file", "/run/here", "/run/here", "here",
+     "`here_file` must be an absolute path, one that begins with /; not `here`"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
     {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",
      "`evict` must be reject, oldest or soonest-expiring; not `newest`"},

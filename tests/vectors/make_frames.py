@@ -370,6 +370,8 @@ def good_messages():
         ("export", "request", 12, "export", {}),
         ("export, every field", "request", 13, "export",
          {"host": "default", "after": bytes(24), "limit": 500}),
+        ("here", "request", 16, "here", {}),
+        ("here, every field", "request", 17, "here", {"host": "default"}),
         ("summary", "request", 14, "summary", {}),
         ("summary, every field", "request", 15, "summary", {"host": "default", "epoch": 3}),
         ("report", "request", 16, "report", {"id": ID}),
@@ -414,7 +416,8 @@ def good_messages():
                                 "messages": 100000, "bytes": 2**40,
                                 "sender_share_ppm": 300000},
           "hosts": [{"name": "a", "profile": "v1:64/1", "messages": 3, "bytes": 2**33,
-                     "evict": pb.OLDEST},
+                     "evict": pb.OLDEST,
+                     "here": ["geo:u281zd", "topic:café"]},
                     {"name": "b", "profile": "v1:64/1", "evict": pb.SOONEST_EXPIRING}]}),
         ("welcome, with epochs", "response", 2, "welcome",
          {**WELCOME, "hosts": [
@@ -477,16 +480,21 @@ def good_messages():
         ("compacted", "response", 22, "compacted", {"bytes_before": 8192, "bytes_after": 4096}),
         ("reloaded", "response", 23, "reloaded", {}),
         ("log_level_set", "response", 24, "log_level_set", {"level": "info"}),
+        ("here labels, none", "response", 16, "here_labels", {}),
+        ("here labels", "response", 17, "here_labels",
+         {"labels": ["geo:u281zd", "wifi:a4:2b:8c:01:02:03"]}),
+        ("here changed", "response", 0, "here_changed",
+         {"host": "default", "labels": ["geo:u281zd"]}),
         ("an error about the connection", "response", 0, "error", {"code": pb.MALFORMED}),
     ]  # fmt: skip
     for name, side, n, kind, fields in rows:
         yield name, side, n, kind, fields, True
     reserved = [
-        ("watch", {"after_seq": 5}), ("unwatch", {"watch_id": 1}), ("here", {}),
+        ("watch", {"after_seq": 5}), ("unwatch", {"watch_id": 1}),
     ]  # fmt: skip
     for kind, fields in reserved:
         yield f"reserved: {kind}", "request", 50, kind, fields, False
-    for kind in ["watching", "match", "here_changed"]:
+    for kind in ["watching", "match"]:
         yield f"reserved: {kind}", "response", 0, kind, {}, False
 
 

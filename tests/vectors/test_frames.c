@@ -208,6 +208,11 @@ static void put_export(json_t *body, const struct msg_request *request)
     put_u64(body, "limit", request->export_page.limit, 0);
 }
 
+static void put_here(json_t *body, const struct msg_request *request)
+{
+    put_text(body, "host", request->here.host);
+}
+
 static void put_summary(json_t *body, const struct msg_request *request)
 {
     put_text(body, "host", request->summary.host);
@@ -257,17 +262,18 @@ static void put_admin(json_t *body, const struct msg_request *request)
 }
 
 static void (*const request_writers[])(json_t *, const struct msg_request *) = {
-    [MSG_REQUEST_HELLO] = put_hello,       [MSG_REQUEST_DEPOSIT] = put_deposit,
-    [MSG_REQUEST_QUERY] = put_query,       [MSG_REQUEST_GET] = put_get,
-    [MSG_REQUEST_WITHDRAW] = put_withdraw, [MSG_REQUEST_PING] = put_no_request,
-    [MSG_REQUEST_EXPORT] = put_export,     [MSG_REQUEST_SUMMARY] = put_summary,
-    [MSG_REQUEST_REPORT] = put_report,     [MSG_REQUEST_STATS] = put_admin,
-    [MSG_REQUEST_REMOVE] = put_admin,      [MSG_REQUEST_RESTORE] = put_admin,
-    [MSG_REQUEST_REPORTED] = put_admin,    [MSG_REQUEST_BAN] = put_admin,
-    [MSG_REQUEST_UNBAN] = put_admin,       [MSG_REQUEST_BANS] = put_admin,
-    [MSG_REQUEST_ACCEPT] = put_admin,      [MSG_REQUEST_CHECK] = put_no_request,
-    [MSG_REQUEST_BACKUP] = put_admin,      [MSG_REQUEST_COMPACT] = put_no_request,
-    [MSG_REQUEST_RELOAD] = put_no_request, [MSG_REQUEST_LOG_LEVEL] = put_admin,
+    [MSG_REQUEST_HELLO] = put_hello,        [MSG_REQUEST_DEPOSIT] = put_deposit,
+    [MSG_REQUEST_QUERY] = put_query,        [MSG_REQUEST_GET] = put_get,
+    [MSG_REQUEST_WITHDRAW] = put_withdraw,  [MSG_REQUEST_PING] = put_no_request,
+    [MSG_REQUEST_EXPORT] = put_export,      [MSG_REQUEST_SUMMARY] = put_summary,
+    [MSG_REQUEST_HERE] = put_here,          [MSG_REQUEST_REPORT] = put_report,
+    [MSG_REQUEST_STATS] = put_admin,        [MSG_REQUEST_REMOVE] = put_admin,
+    [MSG_REQUEST_RESTORE] = put_admin,      [MSG_REQUEST_REPORTED] = put_admin,
+    [MSG_REQUEST_BAN] = put_admin,          [MSG_REQUEST_UNBAN] = put_admin,
+    [MSG_REQUEST_BANS] = put_admin,         [MSG_REQUEST_ACCEPT] = put_admin,
+    [MSG_REQUEST_CHECK] = put_no_request,   [MSG_REQUEST_BACKUP] = put_admin,
+    [MSG_REQUEST_COMPACT] = put_no_request, [MSG_REQUEST_RELOAD] = put_no_request,
+    [MSG_REQUEST_LOG_LEVEL] = put_admin,
 };
 
 static json_t *request_json(const struct msg_request *request)
@@ -345,6 +351,26 @@ static void put_epoch_changed(json_t *body, const struct msg_response *response)
     put_epoch(body, &response->epoch_changed.epoch);
 }
 
+static void put_labels(json_t *body, const char *name, const struct msg_text *labels, size_t count)
+{
+    json_t *list = put_list(body, name, count);
+
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(json_array_append_new(list, json_string(labels[i].text)), 0);
+    }
+}
+
+static void put_here_labels(json_t *body, const struct msg_response *response)
+{
+    put_labels(body, "labels", response->here_labels.labels, response->here_labels.label_count);
+}
+
+static void put_here_changed(json_t *body, const struct msg_response *response)
+{
+    put_text(body, "host", response->here_changed.host);
+    put_labels(body, "labels", response->here_changed.labels, response->here_changed.label_count);
+}
+
 static void put_welcome(json_t *body, const struct msg_response *response)
 {
     const struct msg_welcome *welcome = &response->welcome;
@@ -373,6 +399,7 @@ static void put_welcome(json_t *body, const struct msg_response *response)
         if (welcome->hosts[i].has_epoch) {
             put_epoch(host, &welcome->hosts[i].epoch);
         }
+        put_labels(host, "here", welcome->hosts[i].here, welcome->hosts[i].here_count);
         put_u64(host, "messages", welcome->hosts[i].messages, 0);
         put_u64(host, "bytes", welcome->hosts[i].bytes, 0);
         if (welcome->hosts[i].evict != MSG_EVICT_REJECT) {
@@ -581,6 +608,8 @@ static const struct {
     [MSG_RESPONSE_PONG] = {"pong", put_pong},
     [MSG_RESPONSE_EXPORTED] = {"exported", put_exported},
     [MSG_RESPONSE_SUMMARIZED] = {"summarized", put_summarized},
+    [MSG_RESPONSE_HERE_LABELS] = {"here_labels", put_here_labels},
+    [MSG_RESPONSE_HERE_CHANGED] = {"here_changed", put_here_changed},
     [MSG_RESPONSE_REPORT_TAKEN] = {"report_taken", put_no_response},
     [MSG_RESPONSE_STATS_TAKEN] = {"stats_taken", put_stats_taken},
     [MSG_RESPONSE_REMOVED] = {"removed", put_no_response},

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Here: the access point says what is around it, from its configuration and from a file."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import conftest
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+WIFI = "wifi:a4:2b:8c:01:02:03"
+
+
+def labels_of(client, host=None):
+    return list(client.call(pb.Here(host=host) if host else pb.Here()).labels)
+
+
+def write(path, text):
+    """As a scan script should: beside it, then renamed."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
+
+
+def cli(daemon, *words, stdin=""):
+    """Runs the command: (exit code, stdout, stderr)."""
+    done = subprocess.run(
+        [conftest.program(conftest.HEARSAY), "-s", f"127.0.0.1:{daemon.port}", *words], input=stdin,
+        capture_output=True, text=True, timeout=60, check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def watched(make_daemon, tmp_path):
+    """A daemon whose first host has a file: (daemon, path)."""
+    path = str(tmp_path / "here")
+
+    def make(content=None, config=""):
+        if content is not None:
+            write(path, content)
+        return make_daemon(f"[host lobby]\nhere_file = {path}\n{config}\n"), path
+
+    return make
+
+
+def test_labels_of_the_configuration(make_daemon):
+    """Several on a line, on several lines; in Welcome and by request; a host without has none."""
+    daemon = make_daemon(
+        f"[host lobby]\nhere = geo:u281zd, {WIFI}\nhere = topic:espresso bar\n[host attic]\n"
+    )
+    expected = ["geo:u281zd", WIFI, "topic:espresso bar"]
+    with daemon.client() as client:
+        assert "here" in client.welcome.capabilities
+        assert [list(host.here) for host in client.welcome.hosts] == [expected, []]
+        assert labels_of(client) == labels_of(client, "lobby") == expected
+        assert labels_of(client, "attic") == []
+        assert client.refused(pb.Here(host="cellar")).code == "UNKNOWN_HOST"
+    code, out, _ = daemon.run("--config", daemon.config_file, "--data", daemon.data, "--print-config")
+    assert code == 0 and all(f"\nhere = {label}\n" in out for label in expected)
+
+
+def test_wrong_labels_in_the_configuration(make_daemon):
+    """A wrong label is named with its line."""
+    daemon = make_daemon("[host lobby]\nhere = geo:u281zd, Coffee\n", start=False)
+    code, _, err = daemon.run("--config", daemon.config_file, "--check-config")
+    assert code == 2 and ":5: " in err and "`Coffee` is no label" in err
+
+
+def test_the_file_is_watched(watched):
+    """Who is connected is told of a change, and asked for, the labels are the new ones."""
+    daemon, path = watched(f"# a scan\n{WIFI}\n", "here = geo:u281zd")
+    with daemon.client() as client, daemon.client() as other:
+        assert list(client.welcome.hosts[0].here) == ["geo:u281zd", WIFI]
+        write(path, "wifi:00:00:00:00:00:01\nwifi:00:00:00:00:00:02\n")
+        expected = ["geo:u281zd", "wifi:00:00:00:00:00:01", "wifi:00:00:00:00:00:02"]
+        for one in (client, other):
+            push = one.receive()
+            assert push.id == 0 and push.here_changed.host == "lobby"
+            assert list(push.here_changed.labels) == expected
+        assert labels_of(client) == expected
+    with daemon.client() as client:
+        assert list(client.welcome.hosts[0].here) == expected
+
+
+def test_the_same_again_is_no_news(watched):
+    """A file that is written again with the same labels is not pushed."""
+    daemon, path = watched(f"{WIFI}\n")
+    with daemon.client() as client:
+        write(path, f"# later\n\n{WIFI}\n")
+        write(path, f"{WIFI}\ngeo:u281zd\n")  # this is: it comes first
+        assert list(client.receive().here_changed.labels) == [WIFI, "geo:u281zd"]
+
+
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        ("geo:u281zd\nnot a label\n", r"line 2: "),
+        ("x" * (64 * 1024 + 1), r"too large"),
+        ("".join(f"topic:{i}\n" for i in range(257)), r"line 257: .*256 labels"),
+    ],
+)
+def test_bad_content_keeps_the_last_good_one(watched, content, why):
+    """It is logged with its line, changes nothing, and a good one is taken after it."""
+    daemon, path = watched(f"{WIFI}\n")
+    with daemon.client() as client:
+        at = len(daemon.log)
+        write(path, content)
+        daemon.wait_log(f"host lobby: .*{why}.*stay as they were", at)
+        assert labels_of(client) == [WIFI]
+        write(path, "geo:u281zd\n")
+        assert list(client.receive().here_changed.labels) == ["geo:u281zd"]
+
+
+def test_a_file_that_goes_and_comes(watched):
+    """A file need not be there at the start; when it goes, what it said stays."""
+    daemon, path = watched()
+    daemon.wait_log("host lobby: .*cannot be read.*stay as they were")
+    with daemon.client() as client:
+        assert labels_of(client) == []
+        write(path, f"{WIFI}\n")
+        assert list(client.receive().here_changed.labels) == [WIFI]
+        at = len(daemon.log)
+        os.remove(path)
+        daemon.wait_log("host lobby: .*cannot be read", at)
+        assert labels_of(client) == [WIFI]
+
+
+def test_a_pipe_does_not_hold_the_daemon(watched):
+    """What is no regular file is not waited for."""
+    daemon, path = watched(f"{WIFI}\n")
+    os.remove(path)
+    os.mkfifo(path)
+    daemon.wait_log("host lobby: .*no regular file")
+    with daemon.client() as client:
+        assert labels_of(client) == [WIFI]
+
+
+def test_reload(watched, tmp_path):
+    """SIGHUP takes other labels and another file over, and pushes them."""
+    daemon, path = watched(f"{WIFI}\n")
+    other = str(tmp_path / "other")
+    write(other, "topic:other\n")
+    with daemon.client() as client:
+        daemon.configure(f"[host lobby]\nhere = geo:u281zd\nhere_file = {other}\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert list(client.receive().here_changed.labels) == ["geo:u281zd", "topic:other"]
+        daemon.configure("[host lobby]\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert list(client.receive().here_changed.labels) == []
+        write(path, "topic:nobody-looks\n")
+        assert labels_of(client) == []
+
+
+def test_labels_that_do_not_fit_welcome(make_daemon, tmp_path):
+    """Where a frame has no room for all hosts' labels, Here has them."""
+    config = "[limits]\nframe = 4K\npayload = 1K\n"
+    for i in range(3):
+        path = tmp_path / f"here{i}"
+        path.write_text("".join(f"topic:{i}-{j:03}\n" for j in range(130)))
+        config += f"[host h{i}]\nhere_file = {path}\n"
+    with make_daemon(config).client() as client:
+        assert sorted(len(host.here) for host in client.welcome.hosts) == [0, 0, 130]
+        for i in range(3):
+            assert labels_of(client, f"h{i}") == [f"topic:{i}-{j:03}" for j in range(130)]
+
+
+# --- the scan script ------------------------------------------------------------------------------
+
+
+def test_scan_script(watched, tmp_path):
+    """What iw sees goes into the file, with its strength; when it fails, the file stays."""
+    daemon, path = watched()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "hearsay").symlink_to(conftest.program(conftest.HEARSAY))
+    iw = programs / "iw"
+    iw.write_text(
+        "#!/bin/sh\n[ \"$*\" = 'dev wlan7 scan' ] || exit 9\n"
+        "printf 'BSS a4:2b:8c:01:02:03(on wlan7)\\n\\tsignal: -75.00 dBm\\n\\tSSID: caf\\\\xc3\\n'\n"
+    )
+    iw.chmod(0o755)
+    script = os.path.join(os.path.dirname(__file__), "../../scripts/hearsay-scan")
+    env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def scan(*words):
+        return subprocess.run(["sh", script, *words], env=env, capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    with daemon.client() as client:
+        done = scan("wlan7", path, "geo:u281zd")
+        assert (done.returncode, done.stderr) == (0, "")
+        expected = ["geo:u281zd", WIFI, f"{WIFI}@2"]
+        assert list(client.receive().here_changed.labels) == expected
+        assert scan("wlan8", path).returncode != 0
+        assert labels_of(client) == expected
+    assert sorted(os.listdir(tmp_path)) == ["here", "programs"]
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_deposit_and_query_here(make_daemon):
+    """Who gives no context asks with what the access point says; --here adds it to one's own."""
+    daemon = make_daemon(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n")
+    assert cli(daemon, "deposit", "--here", "--topic", "Coffee", "fresh", "pot")[0] == 0
+    code, out, _ = cli(daemon, "query", "--json")
+    assert code == 0
+    found = json.loads(out)
+    union = wire.counts(*[wire.filter_of(ls) for ls in (["geo:u281zd", WIFI],
+                                                        ["geo:u281zd", WIFI, "topic:coffee"])])[1]
+    shared = wire.bits_of(wire.filter_of(["geo:u281zd", WIFI])).bit_count()
+    assert found["text"] == "fresh pot"
+    assert abs(found["distance"] - (1 - shared / union)) < 1e-5
+    code, out, _ = cli(daemon, "query", "--here", "--topic", "coffee", "--json")
+    assert code == 0 and json.loads(out)["distance"] == 0
+    # Nothing is known of the attic.
+    for words in (["query", "--host", "attic"], ["deposit", "--here", "--host", "attic", "text"]):
+        code, out, err = cli(daemon, *words)
+        assert (code, out) == (2, "") and "does not say what is around it" in err
+    # But one's own labels are enough.
+    assert cli(daemon, "deposit", "--here", "-l", "a:1", "--host", "attic", "text")[0] == 0
+
+
+def test_here_is_printed(make_daemon):
+    """`hearsay here` prints the labels, one a line, or as JSON."""
+    daemon = make_daemon(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n")
+    assert cli(daemon, "here") == (0, f"geo:u281zd\n{WIFI}\n", "")
+    code, out, _ = cli(daemon, "here", "--json")
+    assert code == 0 and json.loads(out) == {"host": "lobby", "labels": ["geo:u281zd", WIFI]}
+    code, out, err = cli(daemon, "here", "--host", "attic")
+    assert (code, out) == (1, "") and "does not say" in err
+    code, _, err = cli(daemon, "here", "-l", "a:1")
+    assert code == 2 and "--memory FILE" in err
+
+
+def test_here_into_a_memory(make_daemon, tmp_path):
+    """`hearsay here --memory FILE` without a context remembers what the access point says."""
+    daemon = make_daemon(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n")
+    memory = str(tmp_path / "way")
+    bits = wire.bits_of(wire.filter_of(["geo:u281zd", WIFI])).bit_count()
+    for _ in range(2):
+        code, out, _ = cli(daemon, "here", "--memory", memory, "--json")
+        assert code == 0 and json.loads(out)["here_bits"] == bits
+    assert cli(daemon, "deposit", "--here", "text")[0] == 0
+    assert cli(daemon, "query", "--memory", memory)[0] == 0

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The labels of what is around: what is read of a text, and what is wrong with one. */
+#include "daemon/here.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+
+static char reason[HERE_REASON_BYTES];
+
+static int read_two(const char *first, const char *second, size_t frame_bytes,
+                    struct here **out_here)
+{
+    reason[0] = '\0';
+    return here_new(alloc_system(), first, strlen(first), second,
+                    second != NULL ? strlen(second) : 0, frame_bytes, out_here, reason);
+}
+
+static void assert_labels(const struct here *here, const char *const *expected, size_t count)
+{
+    assert_int_equal(here->count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(here->labels[i].length, strlen(expected[i]));
+        assert_memory_equal(here->labels[i].text, expected[i], strlen(expected[i]));
+    }
+}
+
+static void two_texts_are_one_set(void **state)
+{
+    static const char *const expected[] = {"geo:u281zd", "wifi:a4:2b:8c:01:02:03", "topic:a b"};
+    struct here *here = NULL;
+    (void)state;
+
+    assert_int_equal(read_two("geo:u281zd\n",
+                              "# seen at noon\n\n  wifi:a4:2b:8c:01:02:03\r\ngeo:u281zd\n"
+                              "\ttopic:a b \t",
+                              4096, &here),
+                     0);
+    assert_labels(here, expected, 3);
+    assert_int_equal(here_frame_bytes(here), 10 + 22 + 9 + 3 * 3);
+    here_free(here);
+}
+
+static void nothing_is_fine(void **state)
+{
+    struct here *here = NULL;
+    (void)state;
+
+    assert_int_equal(read_two("", NULL, 4096, &here), 0);
+    assert_int_equal(here->count, 0);
+    here_free(here);
+    assert_int_equal(read_two("", "\n\n# nothing\n", 4096, &here), 0);
+    assert_int_equal(here->count, 0);
+    here_free(here);
+    here_free(NULL);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *answer; /* what the sentence begins with */
+    } rows[] = {
+        {"geo:u281zd\nnolabel\n", "line 2: "}, {"Geo:u281zd", "line 1: "},
+        {"\n\n\nwifi:\n", "line 4: "},         {"topic:\xff\n", "line 1: "},
+        {"topic:a\xc3\n", "line 1: "},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct here *here = NULL;
+        assert_int_equal(read_two("geo:u281zd\n", rows[i].text, 4096, &here), HERE_REFUSED);
+        assert_null(here);
+        assert_memory_equal(reason, rows[i].answer, strlen(rows[i].answer));
+        assert_true(strlen(reason) > strlen(rows[i].answer) + 10);
+    }
+    /* A NUL is no part of a label. */
+    struct here *here = NULL;
+    assert_int_equal(here_new(alloc_system(), "", 0, "topic:a\0b", 9, 4096, &here, reason),
+                     HERE_REFUSED);
+}
+
+static void there_are_bounds(void **state)
+{
+    static char text[HERE_FILE_BYTES_MAX + 2];
+    struct here *here = NULL;
+    size_t used = 0;
+    (void)state;
+
+    for (int i = 0; i < LIMIT_LABELS; i++) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "topic:%d\n", i);
+    }
+    assert_int_equal(read_two("", text, 4096, &here), 0);
+    assert_int_equal(here->count, LIMIT_LABELS);
+    const size_t bytes = here_frame_bytes(here);
+    here_free(here);
+    assert_int_equal(read_two("", text, bytes, &here), 0);
+    here_free(here);
+    assert_int_equal(read_two("", text, bytes - 1, &here), HERE_REFUSED);
+    assert_non_null(strstr(reason, "frame"));
+    assert_int_equal(read_two("topic:other\n", text, 1 << 20, &here), HERE_REFUSED);
+    assert_non_null(strstr(reason, "256 labels"));
+    memset(text, '\n', HERE_FILE_BYTES_MAX + 1);
+    assert_int_equal(read_two("", text, 4096, &here), HERE_REFUSED);
+    assert_non_null(strstr(reason, "too large"));
+    text[HERE_FILE_BYTES_MAX] = '\0';
+    assert_int_equal(read_two("", text, 4096, &here), 0);
+    here_free(here);
+}
+
+static void equal_in_the_same_order(void **state)
+{
+    static const char *const texts[] = {"", "a:1\n", "a:1\na:2\n", "a:2\na:1\n", "a:1\na:22\n"};
+    struct here *here[5];
+    (void)state;
+
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(read_two("", texts[i], 4096, &here[i]), 0);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t j = 0; j < 5; j++) {
+            assert_int_equal(here_equal(here[i], here[j]), i == j);
+        }
+    }
+    for (size_t i = 0; i < 5; i++) {
+        here_free(here[i]);
+    }
+}
+
+static void memory_that_runs_out(void **state)
+{
+    struct fail_alloc alloc;
+    struct here *here = NULL;
+    (void)state;
+
+    fail_alloc_init(&alloc);
+    fail_alloc_arm(&alloc, 1);
+    assert_int_equal(here_new(&alloc.alloc, "a:1\n", 4, NULL, 0, 4096, &here, reason), -ERR_NOMEM);
+    assert_int_equal(here_new(&alloc.alloc, "a:1\n", 4, NULL, 0, 4096, &here, reason), 0);
+    here_free(here);
+    assert_int_equal(alloc.live_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_texts_are_one_set),   cmocka_unit_test(nothing_is_fine),
+        cmocka_unit_test(what_is_wrong_is_named),  cmocka_unit_test(there_are_bounds),
+        cmocka_unit_test(equal_in_the_same_order), cmocka_unit_test(memory_that_runs_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
