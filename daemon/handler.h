@@ -102,9 +102,10 @@ void handler_here_welcome(const struct service *service, struct msg_host *hosts)
 
 /*
  * Goes on with searches that did not end at once, each getting its turn: looks at about `budget`
- * filters in all, in steps of 16,384 (less does nothing). Returns whether some are still under way.
+ * filters in all, in steps of 16,384 (less does nothing), and begins no step after until_ns of
+ * service_monotonic_ns but the first. Returns whether some are still under way.
  */
-bool handler_run_searches(struct service *service, uint64_t budget);
+bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns);
 
 /* Searches that have not begun yet. O(n). */
 size_t handler_searches_waiting(const struct service *service);

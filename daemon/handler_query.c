@@ -537,32 +537,34 @@ static void go_on(struct query_job *job)
 
 static void begin_search(struct query_job *job)
 {
+    struct service *service = job->service;
+
     /* Each time anew: an epoch's index may be another one than at the last attempt. */
     for (uint32_t p = 0; p < job->query.part_count; p++) {
         job->parts[p].index = job->epochs[p]->index;
     }
-    if (index_search_new(job->service->alloc, &job->query, &job->search) != 0) {
+    if (index_search_new(service->alloc, &job->query, &job->search) != 0) {
         job_fail(job, MSG_INTERNAL, "the server is out of memory");
-    } else {
+    } else if (service->search_count < SEARCHES_MAX) {
         go_on(job);
+    } else if (step(job, step_budget(job))) {
+        finish_search(job); /* most end so soon: they need not wait for those that do not */
+    } else {
+        index_search_free(job->search);
+        job->search = NULL;
+        enlist(job, &service->waiting);
     }
 }
 
 static void start_search(struct query_job *job)
 {
-    struct service *service = job->service;
-
     index_search_free(job->search);
     job->search = NULL;
     job->attempts++; /* on_payloads counts them */
-    if (service->search_count >= SEARCHES_MAX && host_count(job->host) > step_budget(job)) {
-        enlist(job, &service->waiting);
-    } else {
-        begin_search(job);
-    }
+    begin_search(job);
 }
 
-bool handler_run_searches(struct service *service, uint64_t budget)
+bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns)
 {
     while (service->searches != NULL && budget >= STEP_BUDGET) {
         struct query_job *job = service->searches;
@@ -570,6 +572,9 @@ bool handler_run_searches(struct service *service, uint64_t budget)
         service->search_count--;
         if (delist(job, &service->searches)) {
             go_on(job);
+        }
+        if (service_monotonic_ns(service) >= until_ns) {
+            break;
         }
     }
     while (service->waiting != NULL && service->search_count < SEARCHES_MAX) {

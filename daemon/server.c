@@ -27,6 +27,9 @@ enum {
     SWEEP_TICKS = 5,           /* seconds between looks for expired messages */
     STOP_PATIENCE_MS = 3500,   /* then clients that still hold on are dropped */
     SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
+    /* What those who want much get of a turn, all together: sessions that use up their slice again
+     * and again, and searches of several steps. All others are served in every turn. */
+    BUSY_NS = 1000 * 1000,
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
 
@@ -105,6 +108,22 @@ static void end_congestion(struct server *server)
     }
 }
 
+/* Those that want much take turns, for as long as they all together may. */
+static void process_busy(struct server *server)
+{
+    const uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;
+
+    while (server->busy != NULL) {
+        struct session *session = server->busy;
+        DL_DELETE2(server->busy, session, ready_prev, ready_next);
+        session->is_ready = false;
+        session_process(session);
+        if (service_monotonic_ns(server->service) >= until_ns) {
+            break;
+        }
+    }
+}
+
 void server_turn(struct server *server)
 {
     struct session *session;
@@ -119,10 +138,12 @@ void server_turn(struct server *server)
         session->is_ready = false;
         session_process(session);
     }
-    const bool searching = handler_run_searches(server->service, SEARCH_BUDGET);
+    process_busy(server);
+    const bool searching = handler_run_searches(server->service, SEARCH_BUDGET,
+                                                service_monotonic_ns(server->service) + BUSY_NS);
     const bool arranging = service_turn(server->service);
     flush_all(server);
-    if (searching || arranging || server->ready != NULL) {
+    if (searching || arranging || server->ready != NULL || server->busy != NULL) {
         server_wake(server);
     } else {
         (void)uv_idle_stop(&server->idle);

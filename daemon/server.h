@@ -43,6 +43,7 @@ struct server {
 
     struct session *sessions;
     struct session *ready; /* requests wait to be taken */
+    struct session *busy;  /* the same, of sessions that want much: see server_turn */
     struct session *dirty; /* output waits to be sent */
     size_t session_count;
     size_t refused_count; /* of these: told that they are too many, and ending */

@@ -16,9 +16,10 @@
 #include "proto/codec.h"
 
 enum {
-    FRAMES_PER_TURN = 128,
+    SLICE_NS = 250 * 1000, /* of requests of one session, then the others have their turn */
+    SHARE = 16,            /* one that takes more than a 16th of the time is busy: server_turn */
+    SPENT_NS_MAX = 16 * SLICE_NS, /* and is so for at most a 16th of a second longer */
     FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
-    /* then the others have their turn */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
     LINGER_MS = 2000,             /* for the peer to take the last answers and end */
     STUCK_MS = 30 * 1000,         /* output that the peer takes none of */
@@ -53,7 +54,11 @@ static void mark_ready(struct session *session)
         return;
     }
     session->is_ready = true;
-    DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
+    if (session->is_busy) {
+        DL_APPEND2(session->server->busy, session, ready_prev, ready_next);
+    } else {
+        DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
+    }
     server_wake(session->server);
 }
 
@@ -76,7 +81,9 @@ static void mark_dirty(struct session *session)
 
 static void leave_lists(struct session *session)
 {
-    if (session->is_ready) {
+    if (session->is_ready && session->is_busy) {
+        DL_DELETE2(session->server->busy, session, ready_prev, ready_next);
+    } else if (session->is_ready) {
         DL_DELETE2(session->server->ready, session, ready_prev, ready_next);
     }
     if (session->is_dirty) {
@@ -304,7 +311,11 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
     end(session);
 }
 
-void session_process(struct session *session)
+/*
+ * Takes requests until there are none, until it may not take more, or for a slice of time. Whether
+ * there may be more to take.
+ */
+static bool take_some(struct session *session, uint64_t until_ns)
 {
     struct transport *transport = &session->transport;
     unsigned taken = 0;
@@ -312,9 +323,8 @@ void session_process(struct session *session)
     while (takes_requests(session) && may_take_more(session)) {
         const uint8_t *frame = NULL;
         size_t length = 0;
-        if (taken == FRAMES_PER_TURN) {
-            mark_ready(session);
-            break;
+        if (taken > 0 && service_monotonic_ns(session->server->service) >= until_ns) {
+            return true;
         }
         const int outcome = frame_next(&transport->input, &frame, &length);
         if (outcome == FRAME_MORE) {
@@ -324,7 +334,7 @@ void session_process(struct session *session)
             } else {
                 transport_read(transport);
             }
-            return;
+            return false;
         }
         if (outcome != 0) {
             refuse_stream(session, outcome, length);
@@ -337,6 +347,38 @@ void session_process(struct session *session)
         }
     }
     transport_pause(transport); /* session_process is called again when there is room */
+    return false;
+}
+
+/* Whether it has had more than its share lately: what it had leaks away at SHARE of the time. */
+static bool is_busy_now(struct session *session, uint64_t began_ns)
+{
+    const uint64_t now_ns = service_monotonic_ns(session->server->service);
+    const uint64_t leaked_ns = (began_ns - session->accounted_ns) / SHARE;
+
+    session->spent_ns = session->spent_ns > leaked_ns ? session->spent_ns - leaked_ns : 0;
+    session->spent_ns += now_ns - began_ns;
+    session->spent_ns = session->spent_ns < SPENT_NS_MAX ? session->spent_ns : SPENT_NS_MAX;
+    session->accounted_ns = now_ns;
+    return session->spent_ns > SLICE_NS;
+}
+
+void session_process(struct session *session)
+{
+    const uint64_t began_ns = service_monotonic_ns(session->server->service);
+
+    const bool has_more = take_some(session, began_ns + SLICE_NS);
+    if (session->state == SESSION_CLOSED) {
+        return;
+    }
+    const bool is_busy = is_busy_now(session, began_ns);
+    if (!session->is_ready) { /* else it stays on the list that it is on */
+        session->is_busy = is_busy;
+    }
+    if (has_more) {
+        transport_pause(&session->transport);
+        mark_ready(session);
+    }
 }
 
 /* --- the transport's events ------------------------------------------------------------------- */
@@ -352,8 +394,9 @@ static void on_readable(struct transport *transport)
 
     end_handshake(session); /* no request comes before it is done */
     session->activity_ms = server_loop_ms(session->server);
-    if (session->is_ready) { /* its turn comes; until then there may be no room to read more into */
-        transport_pause(transport);
+    if (session->is_ready || session->is_busy) {
+        transport_pause(transport); /* its turn comes; until then there may be no room for more */
+        mark_ready(session);
     } else {
         session_process(session);
     }

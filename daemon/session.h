@@ -34,12 +34,15 @@ struct session {
     uint64_t number;     /* for the log */
     int64_t since_ms;    /* loop time: accepted, or SESSION_ENDING since */
     int64_t activity_ms; /* loop time: last bytes in */
+    uint64_t spent_ns;   /* on its requests lately, and when that was reckoned */
+    uint64_t accounted_ns;
     size_t counted_output;
     bool is_shaking_hands; /* counted in server->handshakes */
     bool peer_ended;       /* it sends no more, and may still read */
     bool stream_closed;
     bool is_refused; /* one too many: told so, and counted apart */
-    bool is_ready;
+    bool is_ready;   /* on one of the next two lists */
+    bool is_busy;    /* it had more to do than a slice of a turn when it was last processed */
     bool is_dirty;
     struct session *prev, *next;             /* server->sessions */
     struct session *ready_prev, *ready_next; /* server->ready: requests wait to be taken */

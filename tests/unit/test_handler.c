@@ -578,7 +578,7 @@ static void long_search_goes_in_steps(void **state)
     assert_int_equal(fixture->client.searches, 1);
     deposit(fixture, 0, "came while it was searching", 0);
     unsigned turns = 0;
-    while (handler_run_searches(fixture->service, 16 * 1024)) {
+    while (handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX)) {
         turns++;
     }
     assert_true(turns > 0);
@@ -605,7 +605,7 @@ static void few_searches_run_at_a_time(void **state)
         send_query(fixture, i, 3, false);
     }
     assert_int_equal(fixture->client.searches, 40);
-    while (handler_run_searches(fixture->service, 16 * 1024)) {
+    while (handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX)) {
         if (fixture->service->search_count > most) {
             most = fixture->service->search_count;
         }
@@ -629,7 +629,7 @@ static void search_of_a_gone_client_ends(void **state)
     }
     send_query(fixture, 0, 3, false);
     fixture->client.is_gone = true;
-    assert_false(handler_run_searches(fixture->service, 16 * 1024));
+    assert_false(handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX));
     assert_int_equal(fixture->answer_count, 0);
     assert_int_equal(fixture->ended_count, 1);
 }

@@ -419,14 +419,14 @@ static void eight_searches_at_a_time(void **state)
     assert_int_equal(fixture->service->search_count, 8);
     assert_int_equal(fixture->client.searches, 30);
     assert_int_equal(fixture->answered, 0);
-    while (handler_run_searches(fixture->service, 16 * 1024)) {
+    while (handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX)) {
         assert_in_range(fixture->service->search_count, 1, 8);
         assert_true(turns++ < 1000);
     }
     assert_int_equal(fixture->answered, 30);
     assert_int_equal(fixture->service->search_count, 0);
     assert_int_equal(fixture->client.searches, 0);
-    assert_false(handler_run_searches(fixture->service, 16 * 1024));
+    assert_false(handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX));
 }
 
 /* A search that can be done at once does not wait behind long ones. */
@@ -441,7 +441,7 @@ static void short_searches_overtake(void **state)
     }
     assert_int_equal(fixture->service->search_count, 8);
     assert_int_equal(count_found(fixture, "beta"), 1);
-    while (handler_run_searches(fixture->service, 64 * 1024)) {
+    while (handler_run_searches(fixture->service, 64 * 1024, UINT64_MAX)) {
     }
 }
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions that want much beside one that wants little, by a clock that moves with every look at
+ * it: what counts is how long the modest one waits.
+ */
+#include <sys/socket.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/server_fixture.h"
+
+enum {
+    GREEDY = 8,
+    REQUESTS = 3000,          /* that each greedy one has sent before anything is answered */
+    LOOK_NS = 20 * 1000,      /* what a look at the clock takes: one a request */
+    WAIT_NS = 3 * 1000 * 1000 /* a slice of one, the share of all greedy ones, and searches' */
+};
+
+static uint64_t now_ns;
+
+static uint64_t read_ns(void *context)
+{
+    (void)context;
+    now_ns += LOOK_NS;
+    return now_ns;
+}
+
+static void ask_much(struct server_fixture *fixture, struct peer *greedy)
+{
+    for (uint64_t id = 2; id < 2 + REQUESTS; id++) {
+        peer_put_ping(greedy, id);
+    }
+    /* Nobody is served meanwhile: it is in the socket's buffer, or waits to be sent. */
+    const ssize_t sent = send(greedy->fd, greedy->output.data, greedy->output.count, MSG_NOSIGNAL);
+    assert_true(sent > 0);
+    bytes_consume(&greedy->output, (size_t)sent);
+    (void)fixture;
+}
+
+/* Fake time from a ping to its answer. */
+static uint64_t ping(struct server_fixture *fixture, struct peer *modest, uint64_t id)
+{
+    struct msg_response response;
+
+    peer_put_ping(modest, id);
+    peer_send(modest, &fixture->server.loop);
+    const uint64_t began_ns = now_ns;
+    assert_true(peer_await(modest, &fixture->server.loop, &response));
+    assert_int_equal(response.id, id);
+    return now_ns - began_ns;
+}
+
+static bool any_waits(const struct server_fixture *fixture)
+{
+    return fixture->server.busy != NULL || fixture->server.ready != NULL;
+}
+
+static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
+{
+    static struct peer greedy[GREEDY];
+    struct server_fixture *fixture = server_fixture_new();
+    struct peer modest;
+    uint64_t longest_ns = 0;
+    uint64_t id = 2;
+
+    (void)state;
+    server_fixture_start(fixture, true);
+    for (int i = 0; i < GREEDY; i++) {
+        (void)server_fixture_greet(fixture, &greedy[i]);
+    }
+    (void)server_fixture_greet(fixture, &modest);
+    fixture->server.service->read_ns = read_ns;
+    for (int i = 0; i < GREEDY; i++) {
+        ask_much(fixture, &greedy[i]);
+    }
+    server_fixture_turn(fixture, NULL); /* here they show what they are */
+    assert_true(any_waits(fixture));
+    while (any_waits(fixture)) {
+        const uint64_t took_ns = ping(fixture, &modest, id++);
+        longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
+    }
+    assert_true(id > 20); /* there was something to wait for, for long */
+    assert_true(longest_ns <= WAIT_NS);
+
+    for (int i = 0; i < GREEDY; i++) {
+        peer_deinit(&greedy[i]);
+    }
+    peer_deinit(&modest);
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
+/* All that was asked is answered, in spite of it. */
+static void test_greedy_sessions_get_all_their_answers(void **state)
+{
+    struct server_fixture *fixture = server_fixture_new();
+    struct msg_response response;
+    struct peer peer;
+
+    (void)state;
+    server_fixture_start(fixture, true);
+    const struct session *session = server_fixture_greet(fixture, &peer);
+    fixture->server.service->read_ns = read_ns;
+    ask_much(fixture, &peer);
+    for (uint64_t id = 2; id < 2 + REQUESTS; id++) {
+        if (peer.output.count > 0) {
+            peer_send(&peer, &fixture->server.loop);
+        }
+        assert_true(peer_await(&peer, &fixture->server.loop, &response));
+        assert_int_equal(response.id, id);
+    }
+    assert_true(session->is_busy);
+
+    /* After a while of little it is as any other. */
+    now_ns += UINT64_C(1000) * 1000 * 1000;
+    (void)ping(fixture, &peer, 2 + REQUESTS);
+    assert_false(session->is_busy);
+    peer_deinit(&peer);
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modest_sessions_do_not_wait_for_greedy_ones),
+        cmocka_unit_test(test_greedy_sessions_get_all_their_answers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
