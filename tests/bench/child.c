@@ -72,7 +72,7 @@ static void end_with(pid_t parent)
     }
 }
 
-static int write_config(const char *directory, char *out_path)
+static int write_config(const char *directory, const struct child_config *config, char *out_path)
 {
     const int length = snprintf(out_path, CHILD_PATH_BYTES, "%s/hearsayd.conf", directory);
     FILE *file = length < CHILD_PATH_BYTES ? fopen(out_path, "w") : NULL;
@@ -80,14 +80,18 @@ static int write_config(const char *directory, char *out_path)
     if (file == NULL) {
         return bench_fail("%s/hearsayd.conf: %s", directory, strerror(errno));
     }
-    fprintf(file, "[limits]\nmessages = %d\nbytes = 1G\n", BENCH_COUNT_MAX);
+    fprintf(file, "[daemon]\nlisten = 127.0.0.1:0\n%s%s",
+            config->has_limited ? "listen = 127.0.0.1:0 limited\n" : "",
+            config->daemon != NULL ? config->daemon : "");
+    fprintf(file, "[limits]\nmessages = %d\nbytes = 1G\n%s", BENCH_COUNT_MAX,
+            config->limits != NULL ? config->limits : "");
     return fclose(file) == 0 ? 0 : bench_fail("%s: %s", out_path, strerror(errno));
 }
 
 static void run_daemon(const char *hearsayd, const char *config, const char *data, int log)
 {
     const char *const arguments[] = {
-        hearsayd, "--config", config, "--data", data, "--listen", "127.0.0.1:0", NULL,
+        hearsayd, "--config", config, "--data", data, NULL,
     };
 
     if (dup2(log, STDERR_FILENO) >= 0) {
@@ -105,6 +109,8 @@ static bool read_lines(struct child *child, const char *lines, int64_t start_ns)
 
     if (at != NULL) {
         child->port = (uint16_t)strtoul(at + strlen(listening), NULL, 10);
+        at = strstr(at + 1, listening);
+        child->limited_port = at != NULL ? (uint16_t)strtoul(at + strlen(listening), NULL, 10) : 0;
     }
     if (child->times.loaded_ms <= 0 && strstr(lines, "loaded ") != NULL) {
         child->times.loaded_ms = now_ms;
@@ -143,6 +149,14 @@ static int wait_until_ready(struct child *child, int64_t start_ns)
 
 int child_start_daemon(struct child *child, const char *hearsayd, const char *directory)
 {
+    const struct child_config none = {0};
+
+    return child_start_daemon_with(child, hearsayd, directory, &none);
+}
+
+int child_start_daemon_with(struct child *child, const char *hearsayd, const char *directory,
+                            const struct child_config *lines)
+{
     char config[CHILD_PATH_BYTES];
     char data[CHILD_PATH_BYTES];
     int log[2];
@@ -150,7 +164,7 @@ int child_start_daemon(struct child *child, const char *hearsayd, const char *di
 
     *child = (struct child){.log = -1};
     const int length = snprintf(data, sizeof(data), "%s/data", directory);
-    if (length >= (int)sizeof(data) || write_config(directory, config) != 0) {
+    if (length >= (int)sizeof(data) || write_config(directory, lines, config) != 0) {
         return -1;
     }
     if (access(hearsayd, X_OK) != 0) {

@@ -7,6 +7,7 @@
 #ifndef TESTS_BENCH_CHILD_H
 #define TESTS_BENCH_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,6 +36,7 @@ struct child {
     pid_t pid; /* 0: none */
     int log;   /* the read end of its standard error; -1: none */
     uint16_t port;
+    uint16_t limited_port; /* child_config.has_limited */
     struct child_times times;
 };
 
@@ -44,6 +46,15 @@ struct child {
  * -1; child_stop in any case.
  */
 int child_start_daemon(struct child *child, const char *hearsayd, const char *directory);
+
+/* The same with lines of a configuration: in [daemon], and in [limits], NULL for none. */
+struct child_config {
+    const char *daemon;
+    const char *limits;
+    bool has_limited; /* a second address whose clients are held to the limits of an address */
+};
+int child_start_daemon_with(struct child *child, const char *hearsayd, const char *directory,
+                            const struct child_config *config);
 
 /* Starts an echo server that answers with these frames. 0 or -1; child_stop in any case. */
 int child_start_echo(struct child *child, const struct echo_frames *frames);

@@ -30,8 +30,7 @@ int plot_make_directory(const char *directory)
     return 0;
 }
 
-/* Runs gnuplot with one argument, in a directory, silently. */
-static int run_gnuplot(const char *directory, const char *argument)
+int plot_run(const char *directory, const char *argument)
 {
     char *arguments[] = {(char *)"gnuplot", (char *)argument, NULL};
     posix_spawn_file_actions_t actions;
@@ -68,7 +67,7 @@ static int run_gnuplot(const char *directory, const char *argument)
 
 int plot_prepare(const char *directory)
 {
-    return plot_make_directory(directory) == 0 ? run_gnuplot(directory, "--version") : -1;
+    return plot_make_directory(directory) == 0 ? plot_run(directory, "--version") : -1;
 }
 
 void plot_add(struct plot *plot, const char *series, double x, double y)
@@ -166,5 +165,5 @@ int plot_draw(const struct plot *plot, const char *directory, const char *name)
     if (fclose(file) != 0 || !written) {
         return bench_fail("cannot write %s", path);
     }
-    return run_gnuplot(directory, script);
+    return plot_run(directory, script);
 }

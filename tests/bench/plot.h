@@ -41,6 +41,10 @@ void plot_add(struct plot *plot, const char *series, double x, double y);
 /* Writes DIRECTORY/NAME.gp, NAME.svg and NAME.png. 0, or -1: it is said. */
 int plot_draw(const struct plot *plot, const char *directory, const char *name);
 
+/* Runs gnuplot with one argument, such as a script, in a directory, silently. 0, or -1: it is said.
+ */
+int plot_run(const char *directory, const char *argument);
+
 /* Makes a directory (not those above it) unless it is there. 0, or -1: it is said. */
 int plot_make_directory(const char *directory);
 

@@ -32,15 +32,18 @@ static int greet_all(struct stage *stage)
     return rc;
 }
 
+int stage_connect(struct stage *stage, size_t peer_count)
+{
+    return connect_all(stage, peer_count) == 0 ? greet_all(stage) : -1;
+}
+
 int stage_begin(struct stage *stage, const struct bench_options *options, const char *directory,
                 size_t peer_count)
 {
     memset(stage, 0, sizeof(*stage));
-    if (child_start_daemon(&stage->child, options->hearsayd, directory) != 0 ||
-        connect_all(stage, peer_count) != 0) {
-        return -1;
-    }
-    return greet_all(stage);
+    return child_start_daemon(&stage->child, options->hearsayd, directory) == 0
+               ? stage_connect(stage, peer_count)
+               : -1;
 }
 
 /* A frame that the echo can write ids into. */

@@ -21,6 +21,9 @@ struct stage {
 int stage_begin(struct stage *stage, const struct bench_options *options, const char *directory,
                 size_t peer_count);
 
+/* The connections alone, to a stage whose child was started otherwise. */
+int stage_connect(struct stage *stage, size_t peer_count);
+
 /*
  * The same with an echo server. Its connections are not greeted; it answers Hello with `welcome`
  * (NULL: not at all) and everything else with `answer`.

@@ -121,6 +121,32 @@ static void describe_query(const struct workload_message *message, struct msg_qu
     };
 }
 
+static int add_frame(struct bytes *out, const struct msg_request *request)
+{
+    return codec_encode_request(request, LIMIT_FRAME_BYTES_DEFAULT, out) == 0
+               ? 0
+               : bench_fail("a request could not be encoded");
+}
+
+int frames_add_deposit(struct bytes *out, const struct workload_message *message,
+                       uint64_t request_id, uint32_t ttl_s)
+{
+    struct msg_request request = {.id = request_id};
+
+    describe_deposit(message, &request);
+    request.deposit.ttl_s = ttl_s;
+    return add_frame(out, &request);
+}
+
+int frames_add_query(struct bytes *out, const struct workload_message *message, uint64_t request_id)
+{
+    struct msg_query_part part;
+    struct msg_request request = {.id = request_id};
+
+    describe_query(message, &part, &request);
+    return add_frame(out, &request);
+}
+
 static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg_request_kind kind)
 {
     int rc = 0;
@@ -133,19 +159,14 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
     }
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct workload_message message;
-        struct msg_query_part part;
-        struct msg_request request = {.id = i + 1};
 
         workload_make(seed, i, &message);
-        if (kind == MSG_REQUEST_DEPOSIT) {
-            describe_deposit(&message, &request);
-        } else {
-            describe_query(&message, &part, &request);
-        }
-        rc = codec_encode_request(&request, LIMIT_FRAME_BYTES_DEFAULT, &out->bytes);
+        rc = kind == MSG_REQUEST_DEPOSIT
+                 ? frames_add_deposit(&out->bytes, &message, i + 1, WORKLOAD_TTL_S)
+                 : frames_add_query(&out->bytes, &message, i + 1);
         out->starts[i + 1] = out->bytes.count;
     }
-    return rc == 0 ? 0 : bench_fail("a request could not be encoded");
+    return rc;
 }
 
 int frames_make_deposits(struct frames *out, uint64_t seed, size_t count)

@@ -52,6 +52,13 @@ struct frames {
 /* `count` frames with request ids 1 .. count. 0 or -1; frames_deinit in any case. */
 int frames_make_deposits(struct frames *out, uint64_t seed, size_t count);
 int frames_make_queries(struct frames *out, uint64_t seed, size_t count);
+
+/* Appends one frame for a message, with this id of a request. ttl_s: how long it is to be kept. 0
+ * or -1. */
+int frames_add_deposit(struct bytes *out, const struct workload_message *message,
+                       uint64_t request_id, uint32_t ttl_s);
+int frames_add_query(struct bytes *out, const struct workload_message *message,
+                     uint64_t request_id);
 void frames_deinit(struct frames *frames); /* a zeroed one is fine */
 
 #endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/load_attack.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/codec.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/filters.h"
+#include "tests/bench/stats.h"
+#include "tests/bench/workload.h"
+
+enum {
+    ATTACKERS_MAX = 6000,
+    EXCLUDE_BYTES = 48 * 1024,
+    QUERIES = 32, /* different ones, in one block that is sent again and again */
+    READ_BYTES = 64 * 1024,
+    TURN_MS = 20 /* between looks at those that wait for nothing */
+};
+
+const char *const load_attack_names[] = {"none", "slow", "unread", "greedy", "noise"};
+
+struct attacker {
+    int descriptor; /* -1: none */
+    size_t sent;    /* of what it says */
+    int64_t next_ns;
+};
+
+struct attack {
+    struct load_attack_plan plan;
+    struct bytes speech; /* what each says, over and over but for its greeting */
+    size_t greeting_bytes;
+    uint64_t random;
+};
+
+/* --- what they say ---------------------------------------------------------------------------- */
+
+static int add_hello(struct bytes *out)
+{
+    const struct msg_request hello = {
+        .id = 1,
+        .kind = MSG_REQUEST_HELLO,
+        .hello = {.versions = {LIMIT_VERSION}, .version_count = 1},
+    };
+
+    return codec_encode_request(&hello, LIMIT_FRAME_BYTES_MIN, out);
+}
+
+/* All that a query may cost: the most results, an empty-ish filter, a large exclude. */
+static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
+{
+    static uint8_t exclude[EXCLUDE_BYTES];
+    struct workload_message message;
+    struct msg_slice slice = {.bits = {exclude, sizeof(exclude)}, .hashes = 16};
+
+    workload_make(number, number, &message);
+    const struct msg_query_part part = {.filter = {message.filter, message.filter_bytes}};
+    const struct msg_request request = {
+        .id = number + 2,
+        .kind = MSG_REQUEST_QUERY,
+        .query =
+            {
+                .k = 100,
+                .parts = &part,
+                .part_count = 1,
+                .max_distance_ppm = DISTANCE_ONE_PPM,
+                .since_ms = INT64_MIN,
+                .until_ms = INT64_MAX,
+                .metric = MSG_METRIC_ESTIMATED,
+                .order = MSG_ORDER_SIMILARITY,
+                .exclude = &slice,
+                .exclude_count = with_payload ? 0 : 1,
+                .with_payload = with_payload,
+            },
+    };
+    return codec_encode_request(&request, LIMIT_FRAME_BYTES_DEFAULT, out);
+}
+
+static int prepare(struct attack *attack)
+{
+    int rc = 0;
+
+    bytes_init(&attack->speech, alloc_system());
+    if (attack->plan.kind == ATTACK_NOISE) {
+        uint8_t *noise = bytes_reserve(&attack->speech, READ_BYTES);
+        if (noise == NULL) {
+            return -1;
+        }
+        for (size_t i = 0; i < READ_BYTES; i++) {
+            noise[i] = (uint8_t)filters_random(&attack->random);
+        }
+        attack->speech.count = READ_BYTES;
+        return 0;
+    }
+    rc = add_hello(&attack->speech);
+    attack->greeting_bytes = attack->speech.count;
+    for (uint64_t i = 0; i < QUERIES && rc == 0 && attack->plan.kind != ATTACK_SLOW; i++) {
+        rc = add_expensive(&attack->speech, i, attack->plan.kind == ATTACK_UNREAD);
+    }
+    return rc;
+}
+
+/* --- one of them ------------------------------------------------------------------------------ */
+
+static void hang_up(struct attacker *attacker)
+{
+    (void)close(attacker->descriptor);
+    attacker->descriptor = -1;
+}
+
+/* Connects, if it can; a server that is full is tried again at the next turn. */
+static void call(const struct attack *attack, struct attacker *attacker)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+
+    attacker->sent = 0;
+    attacker->descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (attacker->descriptor < 0) {
+        return;
+    }
+    (void)inet_pton(AF_INET, attack->plan.source, &address.sin_addr);
+    if (bind(attacker->descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+        hang_up(attacker);
+        return;
+    }
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(attack->plan.port);
+    if (connect(attacker->descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+        fcntl(attacker->descriptor, F_SETFL, O_NONBLOCK) != 0) {
+        hang_up(attacker);
+    }
+}
+
+/* Sends on, up to `most` bytes. Whether the connection still stands. */
+static bool say(const struct attack *attack, struct attacker *attacker, size_t most)
+{
+    const size_t left = attack->speech.count - attacker->sent;
+    const ssize_t sent = send(attacker->descriptor, attack->speech.data + attacker->sent,
+                              left < most ? left : most, MSG_NOSIGNAL);
+
+    if (sent < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    attacker->sent += (size_t)sent;
+    if (attacker->sent == attack->speech.count) {
+        attacker->sent = attack->greeting_bytes; /* again, without the greeting */
+    }
+    return true;
+}
+
+/* Reads what is there. Whether the connection still stands. */
+static bool listen_to(const struct attacker *attacker)
+{
+    static uint8_t ignored[READ_BYTES];
+    const ssize_t got = recv(attacker->descriptor, ignored, sizeof(ignored), 0);
+
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void act(const struct attack *attack, struct attacker *attacker, int64_t now_ns)
+{
+    bool stands = true;
+
+    if (attacker->descriptor < 0) {
+        call(attack, attacker);
+        attacker->next_ns = now_ns;
+        return;
+    }
+    switch (attack->plan.kind) {
+    case ATTACK_SLOW:
+        if (now_ns >= attacker->next_ns) {
+            attacker->next_ns = now_ns + 1000000000;
+            stands = attacker->sent + 1 < attack->speech.count ? say(attack, attacker, 1)
+                                                               : listen_to(attacker);
+        }
+        break;
+    case ATTACK_UNREAD:
+        stands = say(attack, attacker, SIZE_MAX);
+        break;
+    default:
+        stands = say(attack, attacker, SIZE_MAX) && listen_to(attacker);
+        break;
+    }
+    if (!stands) {
+        hang_up(attacker);
+    }
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static void wait_for_any(const struct attack *attack, const struct attacker *attackers,
+                         struct pollfd *polled)
+{
+    const short wanted = attack->plan.kind == ATTACK_UNREAD ? POLLOUT : POLLIN | POLLOUT;
+
+    for (uint32_t i = 0; i < attack->plan.peers; i++) {
+        polled[i] = (struct pollfd){.fd = attackers[i].descriptor, .events = wanted};
+    }
+    /* The slow ones wait for time, not for room. */
+    (void)poll(polled, attack->plan.kind == ATTACK_SLOW ? 0 : attack->plan.peers, TURN_MS);
+}
+
+static void run(struct attack *attack)
+{
+    static struct attacker attackers[ATTACKERS_MAX];
+    static struct pollfd polled[ATTACKERS_MAX];
+
+    for (uint32_t i = 0; i < attack->plan.peers; i++) {
+        attackers[i].descriptor = -1;
+    }
+    for (;;) {
+        const int64_t now_ns = stats_now_ns();
+        for (uint32_t i = 0; i < attack->plan.peers; i++) {
+            act(attack, &attackers[i], now_ns);
+        }
+        wait_for_any(attack, attackers, polled);
+    }
+}
+
+/* Attackers have machines of their own: here they get what nobody else wants of the processor. */
+static void leave_the_processor(void)
+{
+    const struct sched_param none = {0};
+
+    (void)sched_setscheduler(0, SCHED_IDLE, &none); /* else they only look worse than they are */
+}
+
+pid_t load_attack_begin(const struct load_attack_plan *plan)
+{
+    struct attack attack = {.plan = *plan, .random = plan->seed};
+    const pid_t parent = getpid();
+
+    if (plan->peers > ATTACKERS_MAX) {
+        return (pid_t)bench_fail("at most %d attackers", ATTACKERS_MAX);
+    }
+    if (prepare(&attack) != 0) {
+        return (pid_t)bench_fail("what attackers say could not be encoded");
+    }
+    (void)fflush(NULL); /* or it would be printed twice */
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent) {
+            leave_the_processor();
+            run(&attack);
+        }
+        _exit(EXIT_FAILURE);
+    }
+    bytes_deinit(&attack.speech);
+    return child > 0 ? child : (pid_t)bench_fail("fork: %s", strerror(errno));
+}
+
+void load_attack_end(pid_t pid)
+{
+    if (pid > 0) {
+        (void)kill(pid, SIGKILL); /* it has nothing to put in order */
+        (void)waitpid(pid, NULL, 0);
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load_attack: peers that mean no good, from a process of their own, so that what they do to
+ * others' requests can be measured.
+ */
+#ifndef TESTS_BENCH_LOAD_ATTACK_H
+#define TESTS_BENCH_LOAD_ATTACK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum load_attack {
+    ATTACK_NONE,
+    ATTACK_SLOW,   /* connections that send a byte a second of a Hello */
+    ATTACK_UNREAD, /* ask for much and read nothing */
+    ATTACK_GREEDY, /* expensive queries, as many as the server takes */
+    ATTACK_NOISE,  /* what is no protocol, in new connections all the time */
+    ATTACK_KINDS
+};
+
+/* Their names; ATTACK_KINDS of them. */
+extern const char *const load_attack_names[];
+
+struct load_attack_plan {
+    enum load_attack kind;
+    uint16_t port;
+    const char *source; /* address that they come from, in 127.0.0.0/8 */
+    uint32_t peers;     /* connections at a time */
+    uint64_t seed;
+};
+
+/* Starts it. The process id, or -1: it is said. */
+pid_t load_attack_begin(const struct load_attack_plan *plan);
+
+/* Ends it, and waits. */
+void load_attack_end(pid_t pid);
+
+#endif
