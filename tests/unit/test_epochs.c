@@ -428,7 +428,7 @@ static void a_search_outlives_its_epoch(void **state)
     }
     tick(fixture, SECOND_MS); /* empty, and still used */
     fixture->last = MSG_RESPONSE_UNKNOWN;
-    while (handler_run_searches(fixture->service, 1 << 20)) {
+    while (handler_run_searches(fixture->service, 1 << 20, UINT64_MAX)) {
     }
     assert_int_equal(fixture->last, MSG_RESPONSE_RESULTS);
     assert_int_equal(fixture->found_count, 0);
