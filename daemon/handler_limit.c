@@ -60,8 +60,8 @@ bool handler_admit(struct service *service, struct handler_client *client,
         return true;
     }
     msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
-                  "this address sends more %s than are taken here; try again in %" PRIu64 " s",
-                  action == SENDER_DEPOSIT ? "deposits" : "queries", (wait_ms + 999) / 1000);
+                  "this address sends more %s than are taken here",
+                  action == SENDER_DEPOSIT ? "deposits" : "queries");
     response.error.retry_after_ms = wait_ms;
     client->events->respond(client, &response);
     return false;

@@ -566,7 +566,7 @@ static bool enter(struct session *session, const struct listener *listener)
         sender_take(client->sender, SENDER_QUERY, &service->sender_limits, 1, now_ms);
     if (wait_ms > 0) {
         refuse_one_too_many(session, wait_ms,
-                            "this address sends more queries than are taken here; try again later");
+                            "this address sends more queries than are taken here");
         return false;
     }
     return true;

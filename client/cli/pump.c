@@ -34,6 +34,7 @@ int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, 
     pump->server = server;
     pump->backoff_first_ms = PUMP_BACKOFF_FIRST_MS;
     pump->progress_ms = pump_now_ms();
+    pump->window = PUMP_RING;
     pump->ring = calloc(PUMP_RING, sizeof(*pump->ring));
     if (pump->ring == NULL) {
         return cli_report_nomem(cli);
@@ -131,6 +132,10 @@ static int reconnect(struct pump *pump, const struct hearsay_error *reason)
     while (pump->reconnect_count < PUMP_RECONNECTS_MAX) {
         pump->reconnect_count++;
         int64_t delay_ms = with_jitter(backoff_ms);
+        if (error.retry_after_ms > (uint64_t)delay_ms) { /* it knows better, within bounds */
+            delay_ms = error.retry_after_ms < PUMP_BACKOFF_LAST_MS ? (int64_t)error.retry_after_ms
+                                                                   : PUMP_BACKOFF_LAST_MS;
+        }
         show(pump, true);
         cli_complain(pump->cli, "%s; trying again in %d s (%u of %d)", error.sentence,
                      (int)((delay_ms + 999) / 1000), pump->reconnect_count, PUMP_RECONNECTS_MAX);
@@ -243,6 +248,9 @@ static int send_waiting(struct pump *pump)
         if (item->state != PUMP_TO_SEND) {
             continue;
         }
+        if (pump->sent_count >= pump->window) {
+            return PUMP_FULL_NOW;
+        }
         int status = submit(pump, item);
         if (status != PUMP_GO_ON) {
             return status;
@@ -317,6 +325,15 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
         show(pump, true);
         return cli_report(pump->cli, error);
     }
+    if (error->code == HEARSAY_CODE_RATE_LIMITED) {
+        pump->window = pump->answered_count > 0 ? pump->answered_count : 1;
+        if (!pump->said_limited) {
+            pump->said_limited = true;
+            show(pump, true);
+            cli_complain(pump->cli, "%s; going on as fast as it allows", error->sentence);
+        }
+    }
+    pump->answered_count = 0;
     uint64_t delay_ms = error->retry_after_ms != 0 ? error->retry_after_ms : 1000;
     if (delay_ms > PUMP_BACKOFF_LAST_MS) {
         delay_ms = PUMP_BACKOFF_LAST_MS;
@@ -350,6 +367,8 @@ static int take_reply(struct pump *pump, const struct hearsay_reply *reply)
     }
     pump->pause_count = 0;
     pump->reconnect_count = 0;
+    pump->answered_count++;
+    pump->window += pump->window < PUMP_RING ? 1 : 0;
     if (pump->work->reply(pump->work, item, reply) == PUMP_STOP) {
         return pump->work->stop_code;
     }
@@ -389,6 +408,9 @@ static int wait_budget(const struct pump *pump)
     }
     if (pump->paused_until_ms > now_ms && pump->paused_until_ms < until_ms) {
         until_ms = pump->paused_until_ms;
+    }
+    if (pump->sent_count == 0 && pump->to_send_count > 0 && pump->paused_until_ms <= now_ms) {
+        return 0; /* the pause has ended since it was looked at */
     }
     if (until_ms == INT64_MAX) {
         return -1;

@@ -6,6 +6,9 @@
  *                               ^                  |
  *                               +-- told to wait, connection lost --+
  *
+ * A server that limits the rate says how long to wait. Then as many are under way as it answered
+ * since the last time, and one more for each answer: so few are sent in vain, however many wait.
+ *
  * It waits for input and server at once, so a program at the other end of a pipe gets its answer
  * before it has to send the next line. A server that is busy is waited for, a connection that broke
  * is made again, both a bounded number of times without progress between; what was not answered is
@@ -74,6 +77,9 @@ struct pump {
     uint64_t tail;
     size_t to_send_count; /* of these */
     size_t sent_count;
+    size_t window;         /* of these at most: less where the server limits the rate */
+    size_t answered_count; /* since the last pause */
+    bool said_limited;     /* the user knows that it does */
     size_t held_bytes;
     bool input_ended;
     int64_t paused_until_ms;  /* monotonic; nothing is sent before */

@@ -2,11 +2,15 @@
 """What one address may do: connections, deposits and queries a minute. The tests' clients come from
 this machine, which is exempt; so they use a listener that is `limited`."""
 
+import json
+import os
 import socket
+import subprocess
 import time
 
 import pytest
 
+import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
 
@@ -247,6 +251,57 @@ def test_a_share_of_all_is_no_cap(limited, rng):
             client.call(deposit(rng))
         found = client.call(wire.query_of(HERE, k=10))
         assert len(found.results) == 10 and not found.capped
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def command(address, *words, stdin=""):
+    """(exit code, stdout, stderr)"""
+    done = subprocess.run(
+        [conftest.program(conftest.HEARSAY), "-s", f"{address[0]}:{address[1]}", *words],
+        input=stdin, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "XDG_STATE_HOME": os.environ["HEARSAY_TEST_STATE"]},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_import_goes_as_fast_as_it_may(limited, tmp_path, monkeypatch):
+    """A long import waits as it is told, says so once, and loses nothing."""
+    monkeypatch.setenv("HEARSAY_TEST_STATE", str(tmp_path))
+    daemon, address = limited("deposits_per_minute = 6000\ndeposit_burst = 20\n")
+    lines = "".join(json.dumps({"labels": HERE, "text": f"number {i}"}) + "\n" for i in range(150))
+    began = time.monotonic()
+    code, out, err = command(address, "import", "-", stdin=lines)
+    assert code == 0 and out.startswith("150 deposited, 0 already there, 0 skipped")
+    assert time.monotonic() - began > 1.0  # 130 of them at 100 a second
+    assert err.count("more deposits than are taken here; going on as fast as it allows") == 1
+    with daemon.client() as client:
+        assert client.call(pb.Summary()).count == 150
+
+
+def test_batch_goes_as_fast_as_it_may(limited, tmp_path, monkeypatch):
+    """The same for questions."""
+    monkeypatch.setenv("HEARSAY_TEST_STATE", str(tmp_path))
+    _, address = limited("queries_per_minute = 6000\nquery_burst = 20\n")
+    lines = (json.dumps({"labels": HERE}) + "\n") * 100
+    code, out, err = command(address, "query", "--batch", "-", stdin=lines)
+    assert code == 0 and len(out.splitlines()) == 100
+    assert err.count("more queries than are taken here; going on as fast as it allows") == 1
+
+
+def test_a_command_says_when_to_come_back(limited, tmp_path, monkeypatch):
+    """One deposit too many, or one connection, is refused with the time to wait."""
+    monkeypatch.setenv("HEARSAY_TEST_STATE", str(tmp_path))
+    _, address = limited(
+        "deposits_per_minute = 1\ndeposit_burst = 1\nqueries_per_minute = 1\nquery_burst = 3\n"
+    )
+    assert command(address, "deposit", "-l", HERE[0], "text")[0] == 0
+    code, _, err = command(address, "deposit", "-l", HERE[0], "text")
+    assert code == 4 and "RATE_LIMITED" in err and "worth trying again in" in err
+    assert command(address, "ping")[0] == 0
+    code, _, err = command(address, "ping")  # the fourth connection
+    assert code == 4 and "RATE_LIMITED" in err and "worth trying again in" in err
 
 
 # --- what is said ---------------------------------------------------------------------------------

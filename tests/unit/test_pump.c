@@ -292,12 +292,84 @@ static void test_busy(void **state)
     assert_int_equal(fixture.refused_count, 3);
 }
 
+/* Answers so many at once, and one more each 5 ms; refuses the others. */
+struct limited {
+    double tokens;
+    int64_t at_ms;
+    unsigned refused;
+};
+
+static void script_limits(struct fake_peer *peer, void *context)
+{
+    struct limited *limited = context;
+    struct msg_request request;
+    if (!fake_greet(peer, 1024)) {
+        return;
+    }
+    limited->at_ms = pump_now_ms();
+    while (fake_read(peer, &request)) {
+        struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+        int64_t now_ms = pump_now_ms();
+        limited->tokens += (double)(now_ms - limited->at_ms) / 5;
+        limited->at_ms = now_ms;
+        if (limited->tokens >= 1) {
+            limited->tokens -= 1;
+        } else {
+            limited->refused++;
+            response = fake_error(request.id, MSG_RATE_LIMITED, 5);
+        }
+        if (!fake_send(peer, &response)) {
+            return;
+        }
+    }
+}
+
+/* Where the rate is limited, all get through, and not many times as many are sent in vain. */
+static void test_limited(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct limited limited = {.tokens = 10};
+    fixture_init(&fixture, script_limits, &limited);
+    fixture_write(&fixture, "line\n", 200);
+    assert_int_equal(fixture_run(&fixture), CLI_DONE);
+    check_given(&fixture, 200);
+    assert_int_equal(fixture.refused_count, 0);
+    fixture_deinit(&fixture);
+    /* The first 190 are under way before the first refusal; later about one for each answer. */
+    assert_in_range(limited.refused, 100, 190 + 2 * 190);
+}
+
+/* So slow that a pause of 10 ms, found when it looks for what to send, is over when it waits. */
+static void show_slowly(struct pump_work *work, const struct lines *lines, bool hide)
+{
+    (void)work;
+    (void)lines;
+    (void)hide;
+    (void)usleep(6000);
+}
+
+/* A pause that is over already is not waited for. */
+static void test_short_pause(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct refusals refusals = {MSG_RATE_LIMITED, 10, 5};
+    fixture_init(&fixture, script_refuses, &refusals);
+    fixture.work.show = show_slowly;
+    fixture_write(&fixture, "line\n", 1);
+    assert_int_equal(fixture_run(&fixture), CLI_DONE);
+    check_given(&fixture, 1);
+    fixture_deinit(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),     cmocka_unit_test(test_interactive),
-        cmocka_unit_test(test_reconnect), cmocka_unit_test(test_reconnect_bound),
-        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_interactive),
+        cmocka_unit_test(test_reconnect),   cmocka_unit_test(test_reconnect_bound),
+        cmocka_unit_test(test_busy),        cmocka_unit_test(test_limited),
+        cmocka_unit_test(test_short_pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
