@@ -55,6 +55,15 @@ struct bits_reach {
     size_t planes;          /* every threshold is below 2^planes */
 };
 
+/* What is known of the filters of some lanes: see bound_lanes. */
+struct bits_bound {
+    const uint8_t *least;
+    const uint8_t *most;
+    uint32_t base;
+    uint32_t floor; /* at most 2^15 */
+};
+enum { BITS_SPREAD_PLANES = 8, BITS_NEEDS = 3, BITS_NEEDS_FIRST = 2, BITS_STRIDE = 32 };
+
 struct bits_kernels {
     const char *name; /* "scalar", "neon", "avx2", "avx512" */
 
@@ -90,14 +99,10 @@ struct bits_kernels {
      * Of `plane_count` planes (at most BITS_PLANES_MAX) as count_columns writes them, and a mask of
      * lanes (BITS_LANE_WORDS words; those beyond the first `lane_words` are zero).
      *
-     * keep_least: the lanes of word w stay in the mask whose number is at least least[w]
-     * (BITS_LANE_WORDS thresholds). Whether any does.
      * keep_largest: of the lanes of each word those stay whose number is the largest of that word;
      * which that is goes to out_largest (BITS_LANE_WORDS numbers, of which the first `lane_words`
      * count); 0 for a word of none.
      */
-    bool (*keep_least)(const uint64_t *planes, size_t plane_count, size_t lane_words,
-                       const uint64_t *least, uint64_t *mask);
     void (*keep_largest)(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest);
 
@@ -108,6 +113,42 @@ struct bits_kernels {
     /* The set bits of a filter, ascending, into out, which has room for 64 * words numbers. How
      * many. */
     size_t (*positions)(const uint64_t *filter, size_t words, uint16_t *out);
+
+    /*
+     * The numbers of such planes, of which there are at most BITS_SPREAD_PLANES: 64 * lane_words of
+     * them.
+     */
+    void (*spread)(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out);
+
+    /*
+     * Lane by lane of the first `count`: 1 + the highest floor (see scan) that a filter can pass
+     * that shares at most `shared` bits with a query of `base` bits (1 .. 255) and has between
+     * `least` and `most` bits, of which 255 means any number from there on; 0 if that is below
+     * `floor`. Rounded down. Lanes behind, up to a multiple of BITS_STRIDE, become 0.
+     */
+    void (*bound_lanes)(const struct bits_bound *bound, const uint8_t *shared, size_t count,
+                        uint16_t *out);
+
+    /*
+     * Lane by lane of BITS_LANES: 1 + the highest floor that any of the filters can pass that
+     * `needs` (BITS_NEEDS rows of BITS_LANES) tells of, when the query of `base` bits (1 .. 255)
+     * shares `shared` bits with their core. needs[j] is what the overlap with the core must exceed
+     * base * e / 8 by, in eighths of a bit, for the floor 2^16 * e / 8, where e is j +
+     * BITS_NEEDS_FIRST; ascending with j, and between these taken for linear. Rounded down; at
+     * least the first of these floors, at most the last, 2^15.
+     */
+    void (*promise)(const int16_t *needs, uint32_t base, const uint8_t *shared, uint16_t *out);
+
+    /*
+     * Of `count` numbers, a multiple of BITS_STRIDE: the largest; how many are at least `least`;
+     * the first that is (count, if none); and the places of all that are, ascending, of which it
+     * returns how many.
+     */
+    uint16_t (*largest)(const uint16_t *numbers, size_t count);
+    size_t (*count_least)(const uint16_t *numbers, size_t count, uint16_t least);
+    size_t (*find_least)(const uint16_t *numbers, size_t count, uint16_t least);
+    size_t (*list_least)(const uint16_t *numbers, size_t count, uint16_t least,
+                         uint16_t *out_places);
 
     /* About how many columns cost as much as one block of overlaps, both of usual size. */
     uint32_t block_columns;

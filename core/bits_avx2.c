@@ -125,11 +125,6 @@ static inline vec vec_half(vec a)
     return _mm256_srli_epi64(a, 1);
 }
 
-static inline vec vec_where_zero(vec a, vec b)
-{
-    return _mm256_and_si256(_mm256_cmpeq_epi64(a, _mm256_setzero_si256()), b);
-}
-
 static inline vec vec_unless_zero(vec a, vec b)
 {
     return _mm256_blendv_epi8(a, b, _mm256_cmpeq_epi64(a, _mm256_setzero_si256()));
@@ -175,6 +170,43 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits_columns.h"
 
+/* ---- a number for each lane ---- */
+
+/* 32 lanes a turn: each byte looks at one of the 32 bits. */
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    const __m256i bytes = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                           2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    const __m256i bits = _mm256_set1_epi64x((long long)0x8040201008040201);
+
+    for (size_t half = 0; half < lane_words * 2; half++) {
+        __m256i numbers = _mm256_setzero_si256();
+
+        for (size_t p = 0; p < plane_count; p++) {
+            uint64_t word = planes[p * BITS_LANE_WORDS + half / 2] >> half % 2 * 32;
+            __m256i copied = _mm256_shuffle_epi8(_mm256_set1_epi32((int)(uint32_t)word), bytes);
+            __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(copied, bits), bits);
+
+            numbers =
+                _mm256_or_si256(numbers, _mm256_and_si256(set, _mm256_set1_epi8((char)(1u << p))));
+        }
+        _mm256_storeu_si256((void *)(out + half * 32), numbers);
+    }
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    const __m256i all = _mm256_set1_epi16((short)least);
+    __m256i first = _mm256_loadu_si256((const void *)numbers);
+    __m256i second = _mm256_loadu_si256((const void *)(numbers + 16));
+    __m256i both = _mm256_packs_epi16(_mm256_cmpeq_epi16(_mm256_max_epu16(first, all), first),
+                                      _mm256_cmpeq_epi16(_mm256_max_epu16(second, all), second));
+
+    return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8));
+}
+
+#include "core/bits_lanes.h"
+
 const struct bits_kernels bits_avx2 = {
     .name = "avx2",
     .cardinality = cardinality,
@@ -182,10 +214,16 @@ const struct bits_kernels bits_avx2 = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
-    .keep_least = keep_least,
     .keep_largest = keep_largest,
     .lanes_reaching = lanes_reaching,
     .positions = bits_positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
     .block_columns = 16,
     .scan = scan_blocks,
 };

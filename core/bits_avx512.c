@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX-512 with VPOPCNTDQ: a block's word is one register, a lane a filter. This file is compiled
- * with -mavx512f -mavx512vpopcntdq -mpopcnt: nothing in it may run before cpu_has_avx512().
+ * AVX-512 with BW and VPOPCNTDQ: a block's word is one register, a lane a filter. This file is
+ * compiled with -mavx512f -mavx512bw -mavx512vpopcntdq -mpopcnt: nothing in it may run before
+ * cpu_has_avx512().
  */
 #include "core/bits_x86.h"
 
@@ -90,11 +91,6 @@ static inline vec vec_half(vec a)
     return _mm512_srli_epi64(a, 1);
 }
 
-static inline vec vec_where_zero(vec a, vec b)
-{
-    return _mm512_maskz_mov_epi64(_mm512_testn_epi64_mask(a, a), b);
-}
-
 static inline vec vec_unless_zero(vec a, vec b)
 {
     return _mm512_mask_mov_epi64(b, _mm512_test_epi64_mask(a, a), a);
@@ -160,6 +156,29 @@ static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
     return count;
 }
 
+/* ---- a number for each lane: 64 bytes, or 32 numbers, are one register ---- */
+
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    for (size_t w = 0; w < lane_words; w++) {
+        __m512i numbers = _mm512_setzero_si512();
+
+        for (size_t p = 0; p < plane_count; p++) {
+            numbers = _mm512_mask_add_epi8(numbers, planes[p * BITS_LANE_WORDS + w], numbers,
+                                           _mm512_set1_epi8((char)(1u << p)));
+        }
+        _mm512_storeu_si512((void *)(out + w * 64), numbers);
+    }
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    return _mm512_cmpge_epu16_mask(_mm512_loadu_si512((const void *)numbers),
+                                   _mm512_set1_epi16((short)least));
+}
+
+#include "core/bits_lanes.h"
+
 const struct bits_kernels bits_avx512 = {
     .name = "avx512",
     .cardinality = cardinality,
@@ -167,10 +186,16 @@ const struct bits_kernels bits_avx512 = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
-    .keep_least = keep_least,
     .keep_largest = keep_largest,
     .lanes_reaching = lanes_reaching,
     .positions = positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
     .block_columns = 8,
     .scan = scan_blocks,
 };

@@ -12,7 +12,6 @@
  *   vec_is_zero(a)
  *   vec_where_even(a)     of each 64-bit word all bits, where a's is even; else none
  *   vec_half(a)           each word / 2
- *   vec_where_zero(a, b)  of each word b's, where a's is zero; else none
  *   vec_unless_zero(a, b) of each 64-bit word a's, or b's where a's is zero
  *   vec_shift_in(a, b)    of each word 2 a, or 2 a + 1 where b's is not zero
  *   vec_scaled(a, n)      of each word a n / 2^BITS_FLOOR_SHIFT, both below 2^32
@@ -118,32 +117,11 @@ static void count_columns(const uint64_t *columns, const uint16_t *positions, si
 }
 
 /*
- * From the lowest plane up: a lane is at least `least` in planes 0 .. p if its bit p exceeds that
- * of `least`, or equals it and the planes below decide: the majority of both and of its inverse.
+ * From the lowest plane up: a lane is at least its threshold in planes 0 .. p if its bit p exceeds
+ * that of the threshold, or equals it and the planes below decide: the majority of both and of its
+ * inverse. The threshold is the sum of two numbers, and added up on the way: of each of its bits
+ * the inverse is what the comparison needs.
  */
-static bool keep_least(const uint64_t *planes, size_t plane_count, size_t lane_words,
-                       const uint64_t *least, uint64_t *mask)
-{
-    bool any = false;
-
-    for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
-        vec reached = vec_ones();
-        vec left = vec_load(least + w);
-
-        for (size_t p = 0; p < plane_count; p++) {
-            reached = vec_carry(vec_load(planes + p * BITS_LANE_WORDS + w), reached,
-                                vec_where_even(left));
-            left = vec_half(left);
-        }
-        reached = vec_where_zero(left, vec_and(reached, vec_load(mask + w)));
-        vec_store(mask + w, reached);
-        any = any || !vec_is_zero(reached);
-    }
-    return any;
-}
-
-/* The same for the sum of two thresholds, which is added up on the way: of each of its bits the
- * inverse is what the comparison needs. */
 static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t counted,
                                       uint64_t *out_mask)
 {

@@ -183,11 +183,6 @@ static inline vec vec_half(vec a)
     return vshrq_n_u64(a, 1);
 }
 
-static inline vec vec_where_zero(vec a, vec b)
-{
-    return vandq_u64(vceqzq_u64(a), b);
-}
-
 static inline vec vec_unless_zero(vec a, vec b)
 {
     return vbslq_u64(vceqzq_u64(a), b, a);
@@ -233,6 +228,52 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits_columns.h"
 
+/* ---- a number for each lane ---- */
+
+static inline uint8x16_t one_bit_each(void)
+{
+    return vreinterpretq_u8_u64(vdupq_n_u64(UINT64_C(0x8040201008040201)));
+}
+
+/* 16 lanes a turn: each byte looks at one of the 16 bits. */
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    for (size_t quarter = 0; quarter < lane_words * 4; quarter++) {
+        uint8x16_t numbers = vdupq_n_u8(0);
+
+        for (size_t p = 0; p < plane_count; p++) {
+            uint64_t word = planes[p * BITS_LANE_WORDS + quarter / 4] >> quarter % 4 * 16;
+            uint8x16_t copied =
+                vcombine_u8(vdup_n_u8((uint8_t)word), vdup_n_u8((uint8_t)(word >> 8)));
+            uint8x16_t set = vtstq_u8(copied, one_bit_each());
+
+            numbers = vorrq_u8(numbers, vandq_u8(set, vdupq_n_u8((uint8_t)(1u << p))));
+        }
+        vst1q_u8(out + quarter * 16, numbers);
+    }
+}
+
+/* Of 16 numbers: whether each is at least `least`, in a byte. */
+static inline uint8x16_t bytes_at_least(const uint16_t *numbers, uint16_t least)
+{
+    uint16x8_t all = vdupq_n_u16(least);
+
+    return vcombine_u8(vmovn_u16(vcgeq_u16(vld1q_u16(numbers), all)),
+                       vmovn_u16(vcgeq_u16(vld1q_u16(numbers + 8), all)));
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    uint8x16_t first = vandq_u8(bytes_at_least(numbers, least), one_bit_each());
+    uint8x16_t second = vandq_u8(bytes_at_least(numbers + 16, least), one_bit_each());
+
+    return (uint32_t)vaddv_u8(vget_low_u8(first)) | (uint32_t)vaddv_u8(vget_high_u8(first)) << 8 |
+           (uint32_t)vaddv_u8(vget_low_u8(second)) << 16 |
+           (uint32_t)vaddv_u8(vget_high_u8(second)) << 24;
+}
+
+#include "core/bits_lanes.h"
+
 const struct bits_kernels bits_neon = {
     .name = "neon",
     .cardinality = cardinality,
@@ -240,10 +281,16 @@ const struct bits_kernels bits_neon = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
-    .keep_least = keep_least,
     .keep_largest = keep_largest,
     .lanes_reaching = lanes_reaching,
     .positions = bits_positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
     .block_columns = 16,
     .scan = scan_blocks,
 };

@@ -160,11 +160,6 @@ static inline vec vec_half(vec a)
     return a >> 1;
 }
 
-static inline vec vec_where_zero(vec a, vec b)
-{
-    return a == 0 ? b : 0;
-}
-
 static inline vec vec_unless_zero(vec a, vec b)
 {
     return a != 0 ? a : b;
@@ -234,6 +229,45 @@ size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
     return count;
 }
 
+/* ---- a number for each lane ---- */
+
+/* Eight lanes a turn: each byte of a word keeps one of the eight bits, as 1. */
+static inline uint64_t bits_to_bytes(uint64_t eight)
+{
+    uint64_t kept = eight * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+
+    return (kept + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
+}
+
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    for (size_t eighth = 0; eighth < lane_words * 8; eighth++) {
+        uint64_t numbers = 0;
+
+        for (size_t p = 0; p < plane_count; p++) {
+            uint64_t word = planes[p * BITS_LANE_WORDS + eighth / 8];
+
+            numbers |= bits_to_bytes(word >> eighth % 8 * 8 & 0xff) << p;
+        }
+        for (size_t lane = 0; lane < 8; lane++) {
+            out[eighth * 8 + lane] = (uint8_t)(numbers >> lane * 8);
+        }
+    }
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < BITS_STRIDE; i++) {
+        found |= (uint32_t)(numbers[i] >= least) << i;
+    }
+    return found;
+}
+
+#define BITS_LANES_DIVIDE 1
+#include "core/bits_lanes.h"
+
 const struct bits_kernels bits_scalar = {
     .name = "scalar",
     .cardinality = cardinality,
@@ -241,10 +275,16 @@ const struct bits_kernels bits_scalar = {
     .supersets = supersets,
     .unite = unite,
     .count_columns = count_columns,
-    .keep_least = keep_least,
     .keep_largest = keep_largest,
     .lanes_reaching = lanes_reaching,
     .positions = bits_positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
     .block_columns = 16,
     .scan = scan_blocks,
 };

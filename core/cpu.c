@@ -14,7 +14,8 @@ bool cpu_has_avx2(void)
 
 bool cpu_has_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vpopcntdq") != 0;
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+           __builtin_cpu_supports("avx512vpopcntdq") != 0;
 }
 
 #else

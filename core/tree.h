@@ -49,20 +49,25 @@ struct tree_group {
 };
 
 /*
- * What the messages of each span (some groups in a row) of 16 nodes have in common, a lane a span:
- * a core, by columns, and a residue, sliced: no message of the span has more bits than that outside
- * of the core. So none shares more bits with a query than the core does and the residue.
+ * What the messages of each span (some groups in a row) have in common, a lane a span: a core, by
+ * columns, and what a query must share with it (see bits.h, promise). With x the bits that a
+ * message of the span has outside of the core and c all of its bits, a need for the floor e / 8 is
+ * at most c e - 8 x, for each: docs/tree.md, 6. A node's spans have lanes in a row, of one summary.
  */
 enum {
-    TREE_SPANS = 32,                          /* a node, at most */
-    TREE_SUMMARISED = BITS_LANES / TREE_SPANS /* nodes a summary */
+    TREE_SPANS = 128,      /* a node, at most */
+    TREE_SPANS_USUAL = 80, /* for so many there is room */
+    TREE_UNIT = 16,        /* lanes that one node has together */
+    TREE_UNITS = BITS_LANES / TREE_UNIT,
+    TREE_NEED_NONE = 1 << 14 /* of a span without messages: more than any other */
 };
 
 struct tree_summary {
-    uint64_t residue[BITS_PLANES_MAX * BITS_LANE_WORDS];
-    uint64_t full[BITS_LANE_WORDS]; /* lanes whose cores share bits with anything */
-    uint16_t low[TREE_SUMMARISED];  /* no message of the node has fewer bits */
-    uint64_t *columns;              /* into storage, at the start of a cache line */
+    int16_t needs[BITS_NEEDS * BITS_LANES];
+    uint64_t full[BITS_LANE_WORDS];       /* lanes whose cores share bits with anything */
+    struct tree_node *owners[TREE_UNITS]; /* NULL: free */
+    uint32_t used;                        /* units that are not */
+    uint64_t *columns;                    /* into storage, at the start of a cache line */
     uint64_t storage[];
 };
 
@@ -72,6 +77,8 @@ struct tree_node {
     uint32_t place;                  /* in tree->nodes */
     bool is_arranged;                /* else its messages stand as they came */
     uint32_t span_count;             /* 0: not in the tree's summaries */
+    uint32_t span_summary;           /* where their lanes are, */
+    uint32_t span_lane;              /* ... the first of them */
     uint16_t span_first[TREE_SPANS]; /* groups that spans begin with, ascending from 0 */
     uint32_t group_count;
     uint32_t empty_count; /* of these, groups without messages */
@@ -82,8 +89,9 @@ struct tree_node {
     int64_t newest_ms;    /* newest deposit */
     uint64_t column_bits; /* set bits of all columns */
     uint64_t cardinality_sum;
-    uint16_t word_low[BITS_LANE_WORDS]; /* least cardinality of each 64 groups */
-    uint64_t room[BITS_LANE_WORDS];     /* groups that have room, a bit each */
+    uint64_t room[BITS_LANE_WORDS]; /* groups that have room, a bit each */
+    uint8_t least[TREE_GROUPS];     /* cardinalities of each group, for bound_lanes (bits.h): */
+    uint8_t most[TREE_GROUPS];      /* 255: that or more; 255 and 0 of one without messages */
     struct tree_group groups[TREE_GROUPS];
     uint32_t slot_room;     /* a multiple of BITS_BLOCK; a free slot is zero, and has expired */
     uint64_t *slot_storage; /* what the next three point into */
@@ -108,7 +116,7 @@ struct tree {
     size_t slot_count;               /* of all nodes */
     struct tree_node **nodes;        /* in order */
     struct tree_node **by_number;    /* NULL where there is none */
-    struct tree_summary **summaries; /* summary_count of them, of TREE_SUMMARISED numbers each */
+    struct tree_summary **summaries; /* summary_count of them, see tree_summary.c */
     uint32_t summary_count;          /* 0 in a tree of few nodes */
     uint32_t node_count;
     uint32_t node_room; /* of both */
@@ -157,6 +165,12 @@ static inline uint64_t *tree_block(const struct tree *tree, const struct tree_no
                                    uint32_t slot)
 {
     return node->filters + (size_t)(slot / BITS_BLOCK) * BITS_BLOCK * tree->words;
+}
+
+/* A cardinality as tree_node.least and most say it. */
+static inline uint8_t tree_bound_byte(uint32_t cardinality)
+{
+    return cardinality < UINT8_MAX ? (uint8_t)cardinality : UINT8_MAX;
 }
 
 /* Words of columns in use: the kernels need not look at more. */
@@ -214,6 +228,17 @@ void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree
 /* Moves all messages of a group to another of the same node, which has room for them. */
 void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, uint32_t to);
 
+/* The bits that at least half of a few messages (1 .. TREE_GROUP) have. */
+void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,
+                      uint64_t *out);
+
+/* Whether sets of common bits are those of groups that are much alike: the smaller one shares more
+ * than 40 % of its bits, where sets that have nothing to do with one another share their fill. */
+static inline bool tree_are_alike(uint32_t shared, uint32_t one, uint32_t other)
+{
+    return shared * 5 > (one < other ? one : other) * 2;
+}
+
 /* The union filter of a group. */
 void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
                       uint64_t *out);
@@ -266,13 +291,13 @@ void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size
 /* One window. */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count);
 
-/*
- * Moves the loose groups of an order behind all others, and takes their marks away: they rule out
- * little, and should not spoil nodes that rule out much. Those of one node are sorted by their
- * smallest messages, as the bounds of 64 neighbours are computed from the smallest of all.
- * O(n log n)
- */
-void tree_part_loose(struct tree_arranger *arranger, size_t groups_a_node);
+/* Puts groups of an order, from `first` on, whose messages begin at `positions`, next to those that
+ * they are alike to, within windows. O(n window) */
+void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size_t first);
+
+/* Moves the loose groups of an order behind all others, and takes their marks away: they rule out
+ * little, and should not spoil nodes that rule out much. O(n) */
+void tree_part_loose(struct tree_arranger *arranger);
 
 /* Whether similar filters are worth looking for: not if they are nearly full anyway. */
 bool tree_is_sparse(const struct tree *tree);
@@ -309,7 +334,7 @@ const uint8_t *tree_id_at(const void *tree, uint32_t position);
 
 /* ---- tree_summary.c ---- */
 
-/* Summaries for all numbers below `room`, where that is worth it. 0 or -ERR_NOMEM with those that
+/* Summaries for `room` nodes, where that is worth it. 0 or -ERR_NOMEM with those that
  * were there. */
 int tree_grow_summaries(struct tree *tree, uint32_t room);
 void tree_free_summaries(struct tree *tree);
@@ -340,6 +365,9 @@ uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions
 
 /* NULL, or what is wrong with a node's summary. */
 const char *tree_check_summary(const struct tree *tree, struct tree_node *node);
+
+/* NULL, or what is wrong with who owns the summaries' lanes. */
+const char *tree_check_units(const struct tree *tree);
 
 /* ---- tree_search.c ---- */
 

@@ -291,8 +291,7 @@ static void emit(struct tree_arranger *arranger, uint32_t *positions, size_t cou
         for (uint32_t m = 0; m < formed->size; m++) {
             positions[out++] = arranger->moved[arranger->scores[formed->first + m]];
         }
-        order->sizes[order->group_count++] =
-            (uint8_t)(formed->size | (all_loose || formed->size < TREE_GROUP ? TREE_LOOSE : 0));
+        order->sizes[order->group_count++] = (uint8_t)(formed->size | (all_loose ? TREE_LOOSE : 0));
     }
     for (size_t i = 0; i < count; i++) {
         if (role[i] == SINGLE) {
@@ -332,12 +331,14 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
  */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {
+    size_t first = arranger->order->group_count;
     size_t grouped =
         form_groups(arranger, positions, count, TREE_UNION_PERCENT, TREE_GROUP, SIZE_MAX);
 
     grouped += form_groups(arranger, positions + grouped, count - grouped, TREE_UNION_PERCENT,
                            SMALL_LEAST, count / TREE_GROUP / SMALL_PARTS);
     (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
+    tree_gather_alike(arranger, positions, first);
 }
 
 /* The same while others wait: a message around which no full group forms is not asked again. */

@@ -6,8 +6,7 @@
 
 enum {
     FEW_COLUMNS = 1000, /* what looking at a node takes besides columns, in these */
-    MASK_PERCENT = 90,  /* if more of a node's groups pass the bound of their neighbours, */
-    SWEEP_PERCENT = 50  /* ... or their own, all of the node is compared in order */
+    SWEEP_PERCENT = 50  /* if more of a node's groups pass, all of it is compared in order */
 };
 
 static void make_ready(struct walk *walk)
@@ -23,10 +22,16 @@ static void make_ready(struct walk *walk)
     }
 }
 
+bool walk_can_bound(const struct walk *walk)
+{
+    return walk->probe->cardinality > 0 && walk_planes(walk) <= BITS_SPREAD_PLANES;
+}
+
 /*
  * Whether counting columns costs more than it can save: in a node of few groups; with a query that
- * only complete filters can rank; where the unions are so full that unrelated ones share more bits
- * with the query than a similarity of 2/3 asks for (0.4 of both cardinalities' sum).
+ * only complete filters can rank, or of very many bits, or none; where the unions are so full that
+ * unrelated ones share more bits with the query than a similarity of 2/3 asks for (0.4 of both
+ * cardinalities' sum).
  */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
 {
@@ -37,7 +42,8 @@ bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
     if (probe->contains != NULL) {
         return false;
     }
-    return node->group_count * walk->tree->kernels->block_columns <
+    return !walk_can_bound(walk) ||
+           node->group_count * walk->tree->kernels->block_columns <
                probe->cardinality + FEW_COLUMNS ||
            shared * 5 > sum * 2 * walk->tree->bits || index_probe_is_unbounded(probe);
 }
@@ -92,163 +98,128 @@ void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *plane
     walk->probe->bytes += walk->position_count * lane_words * sizeof(uint64_t);
 }
 
-/* With the 64 groups of a word the smallest message counts. A word without any has no lanes. */
-static uint32_t word_low(const struct tree_node *node, size_t word)
+/* Lanes of a node that are looked at: those of its groups, and REACH_DONE behind. */
+static size_t lane_count(const struct tree_node *node)
 {
-    return node->word_low[word] <= PROFILE_BITS_MAX ? node->word_low[word] : PROFILE_BITS_MAX;
+    return ((size_t)node->group_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
 }
 
-/*
- * With c >= low an overlap o passes a floor only if o 2^16 >= (a + low) floor: see
- * index_probe_floor. So o is at least that product / 2^16, rounded up.
- */
-bool walk_keep_passing(const struct walk *walk, const struct tree_node *node,
-                       const uint64_t *planes, uint32_t floor, uint64_t *mask)
+/* Groups that are not in the mask are done. */
+static void keep_masked(const uint64_t *mask, size_t count, uint16_t *reach)
 {
-    uint64_t least[BITS_LANE_WORDS];
-
-    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-        uint32_t product = (walk->probe->cardinality + word_low(node, w)) * floor;
-
-        least[w] = (product + (UINT32_C(1) << INDEX_FLOOR_SHIFT) - 1) >> INDEX_FLOOR_SHIFT;
+    for (size_t i = 0; i < count; i++) {
+        reach[i] = (mask[i / 64] >> i % 64 & 1) != 0 ? reach[i] : REACH_DONE;
     }
-    return walk->tree->kernels->keep_least(planes, walk_planes(walk), tree_lane_words(node), least,
-                                           mask);
 }
 
-/* 1 + the highest floor that an overlap passes, with c >= low. */
-static uint32_t reach_of(const struct walk *walk, uint64_t overlap, uint32_t low)
+uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
+                    struct kept_node *kept)
 {
-    uint32_t sum = walk->probe->cardinality + low;
-    uint32_t most =
-        overlap < walk->probe->cardinality ? (uint32_t)overlap : walk->probe->cardinality;
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    const struct bits_bound bound = {
+        .least = node->least,
+        .most = node->most,
+        .base = walk->probe->cardinality,
+        .floor = walk->floor,
+    };
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
 
-    return sum == 0 ? REACH_MOST : 1 + (most << INDEX_FLOOR_SHIFT) / sum;
-}
-
-/* The same the other way round: o 2^16 / (a + low), rounded down. */
-uint32_t walk_reach(const struct walk *walk, const struct tree_node *node, const uint64_t *planes,
-                    const uint64_t *mask)
-{
-    uint64_t left[BITS_LANE_WORDS];
-    uint64_t largest[BITS_LANE_WORDS];
-    uint32_t reach = REACH_DONE;
-
-    memcpy(left, mask, sizeof left);
-    walk->tree->kernels->keep_largest(planes, walk_planes(walk), tree_lane_words(node), left,
-                                      largest);
-    for (size_t w = 0; w < tree_lane_words(node); w++) {
-        uint32_t of_word =
-            left[w] != 0 ? reach_of(walk, largest[w], word_low(node, w)) : REACH_DONE;
-
-        reach = of_word > reach ? of_word : reach;
+    walk_count(walk, node, planes);
+    kernels->spread(planes, walk_planes(walk), tree_lane_words(node), kept->shared);
+    kernels->bound_lanes(&bound, kept->shared, node->group_count, kept->reach);
+    if (mask != NULL) {
+        keep_masked(mask, node->group_count, kept->reach);
     }
-    return reach;
+    walk->probe->bytes += node->group_count * (sizeof *node->least + sizeof *node->most);
+    return kernels->largest(kept->reach, lane_count(node));
 }
 
-/* The nodes of one summary: a word has the lanes of two of them. */
-static void rank_summary(struct walk *walk, uint32_t number, uint32_t *out_reach)
+/* What the spans of one summary promise. */
+static void rank_spans(struct walk *walk, const struct tree_summary *summary, uint16_t *out_spans)
 {
-    enum { NODES_A_WORD = 64 / TREE_SPANS };
-    const struct tree *tree = walk->tree;
-    const struct tree_summary *summary = tree->summaries[number];
-    struct sliced sliced = {.plane_count = walk_planes(walk), .lane_words = BITS_LANE_WORDS};
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint8_t shared[BITS_LANES];
 
-    tree->kernels->count_columns(summary->columns, walk->positions, walk->position_count,
-                                 BITS_LANE_WORDS, sliced.planes);
-    sliced_add(&sliced, summary->residue, bits_planes(tree->bits));
+    kernels->count_columns(summary->columns, walk->positions, walk->position_count, BITS_LANE_WORDS,
+                           planes);
+    kernels->spread(planes, walk_planes(walk), BITS_LANE_WORDS, shared);
+    kernels->promise(summary->needs, walk->probe->cardinality, shared, out_spans);
     walk->probe->comparisons += BITS_LANES;
-    walk->probe->bytes += walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t);
-    for (uint32_t part = 0; part < NODES_A_WORD; part++) {
-        uint64_t mask[BITS_LANE_WORDS];
-        uint64_t largest[BITS_LANE_WORDS];
-
-        for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-            mask[w] = ((UINT64_C(1) << TREE_SPANS) - 1) << part * TREE_SPANS;
-        }
-        tree->kernels->keep_largest(sliced.planes, sliced.plane_count, BITS_LANE_WORDS, mask,
-                                    largest);
-        for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-            uint32_t at = w * NODES_A_WORD + part;
-            uint32_t numbered = number * TREE_SUMMARISED + at;
-            const struct tree_node *node =
-                numbered < tree->node_room ? tree->by_number[numbered] : NULL;
-
-            if (node != NULL && node->span_count > 0) {
-                out_reach[node->place] = reach_of(walk, largest[w], summary->low[at]);
-            }
-        }
-    }
+    walk->probe->bytes +=
+        walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t) + sizeof summary->needs;
 }
 
-void walk_rank(struct walk *walk, uint32_t *out_reach)
+void walk_rank(struct walk *walk, uint16_t *out_reach)
 {
     const struct tree *tree = walk->tree;
+    uint16_t spans[BITS_LANES];
 
-    for (uint32_t n = 0; n < tree->node_count; n++) {
-        out_reach[n] = REACH_MOST;
+    for (uint32_t n = 0; n < walk->cursor->room; n++) {
+        out_reach[n] = n < tree->node_count ? REACH_MOST : REACH_DONE;
     }
-    if (tree->summary_count == 0 || walk->probe->contains != NULL ||
-        index_probe_is_unbounded(walk->probe)) {
+    if (!walk_can_bound(walk) || index_probe_is_unbounded(walk->probe)) {
         return;
     }
     make_ready(walk);
     for (uint32_t i = 0; i < tree->summary_count; i++) {
-        rank_summary(walk, i, out_reach);
+        const struct tree_node *before = NULL;
+
+        if (tree->summaries[i]->used == 0) {
+            continue;
+        }
+        rank_spans(walk, tree->summaries[i], spans);
+        for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+            const struct tree_node *node = tree->summaries[i]->owners[unit];
+
+            if (node != NULL && node != before) {
+                out_reach[node->place] =
+                    tree->kernels->largest(&spans[(size_t)node->span_lane], node->span_count);
+                before = node;
+            }
+        }
     }
+}
+
+void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *mask)
+{
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
+            walk_open(walk, node, w * 64 + sliced_lowest(left), REACH_MOST,
+                      (uint16_t)walk->probe->cardinality);
+        }
+    }
+    walk_flush(walk);
 }
 
 /* Once the k best are nearly final, and if so many groups pass, comparing all of the node in order
  * is less work. */
-static bool should_sweep(const struct walk *walk, const struct tree_node *node, uint32_t passing,
-                         uint32_t percent)
+static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
 {
     return walk->cursor->opened >= WALK_SETTLED && walk->floor > 0 &&
-           walk->probe->contains == NULL && passing * 100 > node->group_count * percent;
+           walk->probe->contains == NULL && passing * 100 > node->group_count * SWEEP_PERCENT;
 }
 
-/* The groups of a mask that may hold something, and what they share with the query. How many. */
-static uint32_t list_holding(const struct walk *walk, const struct tree_node *node,
-                             const uint64_t *planes, const uint64_t *mask, uint16_t *out_groups,
-                             uint16_t *out_shared)
+uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
+                        uint16_t least)
 {
-    uint32_t count = 0;
-
-    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
-            uint32_t group = w * 64 + sliced_lowest(left);
-            uint32_t shared = planes != NULL ? sliced_number(planes, walk_planes(walk), group)
-                                             : walk->probe->cardinality;
-
-            if (walk_may_hold(walk, node, group, shared)) {
-                out_groups[count] = (uint16_t)group;
-                out_shared[count++] = (uint16_t)shared;
-            }
-        }
-    }
-    return count;
-}
-
-void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *planes,
-                      const uint64_t *mask)
-{
+    const struct bits_kernels *kernels = walk->tree->kernels;
     uint16_t groups[TREE_GROUPS];
-    uint16_t shared[TREE_GROUPS];
-    uint32_t count = 0;
-    bool sweeps = should_sweep(walk, node, sliced_count(mask), MASK_PERCENT);
+    size_t lanes = lane_count(node);
+    size_t count = kernels->list_least(kept->reach, lanes, least, groups);
 
-    if (!sweeps) {
-        count = list_holding(walk, node, planes, mask, groups, shared);
-        sweeps = should_sweep(walk, node, count, SWEEP_PERCENT);
-    }
-    if (sweeps) {
+    if (should_sweep(walk, node, count)) {
         walk->probe->check_repeats = true; /* some groups may have been opened before */
         walk->cursor->swept++;
         walk_sweep(walk, node);
-        return;
+        return REACH_DONE;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        walk_open(walk, node, groups[i], shared[i]);
+    for (size_t i = 0; i < count; i++) {
+        uint16_t *reach = &kept->reach[groups[i]];
+
+        walk_open(walk, node, groups[i], *reach, kept->shared[groups[i]]);
+        *reach = REACH_DONE;
     }
     walk_flush(walk);
+    return kernels->largest(kept->reach, lanes);
 }

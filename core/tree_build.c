@@ -238,7 +238,7 @@ int tree_repack(struct tree *tree, struct tree_node *node)
             error = tree_arranger_init(&arranger, tree, &order, order.count);
             if (error == 0) {
                 tree_arrange_node(&arranger, order.positions, order.count);
-                tree_part_loose(&arranger, share_groups(tree, order.group_count));
+                tree_part_loose(&arranger);
             }
             tree_arranger_deinit(&arranger);
         } else {
@@ -276,7 +276,7 @@ static int arrange_all(struct tree *tree, struct tree_order *order, uint32_t gro
     }
     if (error == 0) {
         tree_mark_loose(tree, order);
-        tree_part_loose(&arranger, groups_a_node);
+        tree_part_loose(&arranger);
     }
     tree_arranger_deinit(&arranger);
     return error;

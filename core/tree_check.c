@@ -12,7 +12,6 @@ struct tally {
     uint64_t cardinality_sum;
     uint64_t column_bits;
     uint32_t low;
-    uint16_t word_low[BITS_LANE_WORDS];
     uint32_t high;
     int64_t newest_ms;
     uint64_t whole[PROFILE_WORDS_MAX];
@@ -80,7 +79,7 @@ static const char *check_ranges(const struct tree_node *node, const struct tree_
     uint32_t low = group->used == 0 ? 0 : UINT32_MAX;
     uint32_t high = 0;
     int64_t newest_ms = INT64_MIN;
-    size_t number = (size_t)(group - node->groups);
+    size_t lane = (size_t)(group - node->groups);
 
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
         uint32_t cardinality = node->cardinalities[slot];
@@ -95,13 +94,15 @@ static const char *check_ranges(const struct tree_node *node, const struct tree_
     if (group->low != low || group->high != high) {
         return "tree: a group's range of cardinalities is wrong";
     }
+    if (node->least[lane] != (group->used == 0 ? UINT8_MAX : tree_bound_byte(low)) ||
+        node->most[lane] != tree_bound_byte(high)) {
+        return "tree: the range of cardinalities of a lane is wrong";
+    }
     if (group->newest_ms != newest_ms) {
         return "tree: a group's newest deposit is wrong";
     }
     if (group->used > 0) {
         tally->low = low < tally->low ? low : tally->low;
-        tally->word_low[number / 64] =
-            low < tally->word_low[number / 64] ? (uint16_t)low : tally->word_low[number / 64];
         tally->high = high > tally->high ? high : tally->high;
         tally->newest_ms = newest_ms > tally->newest_ms ? newest_ms : tally->newest_ms;
     }
@@ -153,13 +154,6 @@ static const char *check_group(const struct tree *tree, struct tree_node *node, 
     return reason != NULL ? reason : check_ranges(node, it, tally);
 }
 
-/* Words without groups do not matter. */
-static bool word_lows_agree(const struct tree_node *node, const struct tally *tally)
-{
-    return memcmp(node->word_low, tally->word_low,
-                  tree_lane_words(node) * sizeof *node->word_low) == 0;
-}
-
 /* What its groups say of a node against what it says itself. */
 static const char *check_tally(const struct tree *tree, const struct tree_node *node,
                                const struct tally *tally)
@@ -169,7 +163,7 @@ static const char *check_tally(const struct tree *tree, const struct tree_node *
         return "tree: a node's counts are wrong";
     }
     if (node->low != tally->low || node->high != tally->high ||
-        node->newest_ms != tally->newest_ms || !word_lows_agree(node, tally)) {
+        node->newest_ms != tally->newest_ms) {
         return "tree: a node's ranges are wrong";
     }
     if (memcmp(node->whole, tally->whole, tree->words * sizeof *node->whole) != 0) {
@@ -182,7 +176,6 @@ static const char *check_node(const struct tree *tree, struct tree_node *node)
 {
     struct tally tally = {.low = UINT32_MAX, .newest_ms = INT64_MIN};
 
-    memset(tally.word_low, 0xff, sizeof tally.word_low);
     const char *reason = NULL;
 
     if (node->group_count == 0 || node->group_count > tree->fanout ||
@@ -246,5 +239,5 @@ const char *tree_check(const void *engine)
     for (uint32_t n = 0; reason == NULL && n < tree->node_count; n++) {
         reason = check_node(tree, tree->nodes[n]);
     }
-    return reason;
+    return reason != NULL ? reason : tree_check_units(tree);
 }

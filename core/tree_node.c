@@ -46,7 +46,7 @@ struct tree_node *tree_node_new(const struct tree *tree)
         node->columns = at_line(node->storage);
         node->whole = node->columns + (size_t)tree->bits * BITS_LANE_WORDS;
         node->newest_ms = INT64_MIN;
-        memset(node->word_low, 0xff, sizeof node->word_low);
+        memset(node->least, UINT8_MAX, sizeof node->least);
     }
     return node;
 }
@@ -296,10 +296,18 @@ static void narrow_union(const struct tree *tree, struct tree_node *node, uint32
     }
 }
 
+/* What bounds are computed from: see tree_node.least. */
+static void note_range(struct tree_node *node, const struct tree_group *group)
+{
+    size_t lane = (size_t)(group - node->groups);
+
+    node->least[lane] = tree_bound_byte(group->low);
+    node->most[lane] = tree_bound_byte(group->high);
+}
+
 static void widen_ranges(struct tree_node *node, struct tree_group *group, uint16_t cardinality,
                          int64_t deposited_ms)
 {
-    uint16_t *word_low = &node->word_low[(size_t)(group - node->groups) / 64];
     bool first = group->used == 0;
 
     if (first || cardinality < group->low) {
@@ -311,7 +319,7 @@ static void widen_ranges(struct tree_node *node, struct tree_group *group, uint1
     if (first || deposited_ms > group->newest_ms) {
         group->newest_ms = deposited_ms;
     }
-    *word_low = cardinality < *word_low ? cardinality : *word_low;
+    note_range(node, group);
     node->low = node->message_count == 0 || cardinality < node->low ? cardinality : node->low;
     node->high = cardinality > node->high ? cardinality : node->high;
     node->newest_ms = deposited_ms > node->newest_ms ? deposited_ms : node->newest_ms;
@@ -384,6 +392,10 @@ static void narrow_group(struct tree_node *node, struct tree_group *group)
         group->high = cardinality > group->high ? cardinality : group->high;
         group->newest_ms = deposited_ms > group->newest_ms ? deposited_ms : group->newest_ms;
     }
+    note_range(node, group);
+    if (group->used == 0) {
+        node->least[group - node->groups] = UINT8_MAX;
+    }
 }
 
 static void narrow_node(struct tree_node *node)
@@ -392,15 +404,12 @@ static void narrow_node(struct tree_node *node)
     uint32_t high = 0;
     int64_t newest_ms = INT64_MIN;
 
-    memset(node->word_low, 0xff, sizeof node->word_low); /* also of words without groups */
     for (uint32_t g = 0; g < node->group_count; g++) {
         const struct tree_group *group = &node->groups[g];
-        uint16_t *word_low = &node->word_low[g / 64];
 
         if (group->used == 0) {
             continue;
         }
-        *word_low = group->low < *word_low ? group->low : *word_low;
         low = group->low < low ? group->low : low;
         high = group->high > high ? group->high : high;
         newest_ms = group->newest_ms > newest_ms ? group->newest_ms : newest_ms;

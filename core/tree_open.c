@@ -150,14 +150,32 @@ static void fetch_slots(const struct tree *tree, const struct pending *pending)
 #endif
 }
 
-bool walk_may_hold(const struct walk *walk, const struct tree_node *node, uint32_t group,
-                   uint32_t shared)
+/*
+ * Whether what promised so much may still hold one of the k best. Where the floor says it all, it
+ * is enough; but what just reaches it may be older than what it is equal to, and the estimated rank
+ * has no floor.
+ */
+static bool may_hold(const struct walk *walk, const struct pending *pending)
 {
-    const struct tree_group *summary = &node->groups[group];
+    const struct index_probe *probe = walk->probe;
+    const struct tree_group *group = &pending->node->groups[pending->group];
 
-    walk->probe->bytes += sizeof *summary;
-    return summary->used > 0 && index_probe_may_hold(walk->probe, summary->low, summary->high,
-                                                     shared, summary->newest_ms);
+    if (pending->reach <= walk->floor || group->newest_ms < probe->query->since_ms) {
+        return false;
+    }
+    return (pending->reach > walk->floor + 1 && probe->query->metric == INDEX_METRIC_BITS) ||
+           index_probe_may_hold(probe, group->low, group->high, pending->shared, group->newest_ms);
+}
+
+/* Compares the messages of what is pending, in order. */
+static void scan_pending(struct walk *walk, const struct pending *pending)
+{
+    uint32_t first = pending->node->groups[pending->group].first;
+    uint32_t end = group_end(pending->node, pending->group + pending->count - 1u);
+
+    scan_slots(walk, pending->node, first, end);
+    walk->cursor->opened += pending->count;
+    walk->probe->comparisons += end - first;
 }
 
 void walk_flush(struct walk *walk)
@@ -168,23 +186,23 @@ void walk_flush(struct walk *walk)
         if (i + AHEAD < walk->pending_count) {
             fetch_slots(walk->tree, pending + AHEAD);
         }
-        if (pending->count == 1 &&
-            !walk_may_hold(walk, pending->node, pending->group, pending->shared)) {
-            continue;
+        if (pending->count > 1 || may_hold(walk, pending)) {
+            scan_pending(walk, pending);
         }
-        walk->cursor->opened += pending->count;
-        uint32_t first = pending->node->groups[pending->group].first;
-        uint32_t end = group_end(pending->node, pending->group + pending->count - 1u);
-        scan_slots(walk, pending->node, first, end);
-        walk->probe->comparisons += end - first;
     }
     walk->pending_count = 0;
 }
 
-void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint32_t shared)
+void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
+               uint16_t shared)
 {
     struct pending *last = walk->pending_count > 0 ? &walk->pending[walk->pending_count - 1] : NULL;
+    const struct pending one = {node, (uint16_t)group, 1, reach, shared};
 
+    walk->probe->bytes += sizeof node->groups[group];
+    if (node->groups[group].used == 0 || !may_hold(walk, &one)) {
+        return;
+    }
     if (last != NULL && last->node == node && last->group + last->count == group) {
         last->count++;
         return;
@@ -192,9 +210,8 @@ void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, 
     if (walk->pending_count == PENDING_MAX) {
         walk_flush(walk);
     }
-    struct pending *pending = &walk->pending[walk->pending_count++];
-    *pending = (struct pending){node, (uint16_t)group, 1, (uint16_t)shared};
+    walk->pending[walk->pending_count++] = one;
     if (walk->pending_count <= AHEAD) {
-        fetch_slots(walk->tree, pending);
+        fetch_slots(walk->tree, &walk->pending[walk->pending_count - 1]);
     }
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/bloom.h"
+
 /* Moves the loose groups behind all others. Returns how many the others are, and their messages. */
 static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
 {
@@ -35,63 +37,186 @@ static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
     return tight;
 }
 
-static uint32_t least_cardinality(const struct tree *tree, const uint32_t *positions, size_t count)
+/* ---- alike groups together ---- */
+
+void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,
+                      uint64_t *out)
 {
-    uint32_t least = UINT32_MAX;
+    enum { PLANES = 4 };
+    uint64_t filters[TREE_GROUP][PROFILE_WORDS_MAX];
 
-    for (size_t i = 0; i < count; i++) {
-        uint32_t cardinality = tree_cardinality(tree_spot_at(tree, positions[i]));
-
-        least = cardinality < least ? cardinality : least;
+    for (uint32_t i = 0; i < count; i++) {
+        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filters[i]);
     }
-    return least;
+    for (size_t w = 0; w < tree->words; w++) {
+        uint64_t planes[PLANES] = {0};
+        uint64_t reached = UINT64_MAX;
+
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t carry = filters[i][w];
+
+            for (size_t p = 0; p < PLANES; p++) {
+                uint64_t before = planes[p];
+
+                planes[p] ^= carry;
+                carry &= before;
+            }
+        }
+        for (size_t p = 0; p < PLANES; p++) { /* at least half, from the lowest plane up */
+            bool needed = ((count + 1) / 2 >> p & 1) != 0;
+
+            reached = needed ? planes[p] & reached : planes[p] | reached;
+        }
+        out[w] = reached;
+    }
 }
 
-/* Sorts some groups by their smallest messages. Returns how many messages they have. A counting
- * sort, stable. */
-static size_t sort_by_cardinality(struct tree_arranger *arranger, uint32_t *positions,
-                                  uint8_t *sizes, size_t group_count)
+/* A window of groups, and what is known of them, in the arranger's room. */
+struct gathering {
+    struct tree_arranger *arranger;
+    size_t count;
+    uint32_t *firsts; /* their messages, among those of the window */
+    uint8_t *sizes;   /* 0: has its place */
+    uint16_t *bits;   /* of their common bits, which are in rows */
+    uint32_t *positions;
+    uint8_t *out_sizes;
+    size_t placed;
+};
+
+static uint64_t *row_of(const struct gathering *gathering, size_t group)
 {
-    const struct tree *tree = arranger->tree;
-    uint32_t *before = arranger->histogram; /* messages of groups with smaller ones */
+    size_t words = gathering->arranger->tree->words;
+
+    return gathering->arranger->rows + group / BITS_BLOCK * BITS_BLOCK * words + group % BITS_BLOCK;
+}
+
+/* Whether some message has little of what its group has in common: less than a third of its bits.
+ */
+static bool is_mixed(const struct tree *tree, const uint32_t *positions, uint32_t count,
+                     const uint64_t *common)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    bool mixed = false;
+
+    for (uint32_t i = 0; i < count && !mixed; i++) {
+        struct tree_spot spot = tree_spot_at(tree, positions[i]);
+
+        tree_read_filter(tree, spot, filter);
+        mixed = bloom_intersection_count(filter, common, tree->words) * 3 < tree_cardinality(spot);
+    }
+    return mixed;
+}
+
+/* Takes the groups of a window up, and marks mixed ones as loose. Returns their messages. */
+static size_t take_up(struct gathering *gathering)
+{
+    const struct tree *tree = gathering->arranger->tree;
     size_t messages = 0;
-    uint32_t keys[TREE_GROUPS];
 
-    memset(before, 0, ((size_t)tree->bits + 2) * sizeof *before);
-    for (size_t g = 0; g < group_count; g++) {
-        keys[g] = least_cardinality(tree, positions + messages, sizes[g]);
-        before[keys[g] + 1]++;
-        arranger->formed[g] = (struct tree_formed){(uint32_t)messages, sizes[g]};
-        messages += sizes[g];
-    }
-    for (uint32_t key = 0; key < tree->bits + 1; key++) {
-        before[key + 1] += before[key];
-    }
-    memcpy(arranger->moved, positions, messages * sizeof *positions);
-    for (size_t g = 0; g < group_count; g++) {
-        arranger->scores[before[keys[g]]++] = (uint32_t)g;
-    }
-    for (size_t i = 0, out = 0; i < group_count; i++) {
-        const struct tree_formed *formed = &arranger->formed[arranger->scores[i]];
+    memset(row_of(gathering, gathering->count / BITS_BLOCK * BITS_BLOCK), 0,
+           gathering->count % BITS_BLOCK != 0 ? BITS_BLOCK * tree->words * sizeof(uint64_t) : 0);
+    for (size_t g = 0; g < gathering->count; g++) {
+        uint32_t size = gathering->out_sizes[g] & (TREE_LOOSE - 1u);
+        uint64_t *row = row_of(gathering, g);
+        uint64_t bits[PROFILE_WORDS_MAX];
 
-        memcpy(positions + out, arranger->moved + formed->first, formed->size * sizeof *positions);
-        sizes[i] = (uint8_t)formed->size;
-        out += formed->size;
+        tree_common_bits(tree, gathering->positions + messages, size, bits);
+        for (size_t w = 0; w < tree->words; w++) {
+            row[w * BITS_BLOCK] = bits[w];
+        }
+        gathering->bits[g] = (uint16_t)tree->kernels->cardinality(bits, tree->words);
+        gathering->firsts[g] = (uint32_t)messages;
+        gathering->sizes[g] = gathering->out_sizes[g];
+        if (is_mixed(tree, gathering->positions + messages, size, bits)) {
+            gathering->sizes[g] |= TREE_LOOSE;
+        }
+        messages += size;
     }
+    memcpy(gathering->arranger->moved, gathering->positions,
+           messages * sizeof *gathering->positions);
     return messages;
 }
 
-void tree_part_loose(struct tree_arranger *arranger, size_t groups_a_node)
+static void place_group(struct gathering *gathering, size_t group)
+{
+    uint32_t size = gathering->sizes[group] & (TREE_LOOSE - 1u);
+
+    memcpy(gathering->positions, gathering->arranger->moved + gathering->firsts[group],
+           size * sizeof *gathering->positions);
+    gathering->positions += size;
+    gathering->out_sizes[gathering->placed++] = gathering->sizes[group];
+    gathering->sizes[group] = 0;
+}
+
+/* Whether a group has no place yet, and is not mixed. */
+static bool is_waiting(const struct gathering *gathering, size_t group)
+{
+    return gathering->sizes[group] != 0 && gathering->sizes[group] < TREE_LOOSE;
+}
+
+/* Places those that are alike to a group, behind it. */
+static void place_alike(struct gathering *gathering, size_t leader)
+{
+    const struct tree *tree = gathering->arranger->tree;
+    uint64_t bits[PROFILE_WORDS_MAX];
+
+    for (size_t w = 0; w < tree->words; w++) {
+        bits[w] = row_of(gathering, leader)[w * BITS_BLOCK];
+    }
+    for (size_t first = leader / BITS_BLOCK * BITS_BLOCK; first < gathering->count;
+         first += BITS_BLOCK) {
+        uint32_t overlaps[BITS_BLOCK];
+
+        tree->kernels->overlaps(bits, row_of(gathering, first), tree->words, overlaps);
+        for (size_t g = first; g < first + BITS_BLOCK && g < gathering->count; g++) {
+            if (is_waiting(gathering, g) &&
+                tree_are_alike(overlaps[g - first], gathering->bits[leader], gathering->bits[g])) {
+                place_group(gathering, g);
+            }
+        }
+    }
+}
+
+void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size_t first)
+{
+    struct tree_order *order = arranger->order;
+
+    while (first < order->group_count) {
+        size_t left = order->group_count - first;
+        struct gathering gathering = {
+            .arranger = arranger,
+            .count = left < arranger->window_room ? left : arranger->window_room,
+            .firsts = arranger->numbers,
+            .sizes = (uint8_t *)arranger->formed,
+            .bits = arranger->cardinalities,
+            .positions = positions,
+            .out_sizes = order->sizes + first,
+        };
+
+        positions += take_up(&gathering);
+        for (size_t g = 0; g < gathering.count; g++) {
+            if (is_waiting(&gathering, g)) {
+                place_group(&gathering, g);
+                place_alike(&gathering, g);
+            }
+        }
+        for (size_t g = 0; g < gathering.count; g++) {
+            if (gathering.sizes[g] != 0) {
+                place_group(&gathering, g);
+            }
+        }
+        first += gathering.count;
+    }
+}
+
+void tree_part_loose(struct tree_arranger *arranger)
 {
     struct tree_order *order = arranger->order;
     size_t message = 0;
+    size_t first = part_loose(arranger, &message);
 
-    for (size_t g = part_loose(arranger, &message); g < order->group_count;) {
-        size_t end = (g / groups_a_node + 1) * groups_a_node;
-
-        end = end < order->group_count ? end : order->group_count;
-        message +=
-            sort_by_cardinality(arranger, order->positions + message, order->sizes + g, end - g);
-        g = end;
+    tree_gather_alike(arranger, order->positions + message, first);
+    for (size_t g = first; g < order->group_count; g++) {
+        order->sizes[g] &= TREE_LOOSE - 1u;
     }
 }

@@ -53,7 +53,7 @@ void walk_path(struct walk *walk)
     (void)sliced_largest(walk->tree->kernels, &sliced, mask, &leaf);
     uint32_t first = leaf > 0 ? leaf - 1 : 0;
     for (uint32_t group = first; group <= leaf + 1 && group < node->group_count; group++) {
-        walk_open(walk, node, group, walk->probe->cardinality);
+        walk_open(walk, node, group, REACH_MOST, (uint16_t)walk->probe->cardinality);
     }
     walk_flush(walk);
 }

@@ -28,8 +28,9 @@ enum {
 
 static size_t cursor_bytes(uint32_t room)
 {
-    return sizeof(struct tree_cursor) +
-           (size_t)room * (sizeof(struct kept_node) + sizeof(uint32_t));
+    const struct tree_cursor *cursor = NULL;
+
+    return sizeof *cursor + room * (sizeof *cursor->reach + sizeof *cursor->kept_at);
 }
 
 void tree_cursor_restart(void *engine, void *cursor)
@@ -49,14 +50,16 @@ void tree_cursor_restart(void *engine, void *cursor)
 int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
 {
     struct tree *tree = engine;
-    struct tree_cursor *cursor = alloc_array(alloc, 1, cursor_bytes(tree->node_count));
+    uint32_t room = (tree->node_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
+    struct tree_cursor *cursor = alloc_array(alloc, 1, cursor_bytes(room));
 
     if (cursor == NULL) {
         return -ERR_NOMEM;
     }
     cursor->alloc = alloc;
-    cursor->room = tree->node_count;
-    cursor->reach = (uint32_t *)(cursor->nodes + cursor->room);
+    cursor->room = room;
+    cursor->reach = cursor->storage;
+    cursor->kept_at = (uint8_t *)(cursor->reach + room);
     cursor->next = tree->cursors;
     cursor->link = &tree->cursors;
     if (cursor->next != NULL) {
@@ -104,23 +107,26 @@ static bool is_too_old(const struct walk *walk, const struct tree_node *node)
 }
 
 /* What is left to be done of a node: see tree_cursor.reach. */
-static uint32_t count_node(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
+static uint16_t count_node(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
+    bool must_contain = walk->probe->contains != NULL;
+    uint64_t mask[BITS_LANE_WORDS];
+
     if (is_too_old(walk, node)) {
         return REACH_DONE;
     }
-    if (walk_is_plain(walk, node) || walk_planes(walk) > KEPT_PLANES) {
+    if (must_contain && !walk_keep_containing(walk, node, mask)) {
+        return REACH_DONE;
+    }
+    if (must_contain &&
+        (sliced_count(mask) < DIRECT_LANES || !walk_can_bound(walk))) {
+        walk_open_masked(walk, node, mask);
+        return REACH_DONE;
+    }
+    if (walk_is_plain(walk, node)) {
         return REACH_PLAIN;
     }
-    if (!walk_keep_containing(walk, node, kept->lanes)) {
-        return REACH_DONE;
-    }
-    if (walk->probe->contains != NULL && sliced_count(kept->lanes) < DIRECT_LANES) {
-        walk_open_masked(walk, node, NULL, kept->lanes);
-        return REACH_DONE;
-    }
-    walk_count(walk, node, kept->planes);
-    return walk_reach(walk, node, kept->planes, kept->lanes);
+    return walk_bound(walk, node, must_contain ? mask : NULL, kept);
 }
 
 /* Whether bounds were of no use of late, and are not to be tried by this search. */
@@ -157,128 +163,157 @@ static void rank_nodes(struct walk *walk)
         return;
     }
     walk_rank(walk, cursor->reach);
-    for (uint32_t n = 0; n < walk->tree->node_count; n++) {
-        cursor->nodes[n].counted = false;
+    memset(cursor->kept_at, 0, cursor->room * sizeof *cursor->kept_at);
+    for (uint32_t k = 0; k < KEPT_NODES; k++) {
+        cursor->kept[k].in_use = false;
     }
     cursor->phase = PHASE_OPEN;
 }
 
 /* ---- open ---- */
 
-/* The node that promises the most, and the next one; node_count where none promises enough. */
-static uint32_t best_node(const struct walk *walk, uint32_t *out_next)
+/* The first of the nodes that promise the most; the room, where none promises enough. */
+static uint32_t best_node(const struct walk *walk)
 {
-    const uint32_t *reach = walk->cursor->reach;
-    uint32_t most = walk->floor; /* 1 + what reaches it is more */
-    uint32_t next_most = walk->floor;
-    uint32_t best = walk->tree->node_count;
+    const struct tree_cursor *cursor = walk->cursor;
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    uint16_t most = kernels->largest(cursor->reach, cursor->room);
 
-    *out_next = best;
-    for (uint32_t n = 0; n < walk->tree->node_count; n++) {
-        if (reach[n] <= next_most) {
-            continue;
+    /* 1 + what reaches the floor is more */
+    return most > walk->floor ? (uint32_t)kernels->find_least(cursor->reach, cursor->room, most)
+                              : cursor->room;
+}
+
+static void give_up(struct tree_cursor *cursor, struct kept_node *kept)
+{
+    cursor->kept_at[kept->place] = 0;
+    kept->in_use = false;
+}
+
+/* Room to keep something of a node in. What promises too little by now is given up; if need be also
+ * the least promising one of those not begun, to be counted again. NULL if all are begun. */
+static struct kept_node *free_kept(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    struct kept_node *worst = NULL;
+
+    for (uint32_t k = 0; k < KEPT_NODES; k++) {
+        struct kept_node *kept = &cursor->kept[k];
+
+        if (!kept->in_use) {
+            return kept;
         }
-        if (reach[n] > most) {
-            next_most = most;
-            *out_next = best;
-            most = reach[n];
-            best = n;
-        } else {
-            next_most = reach[n];
-            *out_next = n;
+        if (cursor->reach[kept->place] <= walk->floor) {
+            cursor->reach[kept->place] = REACH_DONE;
+            give_up(cursor, kept);
+            return kept;
+        }
+        if (!kept->opened &&
+            (worst == NULL || cursor->reach[kept->place] < cursor->reach[worst->place])) {
+            worst = kept;
         }
     }
-    return best;
+    if (worst != NULL) {
+        give_up(cursor, worst);
+    }
+    return worst;
 }
 
 /*
- * The groups to be opened next of a node, taken out of those to be opened. As long as fewer than k
- * messages are known these are the ones like the best one; then the better half of what could do,
- * or less if these are many; once the k best are nearly final, all that could do.
+ * What the groups to be opened next of a node promise at least. As long as fewer than k messages
+ * are known these are the ones much like the best one; then the better half of what could do, or
+ * less if these are many; once the k best are nearly final, all that could do.
  */
-static void take_part(struct walk *walk, const struct tree_node *node, uint32_t highest,
-                      struct kept_node *kept, uint64_t *out_part)
+static uint16_t part_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
+                           uint16_t highest)
 {
-    bool settled = walk->floor > 0 && walk->cursor->opened >= WALK_SETTLED;
-    uint32_t floor = settled           ? walk->floor
-                     : walk->floor > 0 ? highest - (highest - walk->floor) / 2
-                                       : highest;
+    uint16_t enough = (uint16_t)(walk->floor + 1);
+    uint16_t least = walk->floor > 0 ? (uint16_t)(highest - (highest - enough) / 2)
+                                     : (uint16_t)(highest - highest / 8);
 
-    do {
-        memcpy(out_part, kept->lanes, sizeof kept->lanes);
-        (void)walk_keep_passing(walk, node, kept->planes, floor, out_part);
-        if (settled || floor == highest || sliced_count(out_part) <= WALK_SETTLED) {
-            break;
-        }
-        floor = highest - (highest - floor) / 2;
-    } while (true);
-    for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-        kept->lanes[w] = settled ? 0 : kept->lanes[w] & ~out_part[w];
+    if (walk->floor > 0 && walk->cursor->opened >= WALK_SETTLED) {
+        return enough;
     }
+    while (least < highest &&
+           walk->tree->kernels->count_least(kept->reach, lanes, least) > WALK_SETTLED) {
+        least = (uint16_t)(highest - (highest - least) / 2);
+    }
+    return least;
 }
 
-/* Opens what is best of a node. What is left to be done of it. */
-static uint32_t open_node(struct walk *walk, const struct tree_node *node, uint32_t highest,
-                          struct kept_node *kept)
+/* Counts a node that was not counted yet. Where nothing can be kept of it, all of it is opened that
+ * could do. */
+static void count_best(struct walk *walk, uint32_t place)
 {
-    uint32_t swept = walk->cursor->swept;
-    uint64_t part[BITS_LANE_WORDS];
+    struct tree_cursor *cursor = walk->cursor;
+    const struct tree_node *node = walk->tree->nodes[place];
+    struct kept_node *kept = free_kept(walk);
 
-    take_part(walk, node, highest, kept, part);
-    walk_open_masked(walk, node, kept->planes, part);
-    return walk->cursor->swept != swept ? REACH_DONE
-                                        : walk_reach(walk, node, kept->planes, kept->lanes);
+    cursor->reach[place] = REACH_DONE;
+    uint32_t next = best_node(walk);
+    if (next < cursor->room && cursor->kept_at[next] == 0) {
+        walk_fetch(walk, walk->tree->nodes[next]);
+    }
+    if (kept == NULL) {
+        struct kept_node once;
+        uint16_t reach = count_node(walk, node, &once);
+
+        if (reach == REACH_PLAIN) {
+            cursor->reach[place] = reach;
+        } else if (reach > walk->floor) {
+            (void)walk_open_best(walk, node, &once, (uint16_t)(walk->floor + 1));
+        }
+        return;
+    }
+    cursor->reach[place] = count_node(walk, node, kept);
+    if (cursor->reach[place] > walk->floor && cursor->reach[place] != REACH_PLAIN) {
+        kept->in_use = true;
+        kept->opened = false;
+        kept->place = place;
+        cursor->kept_at[place] = (uint8_t)(1 + (kept - cursor->kept));
+    }
 }
 
 static void open_next(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;
-    uint32_t next = 0;
-    uint32_t best = best_node(walk, &next);
+    uint32_t best = best_node(walk);
 
-    if (best == walk->tree->node_count) {
+    if (best == cursor->room) {
         cursor->left = 0;
         learn(walk);
         return;
     }
     const struct tree_node *node = walk->tree->nodes[best];
-    struct kept_node *kept = &cursor->nodes[best];
     if (cursor->reach[best] == REACH_PLAIN) {
         walk_sweep(walk, node);
         cursor->reach[best] = REACH_DONE;
-        return;
+    } else if (cursor->kept_at[best] == 0) {
+        count_best(walk, best);
+    } else {
+        struct kept_node *kept = &cursor->kept[cursor->kept_at[best] - 1];
+        uint16_t least = part_least(walk, kept, node->group_count, cursor->reach[best]);
+
+        kept->opened = true;
+        cursor->reach[best] = walk_open_best(walk, node, kept, least);
     }
-    if (kept->counted) {
-        cursor->reach[best] = open_node(walk, node, cursor->reach[best] - 1, kept);
-        return;
-    }
-    if (next < walk->tree->node_count && !cursor->nodes[next].counted) {
-        walk_fetch(walk, walk->tree->nodes[next]);
-    }
-    cursor->reach[best] = count_node(walk, node, kept);
-    kept->counted = true;
 }
 
 /* ---- sweep ---- */
 
 static void visit_node(struct walk *walk, const struct tree_node *node)
 {
-    uint64_t mask[BITS_LANE_WORDS];
-    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    struct kept_node once;
 
-    if (is_too_old(walk, node)) {
-        return;
-    }
-    if (walk_is_plain(walk, node) || (walk->cursor->gives_up && walk->probe->contains == NULL)) {
+    if (walk->cursor->gives_up && walk->probe->contains == NULL && !is_too_old(walk, node)) {
         walk_sweep(walk, node);
         return;
     }
-    if (!walk_keep_containing(walk, node, mask)) {
-        return;
-    }
-    walk_count(walk, node, planes);
-    if (walk_keep_passing(walk, node, planes, walk->floor, mask)) {
-        walk_open_masked(walk, node, planes, mask);
+    uint16_t reach = count_node(walk, node, &once);
+    if (reach == REACH_PLAIN) {
+        walk_sweep(walk, node);
+    } else if (reach > walk->floor) {
+        (void)walk_open_best(walk, node, &once, (uint16_t)(walk->floor + 1));
     }
 }
 

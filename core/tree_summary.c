@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Summaries: the level above the nodes. Rare labels fill a union of many messages, and a full union
- * rules out nothing; so a summary keeps the bits that many of them share, the core, and how many
- * bits any message has besides, the residue (docs/tree.md has the proof).
+ * rules out nothing; so a summary keeps the bits that many of them share, the core, and what a
+ * query must share with it for any message's sake: the less, the more bits that has besides, but
+ * the more, the more bits it has in all (docs/tree.md has the proof).
  */
 #include "core/tree.h"
 
@@ -16,7 +17,9 @@ enum {
     NODES_MIN = 16,         /* a tree of fewer nodes has no summaries: all of it is soon counted */
     CORE_FILL_PERCENT = 40, /* a core that grows message by message stops at this fill */
     SPAN_USUAL = 32,        /* groups of a span */
-    SPAN_MEAN = 14          /* at least, so that a node's lanes suffice */
+    SPAN_MEAN = 4,          /* at least, so that a node's lanes suffice */
+    LOOSE_EIGHTHS = 2,      /* of a message's bits that a query should miss */
+    USUAL_NEED = 1          /* the need that cores are chosen by: a similarity of 0.6 */
 };
 
 static size_t summary_words(const struct tree *tree)
@@ -52,13 +55,17 @@ static struct tree_summary *summary_new(const struct tree *tree)
         size_t past = (uintptr_t)summary->storage / sizeof(uint64_t) % TREE_LINE_WORDS;
 
         summary->columns = summary->storage + (TREE_LINE_WORDS - past) % TREE_LINE_WORDS;
+        for (size_t i = 0; i < sizeof summary->needs / sizeof summary->needs[0]; i++) {
+            summary->needs[i] = TREE_NEED_NONE;
+        }
     }
     return summary;
 }
 
 int tree_grow_summaries(struct tree *tree, uint32_t room)
 {
-    uint32_t count = room < NODES_MIN ? 0 : (room + TREE_SUMMARISED - 1) / TREE_SUMMARISED;
+    uint32_t count =
+        room < NODES_MIN ? 0 : (uint32_t)(((uint64_t)room * TREE_SPANS_USUAL) / BITS_LANES + 1);
 
     if (count <= tree->summary_count) {
         return 0;
@@ -91,15 +98,10 @@ int tree_grow_summaries(struct tree *tree, uint32_t room)
 
 static struct tree_summary *summary_of(const struct tree *tree, const struct tree_node *node)
 {
-    return tree->summaries[node->number / TREE_SUMMARISED];
+    return tree->summaries[node->span_summary];
 }
 
-/* The lane of a span; that of a group. */
-static uint32_t span_lane(const struct tree_node *node, uint32_t span)
-{
-    return node->number % TREE_SUMMARISED * TREE_SPANS + span;
-}
-
+/* The lane of the span that a group is in. */
 static uint32_t lane_of(const struct tree_node *node, uint32_t group)
 {
     uint32_t span = node->span_count - 1;
@@ -107,7 +109,54 @@ static uint32_t lane_of(const struct tree_node *node, uint32_t group)
     while (node->span_first[span] > group) {
         span--;
     }
-    return span_lane(node, span);
+    return node->span_lane + span;
+}
+
+/* The first of `count` free units in a row; TREE_UNITS if there are none. */
+static uint32_t free_units(const struct tree_summary *summary, uint32_t count)
+{
+    uint32_t run = 0;
+
+    for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+        run = summary->owners[unit] == NULL ? run + 1 : 0;
+        if (run == count) {
+            return unit + 1 - count;
+        }
+    }
+    return TREE_UNITS;
+}
+
+static void own_units(struct tree_summary *summary, uint32_t first, uint32_t count,
+                      struct tree_node *owner)
+{
+    summary->used = owner != NULL ? summary->used + count : summary->used - count;
+    for (uint32_t unit = first; unit < first + count; unit++) {
+        summary->owners[unit] = owner;
+    }
+}
+
+/* Units that a node's spans take. */
+static uint32_t unit_count(const struct tree_node *node)
+{
+    return (node->span_count + TREE_UNIT - 1) / TREE_UNIT;
+}
+
+/* Finds lanes for a node's spans. Whether there were any. */
+static bool take_lanes(struct tree *tree, struct tree_node *node)
+{
+    uint32_t count = unit_count(node);
+
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        uint32_t first = free_units(tree->summaries[i], count);
+
+        if (first < TREE_UNITS) {
+            own_units(tree->summaries[i], first, count, node);
+            node->span_summary = i;
+            node->span_lane = first * TREE_UNIT;
+            return true;
+        }
+    }
+    return false;
 }
 
 static void set_core(const struct tree *tree, struct tree_summary *summary, uint32_t lane,
@@ -142,26 +191,45 @@ static void read_core(const struct tree *tree, const struct tree_summary *summar
     }
 }
 
-static void set_residue(struct tree_summary *summary, uint32_t lane, uint32_t residue)
+/* What a message needs that has so many bits, `outside` of them outside of the core. */
+static int16_t need_of(uint32_t cardinality, uint32_t outside, uint32_t number)
 {
-    for (uint32_t plane = 0; plane < BITS_PLANES_MAX; plane++) {
-        if ((residue >> plane & 1) != 0) {
-            sliced_set(summary->residue, plane, lane);
-        } else {
-            sliced_clear(summary->residue, plane, lane);
-        }
+    enum { EIGHTHS = 8 };
+    uint32_t eighths = BITS_NEEDS_FIRST + number;
+
+    return (int16_t)((int32_t)(cardinality * eighths) - (int32_t)(outside * EIGHTHS));
+}
+
+static void set_needs(struct tree_summary *summary, uint32_t lane, const int16_t *needs)
+{
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        summary->needs[j * BITS_LANES + lane] = needs[j];
     }
 }
 
-static uint32_t residue_at(const struct tree_summary *summary, uint32_t lane)
+/* Lets needs hold for one more message. */
+static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uint32_t outside)
 {
-    uint32_t residue = 0;
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        int16_t need = need_of(cardinality, outside, j);
 
-    for (uint32_t plane = 0; plane < BITS_PLANES_MAX; plane++) {
-        residue |= (uint32_t)sliced_test(summary->residue, plane, lane) << plane;
+        needs[j * stride] = need < needs[j * stride] ? need : needs[j * stride];
     }
-    return residue;
 }
+
+/* Whether needs hold for a message as they are. */
+static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outside)
+{
+    bool hold = true;
+
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        hold = hold && needs[j * BITS_LANES] <= need_of(cardinality, outside, j);
+    }
+    return hold;
+}
+
+/* Of no message at all: more than any query has. */
+static const int16_t needs_none[BITS_NEEDS] = {TREE_NEED_NONE, TREE_NEED_NONE, TREE_NEED_NONE};
 
 void tree_forget_summary(struct tree *tree, struct tree_node *node)
 {
@@ -172,10 +240,11 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node)
     }
     struct tree_summary *summary = summary_of(tree, node);
     for (uint32_t span = 0; span < node->span_count; span++) {
-        set_core(tree, summary, span_lane(node, span), none);
-        set_residue(summary, span_lane(node, span), 0);
-        note_full(tree, summary, span_lane(node, span), 0);
+        set_core(tree, summary, node->span_lane + span, none);
+        set_needs(summary, node->span_lane + span, needs_none);
+        note_full(tree, summary, node->span_lane + span, 0);
     }
+    own_units(summary, node->span_lane / TREE_UNIT, unit_count(node), NULL);
     node->span_count = 0;
 }
 
@@ -207,31 +276,41 @@ static void count_span(struct span *span)
     }
 }
 
-/* The most bits that a message of the span has outside of a core. */
-static uint32_t residue_of(const struct span *span, const uint64_t *core)
+/* Bits that a filter has outside of a core. */
+static uint32_t count_outside(const struct tree *tree, const uint64_t *filter, const uint64_t *core)
+{
+    uint64_t outside[PROFILE_WORDS_MAX];
+
+    for (size_t w = 0; w < tree->words; w++) {
+        outside[w] = filter[w] & ~core[w];
+    }
+    return tree->kernels->cardinality(outside, tree->words);
+}
+
+/* What the messages of the span need with a core. */
+static void needs_of(const struct span *span, const uint64_t *core, int16_t *out_needs)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
-    uint32_t most = 0;
 
+    memcpy(out_needs, needs_none, sizeof needs_none);
     for (uint32_t i = 0; i < span->count; i++) {
-        tree_read_filter(span->tree, tree_spot_at(span->tree, span->positions[i]), filter);
-        for (size_t w = 0; w < span->tree->words; w++) {
-            filter[w] &= ~core[w];
-        }
-        uint32_t outside = span->tree->kernels->cardinality(filter, span->tree->words);
-        most = outside > most ? outside : most;
+        struct tree_spot spot = tree_spot_at(span->tree, span->positions[i]);
+
+        tree_read_filter(span->tree, spot, filter);
+        lower_needs(out_needs, 1, tree_cardinality(spot), count_outside(span->tree, filter, core));
     }
-    return most;
 }
 
 /*
- * The core of bits that `percent` of the messages have, and its residue. Returns how many bits a
- * query of usual size can be expected to share with them at most, times m.
+ * The core of bits that `percent` of the messages have, and what they need with it. Returns by how
+ * much a query of usual size that has nothing to do with them can be expected to miss that, times
+ * m, in eighths of a bit: the more, the better.
  */
-static uint64_t core_of(const struct span *span, uint32_t percent, uint64_t *core,
-                        uint32_t *out_residue)
+static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core,
+                       int16_t *out_needs)
 {
     const struct tree *tree = span->tree;
+    int64_t usual = span->cardinality_sum / span->count;
 
     memset(core, 0, tree->words * sizeof *core);
     for (uint32_t bit = 0; bit < tree->bits; bit++) {
@@ -240,63 +319,32 @@ static uint64_t core_of(const struct span *span, uint32_t percent, uint64_t *cor
             core[bit / 64] |= UINT64_C(1) << bit % 64;
         }
     }
-    *out_residue = residue_of(span, core);
-    return (uint64_t)tree->kernels->cardinality(core, tree->words) * span->cardinality_sum /
-               span->count +
-           (uint64_t)*out_residue * tree->bits;
+    needs_of(span, core, out_needs);
+    return (usual * (BITS_NEEDS_FIRST + USUAL_NEED) + out_needs[USUAL_NEED]) * tree->bits -
+           8 * usual * tree->kernels->cardinality(core, tree->words);
 }
 
-/* The best core of the span, and its residue; what core_of returns for it. 0 messages: none. */
-static uint64_t summarise_span(struct span *span, uint64_t *core, uint32_t *out_residue)
+/* The best core of the span, and what it needs; what core_of returns for it. 0 messages: none. */
+static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_needs)
 {
     static const uint32_t percents[] = {0, 5, 10, 20, 40};
     uint64_t tried[PROFILE_WORDS_MAX];
-    uint64_t least = UINT64_MAX;
+    int64_t most = INT64_MIN;
 
     count_span(span);
     memset(core, 0, span->tree->words * sizeof *core);
-    *out_residue = 0;
+    memcpy(out_needs, needs_none, sizeof needs_none);
     for (size_t i = 0; span->count > 0 && i < sizeof percents / sizeof percents[0]; i++) {
-        uint32_t residue = 0;
-        uint64_t expected = core_of(span, percents[i], tried, &residue);
+        int16_t needs[BITS_NEEDS];
+        int64_t expected = core_of(span, percents[i], tried, needs);
 
-        if (expected < least) {
-            least = expected;
-            *out_residue = residue;
+        if (expected > most) {
+            most = expected;
+            memcpy(out_needs, needs, sizeof needs);
             memcpy(core, tried, span->tree->words * sizeof *core);
         }
     }
-    return least;
-}
-
-/* Whether two groups share more than half of the bits of the smaller union. */
-static bool are_alike(const struct tree *tree, const uint64_t *a, const uint64_t *b)
-{
-    uint32_t one = tree->kernels->cardinality(a, tree->words);
-    uint32_t other = tree->kernels->cardinality(b, tree->words);
-
-    return 2 * bloom_intersection_count(a, b, tree->words) > (one < other ? one : other);
-}
-
-/* Spans begin where groups are not alike any more, or at the usual length. */
-static void divide_spans(const struct tree *tree, struct tree_node *node)
-{
-    uint64_t begin[PROFILE_WORDS_MAX];
-    uint64_t whole[PROFILE_WORDS_MAX];
-
-    node->span_first[0] = 0;
-    node->span_count = 1;
-    tree_group_union(tree, node, 0, begin);
-    for (uint32_t g = 1; g < node->group_count && node->span_count < TREE_SPANS; g++) {
-        uint32_t length = g - node->span_first[node->span_count - 1];
-
-        tree_group_union(tree, node, g, whole);
-        if (g >= SPAN_MEAN * node->span_count &&
-            (length >= SPAN_USUAL || !are_alike(tree, begin, whole))) {
-            node->span_first[node->span_count++] = (uint16_t)g;
-            memcpy(begin, whole, tree->words * sizeof *begin);
-        }
-    }
+    return most;
 }
 
 /* The positions of a node's groups first .. end - 1. How many. */
@@ -312,42 +360,75 @@ static uint32_t list_groups(struct tree_node *node, uint32_t first, uint32_t end
     return count;
 }
 
+/* Bits that groups have in common, to tell where they are not alike any more. */
+struct common {
+    uint64_t bits[PROFILE_WORDS_MAX];
+    uint32_t cardinality;
+};
+
+static void common_of(const struct tree *tree, const uint32_t *positions, uint32_t count,
+                      struct common *out)
+{
+    memset(out, 0, sizeof *out);
+    if (count > 0) {
+        tree_common_bits(tree, positions, count, out->bits);
+        out->cardinality = tree->kernels->cardinality(out->bits, tree->words);
+    }
+}
+
+static bool are_alike(const struct tree *tree, const struct common *a, const struct common *b)
+{
+    return tree_are_alike(bloom_intersection_count(a->bits, b->bits, tree->words), a->cardinality,
+                          b->cardinality);
+}
+
+/* Spans begin where groups are not alike any more, or at the usual length. */
+static void divide_spans(const struct tree *tree, struct tree_node *node)
+{
+    uint32_t positions[TREE_GROUP];
+    struct common begin;
+    struct common next;
+
+    node->span_first[0] = 0;
+    node->span_count = 1;
+    common_of(tree, positions, list_groups(node, 0, 1, positions), &begin);
+    for (uint32_t g = 1; g < node->group_count && node->span_count < TREE_SPANS; g++) {
+        uint32_t length = g - node->span_first[node->span_count - 1];
+
+        common_of(tree, positions, list_groups(node, g, g + 1, positions), &next);
+        if (g >= SPAN_MEAN * node->span_count &&
+            (length >= SPAN_USUAL || !are_alike(tree, &begin, &next))) {
+            node->span_first[node->span_count++] = (uint16_t)g;
+            begin = next;
+        }
+    }
+}
+
 void tree_summarise(struct tree *tree, struct tree_node *node)
 {
     uint32_t positions[TREE_SLOTS];
 
-    if (node->number / TREE_SUMMARISED >= tree->summary_count) {
+    if (tree->summary_count == 0 || node->group_count == 0) {
+        return;
+    }
+    divide_spans(tree, node);
+    if (!take_lanes(tree, node)) {
+        node->span_count = 0;
         return;
     }
     struct tree_summary *summary = summary_of(tree, node);
-    divide_spans(tree, node);
-    for (uint32_t s = 0; s < node->span_count && node->group_count > 0; s++) {
+    for (uint32_t s = 0; s < node->span_count; s++) {
         uint32_t next = s + 1 < node->span_count ? node->span_first[s + 1] : node->group_count;
         struct span span = {.tree = tree, .positions = positions};
         uint64_t core[PROFILE_WORDS_MAX];
-        uint32_t residue = 0;
+        int16_t needs[BITS_NEEDS];
 
         span.count = list_groups(node, node->span_first[s], next, positions);
-        (void)summarise_span(&span, core, &residue);
-        set_core(tree, summary, span_lane(node, s), core);
-        set_residue(summary, span_lane(node, s), residue);
-        note_full(tree, summary, span_lane(node, s), tree->kernels->cardinality(core, tree->words));
-    }
-    summary->low[node->number % TREE_SUMMARISED] =
-        node->message_count > 0 ? (uint16_t)node->low : UINT16_MAX;
-}
-
-/* The union of `count` messages. */
-static void unite(const struct tree *tree, const uint32_t *positions, uint32_t count, uint64_t *out)
-{
-    uint64_t filter[PROFILE_WORDS_MAX];
-
-    memset(out, 0, tree->words * sizeof *out);
-    for (uint32_t i = 0; i < count; i++) {
-        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
-        for (size_t w = 0; w < tree->words; w++) {
-            out[w] |= filter[w];
-        }
+        (void)summarise_span(&span, core, needs);
+        set_core(tree, summary, node->span_lane + s, core);
+        set_needs(summary, node->span_lane + s, needs);
+        note_full(tree, summary, node->span_lane + s,
+                  tree->kernels->cardinality(core, tree->words));
     }
 }
 
@@ -355,16 +436,19 @@ static void unite(const struct tree *tree, const uint32_t *positions, uint32_t c
 static size_t span_length(const struct tree *tree, const struct tree_order *order, size_t first,
                           const uint32_t *positions, uint32_t *out_messages)
 {
-    uint64_t begin[PROFILE_WORDS_MAX];
-    uint64_t whole[PROFILE_WORDS_MAX];
+    struct common begin;
+    struct common next;
     size_t length = 0;
 
     *out_messages = 0;
     while (length < SPAN_USUAL && first + length < order->group_count) {
         uint32_t size = order->sizes[first + length] & (TREE_LOOSE - 1u);
 
-        unite(tree, positions + *out_messages, size, length == 0 ? begin : whole);
-        if (length > 0 && !are_alike(tree, begin, whole)) {
+        if (length > 0 && (order->sizes[first + length] & TREE_LOOSE) != 0) {
+            break;
+        }
+        common_of(tree, positions + *out_messages, size, length == 0 ? &begin : &next);
+        if (length > 0 && !are_alike(tree, &begin, &next)) {
             break;
         }
         *out_messages += size;
@@ -380,12 +464,12 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order)
     for (size_t first = 0; first < order->group_count;) {
         struct span span = {.tree = tree, .positions = positions};
         uint64_t core[PROFILE_WORDS_MAX];
-        uint32_t residue = 0;
+        int16_t needs[BITS_NEEDS];
         size_t length = span_length(tree, order, first, positions, &span.count);
-        uint64_t expected = summarise_span(&span, core, &residue);
+        int64_t expected = summarise_span(&span, core, needs);
 
-        /* more than half of a message's bits could be shared by chance */
-        if (2 * expected * span.count > (uint64_t)span.cardinality_sum * tree->bits) {
+        /* by chance a query that has nothing to do with them misses what they need by little */
+        if (expected < (int64_t)(span.cardinality_sum / span.count) * tree->bits * LOOSE_EIGHTHS) {
             for (size_t g = first; g < first + length; g++) {
                 order->sizes[g] |= TREE_LOOSE;
             }
@@ -406,43 +490,48 @@ static uint32_t lane_bits(const struct tree *tree, const uint64_t *columns, uint
     return count;
 }
 
-/* What a message has outside of the core is within the residue, or joins the core as long as that
- * is not too full, or is the residue from now on. */
+/* What a message needs is within what the summary says; or it joins the core as long as that is not
+ * too full; or the summary is lowered for it. */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality)
 {
     struct tree_summary *summary = summary_of(tree, node);
-    uint16_t *low = &summary->low[node->number % TREE_SUMMARISED];
     uint32_t lane = lane_of(node, group);
     uint16_t positions[PROFILE_BITS_MAX];
     size_t count = sliced_positions(filter, tree->words, positions);
     uint32_t outside = 0;
 
-    *low = cardinality < *low ? cardinality : *low;
     for (size_t i = 0; i < count; i++) {
         outside += !sliced_test(summary->columns, positions[i], lane);
     }
-    if (outside <= residue_at(summary, lane)) {
+    if (needs_hold(&summary->needs[lane], cardinality, outside)) {
         return;
     }
-    if ((lane_bits(tree, summary->columns, lane) + outside) * 100 >
+    if ((lane_bits(tree, summary->columns, lane) + outside) * 100 <=
         tree->bits * CORE_FILL_PERCENT) {
-        set_residue(summary, lane, outside);
-        return;
+        for (size_t i = 0; i < count; i++) {
+            sliced_set(summary->columns, positions[i], lane);
+        }
+        outside = 0;
     }
-    for (size_t i = 0; i < count; i++) {
-        sliced_set(summary->columns, positions[i], lane);
-    }
+    lower_needs(&summary->needs[lane], BITS_LANES, cardinality, outside);
 }
 
-/* Puts a node in its place among the best so far. */
+/* Puts a node in its place among the best so far, once. How many these are. */
 static uint32_t note_promising(struct tree_promising *promising, uint32_t count,
                                struct tree_node *node, uint32_t shared)
 {
-    uint32_t at = count < TREE_PROMISING ? count++ : count - 1;
+    uint32_t at = 0;
 
-    if (at == TREE_PROMISING - 1 && count == TREE_PROMISING && promising[at].node != NULL &&
-        shared <= promising[at].shared) {
+    while (at < count && promising[at].node != node) {
+        at++;
+    }
+    if (at == count && count < TREE_PROMISING) {
+        count++;
+    } else if (at == count) {
+        at--; /* in the last one's place */
+    }
+    if (promising[at].node != NULL && shared <= promising[at].shared) {
         return count;
     }
     for (; at > 0 && promising[at - 1].shared < shared; at--) {
@@ -455,30 +544,29 @@ static uint32_t note_promising(struct tree_promising *promising, uint32_t count,
 uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions, size_t count,
                               struct tree_promising *out)
 {
-    enum { NODES_A_WORD = 64 / TREE_SPANS };
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
     uint64_t largest[BITS_LANE_WORDS];
     uint64_t mask[BITS_LANE_WORDS];
     uint32_t found = 0;
 
     memset(out, 0, TREE_PROMISING * sizeof *out);
-    for (uint32_t i = 0; i < tree->summary_count * NODES_A_WORD; i++) {
-        const struct tree_summary *summary = tree->summaries[i / NODES_A_WORD];
-        uint32_t part = i % NODES_A_WORD;
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        const struct tree_summary *summary = tree->summaries[i];
 
-        if (part == 0) {
-            tree->kernels->count_columns(summary->columns, positions, count, BITS_LANE_WORDS,
-                                         planes);
+        if (summary->used == 0) {
+            continue;
         }
+        tree->kernels->count_columns(summary->columns, positions, count, BITS_LANE_WORDS, planes);
         for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-            mask[w] = (((UINT64_C(1) << TREE_SPANS) - 1) << part * TREE_SPANS) & ~summary->full[w];
+            mask[w] = ~summary->full[w];
         }
         tree->kernels->keep_largest(planes, bits_planes(count), BITS_LANE_WORDS, mask, largest);
         for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-            uint32_t number = i / NODES_A_WORD * TREE_SUMMARISED + w * NODES_A_WORD + part;
-            struct tree_node *node = number < tree->node_room ? tree->by_number[number] : NULL;
+            struct tree_node *node =
+                mask[w] != 0 ? summary->owners[(w * 64 + sliced_lowest(mask[w])) / TREE_UNIT]
+                             : NULL;
 
-            if (node != NULL && node->span_count > 0 && mask[w] != 0) {
+            if (node != NULL) {
                 found = note_promising(out, found, node, (uint32_t)largest[w]);
             }
         }
@@ -486,27 +574,66 @@ uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions
     return found;
 }
 
+static bool owns_lanes(const struct tree *tree, const struct tree_node *node)
+{
+    uint32_t first = node->span_lane / TREE_UNIT;
+    uint32_t end = first + unit_count(node);
+
+    if (node->span_summary >= tree->summary_count || node->span_lane % TREE_UNIT != 0 ||
+        end > TREE_UNITS || node->span_count > TREE_SPANS) {
+        return false;
+    }
+    while (first < end && summary_of(tree, node)->owners[first] == node) {
+        first++;
+    }
+    return first == end;
+}
+
+const char *tree_check_units(const struct tree *tree)
+{
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        const struct tree_summary *summary = tree->summaries[i];
+        uint32_t used = 0;
+
+        for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+            const struct tree_node *owner = summary->owners[unit];
+
+            used += owner != NULL;
+            if (owner != NULL && (owner->span_count == 0 || owner->span_summary != i)) {
+                return "tree: a unit of a summary is of no node";
+            }
+        }
+        if (used != summary->used) {
+            return "tree: a summary does not know how many units are used";
+        }
+    }
+    return NULL;
+}
+
 const char *tree_check_summary(const struct tree *tree, struct tree_node *node)
 {
-    const struct tree_summary *summary = NULL;
     uint64_t core[PROFILE_WORDS_MAX];
 
     if (node->span_count == 0) {
         return NULL;
     }
-    summary = summary_of(tree, node);
-    if (summary->low[node->number % TREE_SUMMARISED] > node->low) {
-        return "tree: a node has smaller messages than its summary says";
+    if (!owns_lanes(tree, node)) {
+        return "tree: a node's spans have lanes that are not its own";
     }
+    const struct tree_summary *summary = summary_of(tree, node);
     for (uint32_t group = 0; group < node->group_count; group++) {
-        uint32_t positions[TREE_GROUP];
-        struct span span = {.tree = tree, .positions = positions};
+        const struct tree_group *it = &node->groups[group];
+        uint32_t lane = lane_of(node, group);
 
-        span.count = list_groups(node, group, group + 1, positions);
+        read_core(tree, summary, lane, core);
+        for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+            uint64_t filter[PROFILE_WORDS_MAX];
 
-        read_core(tree, summary, lane_of(node, group), core);
-        if (residue_of(&span, core) > residue_at(summary, lane_of(node, group))) {
-            return "tree: a message has more bits outside of its core than the summary says";
+            tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
+            if (!needs_hold(&summary->needs[lane], node->cardinalities[slot],
+                            count_outside(tree, filter, core))) {
+                return "tree: a message needs less than its summary says";
+            }
         }
     }
     return NULL;

@@ -9,21 +9,23 @@
 #include "core/tree.h"
 
 enum {
-    KEPT_PLANES = 8, /* kept of a node: numbers below 256 */
     PENDING_MAX = 64,
+    KEPT_NODES = 32,   /* of which something is kept at a time */
     WALK_SETTLED = 32, /* after so many groups the k best are not far from the final ones */
     REACH_DONE = 0,    /* opened as far as need be, or known to hold nothing */
-    REACH_MOST = 1 + (1 << INDEX_FLOOR_SHIFT),
-    REACH_PLAIN /* to be compared in order, before all others */
+    REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
+    REACH_PLAIN = UINT16_MAX /* to be compared in order, before all others */
 };
 
 enum phase { PHASE_RANK, PHASE_OPEN, PHASE_SWEEP };
 
-/* What is kept of a node. */
+/* What is kept of a node that was counted and is not done. */
 struct kept_node {
-    bool counted;                    /* whether the rest is there */
-    uint64_t lanes[BITS_LANE_WORDS]; /* groups that are still to be opened, if they pass */
-    uint64_t planes[KEPT_PLANES * BITS_LANE_WORDS];
+    uint32_t place;
+    bool in_use;
+    bool opened;                 /* some of its groups were */
+    uint16_t reach[TREE_GROUPS]; /* 1 + the highest floor that a group passes; REACH_DONE */
+    uint8_t shared[TREE_GROUPS]; /* bits that its union shares with the query */
 };
 
 struct tree_cursor {
@@ -33,14 +35,15 @@ struct tree_cursor {
     enum phase phase;
     uint64_t changes; /* tree->changes when the walk began: what is kept holds while it is that */
     bool keeps;       /* whether anything is kept */
-    uint32_t left;    /* nodes at places below are still to be visited by the sweep, */
-    uint32_t count_left;      /* ... to be counted */
-    uint32_t opened;          /* groups opened so far, */
-    uint32_t swept;           /* ... and nodes compared in order although they were counted */
-    bool gives_up;            /* all is compared in order: see tree->futile */
-    uint32_t room;            /* nodes of which something can be kept */
-    uint32_t *reach;          /* by place: 1 + the highest floor that a group to be opened passes */
-    struct kept_node nodes[]; /* by place */
+    uint32_t left;    /* nodes at places below are still to be visited by the sweep */
+    uint32_t opened;  /* groups opened so far, */
+    uint32_t swept;   /* ... and nodes compared in order although they were counted */
+    bool gives_up;    /* all is compared in order: see tree->futile */
+    uint32_t room;    /* nodes of which something can be kept, a multiple of BITS_STRIDE */
+    uint16_t *reach;  /* by place: 1 + the highest floor that a group to be opened passes */
+    uint8_t *kept_at; /* by place: 1 + the number of what is kept; 0 if the node is not counted */
+    struct kept_node kept[KEPT_NODES];
+    uint16_t storage[];
 };
 
 /* Groups about to be opened, one or several in a row. */
@@ -48,7 +51,8 @@ struct pending {
     const struct tree_node *node;
     uint16_t group;
     uint16_t count;
-    uint16_t shared; /* of one alone */
+    uint16_t reach;  /* of one alone, as it was kept */
+    uint16_t shared; /* what its union has at most of the query */
 };
 
 /* What one step knows of its query, computed when first needed. */
@@ -68,12 +72,10 @@ struct walk {
 
 /* ---- tree_open.c: messages compared ---- */
 
-/* Whether a group that shares so many bits with the query may hold one of the k best. */
-bool walk_may_hold(const struct walk *walk, const struct tree_node *node, uint32_t group,
-                   uint32_t shared);
-
-/* Opens a group soon, if it may still hold something then. */
-void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint32_t shared);
+/* Opens a group soon, if it may still hold something then: 1 + the highest floor that it passes is
+ * `reach`, and its union shares so many bits with the query. */
+void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
+               uint16_t shared);
 
 /* Opens what is pending. Before a step ends, nothing may be. */
 void walk_flush(struct walk *walk);
@@ -82,6 +84,9 @@ void walk_flush(struct walk *walk);
 void walk_sweep(struct walk *walk, const struct tree_node *node);
 
 /* ---- tree_bound.c: groups ruled out ---- */
+
+/* Whether the query has as many bits as bounds are computed for: 1 .. 255. */
+bool walk_can_bound(const struct walk *walk);
 
 /* Whether columns of a node are no help: see tree_bound.c. */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
@@ -94,24 +99,24 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
 void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
 size_t walk_planes(const struct walk *walk);
 
-/* The groups stay in the mask that can pass a floor, by what was counted. Whether any does. */
-bool walk_keep_passing(const struct walk *walk, const struct tree_node *node,
-                       const uint64_t *planes, uint32_t floor, uint64_t *mask);
-
-/* 1 + the highest floor that a group of the mask can pass; REACH_DONE for none. */
-uint32_t walk_reach(const struct walk *walk, const struct tree_node *node, const uint64_t *planes,
-                    const uint64_t *mask);
+/* Counts a node, and notes what that tells of its groups, or of those in a mask. What it promises
+ * then. */
+uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
+                    struct kept_node *kept);
 
 /* 1 + the highest floor that a message can pass, by place, by what summaries tell. */
-void walk_rank(struct walk *walk, uint32_t *out_reach);
+void walk_rank(struct walk *walk, uint16_t *out_reach);
 
 /* Asks for the columns of a node that is to be counted soon. */
 void walk_fetch(const struct walk *walk, const struct tree_node *node);
 
-/* Opens the groups of a mask that may hold something; or, if these are most of the node, all of it.
- * Without counts (NULL) the query's own bits are all that is known. */
-void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *planes,
-                      const uint64_t *mask);
+/* Opens the groups of a mask, whose unions were not counted. */
+void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *mask);
+
+/* Opens the groups that promise at least `least`, and takes them out of what is kept; or, if these
+ * are most of the node, all of it. What it promises then. */
+uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
+                        uint16_t least);
 
 /* ---- tree_path.c ---- */
 

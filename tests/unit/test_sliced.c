@@ -30,71 +30,6 @@ static void plain_counts(const uint64_t *columns, size_t count, uint32_t *out)
 
 /* ---- one set of numbers, asked everything ---- */
 
-static void check_least(const struct bits_kernels *kernels, const struct sliced *sliced,
-                        const uint32_t *numbers, const uint64_t *least, const uint64_t *mask)
-{
-    uint64_t kept[BITS_LANE_WORDS];
-    bool any = false;
-
-    memcpy(kept, mask, sizeof kept);
-    bool result =
-        kernels->keep_least(sliced->planes, sliced->plane_count, sliced->lane_words, least, kept);
-    for (uint32_t lane = 0; lane < sliced->lane_words * 64; lane++) {
-        bool expected = is_in(mask, lane) && numbers[lane] >= least[lane / 64];
-
-        assert_int_equal(is_in(kept, lane), expected);
-        any = any || expected;
-    }
-    assert_int_equal(result, any);
-}
-
-/* Thresholds at the edges of what a word's lanes have, and beyond what planes can say: these must
- * not be taken for what is left of them when their high bits are cut off. */
-static uint64_t some_least(struct rng *rng, const struct sliced *sliced, const uint32_t *numbers,
-                           size_t word)
-{
-    uint64_t number = numbers[word * 64 + rng_below(rng, 64)];
-    uint64_t beyond = UINT64_C(1) << sliced->plane_count;
-
-    switch (rng_below(rng, 9)) {
-    case 0:
-        return 0;
-    case 1:
-        return 1;
-    case 2:
-        return number + 1;
-    case 3:
-        return beyond - 1;
-    case 4:
-        return beyond;
-    case 5:
-        return beyond + number;
-    case 6:
-        return UINT64_C(1) << 32;
-    case 7:
-        return UINT64_MAX;
-    default:
-        return number;
-    }
-}
-
-static void check_leasts(const struct bits_kernels *kernels, struct rng *rng,
-                         const struct sliced *sliced, const uint32_t *numbers, const uint64_t *mask)
-{
-    uint64_t least[BITS_LANE_WORDS];
-
-    for (uint32_t round = 0; round < 4; round++) {
-        for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-            least[w] = some_least(rng, sliced, numbers, w);
-        }
-        check_least(kernels, sliced, numbers, least, mask);
-    }
-    for (size_t w = 0; w < BITS_LANE_WORDS; w++) { /* the same one for all, which few reach */
-        least[w] = numbers[rng_below(rng, (uint32_t)sliced->lane_words * 64)];
-    }
-    check_least(kernels, sliced, numbers, least, mask);
-}
-
 /* The largest number of a word's lanes in a mask; 0 where there are none. */
 static uint32_t plain_largest(const uint32_t *numbers, const uint64_t *mask, size_t word)
 {
@@ -151,14 +86,11 @@ static void check_numbers(const struct bits_kernels *kernels, struct rng *rng,
 
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
         fill_mask(rng, percents[i], sliced->lane_words, mask);
-        check_leasts(kernels, rng, sliced, numbers, mask);
         check_largest(kernels, sliced, numbers, mask);
     }
     memset(mask, 0, sizeof mask);
-    check_leasts(kernels, rng, sliced, numbers, mask);
     check_largest(kernels, sliced, numbers, mask);
     sliced_first((uint32_t)sliced->lane_words * 64, mask);
-    check_leasts(kernels, rng, sliced, numbers, mask);
     check_largest(kernels, sliced, numbers, mask);
 }
 

@@ -338,6 +338,7 @@ static void test_nodes_tally(void **state)
 {
     static const char counts[] = "tree: a node's counts are wrong";
     static const char ranges[] = "tree: a node's ranges are wrong";
+    static const char lanes[] = "tree: the range of cardinalities of a lane is wrong";
     static const char whole[] = "tree: a node's union is wrong";
     struct fixture *f = *state;
     struct tree_node *node = f->node;
@@ -348,8 +349,10 @@ static void test_nodes_tally(void **state)
     BREAK(node->low, node->low - 1, ranges);
     BREAK(node->high, node->high + 1, ranges);
     BREAK(node->newest_ms, node->newest_ms + 1, ranges);
-    BREAK(node->word_low[0], node->word_low[0] - 1, ranges);
-    BREAK(node->word_low[1], node->word_low[1] + 1, ranges);
+    BREAK(node->least[0], node->least[0] - 1, lanes);
+    BREAK(node->least[64], node->least[64] + 1, lanes);
+    BREAK(node->most[0], node->most[0] - 1, lanes);
+    BREAK(node->most[64], node->most[64] + 1, lanes);
     BREAK(node->whole[0], node->whole[0] ^ 1, whole);
     BREAK(node->whole[WORDS - 1], node->whole[WORDS - 1] ^ UINT64_C(1) << 63, whole);
     f->tree->nodes[2]->message_count--; /* so that the sum is right */
@@ -360,48 +363,31 @@ static void test_nodes_tally(void **state)
     check_sound(f);
 }
 
-/* Whether a lane of a node's spans is in a column. */
-static bool has_any(const struct fixture *f, const uint64_t *columns, uint32_t position)
-{
-    uint32_t first = f->node->number % TREE_SUMMARISED * TREE_SPANS;
-    bool any = false;
-
-    for (uint32_t span = 0; span < f->node->span_count; span++) {
-        any = any || sliced_test(columns, position, first + span);
-    }
-    return any;
-}
-
 static void test_summaries(void **state)
 {
-    static const char outside[] =
-        "tree: a message has more bits outside of its core than the summary says";
+    static const char needs[] = "tree: a message needs less than its summary says";
+    static const char lanes[] = "tree: a node's spans have lanes that are not its own";
+    static const char units[] = "tree: a summary does not know how many units are used";
     struct fixture *f = *state;
-    struct tree_summary *summary = f->tree->summaries[f->node->number / TREE_SUMMARISED];
-    uint16_t *low = &summary->low[f->node->number % TREE_SUMMARISED];
-    uint64_t residue[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    struct tree_summary *summary = f->tree->summaries[f->node->span_summary];
+    uint32_t lane = f->node->span_lane;
     uint64_t core[BITS * BITS_LANE_WORDS];
-    uint32_t planes = 0;
-    uint32_t bits = 0;
 
-    BREAK(*low, f->node->low + 1, "tree: a node has smaller messages than its summary says");
-    memcpy(residue, summary->residue, sizeof residue);
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        int16_t *need = &summary->needs[j * BITS_LANES + lane];
+
+        BREAK(*need, (int16_t)(*need + 1), needs);
+        BREAK(need[f->node->span_count - 1], (int16_t)(need[f->node->span_count - 1] + 1), needs);
+    }
     memcpy(core, summary->columns, sizeof core);
-    for (uint32_t plane = 0; plane < BITS_PLANES_MAX; plane++) {
-        planes += has_any(f, residue, plane);
-    }
-    for (uint32_t bit = 0; bit < BITS; bit++) {
-        bits += has_any(f, core, bit);
-    }
-    assert_true(planes > 0 && bits > 0);
-    memset(summary->residue, 0, sizeof residue);
-    check_names(f, outside);
-    memcpy(summary->residue, residue, sizeof residue);
-    check_sound(f);
     memset(summary->columns, 0, sizeof core);
-    check_names(f, outside);
+    check_names(f, needs);
     memcpy(summary->columns, core, sizeof core);
     check_sound(f);
+    BREAK(summary->owners[lane / TREE_UNIT], NULL, lanes);
+    BREAK(f->node->span_summary, f->tree->summary_count, lanes);
+    BREAK(f->node->span_lane, f->node->span_lane + 1, lanes);
+    BREAK(summary->used, summary->used + 1, units);
 }
 
 int main(void)

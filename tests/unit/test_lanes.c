@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tables do to a number for each lane, against 64-bit integers. */
+#include "core/sliced.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+
+enum { BASE_MAX = 255, GUARD = 0xbeef, FLOOR_MAX = 1 << (BITS_FLOOR_SHIFT - 1) };
+
+static void check_spread(const struct bits_kernels *kernels, struct rng *rng)
+{
+    for (size_t planes_used = 0; planes_used <= BITS_SPREAD_PLANES; planes_used++) {
+        for (size_t lane_words = 1; lane_words <= BITS_LANE_WORDS; lane_words++) {
+            uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+            uint8_t out[BITS_LANES + 1];
+
+            rng_filter(rng, (uint32_t)(BITS_PLANES_MAX * BITS_LANES), 50, planes);
+            out[lane_words * 64] = 0xa5; /* nothing is written beyond */
+            kernels->spread(planes, planes_used, lane_words, out);
+            for (uint32_t lane = 0; lane < lane_words * 64; lane++) {
+                assert_int_equal(out[lane], sliced_number(planes, planes_used, lane));
+            }
+            assert_int_equal(out[lane_words * 64], 0xa5);
+        }
+    }
+}
+
+/* A number of 8 bits, often one of the ends. */
+static uint8_t some_byte(struct rng *rng)
+{
+    switch (rng_below(rng, 6)) {
+    case 0:
+        return 0;
+    case 1:
+        return UINT8_MAX;
+    default:
+        return (uint8_t)rng_below(rng, 256);
+    }
+}
+
+static uint32_t some_floor(struct rng *rng)
+{
+    switch (rng_below(rng, 4)) {
+    case 0:
+        return 0;
+    case 1:
+        return FLOOR_MAX;
+    default:
+        return rng_below(rng, FLOOR_MAX);
+    }
+}
+
+static uint16_t plain_bound(const struct bits_bound *bound, uint64_t shared, size_t lane)
+{
+    uint64_t overlap = shared < bound->most[lane] ? shared : bound->most[lane];
+    uint64_t cardinality = overlap > bound->least[lane] ? overlap : bound->least[lane];
+    uint64_t floor = (overlap << BITS_FLOOR_SHIFT) / (bound->base + cardinality);
+
+    return (uint16_t)(floor >= bound->floor ? 1 + floor : 0);
+}
+
+/* Every base, and counts of lanes of every kind. */
+static void check_bounds(const struct bits_kernels *kernels, struct rng *rng)
+{
+    for (uint32_t base = 1; base <= BASE_MAX; base++) {
+        uint8_t shared[BITS_LANES];
+        uint8_t least[BITS_LANES];
+        uint8_t most[BITS_LANES];
+        uint16_t out[BITS_LANES + 1];
+        size_t count = base == 1 ? BITS_LANES : 1 + rng_below(rng, BITS_LANES);
+        size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
+        const struct bits_bound bound = {
+            .least = least, .most = most, .base = base, .floor = some_floor(rng)};
+
+        for (size_t i = 0; i < BITS_LANES; i++) {
+            shared[i] = (uint8_t)(rng_chance(rng, 10) ? base : rng_below(rng, base + 1));
+            least[i] = some_byte(rng);
+            most[i] = some_byte(rng);
+        }
+        out[end] = GUARD;
+        kernels->bound_lanes(&bound, shared, count, out);
+        for (size_t i = 0; i < end; i++) {
+            assert_int_equal(out[i], i < count ? plain_bound(&bound, shared[i], i) : 0);
+        }
+        assert_int_equal(out[end], GUARD);
+    }
+}
+
+/* Between two floors, in their order, what is had is between two needs. */
+static uint16_t plain_promise(const int16_t *needs, uint32_t base, uint32_t shared)
+{
+    enum { STEP = 1 << 13 };
+    int64_t have = (int64_t)shared * 8;
+    int64_t needed[BITS_NEEDS];
+    uint32_t at = 0;
+
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        needed[j] = (int64_t)base * (BITS_NEEDS_FIRST + j) + needs[j * BITS_LANES];
+    }
+    if (have < needed[0]) {
+        return 1 + BITS_NEEDS_FIRST * STEP;
+    }
+    while (at < BITS_NEEDS - 2 && have >= needed[at + 1]) {
+        at++;
+    }
+    have = have < needed[at + 1] ? have : needed[at + 1];
+    return (uint16_t)(1 + (BITS_NEEDS_FIRST + at) * STEP +
+                      (have - needed[at]) * STEP / (needed[at + 1] - needed[at]));
+}
+
+/* What a message with so many bits in all and outside needs, or anything that ascends. */
+static void some_needs(struct rng *rng, int16_t *needs)
+{
+    uint32_t cardinality = rng_below(rng, rng_chance(rng, 80) ? 200 : 4097);
+    uint32_t outside = rng_below(rng, cardinality + 1);
+
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        int32_t need = (int32_t)(cardinality * (BITS_NEEDS_FIRST + j)) - (int32_t)outside * 8;
+
+        needs[j * BITS_LANES] = (int16_t)need;
+    }
+    if (rng_chance(rng, 20)) {
+        needs[(BITS_NEEDS - 1) * BITS_LANES] = 1 << 14;
+    }
+    if (rng_chance(rng, 10)) {
+        needs[0] = INT16_MIN;
+    }
+}
+
+static void check_promises(const struct bits_kernels *kernels, struct rng *rng)
+{
+    static int16_t needs[BITS_NEEDS * BITS_LANES];
+    uint8_t shared[BITS_LANES];
+    uint16_t out[BITS_LANES + 1];
+
+    for (uint32_t base = 1; base <= BASE_MAX; base++) {
+        for (size_t i = 0; i < BITS_LANES; i++) {
+            shared[i] = (uint8_t)rng_below(rng, base + 1);
+            some_needs(rng, &needs[i]);
+        }
+        out[BITS_LANES] = GUARD;
+        kernels->promise(needs, base, shared, out);
+        for (size_t i = 0; i < BITS_LANES; i++) {
+            assert_int_equal(out[i], plain_promise(&needs[i], base, shared[i]));
+        }
+        assert_int_equal(out[BITS_LANES], GUARD);
+    }
+}
+
+static void check_one_least(const struct bits_kernels *kernels, const uint16_t *numbers,
+                            size_t count, uint16_t least)
+{
+    uint16_t places[BITS_LANES];
+    uint16_t largest = 0;
+    size_t first = count;
+    size_t found = 0;
+    size_t listed = kernels->list_least(numbers, count, least, places);
+
+    for (size_t i = 0; i < count; i++) {
+        largest = numbers[i] > largest ? numbers[i] : largest;
+        if (numbers[i] >= least) {
+            assert_true(found < listed);
+            assert_int_equal(places[found], i);
+            first = found == 0 ? i : first;
+            found++;
+        }
+    }
+    assert_int_equal(listed, found);
+    assert_int_equal(kernels->count_least(numbers, count, least), found);
+    assert_int_equal(kernels->find_least(numbers, count, least), first);
+    assert_int_equal(kernels->largest(numbers, count), largest);
+}
+
+static void check_numbers(const struct bits_kernels *kernels, struct rng *rng)
+{
+    for (size_t count = 0; count <= BITS_LANES; count += BITS_STRIDE) {
+        for (uint32_t round = 0; round < 32; round++) {
+            uint16_t numbers[BITS_LANES];
+            uint32_t below = 1u << rng_below(rng, 17);
+            uint32_t zeros = rng_below(rng, 101);
+
+            for (size_t i = 0; i < BITS_LANES; i++) {
+                numbers[i] = (uint16_t)(rng_chance(rng, zeros) ? 0 : rng_below(rng, below));
+            }
+            check_one_least(kernels, numbers, count, 0);
+            check_one_least(kernels, numbers, count, 1);
+            check_one_least(kernels, numbers, count, numbers[rng_below(rng, BITS_LANES)]);
+            check_one_least(kernels, numbers, count, (uint16_t)rng_below(rng, 1 << 16));
+            check_one_least(kernels, numbers, count, UINT16_MAX);
+        }
+    }
+}
+
+static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng *))
+{
+    struct rng rng;
+
+    rng_init(&rng);
+    for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
+        const struct bits_kernels *kernels = bits_table((enum bits_level)level);
+
+        if (kernels == NULL) {
+            printf("kernels of level %d: not here, not tested\n", level);
+        } else {
+            printf("%s\n", kernels->name);
+            check(kernels, &rng);
+        }
+    }
+}
+
+static void test_spread(void **state)
+{
+    (void)state;
+    run_all_tables(check_spread);
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    run_all_tables(check_bounds);
+}
+
+static void test_promises(void **state)
+{
+    (void)state;
+    run_all_tables(check_promises);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    run_all_tables(check_numbers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_promises),
+        cmocka_unit_test(test_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
