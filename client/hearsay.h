@@ -823,6 +823,39 @@ HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
  */
 HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
 
+/* --- keys of epochs --------------------------------------------------------------------------- */
+
+/*
+ * The keys of the epochs that one was present for, in a file, by store and host. They are forgotten
+ * when their epochs are gone. Of two programs that save the file at a time the later one wins; the
+ * key that the other learned is given again as long as its epoch is the current one.
+ */
+struct hearsay_keyring;
+
+/*
+ * Reads the file, which need not be there yet. *out_keyring is owned: hearsay_keyring_close, which
+ * does not save. ERR_FILE, ERR_SYSTEM, ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_keyring_open(const char *path, struct hearsay_keyring **out_keyring,
+                                     struct hearsay_error *out_error);
+HEARSAY_API void hearsay_keyring_close(struct hearsay_keyring *keyring); /* NULL is fine */
+
+/* Takes the keys that the server gave with its Welcome. ERR_NOMEM. O(count). */
+HEARSAY_API int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
+                                      struct hearsay_error *out_error);
+
+/* Replaces the file (mode 0600), whole or not at all, where there is something new. ERR_SYSTEM,
+ * ERR_NOMEM. */
+HEARSAY_API int hearsay_keyring_save(struct hearsay_keyring *keyring,
+                                     struct hearsay_error *out_error);
+
+/* The living epochs of a host whose keys are there, newest first, at most `room`; how many. Only
+ * number, key and kept_ms are set. O(count). */
+HEARSAY_API size_t hearsay_keyring_living(const struct hearsay_keyring *keyring,
+                                          const struct hearsay *server,
+                                          const struct hearsay_host *host,
+                                          struct hearsay_epoch *out_epochs, size_t room);
+
 /* --- messages already seen -------------------------------------------------------------------- */
 
 /*

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/asked.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { PART_BYTES = 32 }; /* on the wire, besides filters; generously */
 
 static void blend(struct hearsay_filter *filter, const struct hearsay_filter *more)
 {
@@ -12,29 +16,80 @@ static void blend(struct hearsay_filter *filter, const struct hearsay_filter *mo
     }
 }
 
+/* Makes the next part; epoch NULL: of the open one. */
+static int make_part(struct asked *asked, const struct hearsay *server,
+                     const struct asked_from *from, const struct hearsay_epoch *epoch,
+                     bool *out_about_contains, struct hearsay_error *error)
+{
+    const struct hearsay_keys keys = {.group = from->group,
+                                      .epoch_key = epoch != NULL ? epoch->key : NULL};
+    struct hearsay_part *part = &asked->parts[asked->part_count];
+    struct hearsay_filter *filter = &asked->filters[2 * asked->part_count];
+    struct hearsay_filter *contains = filter + 1;
+    int status = HEARSAY_OK;
+    part->epoch = epoch != NULL ? epoch->number : 0;
+    part->filter = filter;
+    if (from->label_count > 0 || from->blended == NULL) {
+        status = hearsay_encode_keyed(server, from->host->name, &keys, from->labels,
+                                      from->label_count, filter, error);
+    }
+    if (status == HEARSAY_OK && from->blended != NULL) {
+        blend(filter, from->blended);
+    }
+    if (status == HEARSAY_OK && from->contains_count > 0) {
+        *out_about_contains = true;
+        part->contains = contains;
+        status = hearsay_encode_keyed(server, from->host->name, &keys, from->contains,
+                                      from->contains_count, contains, error);
+    }
+    asked->part_count++;
+    return status;
+}
+
+/* As many parts as the server takes and two thirds of a frame hold; one at least. */
+static size_t parts_most(const struct hearsay *server, const struct asked *asked)
+{
+    const struct hearsay_limits *limits = &hearsay_welcome(server)->limits;
+    const struct hearsay_part *first = &asked->parts[0];
+    const size_t one = first->filter->byte_count +
+                       (first->contains != NULL ? first->contains->byte_count : 0) + PART_BYTES;
+    const size_t frame_bytes = limits->frame_bytes != 0 ? limits->frame_bytes : 4096;
+    size_t most = frame_bytes * 2 / 3 / one;
+    if (limits->parts_max != 0 && most > limits->parts_max) {
+        most = limits->parts_max;
+    }
+    return most > 0 ? most : 1;
+}
+
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
                struct hearsay_query *query, bool *out_about_contains,
                struct hearsay_error *out_error)
 {
-    const struct hearsay_keys keys = {.group = from->group};
+    const size_t known = from->blended == NULL ? from->epochs->known_count : 0;
+    const bool open = from->epochs->open || known == 0;
+    size_t next = 0;
     memset(asked, 0, sizeof(*asked));
     *out_about_contains = false;
-    asked->part.filter = &asked->filter;
-    int status = HEARSAY_OK;
-    if (from->label_count > 0 || from->blended == NULL) {
-        status = hearsay_encode_keyed(server, from->host->name, &keys, from->labels,
-                                      from->label_count, &asked->filter, out_error);
+    asked->filters = calloc(2 * (known + 1), sizeof(*asked->filters));
+    if (asked->filters == NULL) {
+        memset(out_error, 0, sizeof(*out_error));
+        out_error->status = HEARSAY_ERR_NOMEM;
+        (void)snprintf(out_error->sentence, sizeof(out_error->sentence), "out of memory");
+        return HEARSAY_ERR_NOMEM;
     }
-    if (status == HEARSAY_OK && from->blended != NULL) {
-        blend(&asked->filter, from->blended);
+    int status = make_part(asked, server, from, open ? NULL : &from->epochs->known[next++],
+                           out_about_contains, out_error);
+    while (status == HEARSAY_OK && next < known && asked->part_count < parts_most(server, asked)) {
+        status = make_part(asked, server, from, &from->epochs->known[next++], out_about_contains,
+                           out_error);
     }
-    if (status == HEARSAY_OK && from->contains_count > 0) {
-        *out_about_contains = true;
-        asked->part.contains = &asked->contains;
-        status = hearsay_encode_keyed(server, from->host->name, &keys, from->contains,
-                                      from->contains_count, &asked->contains, out_error);
-    }
-    query->parts = &asked->part;
-    query->part_count = 1;
+    query->parts = asked->parts;
+    query->part_count = asked->part_count;
     return status;
+}
+
+void asked_free(struct asked *asked)
+{
+    free(asked->filters);
+    memset(asked, 0, sizeof(*asked));
 }

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asked: what a query looks for, as its parts: the filter of a context, keyed with a group's secret
- * where there is one.
+ * asked: what a query looks for, as its parts: the filter of a context for each epoch that is asked
+ * in, keyed with the epoch's key and a group's secret, where there are any.
  */
 #ifndef CLIENT_CLI_ASKED_H
 #define CLIENT_CLI_ASKED_H
 
 #include "client/cli/cli.h"
+#include "client/cli/epoch.h"
 
 /* What the parts are made of. All borrowed. */
 struct asked_from {
     const struct hearsay_host *host;
     const struct hearsay_group *group;    /* NULL: none */
+    const struct epochs *epochs;          /* to ask in */
     const char *const *labels;            /* of the context */
     size_t label_count;                   /* 0: blended alone */
     const char *const *contains;          /* labels that must be there */
     size_t contains_count;                /* 0: no such condition */
-    const struct hearsay_filter *blended; /* of no group: put to the context; NULL: nothing */
+    const struct hearsay_filter *blended; /* not keyed: put to the context of the open epoch, which
+                                             is the only one then; NULL: nothing */
 };
 
 struct asked {
-    struct hearsay_part part;
-    struct hearsay_filter filter;
-    struct hearsay_filter contains;
+    struct hearsay_part parts[EPOCH_KNOWN_MAX + 1]; /* part_count of them */
+    size_t part_count;
+    struct hearsay_filter *filters; /* owned: two for each part */
 };
 
 /*
- * Makes the parts and puts them into the query, which borrows them. HEARSAY_OK, or what
- * hearsay_encode_keyed says; about `contains` where *out_about_contains.
+ * Makes the parts and puts them into the query, which borrows them: the open epoch's, then the
+ * others' as they come, as many as the server takes. HEARSAY_OK, or what hearsay_encode_keyed says;
+ * about `contains` where *out_about_contains. To be freed in any case.
  */
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
                struct hearsay_query *query, bool *out_about_contains,
                struct hearsay_error *out_error);
+void asked_free(struct asked *asked); /* a zeroed one is fine */
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/commands.h"
+#include "client/cli/epoch.h"
 #include "client/cli/payload.h"
 #include "client/cli/secret.h"
 #include "client/cli/sensed.h"
@@ -18,6 +19,7 @@ struct deposit_options {
     const char *host;
     const char *group;
     bool here;
+    int epoch; /* enum epoch_choice */
     bool json;
 };
 
@@ -54,6 +56,7 @@ static const struct args_option deposit_options[] = {
      .value = "D",
      .help = "nobody beyond this distance, 0 to 1, is shown it (1)"},
     SECRET_OPTION(struct deposit_options, group),
+    EPOCH_OPTION(struct deposit_options, epoch, "open, current, or auto: current if known (auto)"),
     {.name = "host",
      .kind = ARGS_TEXT,
      .offset = offsetof(struct deposit_options, host),
@@ -66,7 +69,7 @@ static const struct args_option deposit_options[] = {
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_receipt *receipt,
-                      const struct hearsay_deposited *deposited)
+                      const struct hearsay_deposited *deposited, uint64_t epoch)
 {
     json_t *line = json_object();
     int failed = line == NULL;
@@ -75,6 +78,7 @@ static int print_json(const struct cli *cli, const struct hearsay_receipt *recei
                                   out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES));
     failed |= json_object_set_new(line, "deposited", out_json_time(deposited->deposited_ms));
     failed |= json_object_set_new(line, "expires", out_json_time(deposited->expires_ms));
+    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)epoch));
     failed |= json_object_set_new(line, "durable", json_boolean(deposited->durable));
     if (failed != 0) {
         json_decref(line);
@@ -159,7 +163,8 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     struct hearsay_filter filter;
     const struct hearsay_host *host = NULL;
     const char *type = chosen->type != NULL ? chosen->type : payload->type;
-    const struct hearsay_keys keys = {.group = where->group};
+    struct hearsay_keys keys = {.group = where->group};
+    struct hearsay_epoch epoch;
     int code = cli_find_host(cli, server, chosen->host, &host);
     if (code == CLI_DONE) {
         code = check_size(cli, server, chosen->file, payload,
@@ -169,6 +174,10 @@ static int deposit(const struct cli *cli, struct hearsay *server,
         code = sensed_add_here(cli, server, host, where->context);
     }
     if (code == CLI_DONE) {
+        code = epoch_for_deposit(cli, server, host, (enum epoch_choice)chosen->epoch, &epoch);
+    }
+    if (code == CLI_DONE) {
+        keys.epoch_key = epoch.number != 0 ? epoch.key : NULL;
         code = sensed_encode(cli, server, host, &keys, where->context, &filter);
     }
     if (code != CLI_DONE) {
@@ -178,6 +187,7 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     hearsay_deposit_init(&request);
     request.host = host->name;
     request.filter = &filter;
+    request.epoch = epoch.number;
     request.media_type = type;
     request.payload = payload->bytes;
     request.payload_bytes = payload->count;
@@ -190,7 +200,7 @@ static int deposit(const struct cli *cli, struct hearsay *server,
         return code;
     }
     if (chosen->json) {
-        return print_json(cli, &receipt, &deposited);
+        return print_json(cli, &receipt, &deposited, epoch.number);
     }
     print_lines(cli, &receipt, &deposited);
     return CLI_DONE;
@@ -241,6 +251,8 @@ const struct cli_command command_deposit = {
         "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together.\n"
         "Without TEXT and --file the message is read from standard input. Prints its id and\n"
         "the token that withdraws it; nobody can tell you the token again.\n"
+        "Where a host has epochs and the user is on site, the message goes to the current one and\n"
+        "is found only by those who were on site during it; it expires with it at the latest.\n"
         "With --group only those who have the same secret find it, and can read it.\n",
     .examples =
         "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"

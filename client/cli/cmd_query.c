@@ -10,6 +10,8 @@
 #include "client/cli/text.h"
 #include "client/cli/when.h"
 
+/* ask: nothing was said yet, and fewer epochs may do. Not an exit code. */
+enum { EPOCH_IS_LOST = -100 };
 enum { BAR_CELLS = 10, TEXT_COLUMNS_MIN = 20 };
 
 static const struct query_options query_defaults = {
@@ -91,6 +93,7 @@ static const struct args_option query_options[] = {
      .value = "P",
      .help = "chance that --unseen misses a message, up to 0.5 (0.001)"},
     SECRET_OPTION(struct query_options, group),
+    EPOCH_OPTION(struct query_options, epoch, "open, current, or auto: all that are known (auto)"),
     {.name = "host",
      .kind = ARGS_TEXT,
      .offset = offsetof(struct query_options, host),
@@ -292,7 +295,11 @@ static int ask(const struct cli *cli, struct hearsay *server, const struct query
         query->max_distance = HEARSAY_DISTANCE_ONE;
     }
     if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
+        /* A store that was restored may have lost epochs. */
+        return error.code == HEARSAY_CODE_UNKNOWN_EPOCH && options->epoch == EPOCH_AUTO &&
+                       query->part_count > 2
+                   ? EPOCH_IS_LOST
+                   : cli_report(cli, &error);
     }
     size_t beyond = split ? count_beyond(results, within) : 0;
     int code = print_results(cli, options, results, within, hearsay_now_ms(server), seen);
@@ -352,15 +359,27 @@ static int read_memory(const struct cli *cli, const struct query_options *option
     return CLI_DONE;
 }
 
+static int ask_parts(const struct cli *cli, struct hearsay *server,
+                     const struct query_options *options, const struct asked_from *from)
+{
+    struct hearsay_error error;
+    struct asked asked;
+    struct hearsay_query query;
+    bool about_contains = false;
+    query_prepare(options, server, from->host, &query);
+    int code = asked_make(&asked, server, from, &query, &about_contains, &error) == HEARSAY_OK
+                   ? ask_unseen(cli, server, options, &query)
+                   : cli_report(cli, &error);
+    asked_free(&asked);
+    return code;
+}
+
 static int query_once(const struct cli *cli, struct hearsay *server,
                       const struct query_options *options, struct hearsay_context *context)
 {
     const struct hearsay_host *host = NULL;
-    struct hearsay_error error;
     struct hearsay_filter lately;
-    struct asked asked;
-    struct hearsay_query query;
-    bool about_contains = false;
+    struct epochs epochs;
     int code = cli_find_host(cli, server, options->host, &host);
     if (code == CLI_DONE && options->here) {
         code = sensed_add_here(cli, server, host, context);
@@ -374,6 +393,7 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     struct asked_from from = {
         .host = host,
         .group = options->shared,
+        .epochs = &epochs,
         .contains = options->contains.items,
         .contains_count = options->contains.count,
         .blended = options->memory != NULL ? &lately : NULL,
@@ -381,11 +401,16 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     if (context != NULL) {
         from.labels = hearsay_context_labels(context, &from.label_count);
     }
-    query_prepare(options, server, host, &query);
-    if (asked_make(&asked, server, &from, &query, &about_contains, &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
+    code = epoch_find(cli, server, host, (enum epoch_choice)options->epoch, &epochs);
+    if (code == CLI_DONE) {
+        code = ask_parts(cli, server, options, &from);
     }
-    return ask_unseen(cli, server, options, &query);
+    if (code == EPOCH_IS_LOST) {
+        cli_complain(cli, "the server has lost epochs; asking in the current one only");
+        (void)epoch_find(cli, server, host, EPOCH_LATEST, &epochs); /* has no reason to fail */
+        code = ask_parts(cli, server, options, &from);
+    }
+    return code;
 }
 
 /* Options that do not go together. CLI_DONE, or an exit code after saying which. */
@@ -402,6 +427,10 @@ static int check(const struct cli *cli, const struct query_options *chosen)
     if (chosen->group != NULL && chosen->memory != NULL) {
         return cli_misuse(cli, "--memory remembers places in the open, and --group asks for those "
                                "of a group: they exclude each other");
+    }
+    if (chosen->memory != NULL && chosen->epoch == EPOCH_CURRENT) {
+        return cli_misuse(cli, "--memory remembers places in the open: it and --epoch current "
+                               "exclude each other");
     }
     if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
         return cli_misuse(cli, "--miss must be 0.000001 to 0.5");
@@ -459,6 +488,8 @@ const struct cli_command command_query = {
         "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
         "With --unseen the server leaves out what was shown before and sends K others. It is\n"
         "told by a filter of the ids, which takes another message for a seen one with chance P.\n\n"
+        "Where a host has epochs, all those are asked in whose keys the user was given, on site,\n"
+        "and which still live; and the open one. Keys are kept in $XDG_STATE_HOME/hearsay/keys.\n"
         "With --group only that group's messages are found, and opened.\n\n"
         "With --batch every line is a JSON object: the context (\"labels\", an array of strings;\n"
         "\"wifi\", \"at\", \"neighbours\", \"time\", \"topics\"), perhaps \"k\", \"contains\" "

@@ -27,6 +27,7 @@ struct query_options {
     struct hearsay_group *shared; /* no option: that group, once it is read; NULL: none */
     uint32_t miss;                /* millionths */
     bool here;                    /* what the access point says is around it, too */
+    int epoch;                    /* enum epoch_choice */
     bool ids;
     bool json;
 };

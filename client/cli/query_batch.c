@@ -15,7 +15,8 @@ struct batch {
     struct pump_work work; /* first: the pump hands it back */
     const struct cli *cli;
     const struct query_options *options;
-    uint64_t failed; /* lines */
+    struct epochs epochs; /* to ask in */
+    uint64_t failed;      /* lines */
 };
 
 static struct batch *batch_of(struct pump_work *work)
@@ -63,6 +64,7 @@ static int make_parts(const struct batch *batch, const struct hearsay_context *c
     struct asked_from from = {
         .host = host,
         .group = batch->options->shared,
+        .epochs = &batch->epochs,
         .contains = contains != NULL ? contains : batch->options->contains.items,
         .contains_count = contains != NULL ? contains_count : batch->options->contains.count,
     };
@@ -160,8 +162,11 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
     }
     json_decref(object);
     if (status == 0) {
-        return submit_question(batch, server, item, &question);
+        enum pump_verdict verdict = submit_question(batch, server, item, &question);
+        asked_free(&question.asked);
+        return verdict;
     }
+    asked_free(&question.asked);
     return status == JSONLINE_WRONG ? answer_error(batch, item, wrong.sentence) : stop_nomem(batch);
 }
 
@@ -232,6 +237,9 @@ int query_batch(const struct cli *cli, const struct query_options *options, stru
     batch.work.given = batch_given;
     const struct hearsay_host *host = NULL;
     int code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE) {
+        code = epoch_find(cli, server, host, (enum epoch_choice)options->epoch, &batch.epochs);
+    }
     int fd = code == CLI_DONE ? cli_open(cli, options->batch) : -1;
     if (fd < 0) {
         hearsay_close(server);

@@ -7,10 +7,10 @@ _hearsay_options()
     local sensed='--label --wifi --scan --at --neighbours --time --topic'
     # shellcheck disable=SC2086 # several words
     case $1 in
-    deposit) printf '%s\n' $sensed --here --ttl --file --type --reach --group --host --json ;;
+    deposit) printf '%s\n' $sensed --here --ttl --file --type --reach --group --epoch --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
-        --metric --memory --unseen --miss --batch --group --host --ids --json ;;
+        --metric --memory --unseen --miss --batch --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
     withdraw | export) printf '%s\n' --host ;;
@@ -69,6 +69,10 @@ _hearsay()
         ;;
     --time)
         mapfile -t COMPREPLY < <(compgen -W 'now' -- "$current")
+        return
+        ;;
+    --epoch | -e)
+        mapfile -t COMPREPLY < <(compgen -W 'auto open current' -- "$current")
         return
         ;;
     --metric | -m)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * epoch: --epoch, and the keys of epochs that the user was present for, which every command that
+ * asks or deposits keeps up to date.
+ */
+#ifndef CLIENT_CLI_EPOCH_H
+#define CLIENT_CLI_EPOCH_H
+
+#include "client/cli/cli.h"
+
+enum { EPOCH_KNOWN_MAX = 63 }; /* besides the open one: as many as a query takes */
+
+enum epoch_choice {
+    EPOCH_AUTO,    /* asking: all whose keys are known, and the open one; depositing: the current
+                      one where its key is known, else the open one */
+    EPOCH_OPEN,    /* the open one */
+    EPOCH_CURRENT, /* the current one */
+    EPOCH_LATEST   /* no option: as EPOCH_AUTO with the current one only */
+};
+
+extern const char *const epoch_choices[]; /* the first three, ended by NULL */
+
+/* The row of a command's table whose struct has an int called `field`. */
+#define EPOCH_OPTION(type, field, text)                                                       \
+    {                                                                                         \
+        .name = "epoch", .letter = 'e', .kind = ARGS_CHOICE, .offset = offsetof(type, field), \
+        .value = "WHICH", .choices = epoch_choices, .help = (text)                            \
+    }
+
+/* What a command works with. */
+struct epochs {
+    bool open;                                   /* the open one, too */
+    struct hearsay_epoch known[EPOCH_KNOWN_MAX]; /* known_count of them, newest first */
+    size_t known_count;
+};
+
+/*
+ * Learns what the server gave, and finds the epochs of a choice to ask in. CLI_DONE; or CLI_USAGE
+ * after saying that the current epoch's key is not known. A memory that cannot be read or written
+ * is complained of, and done without.
+ */
+int epoch_find(const struct cli *cli, const struct hearsay *server, const struct hearsay_host *host,
+               enum epoch_choice choice, struct epochs *out_epochs);
+
+/* The same for depositing: at most one. *out_epoch has number 0 for the open one. */
+int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
+                      const struct hearsay_host *host, enum epoch_choice choice,
+                      struct hearsay_epoch *out_epoch);
+
+#endif
