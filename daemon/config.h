@@ -78,6 +78,7 @@ struct config_host {
     bool refuses_open;                      /* deposits into epoch 0 are refused */
     char here[CONFIG_HERE_BYTES];           /* labels, each with a line feed behind it */
     char here_file[CONFIG_HERE_FILE_BYTES]; /* "": none */
+    uint32_t hide_after;                    /* reports by different senders; 0: never */
 };
 
 struct config_limits {

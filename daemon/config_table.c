@@ -193,6 +193,11 @@ const struct config_key config_keys[] = {
      .help = "A file with more of them, one a line, at most 64K; # begins a comment. It is looked "
              "at every second, so that a program that scans may write it. Wrong content is logged "
              "and changes nothing."},
+    {HOST_KEY("hide_after", hide_after), CONFIG_TYPE_COUNT, 0, 65536, .unit = "reports",
+     .standard = "5", .reloadable = true,
+     .help =
+         "After reports by so many different senders a message is hidden until the operator has "
+         "looked at it; 0: never."},
     {HOST_KEY("messages", messages_max), CONFIG_TYPE_COUNT, 1, 16000000, .unit = "messages",
      .standard_note = "messages of [limits]", .reloadable = true,
      .help = "Most messages that this host stores."},

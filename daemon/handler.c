@@ -129,11 +129,12 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
 
 /* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
 static const struct msg_text capabilities[] = {
-    TEXT("hello"),    TEXT("deposit"), TEXT("query"),   TEXT("get"),
-    TEXT("withdraw"), TEXT("ping"),    TEXT("summary"), TEXT("here"),
-    TEXT("export"),   TEXT("stats"),   TEXT("reload"),  TEXT("log_level"),
+    TEXT("hello"),     TEXT("deposit"), TEXT("query"),   TEXT("get"),
+    TEXT("withdraw"),  TEXT("ping"),    TEXT("summary"), TEXT("here"),
+    TEXT("report"),    TEXT("export"),  TEXT("stats"),   TEXT("reload"),
+    TEXT("log_level"), TEXT("remove"),  TEXT("restore"), TEXT("reported"),
 };
-enum { ADMINISTRATIVE = 4 };
+enum { ADMINISTRATIVE = 7 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void fill_limits(const struct config_limits *limits, const struct handler_client *client,
@@ -301,6 +302,10 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_EXPORT] = handler_export,
     [MSG_REQUEST_SUMMARY] = handler_summary,
     [MSG_REQUEST_HERE] = handler_here,
+    [MSG_REQUEST_REPORT] = handler_report,
+    [MSG_REQUEST_REMOVE] = handler_remove,
+    [MSG_REQUEST_RESTORE] = handler_restore,
+    [MSG_REQUEST_REPORTED] = handler_reported,
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,

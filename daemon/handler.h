@@ -90,6 +90,14 @@ void handler_here(struct service *service, struct handler_client *client,
 void handler_summary(struct service *service, struct handler_client *client,
                      const struct msg_request *request);
 
+void handler_report(struct service *service, struct handler_client *client,
+                    const struct msg_request *request);
+void handler_remove(struct service *service, struct handler_client *client,
+                    const struct msg_request *request);
+void handler_restore(struct service *service, struct handler_client *client,
+                     const struct msg_request *request);
+void handler_reported(struct service *service, struct handler_client *client,
+                      const struct msg_request *request);
 void handler_stats(struct service *service, struct handler_client *client,
                    const struct msg_request *request);
 void handler_reload(struct service *service, struct handler_client *client,

@@ -28,6 +28,8 @@ static void add_host(const struct host *host, struct figures *figures)
     uint64_t count = 0;
     uint64_t set = 0;
     uint64_t bytes = 0;
+    uint64_t hidden = 0;
+    uint64_t pending = 0;
     uint32_t height = 0;
 
     for (size_t i = 0; i < host->epoch_count; i++) {
@@ -43,6 +45,9 @@ static void add_host(const struct host *host, struct figures *figures)
     figures_add(figures, host->usage.bytes, "host/%s/bytes", name);
     figures_add(figures, host->config.bytes_max, "host/%s/bytes_max", name);
     figures_add(figures, count, "host/%s/shown", name);
+    moderation_count(&host->moderation, &hidden, &pending);
+    figures_add(figures, hidden, "host/%s/hidden", name);
+    figures_add(figures, pending, "host/%s/pending", name);
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
     /* Of a message's filter, on average. A count is below 2^32, and m at most 4096. */
     figures_add(figures, count == 0 ? 0 : set * 1000000 / (count * bits), "host/%s/fill_ppm", name);

@@ -216,6 +216,18 @@ static void release_reservation(struct job *job)
     job->reserved = false;
 }
 
+/* Whether we know a message of this id, shown or hidden, that lasts beyond that time. */
+static bool is_there(const struct host *host, const uint8_t *id, int64_t now_ms)
+{
+    const struct moderated *moderated = moderation_find(&host->moderation, id);
+    struct index_item item;
+
+    if (host_find(host, id, NULL, &item, NULL) == 0) {
+        return item.expires_ms > now_ms;
+    }
+    return moderated != NULL && moderated->expires_ms > now_ms;
+}
+
 /*
  * The message is stored: into the index with it. An item with this id can be there already: the
  * message itself (a duplicate), or one that expired and was replaced in the store before it was
@@ -226,24 +238,18 @@ static int admit(struct job *job)
     struct service *service = job->service;
     struct host *host = job->host;
     const struct persist_message *message = &job->op.message;
-    struct index_item old;
 
-    if (host_find(host, message->id, NULL, &old, NULL) == 0) {
+    if (is_there(host, message->id, INT64_MIN)) {
         if (job->op.outcome == PERSIST_DUPLICATE) {
             return 0;
         }
-        (void)host_remove(host, message->id, NULL); /* it was just found */
-        usage_subtract(&host->usage, old.bytes);
-        usage_subtract(&service->usage, old.bytes);
+        service_forget(service, host, message->id);
     }
-    const int rc = host_admit(host, message);
-    if (rc != 0) {
-        return rc;
+    const int rc = service_keep(service, host, message);
+    if (rc == 0) {
+        service_remember(service, message);
     }
-    usage_add(&host->usage, host_message_bytes(message));
-    usage_add(&service->usage, host_message_bytes(message));
-    service_remember(service, message);
-    return 0;
+    return rc;
 }
 
 static void on_deposited(struct persist_op *op)
@@ -272,6 +278,7 @@ static void on_deposited(struct persist_op *op)
             .deposited = {.deposited_ms = op->message.deposited_ms,
                           .expires_ms = op->message.expires_ms,
                           .duplicate = op->outcome == PERSIST_DUPLICATE,
+                          .held = op->message.state >= PERSIST_HIDDEN,
                           .durability = job->service->store.relaxed ? MSG_DURABILITY_RELAXED
                                                                     : MSG_DURABILITY_STORAGE},
         };
@@ -290,8 +297,8 @@ static void on_deposited(struct persist_op *op)
         return;
     case PERSIST_GONE:
         job_fail(job, MSG_ALREADY_EXISTS, "id",
-                 "the message with this id was withdrawn; its id is refused until it would have "
-                 "expired");
+                 "the message with this id was withdrawn or removed; its id is refused until it "
+                 "would have expired");
         return;
     default:
         job_fail_storage(job);
@@ -313,9 +320,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
         deposit->filter.count + deposit->media_type.length + deposit->payload.count;
     /* What is there already takes no room, unless its time is over: then it is replaced. */
     const int64_t now_ms = service_now_ms(service);
-    struct index_item there;
-    const bool known =
-        host_find(host, deposit->id.data, NULL, &there, NULL) == 0 && there.expires_ms > now_ms;
+    const bool known = is_there(host, deposit->id.data, now_ms);
     struct usage need = {.messages = 0};
     if (known && may_be_leaving(host)) {
         need = (struct usage){.messages = 1, .bytes = bytes};
@@ -364,15 +369,10 @@ static void on_withdrawn(struct persist_op *op)
 {
     struct job *job = (struct job *)op;
     struct service *service = job->service;
-    struct index_item item;
 
     switch (op->outcome) {
     case PERSIST_APPLIED: {
-        if (host_remove(job->host, op->message.id, &item) == 0) {
-            usage_subtract(&job->host->usage, item.bytes);
-            usage_subtract(&service->usage, item.bytes);
-        }
-        cache_drop(service->cache, op->message.host, op->message.id);
+        service_forget(service, job->host, op->message.id);
         const struct msg_response response = {.id = job->request_id,
                                               .kind = MSG_RESPONSE_WITHDRAWN};
         job_finish(job, &response);

@@ -102,13 +102,21 @@ static void fill_got(uint64_t epoch, const struct index_item *item,
     };
 }
 
+/* It may have been hidden since it was looked up. */
+static bool is_hidden(struct service *service, const struct persist_message *message)
+{
+    const struct host *host = service_host_numbered(service, message->host);
+
+    return host == NULL || moderation_hides(&host->moderation, message->id);
+}
+
 static void on_got(struct persist_read *read)
 {
     struct job *job = (struct job *)read;
 
     if (read->failed) {
         job_fail_storage(job);
-    } else if (!job->entries[0].found) {
+    } else if (!job->entries[0].found || is_hidden(job->service, &job->entries[0].message)) {
         job_fail(job, MSG_NOT_FOUND, "id", "there is no message with this id");
     } else {
         const struct persist_message *message = &job->entries[0].message;

@@ -13,6 +13,7 @@
 #include "daemon/config.h"
 #include "daemon/epoch.h"
 #include "daemon/here.h"
+#include "daemon/moderation.h"
 #include "daemon/persist.h"
 
 /* What counts against a cap: what is stored, and what waits to be. */
@@ -37,7 +38,8 @@ struct host {
     struct index_options index_options;    /* of every epoch's index */
     struct epoch *epochs[HOST_EPOCHS_MAX]; /* epoch_count of them, owned; the first is epoch 0 */
     size_t epoch_count;
-    struct here *here;     /* owned; what is around: service_set_here */
+    struct here *here;            /* owned; what is around: service_set_here */
+    struct moderation moderation; /* what is hidden, and what is known besides */
     struct epoch *current; /* of these, the newest one; NULL: none, or they are switched off */
     struct epoch_change *change; /* under way: epochs.c's */
     struct usage usage;          /* of all epochs together */

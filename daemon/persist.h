@@ -3,11 +3,12 @@
  * persist: where messages survive. An interface; SQLite implements it (persist_sqlite.h), a
  * replicated log may later.
  *
- * What is written are operations: deposit, withdraw, expire. Each is self-contained (it carries the
- * time and all it needs), idempotent (done twice, it has the effect of once) and applied in the
- * order of submission. Operations queue up while a commit runs; the next commit takes them all, and
- * only after it has their outcome reaches `done`, in order. The store is the judge of what is a
- * duplicate; the caller changes its index and answers its client in `done`, never before.
+ * What is written are operations: deposit, withdraw, expire, moderate and so on. Each is
+ * self-contained (it carries the time and all it needs), idempotent (done twice, it has the effect
+ * of once) and applied in the order of submission. Operations queue up while a commit runs; the
+ * next commit takes them all, and only after it has their outcome reaches `done`, in order. The
+ * store is the judge of what is a duplicate; the caller changes its index and answers its client in
+ * `done`, never before.
  *
  * All functions are called on the loop thread, and all callbacks run there, never before the
  * function that asked for them returned.
@@ -22,7 +23,19 @@
 #include "core/nearest.h"
 #include "proto/limits.h"
 
-enum { PERSIST_STORE_ID_BYTES = 16, PERSIST_REASON_BYTES = 512 };
+enum {
+    PERSIST_STORE_ID_BYTES = 16,
+    PERSIST_REASON_BYTES = 512,
+    PERSIST_REASONS_KEPT = 8 /* of one message's reports: the latest */
+};
+
+/* Who is shown a message; those from PERSIST_HIDDEN on are shown to nobody. Stored as numbers. */
+enum persist_state {
+    PERSIST_SHOWN = 0,
+    PERSIST_APPROVED = 1, /* the operator has decided so: reports do not hide it any more */
+    PERSIST_HIDDEN = 2,   /* reports have hidden it */
+    PERSIST_PENDING = 3   /* it waits for review */
+};
 
 /* A message as stored. Pointers are borrowed; see each use for how long. */
 struct persist_message {
@@ -40,7 +53,26 @@ struct persist_message {
     uint32_t reach_ppm;
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
-    uint32_t sender; /* who deposited it, in memory only: not stored, and 0 of what was */
+    uint32_t sender;          /* who deposited it, in memory only: not stored, and 0 of what was */
+    enum persist_state state; /* deposit: SHOWN or PENDING */
+    uint32_t reports;         /* by different senders */
+};
+
+/* What the operator has decided beyond single messages. Stored as numbers. */
+enum persist_rule_kind {
+    PERSIST_BAN_PAYLOAD = 1, /* value: BLAKE2b-256 of payloads that are refused */
+    PERSIST_BAN_FILTER = 2, /* value: a filter; number: the distance within which others are, too */
+    PERSIST_ACCEPT = 3      /* value: empty; number: which deposits are taken, config.h */
+};
+
+/* One of them; of the same host, kind and value there is one at most. */
+struct persist_rule {
+    uint32_t host;
+    enum persist_rule_kind kind;
+    const uint8_t *value; /* not NULL */
+    size_t value_bytes;   /* at most LIMIT_FILTER_BYTES */
+    uint32_t number;
+    int64_t created_ms;
 };
 
 /* An interval of a host with a key of its own. */
@@ -56,12 +88,18 @@ struct persist_epoch {
 /* --- writing ---------------------------------------------------------------------------------- */
 
 enum persist_kind {
-    PERSIST_DEPOSIT,  /* message; one of the same id that has expired by now_ms is replaced */
-    PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
-    PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms, and all epochs
-                         that are no longer kept */
-    PERSIST_EPOCH,    /* *epoch begins */
-    PERSIST_CLOCK     /* nothing but now_ms, which every operation that changes something saves */
+    PERSIST_DEPOSIT,   /* message; one of the same id that has expired by now_ms is replaced */
+    PERSIST_WITHDRAW,  /* message.host, message.id, message.withdraw_hash: of the token shown */
+    PERSIST_EXPIRE,    /* at most `limit` messages and marks that expired by now_ms, and all epochs
+                          that are no longer kept */
+    PERSIST_EPOCH,     /* *epoch begins */
+    PERSIST_REMOVE,    /* message.host, message.id: as if withdrawn, without a token. With a rule,
+                          of kind PERSIST_BAN_PAYLOAD, its payload is banned, too: see there */
+    PERSIST_MODERATE,  /* message.host, id, deposited_ms: a message gets this state, and reports
+                          where  that is more than it had; `words` are kept with it, if any */
+    PERSIST_RULE_PUT,  /* rule; in place of an older one */
+    PERSIST_RULE_DROP, /* rule: host, kind, value */
+    PERSIST_CLOCK      /* nothing but now_ms, which every operation that changes something saves */
 };
 
 /* Which messages of the host make room for a deposit. */
@@ -73,7 +111,7 @@ enum persist_outcome {
     PERSIST_CONFLICT,  /* deposit: the id is there with other content */
     PERSIST_GONE,      /* deposit: the id was withdrawn, and refused until it would have expired */
     PERSIST_FULL,      /* deposit: `limit` messages going would not make the room asked for */
-    PERSIST_NOT_FOUND, /* withdraw: no such message */
+    PERSIST_NOT_FOUND, /* withdraw, remove, moderate: no such message; rule drop: no such rule */
     PERSIST_FORBIDDEN, /* withdraw: another token, or none was deposited */
     PERSIST_FAILED     /* storage: nothing of this operation happened; op->reason says why */
 };
@@ -100,6 +138,11 @@ struct persist_op {
     uint64_t evict_bytes;     /* with so many bytes of filters, media types and payloads */
     const struct persist_epoch *epoch; /* epoch: the caller's, like the operation */
     void (*done)(struct persist_op *op);
+    /* Remove (may be NULL), rule put, rule drop. Of a removal its value is the hash of the payload
+       that goes, which the store finds out: see payload_hash. */
+    struct persist_rule *rule;
+    const char *words; /* moderate: a reason, a line of UTF-8, not terminated; may be NULL */
+    size_t words_bytes;
 
     /* Filled before done. */
     enum persist_outcome outcome;
@@ -107,6 +150,7 @@ struct persist_op {
     struct persist_removed *removed; /* expire, evicting deposit: room for `limit`, the caller's */
     uint32_t limit;                  /* the same: 1 .. PERSIST_EXPIRE_MAX */
     uint32_t removed_count;          /* how many. Expire: fewer than limit: there are no more */
+    uint8_t payload_hash[LIMIT_HASH_BYTES]; /* remove with a rule: what is banned now */
 
     struct persist_op *next; /* the store's, while it has the operation */
 };
@@ -114,8 +158,10 @@ struct persist_op {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 enum persist_read_kind {
-    PERSIST_READ_PAYLOADS, /* media type and payload of the ids asked for */
-    PERSIST_READ_PAGE      /* whole messages of one host, in order of their first deposit */
+    PERSIST_READ_PAYLOADS, /* the messages of the ids asked for, hidden or not */
+    PERSIST_READ_REPORTED, /* the same, and the reasons of those who reported them */
+    PERSIST_READ_PAGE      /* whole messages of one host, in order of their first deposit; none
+                              that is hidden */
 };
 
 /* One message wanted (payloads), or found (both). */
@@ -123,7 +169,9 @@ struct persist_entry {
     struct persist_message message; /* payloads: host and id are asked for. Found: all is set, and
                                        pointers hold until persist_read_release */
     bool found;
-    bool omitted; /* found, but content_limit was reached: only lengths are set */
+    bool omitted;        /* found, but content_limit was reached: only lengths are set */
+    const char *reasons; /* reported: lines, each with its newline; the latest ones, NULL: none */
+    size_t reasons_bytes;
 };
 
 /* A job of reading, off the loop. The same rule of ownership as for persist_op. */
@@ -204,6 +252,14 @@ struct persist_interface {
                          void *context, char *out_reason);
     int (*begin_epoch)(struct persist *persist, const struct persist_epoch *epoch,
                        char *out_reason);
+
+    /*
+     * Visits every rule of every host; what it points to is borrowed for the call. Otherwise as
+     * replay.
+     */
+    int (*replay_rules)(struct persist *persist,
+                        int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                        char *out_reason);
 
     void (*submit)(struct persist *persist, struct persist_op *op);
     void (*read)(struct persist *persist, struct persist_read *read);

@@ -226,6 +226,20 @@ static int begin_epoch(struct persist *persist, const struct persist_epoch *epoc
                            : store_schema_refuse(store->path, rc, sqlite3_errmsg(db), out_reason);
 }
 
+static int replay_rules(struct persist *persist,
+                        int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                        char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+    int code = store_load_rules(store_writer_connection(store->writer), store->path, visit, context,
+                                out_reason);
+
+    if (code == -ERR_DAMAGED) {
+        store_writer_keep_hands_off(store->writer);
+    }
+    return code;
+}
+
 static void submit(struct persist *persist, struct persist_op *op)
 {
     struct persist_sqlite *store = self(persist);
@@ -294,6 +308,7 @@ static const struct persist_interface sqlite_interface = {
     .replay = replay,
     .replay_epochs = replay_epochs,
     .begin_epoch = begin_epoch,
+    .replay_rules = replay_rules,
     .submit = submit,
     .read = read_entries,
     .read_release = read_release,

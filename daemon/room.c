@@ -70,12 +70,6 @@ void room_take_out(struct service *service, struct host *host,
                    const struct persist_removed *removed, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct index_item item;
-
-        if (host_remove(host, removed[i].id, &item) == 0) {
-            usage_subtract(&host->usage, item.bytes);
-            usage_subtract(&service->usage, item.bytes);
-        }
-        cache_drop(service->cache, removed[i].host, removed[i].id);
+        service_forget(service, host, removed[i].id);
     }
 }

@@ -44,7 +44,7 @@ static int load_message(void *context, const struct persist_message *message)
         loading->expired++; /* the sweep takes it */
         return 0;
     }
-    const int rc = host_admit(host, message);
+    const int rc = service_keep(service, host, message);
     if (rc == HOST_NO_EPOCH) {
         loading->expired++;
         return 0;
@@ -52,8 +52,6 @@ static int load_message(void *context, const struct persist_message *message)
     if (rc != 0) {
         return rc;
     }
-    usage_add(&host->usage, host_message_bytes(message));
-    usage_add(&service->usage, host_message_bytes(message));
     loading->loaded++;
     return 0;
 }
@@ -275,6 +273,7 @@ void service_free(struct service *service)
     alloc_release(service->alloc, service->hosts, service->config.host_count,
                   sizeof(*service->hosts));
     cache_free(service->cache);
+    alloc_release(service->alloc, service->reports, 1, sizeof(*service->reports));
     senders_free(service->senders);
     arena_deinit(&service->arena);
     alloc_release(service->alloc, service, 1, sizeof(*service));
@@ -357,13 +356,9 @@ static void on_swept(struct persist_op *op)
     for (uint32_t i = 0; i < op->removed_count; i++) {
         const struct persist_removed *removed = &op->removed[i];
         struct host *host = service_host_numbered(service, removed->host);
-        struct index_item item;
-        if (host == NULL || host_remove(host, removed->id, &item) != 0) {
-            continue;
+        if (host != NULL) {
+            service_forget(service, host, removed->id);
         }
-        usage_subtract(&host->usage, item.bytes);
-        usage_subtract(&service->usage, item.bytes);
-        cache_drop(service->cache, removed->host, removed->id);
     }
     if (op->removed_count > 0) {
         log_debug("%" PRIu32 " messages expired", op->removed_count);

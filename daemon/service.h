@@ -18,6 +18,7 @@
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/persist.h"
+#include "daemon/reports.h"
 #include "daemon/sender.h"
 #include "proto/arena.h"
 
@@ -65,8 +66,9 @@ struct service {
     const struct bits_kernels *kernels;
     struct host *hosts; /* host_count of them, in the order of the configuration */
     size_t host_count;
-    struct usage usage;   /* of all hosts together */
-    struct usage leaving; /* of these, promised to make room */
+    struct usage usage;      /* of all hosts together */
+    struct usage leaving;    /* of these, promised to make room */
+    struct reports *reports; /* made with the first report */
     struct senders *senders;
     struct sender_limits sender_limits; /* from the configuration */
     struct arena arena;                 /* for one request's or response's passage */
@@ -132,6 +134,19 @@ struct host *service_host_numbered(struct service *service, uint32_t number);
  */
 int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
                      bool *out_changed, char *out_reason);
+
+/*
+ * A stored message comes: counted, and shown in its index or, by its state, kept hidden. Its id is
+ * not there yet. As host_admit; unless 0, nothing has changed.
+ */
+int service_keep(struct service *service, struct host *host, const struct persist_message *message);
+
+/* A message has left the store: out of index, counters and cache with it, shown or hidden. */
+void service_forget(struct service *service, struct host *host, const uint8_t *id);
+
+/* A stored message has got another state. -ERR_NOMEM: nobody sees it; HOST_NO_EPOCH: the same. */
+int service_show(struct service *service, struct host *host, const struct persist_message *message);
+void service_hide(struct service *service, struct host *host, const uint8_t *id);
 
 /* Keeps a stored message's payload at hand, unless its id has gone, or has come anew, since it was
  * read. Only a cache: it may not fit, or be forgotten. */

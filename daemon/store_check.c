@@ -52,6 +52,26 @@ static bool epoch_is_whole(sqlite3_stmt *statement)
     return store_epoch_read(statement, &epoch) == SQLITE_OK;
 }
 
+static bool moderation_is_whole(sqlite3_stmt *statement)
+{
+    const int64_t state = sqlite3_column_int64(statement, 1);
+    const int64_t reports = sqlite3_column_int64(statement, 2);
+    const void *reasons = sqlite3_column_text(statement, 3);
+
+    return state >= PERSIST_SHOWN && state <= PERSIST_PENDING && reports >= 0 &&
+           reports <= UINT32_MAX && reasons != NULL &&
+           sqlite3_column_int64(statement, 4) ==
+               store_moderation_checksum(sqlite3_column_int64(statement, 0), state, reports,
+                                         reasons, (size_t)sqlite3_column_bytes(statement, 3));
+}
+
+static bool rule_is_whole(sqlite3_stmt *statement)
+{
+    struct persist_rule rule;
+
+    return store_row_read_rule(statement, &rule) == SQLITE_OK;
+}
+
 /* integrity_check answers with one row, "ok", or with rows that say what is wrong. */
 static bool structure_is_whole(sqlite3_stmt *statement)
 {
@@ -76,6 +96,12 @@ static const struct check {
     {"a withdrawn message's row", "SELECT host_id, id, expires_ms, checksum FROM tombstone",
      tombstone_is_whole, false, 1},
     {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false, 2},
+    {"a reported message's row",
+     "SELECT seq, state, reports, reasons, row_checksum FROM moderation", moderation_is_whole,
+     false, 3},
+    {"a reported message is missing",
+     "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false, 3},
+    {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false, 3},
     {"a host is missing",
      "SELECT 1 FROM message WHERE host_id NOT IN (SELECT host_id FROM host) LIMIT 1", NULL, false,
      1},

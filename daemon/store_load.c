@@ -148,6 +148,11 @@ static int refuse_row(const char *path, int rc, int64_t seq, char *out_reason)
     return store_schema_refuse(path, rc, detail, out_reason);
 }
 
+/* Behind a message's own columns: its state and reports, where there are any. */
+static const char replay_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
+                                  " FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
+enum { COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
+
 int store_load_replay(sqlite3 *db, const char *path,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context, char *out_reason)
@@ -156,8 +161,7 @@ int store_load_replay(sqlite3 *db, const char *path,
     sqlite3_stmt *statement;
     int64_t seq = 0;
     int code = 0;
-    int rc = sqlite3_prepare_v2(db, "SELECT " STORE_ROW_COLUMNS " FROM message ORDER BY seq", -1,
-                                &statement, NULL);
+    int rc = sqlite3_prepare_v2(db, replay_text, -1, &statement, NULL);
 
     if (rc != SQLITE_OK) {
         return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
@@ -169,7 +173,38 @@ int store_load_replay(sqlite3 *db, const char *path,
             break;
         }
         message.payload = NULL;
+        /* store_check has looked at these; NULL reads as 0. */
+        message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
+        message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
         code = visit(context, &message);
+    }
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+int store_load_rules(sqlite3 *db, const char *path,
+                     int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                     char *out_reason)
+{
+    struct persist_rule rule;
+    sqlite3_stmt *statement;
+    int code = 0;
+    int rc =
+        sqlite3_prepare_v2(db, "SELECT " STORE_RULE_COLUMNS " FROM rule", -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = store_row_read_rule(statement, &rule);
+        code = rc == SQLITE_OK
+                   ? visit(context, &rule)
+                   : store_schema_refuse(path, rc, "a rule is not as it was written", out_reason);
     }
     if (code == 0 && rc != SQLITE_DONE) {
         code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);

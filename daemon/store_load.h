@@ -22,4 +22,9 @@ int store_load_replay(sqlite3 *db, const char *path,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context, char *out_reason);
 
+/* Visits every rule: see persist.h, replay_rules. */
+int store_load_rules(sqlite3 *db, const char *path,
+                     int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                     char *out_reason);
+
 #endif

@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "daemon/store_epoch.h"
+#include "daemon/store_moderation.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
 
@@ -24,7 +25,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1",
     [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
                       " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
-                      " RETURNING host_id, epoch, id"),
+                      " RETURNING host_id, epoch, id, seq"),
     /* Which index to follow is said, as it is the order that matters: by another one all of the
        host's messages would have to be sorted. Lengths are read without the payloads. */
     [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
@@ -45,24 +46,34 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
     [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
+    [STORE_MODERATION_FIND] = "SELECT state, reports, reasons FROM moderation WHERE seq = ?1",
+    [STORE_MODERATION_PUT] =
+        ("INSERT INTO moderation (seq, state, reports, reasons, row_checksum)"
+         " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (seq) DO UPDATE SET state = excluded.state,"
+         " reports = excluded.reports, reasons = excluded.reasons,"
+         " row_checksum = excluded.row_checksum"),
+    [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
+    [STORE_RULE_PUT] =
+        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+         " ON CONFLICT (host_id, kind, value) DO UPDATE SET number = excluded.number,"
+         " created_ms = excluded.created_ms, checksum = excluded.checksum"),
+    [STORE_RULE_DROP] = "DELETE FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
     [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
 };
 
 /* --- statements ------------------------------------------------------------------------------- */
 
-/* Bindings point into operations: none may outlive its use. */
-static void done_with(sqlite3_stmt *statement)
+void store_ops_done_with(sqlite3_stmt *statement)
 {
     (void)sqlite3_reset(statement); /* repeats what step said */
     (void)sqlite3_clear_bindings(statement);
 }
 
-/* For statements that give no rows, once they are bound. */
-static int step_to_end(sqlite3_stmt *statement)
+int store_ops_step_to_end(sqlite3_stmt *statement)
 {
     int rc = sqlite3_step(statement);
 
-    done_with(statement);
+    store_ops_done_with(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -81,9 +92,11 @@ static int bind_key(sqlite3_stmt *statement, const struct persist_message *messa
 static int load_meta(struct store_ops *ops)
 {
     sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(
-        ops->db, "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone) FROM meta",
-        -1, &statement, NULL);
+    int rc =
+        sqlite3_prepare_v2(ops->db,
+                           "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone),"
+                           " (SELECT count(*) FROM moderation) FROM meta",
+                           -1, &statement, NULL);
 
     if (rc != SQLITE_OK) {
         return rc;
@@ -95,6 +108,7 @@ static int load_meta(struct store_ops *ops)
             .next_seq = sqlite3_column_int64(statement, 1),
             .clock_ms = sqlite3_column_int64(statement, 2),
             .tombstones = sqlite3_column_int64(statement, 3),
+            .moderated = sqlite3_column_int64(statement, 4),
         };
         rc = SQLITE_OK;
     } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
@@ -142,7 +156,7 @@ int store_ops_begin(struct store_ops *ops)
 {
     ops->before = ops->state;
     ops->state.changed = false;
-    int rc = step_to_end(ops->statements[STORE_BEGIN]);
+    int rc = store_ops_step_to_end(ops->statements[STORE_BEGIN]);
     if (rc == SQLITE_OK && ops->state.tombstones > 0) {
         store_marks_begin(&ops->marks, ops->db);
     }
@@ -162,7 +176,7 @@ static int save_meta(struct store_ops *ops)
         rc = sqlite3_bind_int64(
             statement, 3, store_meta_checksum(ops->store_id, state->next_seq, state->clock_ms));
     }
-    return rc == SQLITE_OK ? step_to_end(statement) : rc;
+    return rc == SQLITE_OK ? store_ops_step_to_end(statement) : rc;
 }
 
 int store_ops_commit(struct store_ops *ops)
@@ -174,7 +188,7 @@ int store_ops_commit(struct store_ops *ops)
     }
     rc = save_meta(ops);
     if (rc == SQLITE_OK) {
-        rc = step_to_end(ops->statements[STORE_COMMIT]);
+        rc = store_ops_step_to_end(ops->statements[STORE_COMMIT]);
     }
     if (rc == SQLITE_OK) {
         store_marks_commit(&ops->marks);
@@ -190,7 +204,7 @@ int store_ops_rollback(struct store_ops *ops)
     store_marks_rollback(&ops->marks);
     /* Some failures have rolled back by themselves. */
     if (sqlite3_get_autocommit(ops->db) == 0) {
-        rc = step_to_end(ops->statements[STORE_ROLLBACK]);
+        rc = store_ops_step_to_end(ops->statements[STORE_ROLLBACK]);
     }
     return sqlite3_get_autocommit(ops->db) == 0 && rc == SQLITE_OK ? SQLITE_ERROR : rc;
 }
@@ -204,46 +218,45 @@ static int insert_message(struct store_ops *ops, const struct persist_message *m
     int rc = store_row_bind(statement, ops->state.next_seq, message);
 
     if (rc != SQLITE_OK) {
-        done_with(statement);
+        store_ops_done_with(statement);
         return rc;
     }
-    rc = step_to_end(statement);
+    rc = store_ops_step_to_end(statement);
     if (rc != SQLITE_OK) {
         return rc;
     }
     *out_inserted = sqlite3_changes64(ops->db) > 0;
-    if (*out_inserted) {
-        struct store_evicted *evicted = &ops->state.evicted;
-
-        ops->state.next_seq++;
-        ops->state.changed = true;
-        if (evicted->order == PERSIST_EVICT_SOONEST && evicted->host == message->host &&
-            message->expires_ms < evicted->from) {
-            evicted->from = message->expires_ms;
-        }
+    if (!*out_inserted) {
+        return SQLITE_OK;
     }
-    return SQLITE_OK;
+    struct store_evicted *evicted = &ops->state.evicted;
+    if (evicted->order == PERSIST_EVICT_SOONEST && evicted->host == message->host &&
+        message->expires_ms < evicted->from) {
+        evicted->from = message->expires_ms;
+    }
+    ops->state.changed = true;
+    rc = message->state == PERSIST_SHOWN
+             ? SQLITE_OK
+             : store_moderation_begin(ops, ops->state.next_seq, message->state);
+    ops->state.next_seq++;
+    return rc;
 }
 
-static int delete_message(struct store_ops *ops, int64_t seq)
+int store_ops_delete(struct store_ops *ops, int64_t seq)
 {
     sqlite3_stmt *statement = ops->statements[STORE_DELETE];
     int rc = sqlite3_bind_int64(statement, 1, seq);
 
     if (rc == SQLITE_OK) {
-        rc = step_to_end(statement);
+        rc = store_ops_step_to_end(statement);
     }
     ops->state.removed = true;
     ops->state.changed = true;
-    return rc;
+    return rc == SQLITE_OK ? store_moderation_drop(ops, seq) : rc;
 }
 
-/*
- * Finds the message of the same host and id. SQLITE_ROW: *out_message is borrowed until
- * done_with(STORE_FIND); SQLITE_DONE: there is none.
- */
-static int find_message(struct store_ops *ops, const struct persist_message *key, int64_t *out_seq,
-                        struct persist_message *out_message)
+int store_ops_find(struct store_ops *ops, const struct persist_message *key, int64_t *out_seq,
+                   struct persist_message *out_message)
 {
     sqlite3_stmt *statement = ops->statements[STORE_FIND];
     int rc = bind_key(statement, key);
@@ -265,7 +278,7 @@ static int find_message(struct store_ops *ops, const struct persist_message *key
  * A stored row does not match its checksum. That concerns the one operation, which has done nothing
  * so far, and not the others in its transaction.
  */
-static int fail_damaged(struct persist_op *op)
+int store_ops_fail_damaged(struct persist_op *op)
 {
     op->outcome = PERSIST_FAILED;
     op->reason = store_schema_reason(SQLITE_CORRUPT);
@@ -280,25 +293,26 @@ static int deposit_again(struct store_ops *ops, struct persist_op *op,
     bool inserted = false;
     bool is_over = false;
     int64_t seq = 0;
-    int rc = find_message(ops, &op->message, &seq, &stored);
+    int rc = store_ops_find(ops, &op->message, &seq, &stored);
 
     if (rc == SQLITE_ROW) {
         is_over = stored.expires_ms <= op->now_ms;
         op->outcome =
             store_row_same_content(&stored, &op->message) ? PERSIST_DUPLICATE : PERSIST_CONFLICT;
-        *out_times = (struct store_times){stored.deposited_ms, stored.expires_ms};
+        *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
+                                          .expires_ms = stored.expires_ms};
     }
-    done_with(ops->statements[STORE_FIND]);
+    store_ops_done_with(ops->statements[STORE_FIND]);
     if (rc == SQLITE_CORRUPT) {
-        return fail_damaged(op);
+        return store_ops_fail_damaged(op);
     }
     if (rc != SQLITE_ROW) {
         return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* the index has it, the table does not */
     }
     if (!is_over) {
-        return SQLITE_OK;
+        return store_moderation_state(ops, seq, &out_times->state, &out_times->reports);
     }
-    rc = delete_message(ops, seq);
+    rc = store_ops_delete(ops, seq);
     if (rc == SQLITE_OK) {
         rc = insert_message(ops, &op->message, &inserted);
     }
@@ -317,7 +331,7 @@ static int find_tombstone(struct store_ops *ops, const struct persist_op *op, bo
     if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
     }
-    done_with(statement);
+    store_ops_done_with(statement);
     *out_found = rc == SQLITE_ROW;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -380,7 +394,7 @@ static int find_evictable(struct store_ops *ops, struct persist_op *op, int64_t 
         bytes += more;
         *out_enough = op->removed_count >= op->evict_messages && bytes >= op->evict_bytes;
     }
-    done_with(statement);
+    store_ops_done_with(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -395,10 +409,10 @@ static int make_room(struct store_ops *ops, struct persist_op *op)
     if (rc == SQLITE_OK && !enough) {
         op->removed_count = 0;
         op->outcome = PERSIST_FULL;
-        return delete_message(ops, ops->state.next_seq - 1);
+        return store_ops_delete(ops, ops->state.next_seq - 1);
     }
     for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
-        rc = delete_message(ops, seqs[i]);
+        rc = store_ops_delete(ops, seqs[i]);
     }
     return rc;
 }
@@ -441,7 +455,7 @@ static int drop_tombstones(struct store_ops *ops)
     int rc = sqlite3_bind_int64(statement, 1, kept);
 
     if (rc == SQLITE_OK) {
-        rc = step_to_end(statement);
+        rc = store_ops_step_to_end(statement);
     }
     if (rc == SQLITE_OK) {
         ops->state.tombstones = kept; /* or fewer, where one was counted twice */
@@ -449,8 +463,8 @@ static int drop_tombstones(struct store_ops *ops)
     return rc;
 }
 
-static int put_tombstone(struct store_ops *ops, const struct persist_message *message,
-                         int64_t expires_ms)
+int store_ops_put_tombstone(struct store_ops *ops, const struct persist_message *message,
+                            int64_t expires_ms)
 {
     sqlite3_stmt *statement = ops->statements[STORE_TOMBSTONE_PUT];
     int rc = bind_key(statement, message);
@@ -463,9 +477,9 @@ static int put_tombstone(struct store_ops *ops, const struct persist_message *me
                                 store_tombstone_checksum(message->host, message->id, expires_ms));
     }
     if (rc == SQLITE_OK) {
-        rc = step_to_end(statement);
+        rc = store_ops_step_to_end(statement);
     } else {
-        done_with(statement);
+        store_ops_done_with(statement);
     }
     if (rc == SQLITE_OK) {
         store_marks_add(&ops->marks, ops->db, message->host, message->id);
@@ -482,7 +496,7 @@ static int apply_withdraw(struct store_ops *ops, struct persist_op *op)
     struct persist_message stored;
     int64_t expires_ms = 0;
     int64_t seq = 0;
-    int rc = find_message(ops, &op->message, &seq, &stored);
+    int rc = store_ops_find(ops, &op->message, &seq, &stored);
 
     op->outcome = PERSIST_NOT_FOUND;
     if (rc == SQLITE_ROW && stored.expires_ms > op->now_ms) {
@@ -493,9 +507,9 @@ static int apply_withdraw(struct store_ops *ops, struct persist_op *op)
         op->outcome = may ? PERSIST_APPLIED : PERSIST_FORBIDDEN;
         expires_ms = stored.expires_ms;
     }
-    done_with(ops->statements[STORE_FIND]);
+    store_ops_done_with(ops->statements[STORE_FIND]);
     if (rc == SQLITE_CORRUPT) {
-        return fail_damaged(op);
+        return store_ops_fail_damaged(op);
     }
     if (rc != SQLITE_ROW) {
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -503,8 +517,8 @@ static int apply_withdraw(struct store_ops *ops, struct persist_op *op)
     if (op->outcome != PERSIST_APPLIED) {
         return SQLITE_OK;
     }
-    rc = delete_message(ops, seq);
-    return rc == SQLITE_OK ? put_tombstone(ops, &op->message, expires_ms) : rc;
+    rc = store_ops_delete(ops, seq);
+    return rc == SQLITE_OK ? store_ops_put_tombstone(ops, &op->message, expires_ms) : rc;
 }
 
 static int bind_expiry(sqlite3_stmt *statement, const struct persist_op *op)
@@ -517,6 +531,7 @@ static int bind_expiry(sqlite3_stmt *statement, const struct persist_op *op)
 static int expire_messages(struct store_ops *ops, struct persist_op *op)
 {
     sqlite3_stmt *statement = ops->statements[STORE_EXPIRE];
+    int64_t seqs[PERSIST_EXPIRE_MAX];
     int rc = bind_expiry(statement, op);
 
     /* All rows are deleted before the first is returned. */
@@ -532,14 +547,18 @@ static int expire_messages(struct store_ops *ops, struct persist_op *op)
         removed->host = (uint32_t)sqlite3_column_int64(statement, 0);
         removed->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
         memcpy(removed->id, sqlite3_column_blob(statement, 2), MESSAGE_ID_BYTES);
-        op->removed_count++;
+        seqs[op->removed_count++] = sqlite3_column_int64(statement, 3);
     }
-    done_with(statement);
+    store_ops_done_with(statement);
+    rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+    for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
+        rc = store_moderation_drop(ops, seqs[i]);
+    }
     if (op->removed_count > 0) {
         ops->state.removed = true;
         ops->state.changed = true;
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
 }
 
 static int expire_tombstones(struct store_ops *ops, const struct persist_op *op)
@@ -557,7 +576,7 @@ static int expire_tombstones(struct store_ops *ops, const struct persist_op *op)
         count++;
         rc = SQLITE_OK;
     }
-    done_with(statement);
+    store_ops_done_with(statement);
     if (rc == SQLITE_DONE && count > 0) {
         ops->state.tombstones -= count;
         ops->state.changed = true;
@@ -572,7 +591,7 @@ static int expire_epochs(struct store_ops *ops, const struct persist_op *op)
     int rc = sqlite3_bind_int64(statement, 1, op->now_ms);
 
     if (rc == SQLITE_OK) {
-        rc = step_to_end(statement);
+        rc = store_ops_step_to_end(statement);
     }
     if (rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0) {
         ops->state.removed = true;
@@ -620,6 +639,14 @@ int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_t
         return apply_expire(ops, op);
     case PERSIST_EPOCH:
         return apply_epoch(ops, op);
+    case PERSIST_REMOVE:
+        return store_moderation_remove(ops, op);
+    case PERSIST_MODERATE:
+        return store_moderation_apply(ops, op);
+    case PERSIST_RULE_PUT:
+        return store_moderation_put_rule(ops, op);
+    case PERSIST_RULE_DROP:
+        return store_moderation_drop_rule(ops, op);
     case PERSIST_CLOCK:
         op->outcome = PERSIST_APPLIED;
         ops->state.changed = true;

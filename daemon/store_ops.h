@@ -31,6 +31,11 @@ enum store_statement {
     STORE_TOMBSTONE_DROP,
     STORE_EPOCH_EXPIRE,
     STORE_META_SAVE,
+    STORE_MODERATION_FIND,
+    STORE_MODERATION_PUT,
+    STORE_MODERATION_DROP,
+    STORE_RULE_PUT,
+    STORE_RULE_DROP,
     STORE_STATEMENT_COUNT
 };
 
@@ -46,6 +51,7 @@ struct store_state {
     int64_t next_seq;
     int64_t clock_ms;
     int64_t tombstones; /* none: deposits need not look for one */
+    int64_t moderated;  /* none, or at most so many: the same */
     bool removed;       /* some message went, whose bytes are still in the log */
     bool changed;       /* there is something to commit besides the clock */
     struct store_evicted evicted;
@@ -65,6 +71,8 @@ struct store_ops {
 struct store_times {
     int64_t deposited_ms;
     int64_t expires_ms;
+    enum persist_state state;
+    uint32_t reports;
 };
 
 /*
@@ -94,5 +102,30 @@ int store_ops_commit(struct store_ops *ops);
 
 /* Also after a failed begin or commit. Not SQLITE_OK: the connection is of no use any more. */
 int store_ops_rollback(struct store_ops *ops);
+
+/* --- for store_moderation.c ------------------------------------------------------------------- */
+
+/* Bindings point into operations: none may outlive its use. */
+void store_ops_done_with(sqlite3_stmt *statement);
+
+/* For statements that give no rows, once they are bound. */
+int store_ops_step_to_end(sqlite3_stmt *statement);
+
+/*
+ * Finds the message of the same host and id. SQLITE_ROW: *out_message is borrowed until
+ * store_ops_done_with(STORE_FIND), which is due in any case; SQLITE_DONE: there is none.
+ */
+int store_ops_find(struct store_ops *ops, const struct persist_message *key, int64_t *out_seq,
+                   struct persist_message *out_message);
+
+/* Deletes a message, with what was kept of its moderation. */
+int store_ops_delete(struct store_ops *ops, int64_t seq);
+
+/* Marks an id as gone until then. */
+int store_ops_put_tombstone(struct store_ops *ops, const struct persist_message *message,
+                            int64_t expires_ms);
+
+/* The outcome of an operation whose row does not match its checksum. SQLITE_OK. */
+int store_ops_fail_damaged(struct persist_op *op);
 
 #endif

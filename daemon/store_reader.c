@@ -14,14 +14,20 @@
 /* NOT INDEXED: in order of seq, as rows lie; the index by id would have to be sorted. */
 static const char find_text[] =
     "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2";
-static const char page_text[] = "SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
-                                " WHERE seq > ?2 AND host_id = ?1 ORDER BY seq";
+static const char page_text[] =
+    "SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
+    " WHERE seq > ?2 AND host_id = ?1"
+    " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq AND state >= 2)"
+    " ORDER BY seq";
+static const char reasons_text[] = "SELECT reasons FROM moderation WHERE seq = ?1";
+_Static_assert(PERSIST_HIDDEN == 2, "page_text leaves out what is hidden");
 
 struct store_reader {
     struct store_reader_options options;
     sqlite3 *db; /* the thread's, as the statements are; NULL: not open */
     sqlite3_stmt *find;
     sqlite3_stmt *page;
+    sqlite3_stmt *reasons;
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
@@ -43,9 +49,11 @@ static void disconnect(struct store_reader *reader)
 {
     (void)sqlite3_finalize(reader->find); /* repeat what step said */
     (void)sqlite3_finalize(reader->page);
+    (void)sqlite3_finalize(reader->reasons);
     (void)sqlite3_close(reader->db);
     reader->find = NULL;
     reader->page = NULL;
+    reader->reasons = NULL;
     reader->db = NULL;
 }
 
@@ -64,6 +72,10 @@ static int connect_once(struct store_reader *reader)
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v3(reader->db, page_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->page,
                                 NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_prepare_v3(reader->db, reasons_text, -1, SQLITE_PREPARE_PERSISTENT,
+                                &reader->reasons, NULL);
     }
     return rc;
 }
@@ -119,6 +131,34 @@ static void note_message(const struct persist_message *message, struct persist_e
     out_entry->omitted = true;
 }
 
+/* What those who reported it have said of a message. */
+static int keep_reasons(struct store_reader *reader, struct persist_read *read, int64_t seq,
+                        struct persist_entry *out_entry)
+{
+    int rc = sqlite3_bind_int64(reader->reasons, 1, seq);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(reader->reasons);
+    }
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(reader->reasons, 0) > 0) {
+        const void *text = sqlite3_column_text(reader->reasons, 0);
+        const size_t bytes = (size_t)sqlite3_column_bytes(reader->reasons, 0);
+        struct block *block = text == NULL ? NULL : malloc(sizeof(*block) + bytes);
+
+        if (block == NULL) {
+            rc = SQLITE_NOMEM;
+        } else {
+            block->next = read->memory;
+            read->memory = block;
+            memcpy(block->bytes, text, bytes);
+            out_entry->reasons = (const char *)block->bytes;
+            out_entry->reasons_bytes = bytes;
+        }
+    }
+    done_with(reader->reasons);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 /* `kept`: bytes of the content kept so far, of all entries. */
 static int find_one(struct store_reader *reader, struct persist_read *read,
                     struct persist_entry *entry, size_t *kept)
@@ -144,6 +184,9 @@ static int find_one(struct store_reader *reader, struct persist_read *read,
                 *kept += bytes;
                 rc = keep_message(read, &message, entry);
             }
+            if (rc == SQLITE_OK && read->kind == PERSIST_READ_REPORTED) {
+                rc = keep_reasons(reader, read, seq, entry);
+            }
         }
     } else if (rc == SQLITE_DONE) {
         rc = SQLITE_OK;
@@ -159,6 +202,7 @@ static int read_payloads(struct store_reader *reader, struct persist_read *read)
 
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = read->entries[i].omitted = false;
+        read->entries[i].reasons = NULL;
     }
     for (size_t i = 0; i < read->entry_count && rc == SQLITE_OK; i++) {
         rc = find_one(reader, read, &read->entries[i], &kept);

@@ -109,6 +109,30 @@ int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expir
     return (int64_t)scratch_hash(&scratch);
 }
 
+int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
+                                  size_t reasons_bytes)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, (uint64_t)seq);
+    put_number(&scratch, (uint64_t)state);
+    put_number(&scratch, (uint64_t)reports);
+    put_number(&scratch, reasons_bytes);
+    return (int64_t)hash_seeded(reasons, reasons_bytes, scratch_hash(&scratch));
+}
+
+int64_t store_rule_checksum(const struct persist_rule *rule)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, rule->host);
+    put_number(&scratch, (uint64_t)rule->kind);
+    put_number(&scratch, rule->number);
+    put_number(&scratch, (uint64_t)rule->created_ms);
+    put_number(&scratch, rule->value_bytes);
+    return (int64_t)hash_seeded(rule->value, rule->value_bytes, scratch_hash(&scratch));
+}
+
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms)
 {
     struct scratch scratch = {.used = 0};
@@ -303,4 +327,50 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
            same_bytes(a->filter, a->filter_bytes, b->filter, b->filter_bytes) &&
            same_bytes(a->media_type, a->media_type_bytes, b->media_type, b->media_type_bytes) &&
            same_bytes(a->payload, a->payload_bytes, b->payload, b->payload_bytes);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
+{
+    const int64_t numbers[] = {rule->host,   rule->kind,       0,
+                               rule->number, rule->created_ms, store_rule_checksum(rule)};
+    int rc =
+        sqlite3_bind_blob64(statement, 3, rule->value_bytes == 0 ? (const void *)"" : rule->value,
+                            rule->value_bytes, SQLITE_STATIC);
+
+    for (int i = 0; i < 6 && rc == SQLITE_OK; i++) {
+        if (i != 2) {
+            rc = sqlite3_bind_int64(statement, i + 1, numbers[i]);
+        }
+    }
+    return rc;
+}
+
+int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
+{
+    struct persist_rule rule = {.kind = PERSIST_BAN_PAYLOAD};
+    const int64_t kind = sqlite3_column_int64(statement, 1);
+    int rc = read_u32(statement, 0, &rule.host);
+
+    if (rc == SQLITE_OK) {
+        rc = read_u32(statement, 3, &rule.number);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_bytes(statement, 2, SQLITE_BLOB, &rule.value, &rule.value_bytes);
+    }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (kind < PERSIST_BAN_PAYLOAD || kind > PERSIST_ACCEPT ||
+        rule.value_bytes > LIMIT_FILTER_BYTES) {
+        return SQLITE_CORRUPT;
+    }
+    rule.kind = (enum persist_rule_kind)kind;
+    rule.created_ms = sqlite3_column_int64(statement, 4);
+    if (sqlite3_column_int64(statement, 5) != store_rule_checksum(&rule)) {
+        return SQLITE_CORRUPT;
+    }
+    *out_rule = rule;
+    return SQLITE_OK;
 }

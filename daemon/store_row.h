@@ -35,10 +35,18 @@ int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_mes
 /* Whether a deposit says the same again: all but id, host and times. */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
+/* The same for rules, with places 1 to 6. */
+#define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, checksum"
+int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
+int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
+
 /* Checksums of the other tables' rows, as SQLite stores integers. */
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
 int64_t store_epoch_checksum(const struct persist_epoch *epoch);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
+int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
+                                  size_t reasons_bytes);
+int64_t store_rule_checksum(const struct persist_rule *rule);
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms);
 
 #endif

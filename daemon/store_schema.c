@@ -74,6 +74,22 @@ static const char *const steps[STORE_VERSION] = {
     " checksum INTEGER NOT NULL,"
     " key BLOB NOT NULL,"
     " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;",
+    /* Of the few messages that someone has reported, hidden or looked at; reasons are lines. What
+       the operator has decided for a host as a whole: see persist_rule_kind. */
+    "CREATE TABLE moderation ("
+    " seq INTEGER PRIMARY KEY,"
+    " state INTEGER NOT NULL,"
+    " reports INTEGER NOT NULL,"
+    " reasons TEXT NOT NULL,"
+    " row_checksum INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE rule ("
+    " host_id INTEGER NOT NULL,"
+    " kind INTEGER NOT NULL,"
+    " value BLOB NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;",
 };
 
 /* What a new file is, before its first page is written. */

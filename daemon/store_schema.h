@@ -15,7 +15,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 2,                 /* of the schema, at byte 60 */
+    STORE_VERSION = 3,                 /* of the schema, at byte 60 */
     STORE_CHECKPOINT_PAGES = 2000      /* the log is brought home beyond this many pages */
 };
 

@@ -182,6 +182,8 @@ static void note_success(struct store_writer *writer, const struct batch *batch)
         if (op->kind == PERSIST_DEPOSIT && op->outcome == PERSIST_DUPLICATE) {
             op->message.deposited_ms = writer->times[i].deposited_ms;
             op->message.expires_ms = writer->times[i].expires_ms;
+            op->message.state = writer->times[i].state;
+            op->message.reports = writer->times[i].reports;
         }
     }
     /* At the first commit too: a log from before a crash may hold what was removed then. Not

@@ -73,6 +73,9 @@ const struct cli_command command_admin_log_level = {
 
 static const struct cli_command *const children[] = {
     &command_admin_stats,
+    &command_admin_list,
+    &command_admin_restore,
+    &command_admin_remove,
     &command_admin_reload,
     &command_admin_log_level,
     NULL,

@@ -124,8 +124,11 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
         (void)fprintf(stream, "host       %s (%s)\n           ", host, welcome->hosts[i].profile);
         print_usage(cli, amount_of(reply, host, "messages"), amount_of(reply, host, "messages_max"),
                     amount_of(reply, host, "bytes"), amount_of(reply, host, "bytes_max"));
-        (void)fprintf(stream, "\n           %" PRIu64 " shown, fill %.1f %%, tree height %" PRIu64,
-                      amount_of(reply, host, "shown"),
+        (void)fprintf(stream,
+                      "\n           %" PRIu64 " shown, %" PRIu64 " hidden (%" PRIu64
+                      " for review), fill %.1f %%, tree height %" PRIu64,
+                      amount_of(reply, host, "shown"), amount_of(reply, host, "hidden"),
+                      amount_of(reply, host, "pending"),
                       (double)amount_of(reply, host, "fill_ppm") / 10000,
                       amount_of(reply, host, "tree_height"));
         (void)fputc('\n', stream);

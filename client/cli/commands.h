@@ -6,8 +6,11 @@
 #include "client/cli/cli.h"
 
 extern const struct cli_command command_admin;
+extern const struct cli_command command_admin_list;
 extern const struct cli_command command_admin_log_level;
 extern const struct cli_command command_admin_reload;
+extern const struct cli_command command_admin_remove;
+extern const struct cli_command command_admin_restore;
 extern const struct cli_command command_admin_stats;
 extern const struct cli_command command_context;
 extern const struct cli_command command_deposit;
@@ -19,6 +22,7 @@ extern const struct cli_command command_import;
 extern const struct cli_command command_ping;
 extern const struct cli_command command_profile;
 extern const struct cli_command command_query;
+extern const struct cli_command command_report;
 extern const struct cli_command command_summary;
 extern const struct cli_command command_withdraw;
 

@@ -13,10 +13,11 @@ _hearsay_options()
         --metric --memory --unseen --miss --batch --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
-    withdraw | export) printf '%s\n' --host ;;
+    withdraw | report | export | 'admin restore' | 'admin remove') printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping) printf '%s\n' --json ;;
+    'admin list') printf '%s\n' --reported --pending --count --host --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
@@ -33,9 +34,9 @@ _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query here get withdraw import export hosts ping summary profile context
+    local commands='deposit query here get withdraw report import export hosts ping summary profile context
         admin help'
-    local administrative='stats reload log-level'
+    local administrative='stats list restore remove reload log-level'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in

@@ -12,9 +12,9 @@ import pytest
 import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["deposit", "query", "here", "get", "withdraw", "import", "export", "hosts", "ping",
+COMMANDS = ["deposit", "query", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
             "summary", "profile", "context", "admin"]
-ADMIN = ["stats", "reload", "log-level"]
+ADMIN = ["stats", "list", "restore", "remove", "reload", "log-level"]
 NESTED = [f"admin {name}" for name in ADMIN]
 
 

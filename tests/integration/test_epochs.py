@@ -205,7 +205,8 @@ def test_a_database_without_epochs_gains_them(make_daemon):
     daemon.stop()
     database = os.path.join(daemon.data, "messages.db")
     with sqlite3.connect(database) as connection:
-        connection.executescript("DROP TABLE epoch; PRAGMA user_version = 1;")
+        connection.executescript("DROP TABLE moderation; DROP TABLE rule; DROP TABLE epoch;"
+                                 "PRAGMA user_version = 1;")
     connection.close()
     daemon.configure(LONG)
     daemon.start()

@@ -21,8 +21,8 @@ def kernel_is_synchronised():
     return not status & STA_UNSYNC or state[3] < MAXERROR_US
 
 
-SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here"]
-ADMINISTRATIVE = ["export", "stats", "reload", "log_level"]
+SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here", "report"]
+ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported"]
 
 
 def test_welcome_says_what_is_served(client):

@@ -5,15 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "core/profile.h"
 
-enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048, EPOCHS_MAX = 256 };
+enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048, RULES_MAX = 64, WORDS_MAX = 256, EPOCHS_MAX = 256 };
 
 struct stored {
     struct persist_message message;
     uint8_t content[CONTENT_MAX]; /* what the message points to */
     int64_t seq;                  /* grows with each deposit: the position of pages */
     bool withdrawn;
+    char words[WORDS_MAX]; /* of the latest report, with its newline */
+};
+
+struct rule {
+    struct persist_rule rule;
+    uint8_t value[LIMIT_FILTER_BYTES];
 };
 
 /* What an entry of a read points to, until the read is released. */
@@ -28,6 +36,8 @@ struct fake {
     size_t count;
     struct persist_epoch epochs[EPOCHS_MAX];
     size_t epoch_count;
+    struct rule rules[RULES_MAX];
+    size_t rule_count;
     struct persist_op *first_op;
     struct persist_op **last_op;
     struct persist_read *first_read; /* that wait */
@@ -87,6 +97,7 @@ static void keep(struct stored *stored, const struct persist_message *message)
 {
     copy_message(message, stored->content, &stored->message);
     stored->withdrawn = false;
+    stored->words[0] = '\0';
 }
 
 static bool same_content(const struct persist_message *a, const struct persist_message *b)
@@ -117,6 +128,7 @@ static void take_out(struct fake *fake, size_t i, struct persist_op *op)
         keep(&fake->messages[i], &moved);
         fake->messages[i].seq = last->seq;
         fake->messages[i].withdrawn = last->withdrawn;
+        memcpy(fake->messages[i].words, last->words, sizeof(last->words));
     }
 }
 
@@ -180,6 +192,12 @@ static enum persist_outcome make_room(struct fake *fake, struct persist_op *op)
     return PERSIST_APPLIED;
 }
 
+static bool same_rule(const struct persist_rule *a, const struct persist_rule *b)
+{
+    return a->host == b->host && a->kind == b->kind && a->value_bytes == b->value_bytes &&
+           memcmp(a->value, b->value, a->value_bytes) == 0;
+}
+
 static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
 {
     struct stored *stored = find(fake, op->message.host, op->message.id);
@@ -193,6 +211,8 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
         }
         op->message.deposited_ms = stored->message.deposited_ms;
         op->message.expires_ms = stored->message.expires_ms;
+        op->message.state = stored->message.state;
+        op->message.reports = stored->message.reports;
         return PERSIST_DUPLICATE;
     }
     if (stored == NULL) {
@@ -219,6 +239,73 @@ static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
         return PERSIST_FORBIDDEN;
     }
     stored->withdrawn = true;
+    return PERSIST_APPLIED;
+}
+
+static enum persist_outcome put_rule(struct fake *fake, const struct persist_rule *rule)
+{
+    size_t at = 0;
+
+    while (at < fake->rule_count && !same_rule(&fake->rules[at].rule, rule)) {
+        at++;
+    }
+    if (at == RULES_MAX) {
+        abort();
+    }
+    fake->rules[at].rule = *rule;
+    fake->rules[at].rule.value = fake->rules[at].value;
+    memcpy(fake->rules[at].value, rule->value, rule->value_bytes);
+    fake->rule_count += at == fake->rule_count;
+    return PERSIST_APPLIED;
+}
+
+static enum persist_outcome drop_rule(struct fake *fake, const struct persist_rule *rule)
+{
+    for (size_t i = 0; i < fake->rule_count; i++) {
+        if (same_rule(&fake->rules[i].rule, rule)) {
+            fake->rules[i] = fake->rules[--fake->rule_count];
+            fake->rules[i].rule.value = fake->rules[i].value;
+            return PERSIST_APPLIED;
+        }
+    }
+    return PERSIST_NOT_FOUND;
+}
+
+static enum persist_outcome remove_message(struct fake *fake, struct persist_op *op)
+{
+    struct stored *stored = find(fake, op->message.host, op->message.id);
+
+    if (stored == NULL || stored->withdrawn || stored->message.expires_ms <= op->now_ms) {
+        return PERSIST_NOT_FOUND;
+    }
+    stored->withdrawn = true;
+    if (op->rule != NULL) {
+        struct persist_rule rule = *op->rule;
+        (void)crypto_generichash(op->payload_hash, LIMIT_HASH_BYTES, stored->message.payload,
+                                 stored->message.payload_bytes, NULL, 0);
+        rule.value = op->payload_hash;
+        rule.value_bytes = LIMIT_HASH_BYTES;
+        return put_rule(fake, &rule);
+    }
+    return PERSIST_APPLIED;
+}
+
+static enum persist_outcome moderate(struct fake *fake, const struct persist_op *op)
+{
+    struct stored *stored = find(fake, op->message.host, op->message.id);
+
+    if (stored == NULL || stored->withdrawn || stored->message.expires_ms <= op->now_ms ||
+        stored->message.deposited_ms != op->message.deposited_ms) {
+        return PERSIST_NOT_FOUND;
+    }
+    stored->message.state = op->message.state;
+    if (op->message.reports > stored->message.reports) {
+        stored->message.reports = op->message.reports;
+        if (op->words != NULL) {
+            (void)snprintf(stored->words, sizeof(stored->words), "%.*s\n", (int)op->words_bytes,
+                           op->words);
+        }
+    }
     return PERSIST_APPLIED;
 }
 
@@ -301,8 +388,18 @@ size_t fake_persist_commit(struct persist *persist)
         } else if (op->kind == PERSIST_EPOCH) {
             (void)begin_epoch(persist, op->epoch, NULL);
             op->outcome = PERSIST_APPLIED;
+        } else if (op->kind == PERSIST_EXPIRE) {
+            op->outcome = expire(fake, op);
+        } else if (op->kind == PERSIST_REMOVE) {
+            op->outcome = remove_message(fake, op);
+        } else if (op->kind == PERSIST_MODERATE) {
+            op->outcome = moderate(fake, op);
+        } else if (op->kind == PERSIST_RULE_PUT) {
+            op->outcome = put_rule(fake, op->rule);
+        } else if (op->kind == PERSIST_RULE_DROP) {
+            op->outcome = drop_rule(fake, op->rule);
         } else {
-            op->outcome = op->kind == PERSIST_EXPIRE ? expire(fake, op) : PERSIST_APPLIED;
+            op->outcome = PERSIST_APPLIED;
         }
         if (!failing && op->now_ms > fake->clock_ms) {
             fake->clock_ms = op->now_ms; /* the store saves it with everything */
@@ -341,6 +438,8 @@ static void read_payloads(struct fake *fake, struct persist_read *read)
         entry->found = false;
         if (stored != NULL && !stored->withdrawn) {
             fill_entry(read, stored, entry);
+            entry->reasons = stored->words[0] == '\0' ? NULL : stored->words;
+            entry->reasons_bytes = strlen(stored->words);
         }
     }
 }
@@ -353,7 +452,7 @@ static const struct stored *next_of_page(const struct fake *fake, uint32_t host,
     for (size_t i = 0; i < fake->count; i++) {
         const struct stored *stored = &fake->messages[i];
         if (stored->message.host == host && !stored->withdrawn && stored->seq > after &&
-            (next == NULL || stored->seq < next->seq)) {
+            stored->message.state < PERSIST_HIDDEN && (next == NULL || stored->seq < next->seq)) {
             next = stored;
         }
     }
@@ -474,6 +573,20 @@ static int replay(struct persist *persist,
     return rc;
 }
 
+static int replay_rules(struct persist *persist,
+                        int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                        char *out_reason)
+{
+    const struct fake *fake = (const struct fake *)persist;
+    int rc = 0;
+    (void)out_reason;
+
+    for (size_t i = 0; i < fake->rule_count && rc == 0; i++) {
+        rc = visit(context, &fake->rules[i].rule);
+    }
+    return rc;
+}
+
 static void submit(struct persist *persist, struct persist_op *op)
 {
     struct fake *fake = (struct fake *)persist;
@@ -523,6 +636,7 @@ static const struct persist_interface interface = {
     .replay = replay,
     .replay_epochs = replay_epochs,
     .begin_epoch = begin_epoch,
+    .replay_rules = replay_rules,
     .submit = submit,
     .read = read_later,
     .read_release = read_release,

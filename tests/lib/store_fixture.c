@@ -183,6 +183,31 @@ void store_make_withdraw(const struct store_fixture *fixture, struct store_op *o
     make_bytes(number, 4, op->op.message.withdraw_hash, LIMIT_HASH_BYTES);
 }
 
+void store_make_moderate(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
+                         int64_t deposited_ms, enum persist_state state, uint32_t reports,
+                         const char *words)
+{
+    memset(op, 0, sizeof(*op));
+    op->op.kind = PERSIST_MODERATE;
+    op->op.now_ms = deposited_ms;
+    op->op.done = on_done;
+    op->op.message.host = fixture->host;
+    op->op.message.deposited_ms = deposited_ms;
+    op->op.message.state = state;
+    op->op.message.reports = reports;
+    op->op.words = words;
+    op->op.words_bytes = words == NULL ? 0 : strlen(words);
+    make_id(number, op->op.message.id);
+}
+
+void store_make_rule(struct store_op *op, enum persist_kind kind, struct persist_rule *rule)
+{
+    memset(op, 0, sizeof(*op));
+    op->op.kind = kind;
+    op->op.done = on_done;
+    op->op.rule = rule;
+}
+
 void store_make_expire(struct store_op *op, int64_t now_ms, uint32_t limit)
 {
     memset(op, 0, sizeof(*op));

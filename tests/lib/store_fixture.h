@@ -48,6 +48,12 @@ void store_make_deposit(const struct store_fixture *fixture, struct store_op *op
                         int64_t now_ms, int64_t expires_ms);
 void store_make_withdraw(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
                          int64_t now_ms);
+/* `deposited_ms`: of the message it is about; words: a string, or NULL. */
+void store_make_moderate(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
+                         int64_t deposited_ms, enum persist_state state, uint32_t reports,
+                         const char *words);
+/* PERSIST_RULE_PUT or PERSIST_RULE_DROP; the rule stays in place. */
+void store_make_rule(struct store_op *op, enum persist_kind kind, struct persist_rule *rule);
 void store_make_expire(struct store_op *op, int64_t now_ms, uint32_t limit);
 
 /* The number whose message has this id; asserts that everything else is that message's. */

@@ -238,6 +238,7 @@ static const struct key_case key_cases[] = {
      "`here`: `Geo` is no label: the label has no ':'; a label is attribute:value"},
     {"host h", "here_file", "/run/here", "/run/here", "here",
      "`here_file` must be an absolute path, one that begins with /; not `here`"},
+    {"host h", "hide_after", "0", "0", "65537", "`hide_after` must be from 0 to 65536; not 65537"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
     {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",
      "`evict` must be reject, oldest or soonest-expiring; not `newest`"},

@@ -68,6 +68,12 @@ static void assert_file_is(const char *path, const void *data, size_t count)
 /* A store with messages, marks and free pages, closed. */
 static void fill_store(struct store_fixture *fixture)
 {
+    struct persist_rule rule = {.host = 1,
+                                .kind = PERSIST_BAN_PAYLOAD,
+                                .value = (const uint8_t *)"value",
+                                .value_bytes = 5};
+    struct store_op op;
+
     store_open(fixture);
     for (uint32_t i = 1; i <= MESSAGES + WITHDRAWN; i++) {
         assert_int_equal(store_deposit(fixture, i, i, LATER), PERSIST_APPLIED);
@@ -76,6 +82,10 @@ static void fill_store(struct store_fixture *fixture)
         assert_int_equal(store_withdraw(fixture, i, 100),
                          i % 7 == 0 ? PERSIST_FORBIDDEN : PERSIST_APPLIED);
     }
+    store_make_moderate(fixture, &op, 5, 5, PERSIST_HIDDEN, 3, "no");
+    assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
+    store_make_rule(&op, PERSIST_RULE_PUT, &rule);
+    assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
 }
 
 static bool is_there(uint32_t number)
@@ -264,6 +274,11 @@ static void test_altered_databases(void **state)
         {"DELETE FROM host", -ERR_DAMAGED, "a host is missing"},
         {"UPDATE host SET profile = 'v1:256/4'", -ERR_DAMAGED, "a host's row"},
         {"UPDATE tombstone SET expires_ms = 5", -ERR_DAMAGED, "a withdrawn message's row"},
+        {"UPDATE moderation SET reports = 9", -ERR_DAMAGED, "a reported message's row"},
+        {"UPDATE moderation SET seq = 7777", -ERR_DAMAGED, "a reported message"},
+        {"UPDATE rule SET number = 9", -ERR_DAMAGED, "a rule's row"},
+        {"DELETE FROM moderation; INSERT INTO moderation SELECT 7777, 0, 0, '', 0", -ERR_DAMAGED,
+         "a reported message"},
         {"UPDATE meta SET next_seq = 1", -ERR_DAMAGED, "meta"},
         {"UPDATE meta SET clock_ms = 1", -ERR_DAMAGED, "meta"},
         {"DELETE FROM meta", -ERR_DAMAGED, "meta"},

@@ -222,7 +222,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
 
     assert_int_equal(store_deposit(&fixture, 5, 10, INT64_MAX), PERSIST_APPLIED);
     store_close(&fixture);
-    alter("DROP TABLE epoch; PRAGMA user_version = 1");
+    alter("DROP TABLE moderation; DROP TABLE rule; DROP TABLE epoch; PRAGMA user_version = 1");
     store_open(&fixture);
     assert_int_equal(store_replay(&fixture, &number, 1), 1);
     assert_int_equal(number, 5);

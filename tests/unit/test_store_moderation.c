@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What readers and the operator decide, in the store: it lasts, it goes with its message, and what
+ * was removed leaves no byte behind.
+ */
+#include "daemon/persist_sqlite.h"
+
+#include "tests/lib/check.h"
+
+#include <sodium.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/store_schema.h"
+#include "tests/lib/store_fixture.h"
+
+enum { NEVER = 1000000, FILE_BYTES_MAX = 8 * 1024 * 1024 };
+
+static struct store_fixture fixture;
+
+static int setup(void **state)
+{
+    (void)state;
+    store_fixture_init(&fixture);
+    store_open(&fixture);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    store_fixture_deinit(&fixture);
+    return 0;
+}
+
+static void reopen(void)
+{
+    store_close(&fixture);
+    store_open(&fixture);
+}
+
+static enum persist_outcome moderate(uint32_t number, int64_t deposited_ms,
+                                     enum persist_state state, uint32_t reports, const char *words)
+{
+    struct store_op op;
+
+    store_make_moderate(&fixture, &op, number, deposited_ms, state, reports, words);
+    return store_do(&fixture, &op);
+}
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+struct found {
+    enum persist_state state;
+    uint32_t reports;
+    bool there;
+};
+
+static int visit(void *context, const struct persist_message *message)
+{
+    struct found *found = context;
+    const uint32_t number = store_check_message(message);
+
+    assert_true(number < 16);
+    found[number] = (struct found){message->state, message->reports, true};
+    return 0;
+}
+
+static void replay(struct found *found)
+{
+    memset(found, 0, 16 * sizeof(*found));
+    assert_int_equal(
+        fixture.persist->interface->replay(fixture.persist, visit, found, fixture.reason), 0);
+}
+
+static sqlite3_int64 count_rows(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+
+    assert_int_equal(sqlite3_open(fixture.file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    const sqlite3_int64 count = sqlite3_column_int64(statement, 0);
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return count;
+}
+
+/* States and counts last over a restart; a count never goes down, done twice is done once. */
+static void test_states_last(void **state)
+{
+    struct found found[16];
+    (void)state;
+
+    for (uint32_t i = 1; i <= 4; i++) {
+        assert_int_equal(store_deposit(&fixture, i, i, NEVER), PERSIST_APPLIED);
+    }
+    assert_int_equal(moderate(1, 1, PERSIST_HIDDEN, 5, "rude"), PERSIST_APPLIED);
+    assert_int_equal(moderate(1, 1, PERSIST_HIDDEN, 5, "rude"), PERSIST_APPLIED);
+    assert_int_equal(moderate(2, 2, PERSIST_SHOWN, 2, NULL), PERSIST_APPLIED);
+    assert_int_equal(moderate(2, 2, PERSIST_SHOWN, 1, NULL), PERSIST_APPLIED);
+    assert_int_equal(moderate(3, 3, PERSIST_APPROVED, 0, NULL), PERSIST_APPLIED);
+    assert_int_equal(moderate(9, 9, PERSIST_HIDDEN, 1, NULL), PERSIST_NOT_FOUND);
+    assert_int_equal(moderate(4, 77, PERSIST_HIDDEN, 1, NULL), PERSIST_NOT_FOUND); /* another one */
+    for (int i = 0; i < 2; i++, reopen()) {
+        replay(found);
+        assert_true(found[1].state == PERSIST_HIDDEN && found[1].reports == 5);
+        assert_true(found[2].state == PERSIST_SHOWN && found[2].reports == 2);
+        assert_true(found[3].state == PERSIST_APPROVED && found[3].reports == 0);
+        assert_true(found[4].there && found[4].state == PERSIST_SHOWN && found[4].reports == 0);
+    }
+}
+
+/* A deposit may begin hidden; who sends it again is told so. */
+static void test_pending_deposit(void **state)
+{
+    struct found found[16];
+    struct store_op op;
+    (void)state;
+
+    store_make_deposit(&fixture, &op, 1, 10, NEVER);
+    op.op.message.state = PERSIST_PENDING;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    store_make_deposit(&fixture, &op, 1, 20, NEVER);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_DUPLICATE);
+    assert_int_equal(op.op.message.state, PERSIST_PENDING);
+    reopen();
+    replay(found);
+    assert_int_equal(found[1].state, PERSIST_PENDING);
+    assert_int_equal(moderate(1, 10, PERSIST_APPROVED, 0, NULL), PERSIST_APPLIED);
+    store_make_deposit(&fixture, &op, 1, 20, NEVER);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_DUPLICATE);
+    assert_int_equal(op.op.message.state, PERSIST_APPROVED);
+}
+
+/* What is known of a message goes with it, however it goes; the next of its id begins anew. */
+static void test_goes_with_the_message(void **state)
+{
+    struct found found[16];
+    struct store_op op;
+    (void)state;
+
+    for (uint32_t i = 1; i <= 4; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 1, i <= 2 ? 100 : NEVER), PERSIST_APPLIED);
+        assert_int_equal(moderate(i, 1, PERSIST_HIDDEN, 5, "x"), PERSIST_APPLIED);
+    }
+    assert_int_equal(store_deposit(&fixture, 1, 200, NEVER), PERSIST_APPLIED); /* replaced */
+    store_make_expire(&op, 300, 10);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(op.op.removed_count, 1); /* 2 */
+    assert_int_equal(store_withdraw(&fixture, 3, 300), PERSIST_APPLIED);
+    store_make_withdraw(&fixture, &op, 4, 300);
+    op.op.kind = PERSIST_REMOVE;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_NOT_FOUND); /* done twice */
+    assert_int_equal(store_deposit(&fixture, 4, 400, NEVER), PERSIST_GONE);
+    replay(found);
+    assert_true(found[1].there && found[1].state == PERSIST_SHOWN && found[1].reports == 0);
+    assert_false(found[2].there || found[3].there || found[4].there);
+    assert_int_equal(count_rows("SELECT count(*) FROM moderation"), 0);
+    reopen();
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void read_one(uint32_t number, enum persist_read_kind kind, struct persist_entry *out_entry,
+                     struct persist_read *out_read)
+{
+    struct store_op op;
+
+    store_make_withdraw(&fixture, &op, number, 0);
+    memset(out_entry, 0, sizeof(*out_entry));
+    out_entry->message.host = fixture.host;
+    memcpy(out_entry->message.id, op.op.message.id, MESSAGE_ID_BYTES);
+    *out_read = (struct persist_read){.kind = kind, .entries = out_entry, .entry_count = 1};
+    store_read(&fixture, out_read);
+    assert_false(out_read->failed);
+}
+
+/* The latest reasons are kept, a line each; pages have nothing that is hidden. */
+static void test_reasons_and_pages(void **state)
+{
+    struct persist_entry entries[8] = {{.found = false}};
+    struct persist_read read;
+    char expected[512] = "";
+    char longest[LIMIT_REASON_BYTES + 1];
+    (void)state;
+
+    memset(longest, 'y', LIMIT_REASON_BYTES);
+    longest[LIMIT_REASON_BYTES] = '\0';
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_int_equal(store_deposit(&fixture, i, i, NEVER), PERSIST_APPLIED);
+    }
+    read_one(1, PERSIST_READ_REPORTED, entries, &read);
+    assert_true(entries[0].found && entries[0].reasons == NULL);
+    fixture.persist->interface->read_release(fixture.persist, &read);
+    assert_int_equal(moderate(1, 1, PERSIST_SHOWN, 1, longest), PERSIST_APPLIED);
+    for (unsigned i = 2; i <= PERSIST_REASONS_KEPT + 3; i++) {
+        char words[32];
+        (void)snprintf(words, sizeof(words), "reason %u", i);
+        assert_int_equal(moderate(1, 1, i < 5 ? PERSIST_SHOWN : PERSIST_HIDDEN, i, words),
+                         PERSIST_APPLIED);
+        if (i > 3) {
+            (void)snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%s\n",
+                           words);
+        }
+    }
+    read_one(1, PERSIST_READ_REPORTED, entries, &read);
+    assert_true(entries[0].found);
+    assert_int_equal(entries[0].reasons_bytes, strlen(expected));
+    assert_memory_equal(entries[0].reasons, expected, strlen(expected));
+    fixture.persist->interface->read_release(fixture.persist, &read);
+
+    read = (struct persist_read){.kind = PERSIST_READ_PAGE,
+                                 .entries = entries,
+                                 .entry_count = 8,
+                                 .page_host = fixture.host,
+                                 .page_bytes_limit = 65536};
+    store_read(&fixture, &read);
+    assert_int_equal(read.entry_count, 2);
+    assert_int_equal(store_check_message(&entries[0].message), 2);
+    fixture.persist->interface->read_release(fixture.persist, &read);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+struct rules {
+    struct persist_rule list[8];
+    uint8_t values[8][LIMIT_FILTER_BYTES];
+    size_t count;
+};
+
+static int visit_rule(void *context, const struct persist_rule *rule)
+{
+    struct rules *rules = context;
+
+    assert_true(rules->count < 8);
+    rules->list[rules->count] = *rule;
+    memcpy(rules->values[rules->count], rule->value, rule->value_bytes);
+    rules->list[rules->count].value = rules->values[rules->count];
+    rules->count++;
+    return 0;
+}
+
+static void replay_rules(struct rules *rules)
+{
+    rules->count = 0;
+    assert_int_equal(fixture.persist->interface->replay_rules(fixture.persist, visit_rule, rules,
+                                                              fixture.reason),
+                     0);
+}
+
+static enum persist_outcome do_rule(enum persist_kind kind, struct persist_rule *rule)
+{
+    struct store_op op;
+
+    store_make_rule(&op, kind, rule);
+    return store_do(&fixture, &op);
+}
+
+static void test_rules(void **state)
+{
+    static const uint8_t bytes[LIMIT_FILTER_BYTES] = {1, 2, 3};
+    struct persist_rule ban = {.host = fixture.host,
+                               .kind = PERSIST_BAN_FILTER,
+                               .value = bytes,
+                               .value_bytes = sizeof(bytes),
+                               .number = 5,
+                               .created_ms = 7};
+    struct persist_rule accept = {
+        .host = fixture.host, .kind = PERSIST_ACCEPT, .value = bytes, .number = 2};
+    struct rules rules;
+    (void)state;
+
+    assert_int_equal(do_rule(PERSIST_RULE_PUT, &ban), PERSIST_APPLIED);
+    assert_int_equal(do_rule(PERSIST_RULE_PUT, &accept), PERSIST_APPLIED);
+    ban.number = 6;
+    assert_int_equal(do_rule(PERSIST_RULE_PUT, &ban), PERSIST_APPLIED); /* in its place */
+    reopen();
+    replay_rules(&rules);
+    assert_int_equal(rules.count, 2);
+    assert_int_equal(rules.list[0].number, 6);
+    assert_int_equal(rules.list[0].created_ms, 7);
+    assert_int_equal(rules.list[0].value_bytes, sizeof(bytes));
+    assert_memory_equal(rules.list[0].value, bytes, sizeof(bytes));
+    assert_int_equal(rules.list[1].kind, PERSIST_ACCEPT);
+    assert_int_equal(rules.list[1].number, 2);
+    assert_int_equal(do_rule(PERSIST_RULE_DROP, &ban), PERSIST_APPLIED);
+    assert_int_equal(do_rule(PERSIST_RULE_DROP, &ban), PERSIST_NOT_FOUND);
+    ban.kind = PERSIST_BAN_PAYLOAD;
+    assert_int_equal(do_rule(PERSIST_RULE_DROP, &ban), PERSIST_NOT_FOUND);
+    reopen();
+    replay_rules(&rules);
+    assert_int_equal(rules.count, 1);
+}
+
+/* Removing with a ban: the hash of what went is banned in the same transaction. */
+static void test_remove_and_ban(void **state)
+{
+    struct persist_rule ban = {.host = fixture.host, .kind = PERSIST_BAN_PAYLOAD, .created_ms = 9};
+    uint8_t hash[LIMIT_HASH_BYTES];
+    struct store_op deposit;
+    struct store_op op;
+    struct rules rules;
+    (void)state;
+
+    store_make_deposit(&fixture, &deposit, 1, 1, NEVER);
+    assert_int_equal(store_do(&fixture, &deposit), PERSIST_APPLIED);
+    (void)crypto_generichash(hash, sizeof(hash), deposit.op.message.payload,
+                             deposit.op.message.payload_bytes, NULL, 0);
+    store_make_withdraw(&fixture, &op, 1, 5);
+    op.op.kind = PERSIST_REMOVE;
+    op.op.rule = &ban;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_memory_equal(op.op.payload_hash, hash, sizeof(hash));
+    assert_int_equal(store_do(&fixture, &op), PERSIST_NOT_FOUND);
+    replay_rules(&rules);
+    assert_int_equal(rules.count, 1);
+    assert_int_equal(rules.list[0].value_bytes, sizeof(hash));
+    assert_memory_equal(rules.list[0].value, hash, sizeof(hash));
+}
+
+/* --- nothing is left -------------------------------------------------------------------------- */
+
+static bool is_in_file(const char *path, const void *needle, size_t count)
+{
+    char *bytes = malloc(FILE_BYTES_MAX);
+    FILE *file = fopen(path, "rb");
+    bool found = false;
+
+    assert_non_null(bytes);
+    if (file != NULL) {
+        const size_t length = fread(bytes, 1, FILE_BYTES_MAX, file);
+        assert_true(length < FILE_BYTES_MAX);
+        found = memmem(bytes, length, needle, count) != NULL;
+        (void)fclose(file);
+    }
+    free(bytes);
+    return found;
+}
+
+static bool is_on_storage(const void *needle, size_t count)
+{
+    char log_path[STORE_PATH_BYTES + 32];
+
+    (void)snprintf(log_path, sizeof(log_path), "%s-wal", fixture.file);
+    return is_in_file(fixture.file, needle, count) || is_in_file(log_path, needle, count);
+}
+
+static bool has_payload(const struct store_op *deposit)
+{
+    const struct persist_message *message = &deposit->op.message;
+
+    assert_true(message->payload_bytes >= 16);
+    return is_on_storage(message->payload, message->payload_bytes);
+}
+
+/*
+ * Payload, filter and reasons of a removed message are in no byte of the database and its log after
+ * the next scrub; those of its neighbours are. Every payload is searched for, in pieces too, since
+ * long ones lie on several pages.
+ */
+static void test_nothing_is_left(void **state)
+{
+    static const char reason[] = "this very reason, and no other";
+    struct store_op deposits[3];
+    struct store_op op;
+    const struct persist_message *payload = &deposits[1].op.message;
+    struct persist_sqlite_counters before;
+    struct persist_sqlite_counters now;
+    (void)state;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        store_make_deposit(&fixture, &deposits[i], i + 1, 1, NEVER);
+        deposits[i].op.message.payload_bytes = STORE_PAYLOAD_BYTES;
+        assert_int_equal(store_do(&fixture, &deposits[i]), PERSIST_APPLIED);
+        assert_true(has_payload(&deposits[i]));
+    }
+    assert_int_equal(moderate(2, 1, PERSIST_HIDDEN, 5, reason), PERSIST_APPLIED);
+    assert_true(is_on_storage(reason, strlen(reason)));
+    fixture.options.scrub_after_ms = 1;
+    reopen();
+    store_make_withdraw(&fixture, &op, 2, 5);
+    op.op.kind = PERSIST_REMOVE;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    /* A scrub that begins after this moment follows the removal; waited for by working on. */
+    persist_sqlite_count(fixture.persist, &before);
+    now = before;
+    for (uint32_t i = 1; now.scrubs < before.scrubs + 2; i++) {
+        assert_int_equal(store_deposit(&fixture, 10, i, i + 1), PERSIST_APPLIED);
+        persist_sqlite_count(fixture.persist, &now);
+    }
+    assert_false(is_on_storage(payload->payload, 16));
+    assert_false(is_on_storage(payload->payload + payload->payload_bytes - 16, 16));
+    assert_false(is_on_storage(deposits[1].filter, STORE_FILTER_BYTES));
+    assert_false(is_on_storage(reason, strlen(reason)));
+    store_close(&fixture); /* while it is open, a page may be on its way between the files */
+    assert_true(has_payload(&deposits[0]));
+    assert_true(has_payload(&deposits[2]));
+}
+
+/* --- an older database ------------------------------------------------------------------------ */
+
+/* A database of version 2 is brought up to date, and its messages are all there. */
+static void test_migration(void **state)
+{
+    struct found found[16];
+    sqlite3 *db;
+    (void)state;
+
+    assert_int_equal(store_deposit(&fixture, 1, 1, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 2, NEVER), PERSIST_APPLIED);
+    store_close(&fixture);
+    assert_int_equal(sqlite3_open(fixture.file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "DROP TABLE moderation; DROP TABLE rule;"
+                                  "PRAGMA user_version = 2",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    store_open(&fixture);
+    replay(found);
+    assert_true(found[1].there && found[2].there);
+    assert_int_equal(moderate(1, 1, PERSIST_HIDDEN, 1, NULL), PERSIST_APPLIED);
+    reopen();
+    replay(found);
+    assert_int_equal(found[1].state, PERSIST_HIDDEN);
+    assert_int_equal(count_rows("PRAGMA user_version"), STORE_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_states_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pending_deposit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_goes_with_the_message, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reasons_and_pages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_remove_and_ban, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_migration, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
