@@ -163,10 +163,13 @@ void handler_reload(struct service *service, struct handler_client *client,
     if (!handler_is_administrator(client, request)) {
         return;
     }
-    if (service->control == NULL ||
-        service->control->reload(service->control->context, reason) != 0) {
-        handler_refuse(client, request->id, MSG_INVALID, NULL, "the old configuration stays: %s",
-                       reason);
+    const int rc = service->control == NULL
+                       ? CONFIG_REFUSED
+                       : service->control->reload(service->control->context, reason);
+    if (rc != 0) {
+        /* Memory that ran out is no fault of the file's. */
+        handler_refuse(client, request->id, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
+                       "the old configuration stays: %s", reason);
         return;
     }
     const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RELOADED};

@@ -17,6 +17,7 @@ static struct {
     bool failed;
     bool hold;
     bool held;
+    bool skips_syncs;
     sqlite3_vfs *real;
     sqlite3_mem_methods memory;
 } fault = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -28,10 +29,20 @@ struct fault_file {
 
 /* --- when to fail ----------------------------------------------------------------------------- */
 
-static bool fails(unsigned kinds)
+static _Thread_local bool is_exempt;
+
+void fault_vfs_exempt(bool exempt)
+{
+    is_exempt = exempt;
+}
+
+bool fault_vfs_fails(unsigned kinds)
 {
     bool answer = false;
 
+    if (is_exempt) {
+        return false;
+    }
     (void)pthread_mutex_lock(&fault.mutex);
     if ((fault.kinds & kinds) != 0) {
         fault.seen++;
@@ -63,6 +74,11 @@ bool fault_vfs_disarm(void)
     failed = fault.failed;
     (void)pthread_mutex_unlock(&fault.mutex);
     return failed;
+}
+
+void fault_vfs_skip_syncs(void)
+{
+    fault.skips_syncs = true;
 }
 
 void fault_vfs_hold_sync(void)
@@ -115,7 +131,7 @@ static int file_close(sqlite3_file *file)
 
 static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset)
 {
-    if (fails(FAULT_READ)) {
+    if (fault_vfs_fails(FAULT_READ)) {
         return SQLITE_IOERR_READ;
     }
     return real(file)->pMethods->xRead(real(file), bytes, count, offset);
@@ -123,11 +139,11 @@ static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 o
 
 static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset)
 {
-    if (fails(FAULT_WRITE)) {
+    if (fault_vfs_fails(FAULT_WRITE)) {
         (void)real(file)->pMethods->xWrite(real(file), bytes, count / 2, offset);
         return SQLITE_FULL;
     }
-    if (fails(FAULT_WRITE_ERROR)) {
+    if (fault_vfs_fails(FAULT_WRITE_ERROR)) {
         return SQLITE_IOERR_WRITE;
     }
     return real(file)->pMethods->xWrite(real(file), bytes, count, offset);
@@ -135,7 +151,7 @@ static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    if (fails(FAULT_TRUNCATE)) {
+    if (fault_vfs_fails(FAULT_TRUNCATE)) {
         return SQLITE_IOERR_TRUNCATE;
     }
     return real(file)->pMethods->xTruncate(real(file), size);
@@ -144,10 +160,10 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 static int file_sync(sqlite3_file *file, int flags)
 {
     wait_if_held();
-    if (fails(FAULT_SYNC)) {
+    if (fault_vfs_fails(FAULT_SYNC)) {
         return SQLITE_IOERR_FSYNC;
     }
-    return real(file)->pMethods->xSync(real(file), flags);
+    return fault.skips_syncs ? SQLITE_OK : real(file)->pMethods->xSync(real(file), flags);
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *out)
@@ -232,7 +248,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 
     (void)vfs;
     file->pMethods = NULL; /* then SQLite does not close it */
-    if (fails(FAULT_OPEN)) {
+    if (fault_vfs_fails(FAULT_OPEN)) {
         return SQLITE_CANTOPEN;
     }
     wrapped->real = (sqlite3_file *)(wrapped + 1);
@@ -247,12 +263,12 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 
 static void *memory_malloc(int bytes)
 {
-    return fails(FAULT_MEMORY) ? NULL : fault.memory.xMalloc(bytes);
+    return fault_vfs_fails(FAULT_MEMORY) ? NULL : fault.memory.xMalloc(bytes);
 }
 
 static void *memory_realloc(void *block, int bytes)
 {
-    return fails(FAULT_MEMORY) ? NULL : fault.memory.xRealloc(block, bytes);
+    return fault_vfs_fails(FAULT_MEMORY) ? NULL : fault.memory.xRealloc(block, bytes);
 }
 
 /* --- installing ------------------------------------------------------------------------------- */

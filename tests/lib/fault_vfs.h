@@ -15,8 +15,11 @@ enum fault_kind {
     FAULT_TRUNCATE = 8,
     FAULT_READ = 16,
     FAULT_OPEN = 32,
-    FAULT_MEMORY = 64,
-    FAULT_FOR_EVER = 0 /* times */
+    FAULT_MEMORY = 64,      /* SQLite's */
+    FAULT_ALLOC = 128,      /* the rest: with fault_calls.h */
+    FAULT_DESCRIPTOR = 256, /* the same: accept, socket, open, ... */
+    FAULT_THREAD = 512,     /* the same */
+    FAULT_FOR_EVER = 0      /* times */
 };
 
 /* Once, before any other use of SQLite. */
@@ -27,6 +30,15 @@ void fault_vfs_arm(unsigned kinds, unsigned nth, unsigned times);
 
 /* Back to normal. Whether any call failed. */
 bool fault_vfs_disarm(void);
+
+/* Whether a call of these kinds, which is about to be made, has to fail; it is counted. */
+bool fault_vfs_fails(unsigned kinds);
+
+/* Whether nothing fails on this thread (false at first), as where a test plays the other side. */
+void fault_vfs_exempt(bool exempt);
+
+/* From now on nothing is really synced, for tests that are not about what a crash leaves. */
+void fault_vfs_skip_syncs(void);
 
 /* The next sync waits until it is let go. */
 void fault_vfs_hold_sync(void);

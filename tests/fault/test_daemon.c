@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole daemon in this process, over its own store, while the n-th allocation, read, write,
+ * sync, descriptor or thread fails, for n = 1, 2, 3, ... until nothing fails any more: at its
+ * start, in every kind of request, in a reload and in a sweep. It never crashes and leaves nothing
+ * behind; an answer is the right one, or says that something failed, or the connection is dropped;
+ * what was acknowledged is there; and with the next request all is well again.
+ *
+ * Beyond the first dozens of places a sample of them is taken (next_place).
+ */
+#include "daemon/server.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "core/err.h"
+#include "proto/codec.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fault_calls.h"
+#include "tests/lib/loop_fixture.h"
+#include "tests/lib/server_fixture.h"
+
+enum {
+    MESSAGES = 20,      /* that are always there: numbers 1 .. */
+    FIRST_NEW = 100,    /* numbers of filters that no query looks for */
+    PLACES_MAX = 20000, /* a sweep ends before */
+    PATIENCE_MS = 10000,
+    EXPIRING = 5
+};
+
+struct fixture {
+    struct server server;
+    struct options options;
+    struct config config;
+    char directory[LOOP_PATH_BYTES];
+    char file[LOOP_PATH_BYTES + 16];   /* the configuration */
+    char socket[LOOP_PATH_BYTES + 16]; /* the listener */
+    char backup[LOOP_PATH_BYTES + 16];
+    char reason[CONFIG_REASON_BYTES];
+    struct peer peer;
+    uint32_t next_id; /* of messages that are deposited */
+    uint8_t id[LIMIT_ID_BYTES];
+};
+
+struct fault_case {
+    const char *name;
+    unsigned kinds;
+    unsigned times;
+};
+
+static const struct fault_case cases[] = {
+    {"no memory once", FAULT_ALLOC | FAULT_MEMORY, 1},
+    {"no memory", FAULT_ALLOC | FAULT_MEMORY, FAULT_FOR_EVER},
+    {"storage full once", FAULT_WRITE, 1},
+    {"storage full", FAULT_WRITE, FAULT_FOR_EVER},
+    {"write error once", FAULT_WRITE_ERROR, 1},
+    {"write error", FAULT_WRITE_ERROR, FAULT_FOR_EVER},
+    {"sync error", FAULT_SYNC, FAULT_FOR_EVER},
+    {"truncate error", FAULT_TRUNCATE, FAULT_FOR_EVER},
+    {"read error once", FAULT_READ, 1},
+    {"read error", FAULT_READ, FAULT_FOR_EVER},
+    {"no opening", FAULT_OPEN, FAULT_FOR_EVER},
+    {"no descriptor once", FAULT_DESCRIPTOR, 1},
+    {"no descriptor three times", FAULT_DESCRIPTOR, 3},
+    {"no descriptor", FAULT_DESCRIPTOR, FAULT_FOR_EVER},
+    {"no thread once", FAULT_THREAD, 1},
+    {"no thread", FAULT_THREAD, FAULT_FOR_EVER},
+};
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+/* For the report. */
+static unsigned injected;
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+/* Our own code's clock, which the test moves on (--wrap). */
+static int64_t clock_offset_s;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    const int rc = __real_clock_gettime(clock, out);
+
+    out->tv_sec += clock_offset_s;
+    return rc;
+}
+
+static int64_t real_ms(void)
+{
+    struct timespec now;
+
+    (void)__real_clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- fixture ---------------------------------------------------------------------------------- */
+
+static void write_configuration(const struct fixture *fixture, const char *more)
+{
+    FILE *file = fopen(fixture->file, "w");
+
+    assert_non_null(file);
+    /* No cache, so that payloads are read; and no filter of calls for the whole test. */
+    assert_true(fprintf(file,
+                        "[daemon]\ndata = %s\nlisten = %s\ndurability = relaxed\n"
+                        "log_level = error\ncall_filter = no\n[limits]\ncache = 0\n%s",
+                        fixture->directory, fixture->socket, more) > 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int start(struct fixture *fixture)
+{
+    return server_start(&fixture->server, &fixture->options, &fixture->config, fixture->reason);
+}
+
+static void stop(struct fixture *fixture)
+{
+    assert_int_equal(raise(SIGTERM), 0);
+    server_run(&fixture->server);
+}
+
+/* A turn of the loop, in which things may fail. */
+static void turn(struct fixture *fixture, const struct peer *peer)
+{
+    fault_vfs_exempt(false);
+    loop_turn(&fixture->server.loop, peer->fd, POLLIN);
+    fault_vfs_exempt(true);
+}
+
+enum outcome { OUTCOME_ANSWERED, OUTCOME_DROPPED };
+
+/* Sends what the peer has, and waits for one answer, or for the end of the connection. */
+static enum outcome exchange(struct fixture *fixture, struct peer *peer,
+                             struct msg_response *out_response)
+{
+    const int64_t begin_ms = real_ms();
+
+    peer_send(peer, &fixture->server.loop);
+    while (!peer_take(peer, out_response)) {
+        if (peer->ended) {
+            return OUTCOME_DROPPED;
+        }
+        if (real_ms() - begin_ms > PATIENCE_MS) {
+            (void)fault_vfs_disarm();
+            fail_msg("no answer came, and the connection was not dropped");
+        }
+        turn(fixture, peer);
+    }
+    return OUTCOME_ANSWERED;
+}
+
+static void connect_peer(struct fixture *fixture)
+{
+    struct msg_response response;
+
+    peer_init(&fixture->peer, loop_connect_unix(fixture->socket));
+    assert_true(fixture->peer.fd >= 0);
+    peer_put_hello(&fixture->peer);
+    assert_int_equal(exchange(fixture, &fixture->peer, &response), OUTCOME_ANSWERED);
+    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+}
+
+static void reconnect_if_dropped(struct fixture *fixture)
+{
+    struct msg_response response;
+
+    (void)peer_take(&fixture->peer, &response); /* whether its end has come */
+    if (fixture->peer.ended) {
+        peer_deinit(&fixture->peer);
+        connect_peer(fixture);
+    }
+}
+
+/* Asks while nothing fails. The answer is borrowed until the next one. */
+static void ask(struct fixture *fixture, const struct msg_request *request,
+                struct msg_response *out_response)
+{
+    peer_put(&fixture->peer, request);
+    assert_int_equal(exchange(fixture, &fixture->peer, out_response), OUTCOME_ANSWERED);
+    assert_int_equal(out_response->id, request->id);
+}
+
+static void deposit_messages(struct fixture *fixture)
+{
+    struct msg_response response;
+
+    for (uint8_t i = 1; i <= MESSAGES; i++) {
+        ask(fixture, server_fixture_deposit(i, i), &response);
+        assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    }
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    assert_non_null(fixture);
+    loop_directory_make(fixture->directory);
+    (void)snprintf(fixture->file, sizeof(fixture->file), "%s/conf", fixture->directory);
+    (void)snprintf(fixture->socket, sizeof(fixture->socket), "%s/socket", fixture->directory);
+    (void)snprintf(fixture->backup, sizeof(fixture->backup), "%s/backup", fixture->directory);
+    fixture->options.config = fixture->file;
+    write_configuration(fixture, "");
+    assert_int_equal(options_load(&fixture->options, &fixture->config, fixture->reason), 0);
+    *state = fixture;
+    return 0;
+}
+
+static int setup_started(void **state)
+{
+    struct fixture *fixture;
+
+    (void)setup(state);
+    fixture = *state;
+    assert_int_equal(start(fixture), 0);
+    connect_peer(fixture);
+    deposit_messages(fixture);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    loop_directory_remove(fixture->directory);
+    free(fixture);
+    return 0;
+}
+
+static int teardown_started(void **state)
+{
+    struct fixture *fixture = *state;
+
+    peer_deinit(&fixture->peer);
+    stop(fixture);
+    return teardown(state);
+}
+
+/* Every place, and a sample of them where there are thousands. */
+static unsigned next_place(unsigned nth)
+{
+    return nth + 1 + nth / 20;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* BLAKE2b-256 of the token, 32 zero bytes. */
+static const uint8_t token[LIMIT_TOKEN_BYTES];
+static uint8_t token_hash[LIMIT_HASH_BYTES];
+
+/* A message that nobody has had yet. */
+static struct msg_request new_deposit(struct fixture *fixture)
+{
+    struct msg_request request = *server_fixture_deposit(50, FIRST_NEW);
+
+    fixture->next_id++;
+    memset(fixture->id, 0xee, sizeof(fixture->id));
+    memcpy(fixture->id, &fixture->next_id, sizeof(fixture->next_id));
+    request.deposit.id = (struct msg_bytes){fixture->id, sizeof(fixture->id)};
+    request.deposit.withdraw_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+    return request;
+}
+
+static struct msg_request make_request(struct fixture *fixture, enum msg_request_kind kind)
+{
+    static uint8_t id[LIMIT_ID_BYTES];
+    struct msg_request request = {.id = 60, .kind = kind};
+
+    memset(id, 0, sizeof(id));
+    id[0] = 3;
+    switch (kind) {
+    case MSG_REQUEST_QUERY:
+        request = *server_fixture_query(60, 5);
+        request.query.max_distance_ppm = 950000; /* some of the messages that stay */
+        request.query.with_payload = true;
+        break;
+    case MSG_REQUEST_GET:
+        request.get.id = (struct msg_bytes){id, sizeof(id)};
+        break;
+    case MSG_REQUEST_EXPORT:
+        request.export_page.limit = MESSAGES; /* they were the first */
+        break;
+    case MSG_REQUEST_BACKUP:
+        request.admin.word = (struct msg_text){fixture->backup, strlen(fixture->backup)};
+        (void)remove(fixture->backup);
+        break;
+    case MSG_REQUEST_LOG_LEVEL:
+        request.admin.word = (struct msg_text){"error", 5};
+        break;
+    default:
+        break;
+    }
+    return request;
+}
+
+static bool says_failure(const struct msg_response *response)
+{
+    return response->kind == MSG_RESPONSE_ERROR &&
+           (response->error.code == MSG_STORAGE || response->error.code == MSG_INTERNAL);
+}
+
+/* The answer's bytes, where they must be the same each time; else only its kind. */
+static void digest(const struct msg_response *response, uint8_t out[32])
+{
+    struct msg_response copy = *response;
+    struct bytes bytes;
+
+    bytes_init(&bytes, alloc_system());
+    switch (response->kind) {
+    case MSG_RESPONSE_RESULTS:
+        copy.results.comparisons = 0;
+        break;
+    case MSG_RESPONSE_GOT:
+    case MSG_RESPONSE_EXPORTED:
+        break;
+    case MSG_RESPONSE_ERROR:
+        copy.error.message[0] = '\0';
+        break;
+    default:
+        copy = (struct msg_response){.id = response->id, .kind = MSG_RESPONSE_ERROR};
+        copy.error.code = MSG_INTERNAL;
+        copy.error.retry_after_ms = (uint64_t)response->kind;
+    }
+    assert_int_equal(codec_encode_response(&copy, LIMIT_FRAME_BYTES_MAX, &bytes), 0);
+    assert_int_equal(crypto_generichash(out, 32, bytes.data, bytes.count, NULL, 0), 0);
+    bytes_deinit(&bytes);
+}
+
+/* One round of a request that changes nothing. Whether anything failed. */
+static bool fail_question(struct fixture *fixture, const struct fault_case *fault, unsigned nth,
+                          enum msg_request_kind kind, const uint8_t right[32])
+{
+    struct msg_request request = make_request(fixture, kind);
+    struct msg_response response;
+    uint8_t found[32];
+
+    peer_put(&fixture->peer, &request);
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    const enum outcome outcome = exchange(fixture, &fixture->peer, &response);
+    const bool failed = fault_vfs_disarm();
+    assert_true(failed || outcome == OUTCOME_ANSWERED);
+    if (outcome == OUTCOME_ANSWERED) {
+        digest(&response, found);
+        if (memcmp(found, right, 32) != 0 && !(failed && says_failure(&response))) {
+            fail_msg("request %d, %s, place %u: kind %d: %s", (int)kind, fault->name, nth,
+                     (int)response.kind,
+                     response.kind == MSG_RESPONSE_ERROR ? response.error.message : "wrong");
+        }
+    }
+    reconnect_if_dropped(fixture);
+    request = make_request(fixture, kind);
+    ask(fixture, &request, &response);
+    digest(&response, found);
+    assert_memory_equal(found, right, 32);
+    return failed;
+}
+
+static void sweep_question(struct fixture *fixture, enum msg_request_kind kind)
+{
+    const struct msg_request request = make_request(fixture, kind);
+    struct msg_response response;
+    uint8_t right[32];
+
+    ask(fixture, &request, &response);
+    digest(&response, right);
+    for (size_t i = 0; i < CASES; i++) {
+        unsigned nth = 1;
+
+        while (fail_question(fixture, &cases[i], nth, kind, right)) {
+            injected++;
+            nth = next_place(nth);
+            assert_true(nth < PLACES_MAX);
+        }
+    }
+}
+
+static void test_questions(void **state)
+{
+    static const enum msg_request_kind kinds[] = {
+        MSG_REQUEST_PING,    MSG_REQUEST_QUERY,  MSG_REQUEST_GET,    MSG_REQUEST_EXPORT,
+        MSG_REQUEST_SUMMARY, MSG_REQUEST_STATS,  MSG_REQUEST_BANS,   MSG_REQUEST_REPORTED,
+        MSG_REQUEST_CHECK,   MSG_REQUEST_BACKUP, MSG_REQUEST_RELOAD, MSG_REQUEST_LOG_LEVEL,
+        MSG_REQUEST_COMPACT, MSG_REQUEST_HELLO,
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        sweep_question(*state, kinds[i]);
+    }
+    print_message("%u faults so far\n", injected);
+}
+
+/* --- requests that change something ----------------------------------------------------------- */
+
+static bool is_there(struct fixture *fixture)
+{
+    const struct msg_request request = {
+        .id = 70,
+        .kind = MSG_REQUEST_GET,
+        .get = {.id = {fixture->id, sizeof(fixture->id)}},
+    };
+    struct msg_response response;
+
+    ask(fixture, &request, &response);
+    if (response.kind == MSG_RESPONSE_ERROR) {
+        assert_int_equal(response.error.code, MSG_NOT_FOUND);
+        return false;
+    }
+    assert_int_equal(response.kind, MSG_RESPONSE_GOT);
+    return true;
+}
+
+static bool fail_deposit(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+{
+    const struct msg_request request = new_deposit(fixture);
+    struct msg_response response;
+    bool acknowledged = false;
+    bool refused = false;
+
+    peer_put(&fixture->peer, &request);
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    const enum outcome outcome = exchange(fixture, &fixture->peer, &response);
+    const bool failed = fault_vfs_disarm();
+    assert_true(failed || outcome == OUTCOME_ANSWERED);
+    if (outcome == OUTCOME_ANSWERED) {
+        acknowledged = response.kind == MSG_RESPONSE_DEPOSITED && !response.deposited.duplicate;
+        assert_true(acknowledged || (failed && says_failure(&response)));
+        refused = !acknowledged && response.error.code == MSG_STORAGE;
+    }
+    reconnect_if_dropped(fixture);
+    if (acknowledged) {
+        assert_true(is_there(fixture));
+    } else if (refused) { /* "nothing was changed" */
+        assert_false(is_there(fixture));
+    }
+    ask(fixture, &request, &response);
+    assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    assert_true(response.deposited.duplicate || !acknowledged);
+    assert_false(response.deposited.duplicate && refused);
+    assert_true(is_there(fixture));
+    return failed;
+}
+
+static bool fail_withdrawal(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+{
+    const struct msg_request deposit = new_deposit(fixture);
+    const struct msg_request request = {
+        .id = 80,
+        .kind = MSG_REQUEST_WITHDRAW,
+        .withdraw = {.id = {fixture->id, sizeof(fixture->id)}, .token = {token, sizeof(token)}},
+    };
+    struct msg_response response;
+    bool acknowledged = false;
+    bool refused = false;
+
+    ask(fixture, &deposit, &response);
+    assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    peer_put(&fixture->peer, &request);
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    const enum outcome outcome = exchange(fixture, &fixture->peer, &response);
+    const bool failed = fault_vfs_disarm();
+    assert_true(failed || outcome == OUTCOME_ANSWERED);
+    if (outcome == OUTCOME_ANSWERED) {
+        acknowledged = response.kind == MSG_RESPONSE_WITHDRAWN;
+        assert_true(acknowledged || (failed && says_failure(&response)));
+        refused = !acknowledged;
+    }
+    reconnect_if_dropped(fixture);
+    assert_false(acknowledged && is_there(fixture));
+    assert_false(refused && !is_there(fixture));
+    ask(fixture, &request, &response);
+    assert_true(response.kind == MSG_RESPONSE_WITHDRAWN ||
+                (!refused && response.error.code == MSG_NOT_FOUND));
+    assert_false(is_there(fixture));
+    return failed;
+}
+
+static void test_changes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < CASES; i++) {
+        unsigned nth = 1;
+
+        for (; fail_deposit(fixture, &cases[i], nth); nth = next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            injected++;
+        }
+        for (nth = 1; fail_withdrawal(fixture, &cases[i], nth); nth = next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            injected++;
+        }
+    }
+    print_message("%u faults so far\n", injected);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+/* Somebody new, while another one stays. */
+static bool fail_connection(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+{
+    struct msg_response response;
+    struct peer peer;
+
+    peer_init(&peer, loop_connect_unix(fixture->socket));
+    assert_true(peer.fd >= 0);
+    peer_put_hello(&peer);
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    /* One that waits to be accepted waits for a tick, which may fail again. */
+    if (fault->times == FAULT_FOR_EVER) {
+        for (unsigned i = 0; i < 3; i++) {
+            peer_send(&peer, &fixture->server.loop);
+            fault_vfs_exempt(false);
+            (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+            fault_vfs_exempt(true);
+        }
+    }
+    bool failed = false;
+    if (fault->times == FAULT_FOR_EVER) {
+        failed = fault_vfs_disarm();
+    }
+    const enum outcome outcome = exchange(fixture, &peer, &response);
+    failed = fault_vfs_disarm() || failed;
+    if (outcome == OUTCOME_ANSWERED) {
+        assert_true(response.kind == MSG_RESPONSE_WELCOME || (failed && says_failure(&response)));
+    } else {
+        assert_true(failed);
+    }
+    peer_deinit(&peer);
+    /* The one who was there has noticed nothing, and new ones are welcome. */
+    const struct msg_request ping = {.id = 90, .kind = MSG_REQUEST_PING};
+    ask(fixture, &ping, &response);
+    assert_int_equal(response.kind, MSG_RESPONSE_PONG);
+    return failed;
+}
+
+static void test_connections(void **state)
+{
+    struct fixture *fixture = *state;
+
+    /* Who had to wait is accepted at the next tick: at once. */
+    uv_timer_set_repeat(&fixture->server.tick, 1);
+    assert_int_equal(uv_timer_again(&fixture->server.tick), 0);
+    for (size_t i = 0; i < CASES; i++) {
+        /* libuv goes on accepting for as long as it fails; a real system gives it the descriptor
+           that it keeps for this and has closed. */
+        if (cases[i].kinds == FAULT_DESCRIPTOR && cases[i].times == FAULT_FOR_EVER) {
+            continue;
+        }
+        for (unsigned nth = 1; fail_connection(fixture, &cases[i], nth); nth = next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            injected++;
+        }
+    }
+    print_message("%u faults so far\n", injected);
+}
+
+/* --- reload and sweep ------------------------------------------------------------------------- */
+
+/* All of a configuration is taken, or nothing of it. */
+static bool fail_reload(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+{
+    struct server *server = &fixture->server;
+    const bool was_low = server->service->config.limits.k_max == 7;
+    int rc;
+
+    write_configuration(fixture, was_low ? "k = 8\npayload = 3K\n" : "k = 7\n");
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    fault_vfs_exempt(false);
+    rc = server_reload(server, fixture->reason);
+    fault_vfs_exempt(true);
+    const bool failed = fault_vfs_disarm();
+    const struct config_limits *limits = &server->service->config.limits;
+    const bool is_low = limits->k_max == 7;
+    assert_true(rc == 0 || failed);
+    assert_true(rc == 0 ? is_low != was_low : is_low == was_low);
+    assert_true(rc == 0 || fixture->reason[0] != '\0');
+    assert_int_equal(server->config.limits.k_max, limits->k_max);
+    assert_true(limits->payload_bytes == (limits->k_max == 8 ? 3072U : 4096U));
+    assert_int_equal(server_reload(server, fixture->reason), 0);
+    return failed;
+}
+
+static void test_reload(void **state)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        for (unsigned nth = 1; fail_reload(*state, &cases[i], nth); nth = next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            injected++;
+        }
+    }
+    print_message("%u faults so far\n", injected);
+}
+
+static void await_sweep(struct fixture *fixture)
+{
+    const int64_t begin_ms = real_ms();
+
+    while (fixture->server.service->sweeping) {
+        assert_true(real_ms() - begin_ms < PATIENCE_MS);
+        turn(fixture, &fixture->peer);
+    }
+}
+
+/* What has expired is shown to nobody, swept or not; and the next sweep takes it out. */
+static bool fail_sweep(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+{
+    struct service *service = fixture->server.service;
+    struct msg_response response;
+
+    for (unsigned i = 0; i < EXPIRING; i++) {
+        struct msg_request request = new_deposit(fixture);
+
+        request.deposit.has_ttl = true;
+        request.deposit.ttl_s = 1;
+        ask(fixture, &request, &response);
+        assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    }
+    clock_offset_s += 10;
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    fault_vfs_exempt(false);
+    service_sweep(service);
+    fault_vfs_exempt(true);
+    await_sweep(fixture);
+    const bool failed = fault_vfs_disarm();
+    reconnect_if_dropped(fixture);
+    assert_false(is_there(fixture));
+    service_sweep(service);
+    await_sweep(fixture);
+    assert_int_equal(service->usage.messages, MESSAGES);
+    assert_int_equal(host_count(service_host(service, NULL)), MESSAGES);
+    return failed;
+}
+
+static void test_sweep(void **state)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        for (unsigned nth = 1; fail_sweep(*state, &cases[i], nth); nth = next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            injected++;
+        }
+    }
+    print_message("%u faults so far\n", injected);
+}
+
+/* --- start-up --------------------------------------------------------------------------------- */
+
+static size_t thread_count(void)
+{
+    DIR *entries = opendir("/proc/self/task");
+    size_t count = 0;
+
+    while (readdir(entries) != NULL) {
+        count++;
+    }
+    (void)closedir(entries);
+    return count;
+}
+
+static void empty_store(const struct fixture *fixture)
+{
+    static const char *const names[] = {"messages.db", "messages.db-wal", "messages.db-shm"};
+    char path[LOOP_PATH_BYTES + 32];
+
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", fixture->directory, names[i]);
+        (void)remove(path);
+    }
+}
+
+/* It starts, or says why it does not and leaves nothing open. */
+static bool fail_start(struct fixture *fixture, const struct fault_case *fault, unsigned nth,
+                       bool is_new)
+{
+    const size_t descriptors = loop_descriptor_count();
+    const size_t threads = thread_count();
+
+    if (is_new) {
+        empty_store(fixture);
+    }
+    fixture->reason[0] = '\0';
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    fault_vfs_exempt(false);
+    const int rc = start(fixture);
+    fault_vfs_exempt(true);
+    const bool failed = fault_vfs_disarm();
+    if (rc == 0) {
+        stop(fixture);
+    } else {
+        assert_true(failed);
+        assert_true(fixture->reason[0] != '\0');
+    }
+    /* A loop that could not be made has kept what it had by then, in libuv. */
+    if (loop_descriptor_count() != descriptors &&
+        (rc == 0 || strncmp(fixture->reason, "event loop", 10) != 0)) {
+        fail_msg("%s, place %u: %zu descriptors, not %zu; %s", fault->name, nth,
+                 loop_descriptor_count(), descriptors, fixture->reason);
+    }
+    assert_int_equal(thread_count(), threads);
+    return failed;
+}
+
+static void sweep_start(struct fixture *fixture, bool is_new)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        for (unsigned nth = 1; fail_start(fixture, &cases[i], nth, is_new); nth = next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            injected++;
+        }
+        assert_int_equal(start(fixture), 0);
+        assert_int_equal(fixture->server.service->usage.messages, is_new ? 0 : MESSAGES);
+        stop(fixture);
+    }
+}
+
+static void test_start(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(start(fixture), 0);
+    connect_peer(fixture);
+    deposit_messages(fixture);
+    peer_deinit(&fixture->peer);
+    stop(fixture);
+    sweep_start(fixture, false);
+    sweep_start(fixture, true);
+    print_message("%u faults in all\n", injected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_questions, setup_started, teardown_started),
+        cmocka_unit_test_setup_teardown(test_changes, setup_started, teardown_started),
+        cmocka_unit_test_setup_teardown(test_connections, setup_started, teardown_started),
+        cmocka_unit_test_setup_teardown(test_reload, setup_started, teardown_started),
+        cmocka_unit_test_setup_teardown(test_sweep, setup_started, teardown_started),
+        cmocka_unit_test_setup_teardown(test_start, setup, teardown),
+    };
+
+    (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
+    fault_vfs_exempt(true);
+    fault_vfs_install();
+    fault_vfs_skip_syncs();
+    fault_calls_install();
+    if (sodium_init() < 0) {
+        return 1;
+    }
+    (void)crypto_generichash(token_hash, sizeof(token_hash), token, sizeof(token), NULL, 0);
+    log_set_level(LOG_LEVEL_ERROR);
+    cmocka_set_test_filter(getenv("HEARSAY_TEST"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
