@@ -108,6 +108,9 @@ void index_load_begin(struct index *index)
 
 int index_load_end_unless(struct index *index, const struct index_stop *stop)
 {
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        part->probe.check_repeats = true; /* messages move, and a cursor may meet them again */
+    }
     return index->engine->load_end != NULL ? index->engine->load_end(index->handle, stop) : 0;
 }
 

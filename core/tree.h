@@ -211,9 +211,19 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
                   const struct index_item *item, const uint64_t *filter, uint16_t cardinality);
 
 /* Copies messages, 1 .. TREE_GROUP of them, into the next group of a node that has no summary yet,
- * and tells the ids. Where they were they stay. */
+ * and tells the ids, which know them by the positions `names`. Where they were they stay. */
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
-                    uint32_t count);
+                    const uint32_t *names, uint32_t count);
+
+/* Copies a message into a slot, as far as rows and items go; writes one there. */
+void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to);
+void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
+                        const uint64_t *filter, uint16_t cardinality);
+
+/* Forgets the messages in the first slots of a node and groups the others anew, in the order of
+ * their slots, which are in use one after another; the ids know them by names[slot]. The node has
+ * no summary then. */
+void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first);
 
 /* The group that a message in use belongs to. O(log n) */
 uint32_t tree_group_at(const struct tree_node *node, uint32_t slot);
@@ -320,7 +330,9 @@ void tree_leave_node(struct tree *tree, struct tree_node *node);
 /* A full node: its messages anew in full groups, and in two nodes if these are many. */
 int tree_repack(struct tree *tree, struct tree_node *node);
 
-/* All messages anew. 0; -ERR_NOMEM or INDEX_STOPPED, with the tree as it was. */
+/* All messages anew. 0; INDEX_STOPPED with the tree as it was; -ERR_NOMEM with all messages there,
+ * maybe not where they were. A tree that was just loaded takes little more memory by it than it
+ * has, any other one twice as much meanwhile. */
 int tree_rebuild(struct tree *tree);
 
 /* Whether it is to give up: asked every few milliseconds. */

@@ -152,7 +152,8 @@ static void fill_node(struct tree *tree, struct tree_node *node, const struct tr
     size_t message = share->first_message;
 
     for (size_t g = share->first; g < share->end; g++) {
-        tree_take_over(tree, node, order->positions + message, order->sizes[g]);
+        tree_take_over(tree, node, order->positions + message, order->positions + message,
+                       order->sizes[g]);
         message += order->sizes[g];
     }
     node->is_arranged = true;
@@ -177,6 +178,181 @@ static void build_install(struct tree *tree, struct build *build, uint32_t place
     tree_cursors_replaced(tree, place, old_count, build->count);
     alloc_release(tree->alloc, build->nodes, build->count, sizeof *build->nodes);
 }
+
+/* ---- in place ---- */
+
+/*
+ * The nodes of a dense tree: all their slots are in use but for the end of the last group, and all
+ * but the last node have the same number of them, so that messages are numbered by place and slot.
+ * While new nodes take the messages over, front to back, the old ones follow behind them and go as
+ * they are emptied.
+ */
+struct dense {
+    uint32_t slots; /* of each node but the last */
+    uint32_t built; /* new nodes, at places below */
+    size_t gone;    /* messages of old nodes that have gone */
+    size_t taken;   /* messages that are in new nodes */
+};
+
+/* A tree to which nothing but quick inserts has come. */
+static bool is_dense(const struct tree *tree)
+{
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        const struct tree_node *node = tree->nodes[n];
+        const struct tree_group *end = &node->groups[node->group_count - 1];
+        uint32_t unused = n + 1 < tree->node_count ? 0 : (uint32_t)end->room - end->used;
+
+        if (node->message_count + unused != node->slot_count ||
+            (n + 1 < tree->node_count && node->slot_count != tree->fanout * TREE_GROUP)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct tree_spot dense_spot(const struct tree *tree, const struct dense *dense,
+                                   size_t number)
+{
+    size_t left = number - dense->gone;
+
+    return (struct tree_spot){tree->nodes[dense->built + left / dense->slots],
+                              (uint32_t)(left % dense->slots)};
+}
+
+/* Puts what is to be at `first` there, and so on with the place where that was, until it closes. */
+static void permute_cycle(struct tree *tree, const struct tree_order *order,
+                          const struct dense *dense, size_t first, uint64_t *done)
+{
+    struct tree_spot to = dense_spot(tree, dense, first);
+    struct index_item item = *tree_item(to);
+    uint16_t cardinality = tree_cardinality(to);
+    uint64_t filter[PROFILE_WORDS_MAX];
+    size_t number = first;
+
+    tree_read_filter(tree, to, filter);
+    while (true) {
+        struct tree_spot from = tree_spot_at(tree, order->positions[number]);
+        size_t next = (size_t)from.node->place * dense->slots + from.slot;
+
+        done[number / 64] |= UINT64_C(1) << number % 64;
+        if (next == first) {
+            break;
+        }
+        tree_copy_message(tree, from, to);
+        to = from;
+        number = next;
+    }
+    tree_write_message(tree, to, &item, filter, cardinality);
+}
+
+/* Puts all messages into the slots that the order has them in. The ids still know them by where
+ * they were. 0, or -ERR_NOMEM with nothing changed. */
+static int permute(struct tree *tree, const struct tree_order *order, const struct dense *dense)
+{
+    size_t words = (order->count + 63) / 64;
+    uint64_t *done = alloc_zeroed(tree->alloc, words, sizeof *done);
+
+    if (done == NULL) {
+        return -ERR_NOMEM;
+    }
+    for (size_t i = 0; i < order->count; i++) {
+        if ((done[i / 64] >> i % 64 & 1) == 0) {
+            permute_cycle(tree, order, dense, i, done);
+        }
+    }
+    alloc_release(tree->alloc, done, words, sizeof *done);
+    return 0;
+}
+
+/* A new node at its place, with room for so many messages; NULL without memory. */
+static struct tree_node *add_built(struct tree *tree, struct dense *dense, uint32_t slots)
+{
+    struct tree_node *node = tree_grow_directory(tree, 1) == 0 ? tree_node_new(tree) : NULL;
+
+    if (node != NULL && tree_reserve(tree, node, slots) != 0) {
+        tree_node_free(tree, node);
+        node = NULL;
+    }
+    if (node != NULL) {
+        tree_enter_node(tree, node, dense->built++);
+    }
+    return node;
+}
+
+/* One new node from the first messages that are left. 0, or -ERR_NOMEM with nothing changed. */
+static int take_share(struct tree *tree, const struct tree_order *order, const struct share *share,
+                      struct dense *dense)
+{
+    struct tree_node *node =
+        add_built(tree, dense, (uint32_t)(share->end_message - share->first_message));
+
+    if (node == NULL) {
+        return -ERR_NOMEM;
+    }
+    for (size_t g = share->first; g < share->end; g++) {
+        uint32_t positions[TREE_GROUP];
+
+        for (size_t i = 0; i < order->sizes[g]; i++) {
+            positions[i] = tree_position(dense_spot(tree, dense, dense->taken + i));
+        }
+        tree_take_over(tree, node, positions, order->positions + dense->taken, order->sizes[g]);
+        dense->taken += order->sizes[g];
+    }
+    node->is_arranged = true;
+    tree_summarise(tree, node);
+    while (dense->built < tree->node_count &&
+           dense->gone + tree->nodes[dense->built]->message_count <= dense->taken) {
+        dense->gone += tree->nodes[dense->built]->message_count;
+        tree_leave_node(tree, tree->nodes[dense->built]);
+    }
+    return 0;
+}
+
+/* What is left in old nodes stays there, in the new order. */
+static void keep_rest(struct tree *tree, const struct tree_order *order, struct dense *dense)
+{
+    const uint32_t *names = order->positions + dense->gone;
+    uint32_t first = (uint32_t)(dense->taken - dense->gone);
+
+    for (uint32_t n = dense->built; n < tree->node_count; n++) {
+        struct tree_node *node = tree->nodes[n];
+        uint32_t count = node->message_count;
+
+        tree_refill(tree, node, names, first);
+        if (!tree->quick_inserts) {
+            tree_summarise(tree, node);
+        }
+        names += count;
+        first = 0;
+    }
+}
+
+/*
+ * A dense tree's messages in a new order, without room for all of them twice: they change places
+ * first, and then new nodes take them over one after another. 0; -ERR_NOMEM with all messages
+ * there.
+ */
+static int build_in_place(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node)
+{
+    struct dense dense = {.slots = tree->fanout * TREE_GROUP};
+    uint32_t old_count = tree->node_count;
+    struct share share = {0};
+    int error = permute(tree, order, &dense);
+
+    if (error != 0) {
+        return error;
+    }
+    while (error == 0 && next_share(order, groups_a_node, &share)) {
+        error = take_share(tree, order, &share, &dense);
+    }
+    if (error != 0) {
+        keep_rest(tree, order, &dense);
+    }
+    tree_cursors_replaced(tree, 0, old_count, tree->node_count);
+    return error;
+}
+
+/* ---- orders ---- */
 
 static int order_init(struct tree *tree, struct tree_order *order, size_t count)
 {
@@ -287,12 +463,23 @@ bool tree_is_stopped(const struct tree *tree)
     return tree->stop != NULL && tree->stop->is_wanted(tree->stop->context);
 }
 
+/* In new nodes, while the old ones are there. 0, or -ERR_NOMEM with the tree as it was. */
+static int build_beside(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node)
+{
+    struct build build;
+    int error = build_init(tree, &build, order, groups_a_node);
+
+    if (error == 0) {
+        build_install(tree, &build, 0, tree->node_count, order);
+    }
+    return error;
+}
+
 int tree_rebuild(struct tree *tree)
 {
     uint32_t groups_a_node =
         (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
     struct tree_order order;
-    struct build build;
     size_t listed = 0;
 
     if (tree->count == 0) {
@@ -310,12 +497,13 @@ int tree_rebuild(struct tree *tree)
         }
     }
     if (error == 0) {
-        error = build_init(tree, &build, &order,
-                           order.group_count < tree->fanout ? (uint32_t)order.group_count
-                                                            : groups_a_node);
+        if (order.group_count < tree->fanout) {
+            groups_a_node = (uint32_t)order.group_count;
+        }
+        error = is_dense(tree) ? build_in_place(tree, &order, groups_a_node)
+                               : build_beside(tree, &order, groups_a_node);
     }
     if (error == 0) {
-        build_install(tree, &build, 0, tree->node_count, &order);
         tree->removed = 0;
     }
     order_deinit(tree, &order);

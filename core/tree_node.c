@@ -357,7 +357,7 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
 }
 
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
-                    uint32_t count)
+                    const uint32_t *names, uint32_t count)
 {
     uint32_t group = tree_append_group(tree, node, count);
     uint64_t whole[PROFILE_WORDS_MAX] = {0};
@@ -369,7 +369,7 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
 
         tree_read_filter(tree, from, filter);
         to.slot = put_message(node, group, tree, tree_item(from), filter, tree_cardinality(from));
-        idmap_move(&tree->ids, tree_item(to)->id, positions[i], tree_position(to));
+        idmap_move(&tree->ids, tree_item(to)->id, names[i], tree_position(to));
         for (size_t w = 0; w < tree->words; w++) {
             whole[w] |= filter[w];
         }
@@ -426,14 +426,19 @@ static void rename_message(struct tree *tree, struct tree_spot from, struct tree
     idmap_move(&tree->ids, tree_item(to)->id, tree_position(from), tree_position(to));
 }
 
-/* Copies a message to a free slot of its group, as far as rows and items go. */
-static void copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
+void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
 
     tree_read_filter(tree, from, filter);
+    tree_write_message(tree, to, tree_item(from), filter, tree_cardinality(from));
+}
+
+void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
+                        const uint64_t *filter, uint16_t cardinality)
+{
     write_filter(tree, to, filter);
-    write_item(to, tree_item(from), tree_cardinality(from));
+    write_item(to, item, cardinality);
 }
 
 /* Empties a group whose messages have gone elsewhere. */
@@ -514,7 +519,7 @@ void tree_take(struct tree *tree, struct tree_spot spot)
     node->cardinality_sum -= tree_cardinality(spot);
     tree_read_filter(tree, spot, gone);
     if (spot.slot != last.slot) {
-        copy_message(tree, last, spot);
+        tree_copy_message(tree, last, spot);
         rename_message(tree, last, spot);
     }
     clear_message(tree, last);
@@ -549,4 +554,48 @@ void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, 
     copy_group(tree, node, from, node, to);
     clear_group(tree, node, from);
     close_gap(tree, node, from);
+}
+
+/* A node without groups; its slots are as they were. */
+static void reset_node(struct tree *tree, struct tree_node *node)
+{
+    tree_forget_summary(tree, node);
+    set_slot_count(tree, node, 0);
+    node->group_count = 0;
+    node->empty_count = 0;
+    node->message_count = 0;
+    node->low = 0;
+    node->high = 0;
+    node->newest_ms = INT64_MIN;
+    node->column_bits = 0;
+    node->cardinality_sum = 0;
+    memset(node->least, UINT8_MAX, sizeof node->least);
+    memset(node->most, 0, sizeof node->most);
+    memset(node->room, 0, sizeof node->room);
+    memset(node->columns, 0, (size_t)tree->bits * BITS_LANE_WORDS * sizeof *node->columns);
+    memset(node->whole, 0, tree->words * sizeof *node->whole);
+}
+
+void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first)
+{
+    uint32_t end = node->message_count;
+
+    reset_node(tree, node);
+    for (uint32_t slot = first; slot < end; slot++) {
+        struct tree_spot from = {node, slot};
+        struct tree_spot to = {node, 0};
+        struct index_item item = *tree_item(from);
+        uint64_t filter[PROFILE_WORDS_MAX];
+
+        if ((slot - first) % TREE_GROUP == 0) {
+            (void)tree_append_group(tree, node, TREE_GROUP);
+        }
+        tree_read_filter(tree, from, filter);
+        to.slot =
+            tree_put(tree, node, node->group_count - 1, &item, filter, tree_cardinality(from));
+        idmap_move(&tree->ids, item.id, names[slot], tree_position(to));
+    }
+    for (uint32_t slot = end - first; slot < end; slot++) {
+        clear_message(tree, (struct tree_spot){node, slot});
+    }
 }

@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "core/err.h"
 #include "daemon/container.h"
@@ -31,6 +34,14 @@ enum {
     FOLLOW_BUDGET = 128,
     NS_A_MS = 1000 * 1000
 };
+
+void arrange_tune_memory(void)
+{
+#ifdef __GLIBC__
+    /* Nodes' messages are larger; what a query takes for itself is smaller, up to a million. */
+    (void)mallopt(M_MMAP_THRESHOLD, 192 * 1024);
+#endif
+}
 
 void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working)
 {

@@ -61,6 +61,12 @@ struct arrange {
     struct arrange_figures figures;
 };
 
+/*
+ * Lets the C library give large blocks back to the system as soon as they are freed (glibc keeps
+ * more of them the longer a program runs). To be called once, at the start of the program.
+ */
+void arrange_tune_memory(void);
+
 /* `worker` may be NULL. Nothing to be undone, but see arrange_stop. */
 void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working);
 

@@ -12,6 +12,7 @@
 
 #include <sodium.h>
 
+#include "daemon/arrange.h"
 #include "daemon/config.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
@@ -50,6 +51,7 @@ int main(int argc, char **argv)
     struct options options;
 
     keep_standard_streams();
+    arrange_tune_memory();
     if (options_parse(argc, argv, &options, reason) != 0) {
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_USAGE;

@@ -20,6 +20,7 @@
 
 #include "core/index_engine.h"
 #include "core/renewal.h"
+#include "daemon/arrange.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/report.h"
@@ -362,6 +363,7 @@ static int run(const struct filters_options *options, const struct profile *prof
     static struct trial trial; /* of one run of the program */
     char title[200];
 
+    arrange_tune_memory(); /* as the daemon does */
     trial.options.kernels = bench_kernels();
     int rc = trial.options.kernels == NULL ? -1 : filters_make(options, profile, &trial.filters);
     if (rc == 0 && estimate_new(alloc_system(), profile, &trial.estimate) != 0) {

@@ -349,8 +349,7 @@ static void list_places(const struct pair *pair, uint32_t *out)
     }
 }
 
-/* All messages are there when a bulk load's end fails, each where it was; searches under way and
- * others find them. */
+/* All messages are there when a bulk load's end fails; searches under way and others find them. */
 static void test_load_end(void **state)
 {
     static const uint32_t fanouts[] = {2, 5, 16, 512};
@@ -384,7 +383,7 @@ static void test_load_end(void **state)
             check_holds(pair.index, MESSAGES);
             assert_int_equal(pair.fixture.fail.live_bytes, index_bytes(pair.index));
             list_places(&pair, after);
-            assert_true(result == 0 || memcmp(before, after, sizeof before) == 0);
+            assert_null(index_check(pair.index));
             check_search(&pair, under_way, &wanted);
             check_searches(&pair, n);
         }
