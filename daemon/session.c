@@ -266,6 +266,9 @@ static void act(struct session *session, const struct msg_request *request)
                        "the first request of a connection must be Hello");
         end(session);
     } else if (handler_welcome(service, &session->client, request)) {
+        if (session->state == SESSION_CLOSED) {
+            return; /* dropped: there was no memory for the Welcome */
+        }
         move_to(session, SESSION_OPEN);
         log_debug("session %" PRIu64 " speaks version %d, %s", session->number, LIMIT_VERSION,
                   request->hello.agent.text != NULL ? request->hello.agent.text : "no agent named");
