@@ -12,6 +12,7 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/bench_arrange.h"
+#include "tests/bench/bench_epochs.h"
 #include "tests/bench/bench_index.h"
 #include "tests/bench/bench_load.h"
 #include "tests/bench/bench_thesis.h"
@@ -73,10 +74,11 @@ static void print_help(FILE *out)
     fprintf(out, "  %-10s all of these\n", "all");
     fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n", "index");
     fprintf(out, "  %-10s what it takes to arrange an index while it serves\n", "arrange");
+    fprintf(out, "  %-10s a query over many epochs beside one tree: docs/tree.md\n", "epochs");
     fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md\n", "thesis");
     fprintf(out, "  %-10s what standing queries add to a deposit: docs/watch.md\n", "watch");
     fprintf(out, "  %-10s a daemon under a steady load, and under attack\n\n", "load");
-    fprintf(out, "The last five have options of their own: hearsay-bench index --help.\n"
+    fprintf(out, "The last six have options of their own: hearsay-bench index --help.\n"
                  "Options of the others:\n");
     fprintf(out, "  --hearsayd FILE  the daemon to measure (default: the one built beside this)\n"
                  "  --dir DIR        where temporary directories are made, on the storage to be\n"
@@ -182,6 +184,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "arrange") == 0) {
         return bench_arrange(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (argc > 1 && strcmp(argv[1], "epochs") == 0) {
+        return bench_epochs(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (argc > 1 && strcmp(argv[1], "thesis") == 0) {
         return bench_thesis(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
