@@ -30,11 +30,15 @@ static void add_host(const struct host *host, struct figures *figures)
     uint64_t bytes = 0;
     uint64_t hidden = 0;
     uint64_t pending = 0;
+    uint64_t unarranged = 0;
     uint32_t height = 0;
 
     for (size_t i = 0; i < host->epoch_count; i++) {
         const struct epoch *epoch = host->epochs[i];
         const uint32_t this_height = index_height(epoch->index);
+        struct index_wear wear;
+        index_wear(epoch->index, &wear);
+        unarranged += wear.unarranged;
         count += index_count(epoch->index);
         bytes += index_bytes(epoch->index);
         set += set_bits(epoch, bits);
@@ -53,6 +57,7 @@ static void add_host(const struct host *host, struct figures *figures)
     figures_add(figures, count == 0 ? 0 : set * 1000000 / (count * bits), "host/%s/fill_ppm", name);
     figures_add(figures, height, "host/%s/tree_height", name);
     figures_add(figures, bytes, "host/%s/index_bytes", name);
+    figures_add(figures, unarranged, "host/%s/unarranged", name);
 }
 
 static void add_metrics(struct service *service, struct figures *figures)
@@ -89,6 +94,16 @@ static void add_queues(const struct service *service, struct figures *figures)
     figures_add(figures, cache_bytes(service->cache), "cache_bytes");
 }
 
+static void add_arranging(const struct service *service, struct figures *figures)
+{
+    struct arrange_figures arranged;
+
+    arrange_figures(&service->arrange, &arranged);
+    figures_add(figures, arranged.done, "arranged_total");
+    figures_add(figures, arranged.failed, "arrange_failures");
+    figures_add(figures, (uint64_t)arranged.last_ms, "arranged_last_ms");
+}
+
 static void add_store(struct service *service, struct figures *figures)
 {
     struct persist_counters counters = {0};
@@ -111,6 +126,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
     figures_add(figures, service->usage.bytes, "bytes");
     figures_add(figures, service->config.limits.bytes_max, "bytes_max");
     add_queues(service, figures);
+    add_arranging(service, figures);
     add_store(service, figures);
     if (service->control != NULL) {
         service->control->add_figures(service->control->context, figures);

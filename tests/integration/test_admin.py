@@ -81,6 +81,8 @@ def test_numbers(make_daemon, rng):
     assert now["bytes"] == now["host/a/bytes"] == size
     assert now["host/b/messages"] == now["host/b/bytes"] == now["host/b/fill_ppm"] == 0
     assert now["host/a/fill_ppm"] == bits * wire.WHOLE // (40 * 512)
+    assert now["host/a/unarranged"] == 40 and now["host/b/unarranged"] == 0
+    assert now["arranged_total"] == now["arrange_failures"] == now["arranged_last_ms"] == 0
     assert now["host/a/tree_height"] == 3 and now["host/b/tree_height"] == 1
     assert (now["deposit_total"], now["query_total"], now["get_total"]) == (40, 7, 1)
     comparisons = sum(answer.results.comparisons for answer in answers)
