@@ -17,6 +17,7 @@
 
 #include "core/profile.h"
 #include "daemon/log.h"
+#include "daemon/schedule.h"
 #include "proto/limits.h"
 
 enum {
@@ -78,7 +79,10 @@ struct config_host {
     bool refuses_open;                      /* deposits into epoch 0 are refused */
     char here[CONFIG_HERE_BYTES];           /* labels, each with a line feed behind it */
     char here_file[CONFIG_HERE_FILE_BYTES]; /* "": none */
-    uint32_t hide_after;                    /* reports by different senders; 0: never */
+    enum accept accept;
+    struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
+    size_t schedule_count;
+    uint32_t hide_after; /* reports by different senders; 0: never */
 };
 
 struct config_limits {

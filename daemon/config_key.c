@@ -193,6 +193,24 @@ static int add_labels(const struct config_source *source, const struct config_ke
     return 0;
 }
 
+static int add_schedule(const struct config_source *source, const struct config_key *key,
+                        struct config_host *host, const char *value)
+{
+    struct schedule_entry entry;
+
+    if (schedule_parse(value, &entry) != 0) {
+        return config_refuse(source,
+                             "`%s` must be two different times and open, review or closed, such as "
+                             "22:00-06:00 closed; not `%.200s`",
+                             key->name, value);
+    }
+    if (host->schedule_count == SCHEDULE_MAX) {
+        return config_refuse(source, "`%s`: there may be at most %d", key->name, SCHEDULE_MAX);
+    }
+    host->schedule[host->schedule_count++] = entry;
+    return 0;
+}
+
 static int set_profile(const struct config_source *source, const struct config_key *key,
                        struct config_host *host, const char *value)
 {
@@ -229,6 +247,8 @@ int config_set_key(const struct config_source *source, const struct config_key *
                                        key->width);
     case CONFIG_TYPE_LISTENER:
         return add_listener(source, key, config, value);
+    case CONFIG_TYPE_SCHEDULE:
+        return add_schedule(source, key, host, value);
     case CONFIG_TYPE_LABELS:
         return add_labels(source, key, host, value);
     case CONFIG_TYPE_PROFILE:

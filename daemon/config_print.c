@@ -81,6 +81,16 @@ static void print_labels(const struct config_key *key, const char *labels, FILE 
     }
 }
 
+static void print_schedule(const struct config_key *key, const struct config_host *host, FILE *out)
+{
+    char text[SCHEDULE_BYTES];
+
+    for (size_t i = 0; i < host->schedule_count; i++) {
+        schedule_print(&host->schedule[i], text);
+        (void)fprintf(out, "%s = %s\n", key->name, text);
+    }
+}
+
 static void print_key(const struct config_key *key, const struct config *config,
                       const struct config_host *host, FILE *out)
 {
@@ -101,6 +111,9 @@ static void print_key(const struct config_key *key, const struct config *config,
         break;
     case CONFIG_TYPE_LISTENER:
         print_listeners(key, config, out);
+        break;
+    case CONFIG_TYPE_SCHEDULE:
+        print_schedule(key, host, out);
         break;
     case CONFIG_TYPE_LABELS:
         print_labels(key, host->here, out);
@@ -331,6 +344,8 @@ static void print_example_key(const struct config_key *key, FILE *out)
         (void)fprintf(out, "#%s = hearsay\n", key->name);
     } else if (key->type == CONFIG_TYPE_PATH) {
         (void)fprintf(out, "#%s = %s\n", key->name, key->example);
+    } else if (key->type == CONFIG_TYPE_SCHEDULE) {
+        (void)fprintf(out, "#%s = 22:00-06:00 closed\n", key->name);
     } else if (key->type == CONFIG_TYPE_LABELS) {
         (void)fprintf(out, "#%s = geo:u281zd, wifi:a4:2b:8c:01:02:03\n", key->name);
     } else {

@@ -13,6 +13,7 @@
 
 static const char *const durability_words[] = {"storage", "relaxed", NULL};
 static const char *const call_filter_words[] = {"yes", "no", NULL};
+static const char *const accept_words[] = {"open", "review", "closed", NULL};
 static const char *const evict_words[] = {"reject", "oldest", "soonest-expiring", NULL};
 static const char *const epoch_open_words[] = {"accept", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
@@ -193,6 +194,15 @@ const struct config_key config_keys[] = {
      .help = "A file with more of them, one a line, at most 64K; # begins a comment. It is looked "
              "at every second, so that a program that scans may write it. Wrong content is logged "
              "and changes nothing."},
+    {HOST_KEY("accept", accept), CONFIG_TYPE_CHOICE, .words = accept_words, .standard = "open",
+     .reloadable = true,
+     .help =
+         "Which deposits are taken. review: they are stored, and nobody sees them until the "
+         "operator has looked at them. closed: none. `hearsay admin accept` stands above this."},
+    {HOST_KEY("accept_schedule", schedule), CONFIG_TYPE_SCHEDULE, .standard_note = "none",
+     .repeatable = true, .reloadable = true,
+     .help = "The same for a part of each day, local time, such as 22:00-06:00 closed. Up to 8 "
+             "lines; the first that covers the time stands above accept."},
     {HOST_KEY("hide_after", hide_after), CONFIG_TYPE_COUNT, 0, 65536, .unit = "reports",
      .standard = "5", .reloadable = true,
      .help =

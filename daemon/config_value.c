@@ -54,6 +54,8 @@ static const struct {
     [CONFIG_TYPE_USER] = {"user", "a user's name, such as hearsay", 0},
     [CONFIG_TYPE_LISTENER] = {"address", "an address and a port, such as 127.0.0.1:7117", 0},
     [CONFIG_TYPE_LABELS] = {"labels", "labels, such as geo:u281zd, wifi:a4:2b:8c:01:02:03", 0},
+    [CONFIG_TYPE_SCHEDULE] = {"times and a mode", "times and a mode, such as 22:00-06:00 closed",
+                              0},
     [CONFIG_TYPE_PROFILE] = {"profile", "a profile, such as v1:512/4", 0},
 };
 

@@ -23,6 +23,7 @@ enum config_type {
     CONFIG_TYPE_USER, /* a name of the system's users */
     CONFIG_TYPE_LISTENER,
     CONFIG_TYPE_LABELS,
+    CONFIG_TYPE_SCHEDULE,
     CONFIG_TYPE_PROFILE
 };
 

@@ -129,12 +129,12 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
 
 /* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
 static const struct msg_text capabilities[] = {
-    TEXT("hello"),     TEXT("deposit"), TEXT("query"),   TEXT("get"),
-    TEXT("withdraw"),  TEXT("ping"),    TEXT("summary"), TEXT("here"),
-    TEXT("report"),    TEXT("export"),  TEXT("stats"),   TEXT("reload"),
-    TEXT("log_level"), TEXT("remove"),  TEXT("restore"), TEXT("reported"),
+    TEXT("hello"),    TEXT("deposit"), TEXT("query"),     TEXT("get"),    TEXT("withdraw"),
+    TEXT("ping"),     TEXT("summary"), TEXT("here"),      TEXT("report"), TEXT("export"),
+    TEXT("stats"),    TEXT("reload"),  TEXT("log_level"), TEXT("remove"), TEXT("restore"),
+    TEXT("reported"), TEXT("ban"),     TEXT("unban"),     TEXT("bans"),   TEXT("accept"),
 };
-enum { ADMINISTRATIVE = 7 };
+enum { ADMINISTRATIVE = 11 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void fill_limits(const struct config_limits *limits, const struct handler_client *client,
@@ -306,6 +306,10 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_REMOVE] = handler_remove,
     [MSG_REQUEST_RESTORE] = handler_restore,
     [MSG_REQUEST_REPORTED] = handler_reported,
+    [MSG_REQUEST_BAN] = handler_ban,
+    [MSG_REQUEST_UNBAN] = handler_unban,
+    [MSG_REQUEST_BANS] = handler_bans,
+    [MSG_REQUEST_ACCEPT] = handler_accept,
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,

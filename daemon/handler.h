@@ -96,6 +96,14 @@ void handler_remove(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
 void handler_restore(struct service *service, struct handler_client *client,
                      const struct msg_request *request);
+void handler_ban(struct service *service, struct handler_client *client,
+                 const struct msg_request *request);
+void handler_unban(struct service *service, struct handler_client *client,
+                   const struct msg_request *request);
+void handler_bans(struct service *service, struct handler_client *client,
+                  const struct msg_request *request);
+void handler_accept(struct service *service, struct handler_client *client,
+                    const struct msg_request *request);
 void handler_reported(struct service *service, struct handler_client *client,
                       const struct msg_request *request);
 void handler_stats(struct service *service, struct handler_client *client,
@@ -117,6 +125,14 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
 
 /* Searches that have not begun yet. O(n). */
 size_t handler_searches_waiting(const struct service *service);
+
+/*
+ * Whether the operator lets the host take this deposit now, and in which state it begins; answers
+ * when not.
+ */
+bool handler_takes_deposit(struct service *service, struct handler_client *client,
+                           const struct msg_request *request, const struct host *host,
+                           enum persist_state *out_state);
 
 /* Checks shared by the requests; each answers with an error itself and returns NULL or false. */
 bool handler_is_administrator(struct handler_client *client, const struct msg_request *request);

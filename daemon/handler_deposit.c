@@ -321,6 +321,11 @@ void handler_deposit(struct service *service, struct handler_client *client,
     /* What is there already takes no room, unless its time is over: then it is replaced. */
     const int64_t now_ms = service_now_ms(service);
     const bool known = is_there(host, deposit->id.data, now_ms);
+    enum persist_state state = PERSIST_SHOWN;
+    /* Who sends again what is here already gets the answer of then, whatever is decided since. */
+    if (!known && !handler_takes_deposit(service, client, request, host, &state)) {
+        return;
+    }
     struct usage need = {.messages = 0};
     if (known && may_be_leaving(host)) {
         need = (struct usage){.messages = 1, .bytes = bytes};
@@ -348,6 +353,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     }
     op->message.reach_ppm = deposit->reach_ppm;
     op->message.sender = client->sender_tag;
+    op->message.state = state;
     memcpy(op->message.id, deposit->id.data, MESSAGE_ID_BYTES);
     if (deposit->withdraw_hash.data != NULL) {
         op->message.can_withdraw = true;

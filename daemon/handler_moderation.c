@@ -218,6 +218,13 @@ static void on_removed(struct persist_op *op)
         job_fail_storage(job, op->reason);
     } else {
         service_forget(job->service, job->host, op->message.id);
+        if (op->rule != NULL) {
+            job->rule.value = op->payload_hash;
+            job->rule.value_bytes = sizeof(op->payload_hash);
+            if (rules_put(&job->host->rules, &job->rule) != 0) {
+                log_warning("memory is short: a ban is in force after the next start only");
+            }
+        }
         log_info("host %s: the operator has removed a message", job->host->config.name);
         job_succeed(job, MSG_RESPONSE_REMOVED);
     }
@@ -232,10 +239,22 @@ void handler_remove(struct service *service, struct handler_client *client,
         (host = handler_host(service, client, request, &request->admin.host)) == NULL) {
         return;
     }
-    struct job *job = job_new(service, client, host, request, request->admin.id.data);
-    if (job != NULL) {
-        job_submit(job, PERSIST_REMOVE, on_removed);
+    if (request->admin.ban && host->rules.ban_count == RULES_BANS_MAX) {
+        handler_refuse(client, request->id, MSG_QUOTA, "ban",
+                       "this host has 1000 bans, and there may be no more: unban some, or remove "
+                       "without");
+        return;
     }
+    struct job *job = job_new(service, client, host, request, request->admin.id.data);
+    if (job == NULL) {
+        return;
+    }
+    if (request->admin.ban) {
+        job->rule = (struct persist_rule){
+            .host = host->number, .kind = PERSIST_BAN_PAYLOAD, .created_ms = job->op.now_ms};
+        job->op.rule = &job->rule;
+    }
+    job_submit(job, PERSIST_REMOVE, on_removed);
 }
 
 /* --- Restore ---------------------------------------------------------------------------------- */

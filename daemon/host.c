@@ -14,6 +14,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
     host->alloc = alloc;
     host->config = *config;
     host->number = number;
+    rules_init(&host->rules, alloc);
     moderation_init(&host->moderation, alloc, hash_seed);
     host->filter_bytes = bloom_bytes(config->profile.bits);
     host->filter_words = bloom_words(config->profile.bits);
@@ -46,6 +47,7 @@ void host_deinit(struct host *host)
         epoch_free(host->epochs[i], host->alloc);
     }
     estimate_free(host->estimate);
+    rules_deinit(&host->rules);
     moderation_deinit(&host->moderation);
     memset(host, 0, sizeof(*host));
 }

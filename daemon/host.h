@@ -15,6 +15,7 @@
 #include "daemon/here.h"
 #include "daemon/moderation.h"
 #include "daemon/persist.h"
+#include "daemon/rules.h"
 
 /* What counts against a cap: what is stored, and what waits to be. */
 struct usage {
@@ -39,6 +40,7 @@ struct host {
     struct epoch *epochs[HOST_EPOCHS_MAX]; /* epoch_count of them, owned; the first is epoch 0 */
     size_t epoch_count;
     struct here *here;            /* owned; what is around: service_set_here */
+    struct rules rules;           /* bans, and which deposits are taken */
     struct moderation moderation; /* what is hidden, and what is known besides */
     struct epoch *current; /* of these, the newest one; NULL: none, or they are switched off */
     struct epoch_change *change; /* under way: epochs.c's */

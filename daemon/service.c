@@ -56,6 +56,13 @@ static int load_message(void *context, const struct persist_message *message)
     return 0;
 }
 
+static int load_rule(void *context, const struct persist_rule *rule)
+{
+    struct host *host = service_host_numbered(context, rule->host);
+
+    return host == NULL ? 0 : rules_put(&host->rules, rule);
+}
+
 static int load(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service};
@@ -245,6 +252,11 @@ int service_new(const struct service_options *options, struct service **out_serv
         if (rc != 0) {
             goto fail;
         }
+    }
+    rc =
+        service->persist->interface->replay_rules(service->persist, load_rule, service, out_reason);
+    if (rc != 0) {
+        goto fail;
     }
     rc = load(service, out_reason);
     if (rc != 0) {

@@ -183,7 +183,12 @@ static const struct args_option remove_options[] = {
      .offset = offsetof(struct moderate_options, host),
      .value = "HOST",
      .help = "where it is (the first host)"},
+    {.name = "ban",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct moderate_options, ban),
+     .help = "refuse the same payload from now on, too"},
 };
+enum { RESTORE_OPTIONS = 1 }; /* the first of these */
 
 static int judge(struct cli *cli, const struct moderate_options *chosen, int word_count,
                  char *const *words, enum hearsay_admin_kind kind, const char *done)
@@ -235,7 +240,7 @@ const struct cli_command command_admin_restore = {
                "from its backup with hearsayd --restore.)\n",
     .examples = "  hearsay admin restore 00112233445566778899aabbccddeeff\n",
     .options = remove_options,
-    .option_count = sizeof(remove_options) / sizeof(remove_options[0]),
+    .option_count = RESTORE_OPTIONS,
     .defaults = &moderate_defaults,
     .options_bytes = sizeof(moderate_defaults),
     .run = restore_run,

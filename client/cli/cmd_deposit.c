@@ -80,6 +80,7 @@ static int print_json(const struct cli *cli, const struct hearsay_receipt *recei
     failed |= json_object_set_new(line, "expires", out_json_time(deposited->expires_ms));
     failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)epoch));
     failed |= json_object_set_new(line, "durable", json_boolean(deposited->durable));
+    failed |= json_object_set_new(line, "held", json_boolean(deposited->held));
     if (failed != 0) {
         json_decref(line);
         return cli_report_nomem(cli);
@@ -104,6 +105,9 @@ static void print_lines(const struct cli *cli, const struct hearsay_receipt *rec
     print_hex(cli->out.stream, "id       ", receipt->id, HEARSAY_ID_BYTES);
     print_hex(cli->out.stream, "token    ", receipt->token, HEARSAY_TOKEN_BYTES);
     (void)fprintf(cli->out.stream, "expires  %s\n", expires);
+    if (deposited->held) {
+        (void)fputs("held     the operator looks at it before anybody sees it\n", cli->out.stream);
+    }
     if (!deposited->durable) {
         cli_complain(cli, "this server may lose the last moments to a power cut");
     }

@@ -6,12 +6,16 @@
 #include "client/cli/cli.h"
 
 extern const struct cli_command command_admin;
+extern const struct cli_command command_admin_accept;
+extern const struct cli_command command_admin_ban;
+extern const struct cli_command command_admin_bans;
 extern const struct cli_command command_admin_list;
 extern const struct cli_command command_admin_log_level;
 extern const struct cli_command command_admin_reload;
 extern const struct cli_command command_admin_remove;
 extern const struct cli_command command_admin_restore;
 extern const struct cli_command command_admin_stats;
+extern const struct cli_command command_admin_unban;
 extern const struct cli_command command_context;
 extern const struct cli_command command_deposit;
 extern const struct cli_command command_export;

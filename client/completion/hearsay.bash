@@ -13,10 +13,14 @@ _hearsay_options()
         --metric --memory --unseen --miss --batch --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
-    withdraw | report | export | 'admin restore' | 'admin remove') printf '%s\n' --host ;;
+    withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping) printf '%s\n' --json ;;
+    'admin remove') printf '%s\n' --host --ban ;;
+    'admin ban') printf '%s\n' --text --hash --label --host --distance ;;
+    'admin unban') printf '%s\n' --text --hash --label --host ;;
+    'admin bans') printf '%s\n' --host --json ;;
     'admin list') printf '%s\n' --reported --pending --count --host --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
@@ -36,7 +40,7 @@ _hearsay()
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local commands='deposit query here get withdraw report import export hosts ping summary profile context
         admin help'
-    local administrative='stats list restore remove reload log-level'
+    local administrative='stats list restore remove ban unban bans accept reload log-level'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -95,6 +99,8 @@ _hearsay()
         mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options "$command")" -- "$current")
     elif [[ $command == admin ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$administrative" -- "$current")
+    elif [[ $command == 'admin accept' ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'open review closed auto' -- "$current")
     elif [[ $command == 'admin log-level' ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
     elif [[ $command == import ]]; then

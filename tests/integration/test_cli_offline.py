@@ -14,7 +14,8 @@ import conftest
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
             "summary", "profile", "context", "admin"]
-ADMIN = ["stats", "list", "restore", "remove", "reload", "log-level"]
+ADMIN = ["stats", "list", "restore", "remove", "ban", "unban", "bans", "accept",
+         "reload", "log-level"]
 NESTED = [f"admin {name}" for name in ADMIN]
 
 

@@ -22,7 +22,8 @@ def kernel_is_synchronised():
 
 
 SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here", "report"]
-ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported"]
+ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
+                  "ban", "unban", "bans", "accept"]
 
 
 def test_welcome_says_what_is_served(client):

@@ -4,6 +4,7 @@
 import glob
 import os
 import socket
+import time
 
 import pytest
 
@@ -243,6 +244,179 @@ def test_long_lists_fit_a_frame(make_daemon, rng):
         for one in sent:
             client.call(pb.Remove(id=one.id))
         assert listed(client).total == 0
+
+
+def test_banned_payload(make_daemon, rng):
+    """remove with ban: the same payload is refused under any id and context, over restarts."""
+    daemon = make_daemon()
+    with daemon.administrator() as client:
+        bad = leave(client, rng, payload=b"buy now")
+        client.call(pb.Remove(id=bad.id, ban=True))
+        again = wire.deposit_of(rng, ["topic:other"], payload=b"buy now")
+        refusal = client.refused(again)
+        assert (refusal.code, refusal.error.field) == ("FORBIDDEN", "payload")
+        (ban,) = client.call(pb.Bans()).bans
+        assert ban.payload_hash == wire.withdraw_hash(b"buy now") and not ban.filter
+        assert abs(ban.since_ms - client.call(pb.Ping()).now_ms) < 60_000
+        client.call(wire.deposit_of(rng, ["topic:other"], payload=b"buy now!"))
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as client:
+        assert client.refused(again).code == "FORBIDDEN"
+        client.call(pb.Unban(payload_hash=ban.payload_hash))
+        client.call(again)
+        assert client.refused(pb.Unban(payload_hash=ban.payload_hash)).code == "NOT_FOUND"
+
+
+def test_banned_filter(make_daemon, rng):
+    """A filter is refused, and those within the distance, exactly."""
+    daemon = make_daemon()
+    near = [*LABELS, "topic:near"]
+    shared, union = wire.counts(wire.filter_of(LABELS), wire.filter_of(near))
+    ppm = -(-(union - shared) * wire.WHOLE // union)  # rounded up
+    with daemon.administrator() as client:
+        there = leave(client, rng)
+        ban = pb.Ban(filter=wire.filter_of(LABELS))
+        client.call(ban)
+        assert client.refused(wire.deposit_of(rng, LABELS)).error.field == "filter"
+        assert client.call(there).duplicate, "what is here already stays, and is a duplicate"
+        client.call(wire.deposit_of(rng, near))
+        client.call(pb.Ban(filter=ban.filter, max_distance=ppm - 1))
+        client.call(wire.deposit_of(rng, near))
+        client.call(pb.Ban(filter=ban.filter, max_distance=ppm))
+        assert client.refused(wire.deposit_of(rng, near)).code == "FORBIDDEN"
+        assert [(b.filter, b.max_distance) for b in client.call(pb.Bans()).bans] == [(ban.filter, ppm)]
+        assert client.refused(pb.Ban()).code == "INVALID"
+        assert client.refused(pb.Ban(filter=ban.filter, payload_hash=bytes(32))).code == "INVALID"
+        assert client.refused(pb.Ban(filter=b"1")).code == "PROFILE_MISMATCH"
+        assert client.refused(pb.Ban(payload_hash=b"1")).code == "INVALID"
+
+
+def test_many_bans(make_daemon):
+    """A thousand, in several answers; not one more."""
+    with make_daemon("[limits]\nframe = 8K\n").administrator() as client:
+        hashes = [number.to_bytes(32, "big") for number in range(1000)]
+        client.pipeline([pb.Ban(payload_hash=one) for one in hashes])
+        assert client.refused(pb.Ban(payload_hash=b"x" * 32)).code == "QUOTA"
+        client.call(pb.Ban(payload_hash=hashes[0]))
+        found = []
+        while True:
+            answer = client.call(pb.Bans(skip=len(found)))
+            found += [ban.payload_hash for ban in answer.bans]
+            if not answer.more:
+                break
+        assert sorted(found) == hashes
+
+
+def test_review(make_daemon, rng):
+    """In review a deposit is held until the operator shows it; the depositor is told."""
+    daemon = make_daemon("[host default]\naccept = review\n")
+    with daemon.administrator() as client:
+        one, two = wire.deposit_of(rng, LABELS), wire.deposit_of(rng, LABELS)
+        assert client.call(one).held and client.call(two).held
+        again = client.call(one)
+        assert again.held and again.duplicate
+        assert not found(client) and client.refused(pb.Get(id=one.id)).code == "NOT_FOUND"
+        answer = listed(client, pending=True)
+        assert [m.id for m in answer.messages] == [one.id, two.id], "oldest first"
+        assert all(m.pending and m.hidden for m in answer.messages)
+        assert listed(client).total == 0
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as client:
+        assert not found(client)
+        client.call(pb.Restore(id=one.id))
+        client.call(pb.Remove(id=two.id))
+        assert set(found(client)) == {one.id}
+        assert listed(client, pending=True).total == 0
+        assert not client.call(one).held
+
+
+def test_accept(make_daemon, rng):
+    """open, review, closed and auto take effect at once, and last over a restart."""
+    daemon = make_daemon("[host a]\n[host b]\naccept = closed\n")
+    with daemon.administrator() as client:
+        now = client.call(pb.Accept(host="b"))
+        assert (now.mode, now.source) == ("closed", "configuration")
+        refusal = client.refused(wire.deposit_of(rng, LABELS, host="b"))
+        assert refusal.code == "FORBIDDEN" and "takes no messages" in refusal.error.message
+        client.call(wire.query_of(LABELS, host="b"))
+        there = wire.deposit_of(rng, LABELS, host="a")
+        assert not client.call(there).held
+        now = client.call(pb.Accept(host="a", mode="closed"))
+        assert (now.mode, now.source) == ("closed", "operator")
+        assert client.refused(wire.deposit_of(rng, LABELS, host="a")).code == "FORBIDDEN"
+        assert client.call(there).duplicate, "who asks whether it arrived is told so"
+        refusal = client.refused(pb.Accept(host="a", mode="shut"))
+        assert (refusal.code, refusal.error.field) == ("INVALID", "mode")
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as client:
+        assert client.call(pb.Accept(host="a")).mode == "closed"
+        assert client.call(pb.Accept(host="a", mode="review")).mode == "review"
+        assert client.call(wire.deposit_of(rng, LABELS, host="a")).held
+        now = client.call(pb.Accept(host="a", mode="auto"))
+        assert (now.mode, now.source) == ("open", "configuration")
+        client.call(pb.Accept(host="a", mode="auto"))
+        assert not client.call(wire.deposit_of(rng, LABELS, host="a")).held
+
+
+def test_schedule(make_daemon, rng):
+    """By local time; the operator stands above it, and a reload changes it."""
+    now = time.localtime()  # of the daemon's zone, which is ours
+
+    def clock(hours):
+        return f"{(now.tm_hour + hours) % 24:02d}:{now.tm_min:02d}"
+
+    def config(mode):
+        # the first line covers another part of the day, the second one is too late
+        return (f"[host default]\naccept_schedule = {clock(4)}-{clock(5)} open\n"
+                f"accept_schedule = {clock(-2)}-{clock(3)} {mode}\n"
+                f"accept_schedule = {clock(-2)}-{clock(3)} open\n")
+
+    daemon = make_daemon(config("closed"))
+    with daemon.administrator() as client:
+        answer = client.call(pb.Accept())
+        assert (answer.mode, answer.source) == ("closed", "schedule")
+        ahead = answer.until_ms - client.call(pb.Ping()).now_ms
+        assert 2.9 * 3600_000 < ahead <= 3 * 3600_000
+        refusal = client.refused(wire.deposit_of(rng, LABELS))
+        assert abs(refusal.error.retry_after_ms - ahead) < 60_000
+        client.call(pb.Accept(mode="open"))
+        client.call(wire.deposit_of(rng, LABELS))
+        client.call(pb.Accept(mode="auto"))
+        daemon.configure(config("review"))
+        client.call(pb.Reload())
+        assert client.call(wire.deposit_of(rng, LABELS)).held
+
+
+def test_cli_of_rules(make_daemon, rng):
+    """ban, unban, bans, accept, remove --ban, and a deposit that is held."""
+    daemon = make_daemon()
+    cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
+    assert cli.ok("admin", "bans") == "nothing is banned\n"
+    assert cli.ok("admin", "ban", "--text", "buy now") == "banned\n"
+    assert reader.run("deposit", "-l", "a:b", "buy now")[0] == 4
+    assert cli.ok("admin", "ban", "-l", "topic:x", "--distance", "0.25") == "banned\n"
+    assert reader.run("deposit", "-l", "topic:x", "fine")[0] == 4
+    lines = cli.json_lines("admin", "bans", "--json")
+    assert lines[0]["payload_hash"] == wire.withdraw_hash(b"buy now").hex()
+    assert lines[1]["max_distance"] == 0.25
+    assert cli.ok("admin", "bans").count("\n") == 2
+    assert cli.ok("admin", "unban", "--hash", lines[0]["payload_hash"]) == "unbanned\n"
+    assert cli.run("admin", "unban", "--text", "buy now")[0] == 1
+    assert cli.run("admin", "ban")[0] == 2
+    assert cli.run("admin", "ban", "--text", "a", "--hash", "b")[0] == 2
+    assert cli.ok("admin", "accept") == "open (configuration)\n"
+    assert cli.ok("admin", "accept", "review") == "review (operator)\n"
+    held = reader.ok("deposit", "-l", "a:b", "buy now")
+    assert "held" in held
+    (line,) = reader.json_lines("deposit", "-l", "a:b", "buy later", "--json")
+    assert line["held"]
+    assert cli.ok("admin", "list", "--pending").count("waits for review") == 2
+    assert cli.ok("admin", "remove", "--ban", line["id"]) == "removed\n"
+    assert reader.run("deposit", "-l", "a:b", "buy later")[0] == 4
+    assert cli.run("admin", "accept", "shut")[0] == 4
 
 
 def test_cli(make_daemon, rng):

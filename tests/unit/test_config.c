@@ -238,6 +238,11 @@ static const struct key_case key_cases[] = {
      "`here`: `Geo` is no label: the label has no ':'; a label is attribute:value"},
     {"host h", "here_file", "/run/here", "/run/here", "here",
      "`here_file` must be an absolute path, one that begins with /; not `here`"},
+    {"host h", "accept", "review", "review", "shut",
+     "`accept` must be open, review or closed; not `shut`"},
+    {"host h", "accept_schedule", "22:00-06:00  closed", "22:00-06:00 closed", "22:00-22:00 closed",
+     "`accept_schedule` must be two different times and open, review or closed, such as "
+     "22:00-06:00 closed; not `22:00-22:00 closed`"},
     {"host h", "hide_after", "0", "0", "65537", "`hide_after` must be from 0 to 65536; not 65537"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
     {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules over midnight, and bans against messages. */
+#include "daemon/rules.h"
+#include "tests/lib/fail_alloc.h"
+
+#include <setjmp.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/err.h"
+
+static void test_schedule_texts(void **state)
+{
+    static const char *const good[] = {"22:00-06:00 closed", "00:00-23:59 open",
+                                       "09:05-09:06 review"};
+    static const char *const bad[] = {"",
+                                      "22:00",
+                                      "22:00-06:00",
+                                      "22:00-06:00 ",
+                                      "22:00-06:00 shut",
+                                      "22:00-06:00closed",
+                                      "24:00-06:00 closed",
+                                      "22:60-06:00 closed",
+                                      "2:00-06:00 closed",
+                                      "22:00-6:00 closed",
+                                      "22.00-06:00 closed",
+                                      "22:00 06:00 closed",
+                                      "22:00-06:00 closed x",
+                                      "06:00-06:00 closed"};
+    struct schedule_entry entry;
+    char text[SCHEDULE_BYTES];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(schedule_parse(good[i], &entry), 0);
+        schedule_print(&entry, text);
+        assert_string_equal(text, good[i]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(schedule_parse(bad[i], &entry), SCHEDULE_REFUSED);
+    }
+}
+
+/* Every minute of the day against a table; the first entry that covers it counts. */
+static void test_schedule_minutes(void **state)
+{
+    const struct schedule_entry entries[] = {
+        {.from = 22 * 60, .to = 6 * 60, .mode = ACCEPT_CLOSED},
+        {.from = 5 * 60, .to = 7 * 60, .mode = ACCEPT_REVIEW},
+    };
+    (void)state;
+
+    for (uint32_t minute = 0; minute < DAY_MINUTES; minute++) {
+        uint32_t left = 0;
+        const struct schedule_entry *found = schedule_find(entries, 2, minute, &left);
+        if (minute >= 22 * 60 || minute < 6 * 60) {
+            assert_ptr_equal(found, &entries[0]);
+            assert_int_equal((minute + left) % DAY_MINUTES, 6 * 60);
+        } else if (minute < 7 * 60) {
+            assert_ptr_equal(found, &entries[1]);
+            assert_int_equal(minute + left, 7 * 60);
+        } else {
+            assert_null(found);
+        }
+    }
+}
+
+/* --- bans ------------------------------------------------------------------------------------- */
+
+static struct persist_rule ban_of(enum persist_rule_kind kind, const uint8_t *value, size_t bytes,
+                                  uint32_t number)
+{
+    return (struct persist_rule){
+        .host = 1, .kind = kind, .value = value, .value_bytes = bytes, .number = number};
+}
+
+static const struct ban *look(const struct rules *rules, const uint8_t *filter, const char *payload)
+{
+    return rules_find_ban(rules, filter, 8, (const uint8_t *)payload, strlen(payload));
+}
+
+static void test_bans(void **state)
+{
+    const uint8_t a[8] = {0x0f};
+    const uint8_t near[8] = {0x1f}; /* distance 1/5 */
+    const uint8_t far[8] = {0xf0};
+    const uint8_t none[8] = {0};
+    uint8_t hash[LIMIT_HASH_BYTES];
+    struct rules rules;
+    (void)state;
+
+    rules_init(&rules, alloc_system());
+    assert_null(look(&rules, a, "spam"));
+    (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)"spam", 4, NULL, 0);
+    struct persist_rule payload = ban_of(PERSIST_BAN_PAYLOAD, hash, sizeof(hash), 0);
+    assert_int_equal(rules_put(&rules, &payload), 0);
+    assert_int_equal(look(&rules, a, "spam")->kind, PERSIST_BAN_PAYLOAD);
+    assert_null(look(&rules, a, "spam!"));
+
+    struct persist_rule filter = ban_of(PERSIST_BAN_FILTER, a, sizeof(a), 0);
+    assert_int_equal(rules_put(&rules, &filter), 0);
+    assert_non_null(look(&rules, a, "x"));
+    assert_null(look(&rules, near, "x"));
+    filter.number = 199999;
+    assert_int_equal(rules_put(&rules, &filter), 0);
+    assert_int_equal(rules.ban_count, 2); /* in its place */
+    assert_null(look(&rules, near, "x"));
+    filter.number = 200000;
+    assert_int_equal(rules_put(&rules, &filter), 0);
+    assert_non_null(look(&rules, near, "x"));
+    assert_null(look(&rules, far, "x"));
+    assert_null(look(&rules, none, "x"));
+
+    rules_drop(&rules, &payload);
+    assert_null(look(&rules, far, "spam"));
+    assert_int_equal(rules.payload_count, 0);
+    rules_drop(&rules, &payload); /* not there any more */
+    rules_drop(&rules, &filter);
+    assert_null(look(&rules, a, "spam"));
+    rules_deinit(&rules);
+}
+
+/* There is a cap; what is there already has its place. */
+static void test_cap(void **state)
+{
+    uint8_t value[LIMIT_HASH_BYTES] = {0};
+    struct rules rules;
+    (void)state;
+
+    rules_init(&rules, alloc_system());
+    for (uint32_t i = 0; i < RULES_BANS_MAX; i++) {
+        memcpy(value, &i, sizeof(i));
+        const struct persist_rule rule = ban_of(PERSIST_BAN_PAYLOAD, value, sizeof(value), 0);
+        assert_true(rules_have_room(&rules, &rule));
+        assert_int_equal(rules_put(&rules, &rule), 0);
+    }
+    const struct persist_rule there = ban_of(PERSIST_BAN_PAYLOAD, value, sizeof(value), 0);
+    assert_true(rules_have_room(&rules, &there));
+    const struct persist_rule more = ban_of(PERSIST_BAN_FILTER, value, sizeof(value), 0);
+    assert_false(rules_have_room(&rules, &more));
+    const struct persist_rule accept = ban_of(PERSIST_ACCEPT, value, 0, ACCEPT_CLOSED);
+    assert_true(rules_have_room(&rules, &accept));
+    assert_int_equal(rules_put(&rules, &accept), 0);
+    assert_true(rules.has_accept && rules.accept == ACCEPT_CLOSED);
+    rules_drop(&rules, &accept);
+    assert_false(rules.has_accept);
+    rules_deinit(&rules);
+}
+
+static void test_without_memory(void **state)
+{
+    const uint8_t value[LIMIT_HASH_BYTES] = {0};
+    const struct persist_rule rule = ban_of(PERSIST_BAN_PAYLOAD, value, sizeof(value), 0);
+    struct fail_alloc alloc;
+    struct rules rules;
+    (void)state;
+
+    fail_alloc_init(&alloc);
+    rules_init(&rules, &alloc.alloc);
+    fail_alloc_arm(&alloc, 1);
+    assert_int_equal(rules_put(&rules, &rule), -ERR_NOMEM);
+    assert_int_equal(rules.ban_count, 0);
+    assert_int_equal(rules.payload_count, 0);
+    assert_int_equal(rules_put(&rules, &rule), 0);
+    rules_deinit(&rules);
+    assert_int_equal(alloc.live_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedule_texts), cmocka_unit_test(test_schedule_minutes),
+        cmocka_unit_test(test_bans),           cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_without_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
