@@ -200,6 +200,7 @@ struct hearsay_limits {
     uint64_t session_output_bytes; /* that wait for one client to read them */
     uint64_t messages;             /* stored, all hosts together */
     uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
+    uint32_t work_bits;            /* of the proof of work on each deposit; 0: none */
     uint32_t sender_share_ppm;     /* of k, that one sender's messages may be; at least 1 */
 };
 
@@ -452,10 +453,22 @@ struct hearsay_deposit {
     const uint8_t *token;         /* HEARSAY_TOKEN_BYTES; NULL: random */
     const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES, instead of a token's; NULL: the token's */
     bool no_withdrawal;           /* nobody can withdraw it; token and hash do not matter */
+    uint32_t work_bits_max;       /* largest proof of work to do, see hearsay_work_ms */
 };
 
-/* Defaults: all of it 0 or NULL, reach HEARSAY_DISTANCE_ONE. */
+#define HEARSAY_WORK_BITS 24 /* work_bits_max, unless told otherwise: some seconds on a laptop */
+
+/* Defaults: all of it 0 or NULL, reach HEARSAY_DISTANCE_ONE, work_bits_max HEARSAY_WORK_BITS. */
 HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
+
+/*
+ * A server may ask for a proof of work on each deposit (limits.work_bits), so that flooding it
+ * costs something. It is done when a deposit is submitted, before anything is sent and beyond any
+ * timeout_ms, on the thread of the caller. This is about how long, in ms, on average: it may be
+ * five times as long, or nothing. Takes a few ms itself; 0 where no proof is asked for. A deposit
+ * with a smaller work_bits_max than is asked for is ERR_ARGUMENT.
+ */
+HEARSAY_API int64_t hearsay_work_ms(const struct hearsay *server);
 
 /* What the depositor needs later: the id to find it, id and token to withdraw it. */
 struct hearsay_receipt {

@@ -331,6 +331,7 @@ static void translate_limits(const struct msg_limits *from, struct hearsay_limit
     to->messages = from->messages;
     to->bytes = from->bytes;
     to->sender_share_ppm = from->sender_share_ppm;
+    to->work_bits = from->work_bits;
 }
 
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,

@@ -98,6 +98,7 @@ struct config_limits {
     uint32_t ttl_max_s;
     uint64_t messages_max; /* all hosts together */
     uint64_t bytes_max;    /* all hosts together, counted as for a host */
+    uint32_t work_bits;    /* of a deposit's proof of work; 0: none */
     uint32_t sessions_max;
     uint32_t sessions_per_address;
     uint32_t addresses;           /* senders remembered */

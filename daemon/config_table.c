@@ -147,6 +147,11 @@ const struct config_key config_keys[] = {
     {LIMITS_KEY("query_burst", query_burst), CONFIG_TYPE_COUNT, 1, 1000000, .unit = "queries",
      .standard = "300", .reloadable = true,
      .help = "How many of them at once, after a while without any."},
+    {LIMITS_KEY("work_bits", work_bits), CONFIG_TYPE_COUNT, 0, LIMIT_WORK_BITS, .unit = "bits",
+     .standard = "0", .reloadable = true,
+     .help = "Proof of work that each deposit has to bring: so many zero bits, which take 2^bits "
+             "tries to find, about a second for 21 on a laptop, and a multiple of that on a phone. "
+             "0: none. Clients that are exempt from the limits of an address need none."},
     {LIMITS_KEY("addresses", addresses), CONFIG_TYPE_COUNT, 16, 1000000, .unit = "addresses",
      .standard = "4096",
      .help = "How many addresses (as salted hashes, in memory only) are told apart: those that "

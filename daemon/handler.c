@@ -166,6 +166,7 @@ static void fill_limits(const struct config_limits *limits, const struct handler
         .messages = limits->messages_max,
         .bytes = limits->bytes_max,
         .sender_share_ppm = limits->sender_share_ppm,
+        .work_bits = exempt ? 0 : limits->work_bits,
     };
 }
 

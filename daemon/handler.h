@@ -64,6 +64,10 @@ void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_c
 bool handler_admit(struct service *service, struct handler_client *client,
                    const struct msg_request *request);
 
+/* Whether a deposit brings the proof of work that is asked for; otherwise it was refused. */
+bool handler_check_work(const struct service *service, struct handler_client *client,
+                        const struct msg_request *request, const struct host *host);
+
 /* An answer without content, or an error. */
 enum { HANDLER_ANSWER_BYTES = 256 };
 

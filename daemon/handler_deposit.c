@@ -129,7 +129,7 @@ static bool check_deposit(struct service *service, struct handler_client *client
                        limits->ttl_max_s);
         return false;
     }
-    return true;
+    return handler_check_work(service, client, request, host);
 }
 
 /* Whether there is room, or *out_need makes it. */

@@ -2,7 +2,10 @@
 /* What a request costs its sender, and the refusal when it cannot be paid. */
 #include <inttypes.h>
 
+#include <sodium.h>
+
 #include "daemon/handler.h"
+#include "proto/work.h"
 
 enum {
     /* Filters of a query, and hashes of the ids that it leaves out, that cost a token more. */
@@ -40,6 +43,39 @@ static uint32_t cost_of(const struct msg_request *request, enum sender_action *o
     default:
         return 0;
     }
+}
+
+static void feed(void *context, const void *data, size_t count)
+{
+    (void)crypto_generichash_update(context, data, count); /* cannot fail */
+}
+
+bool handler_check_work(const struct service *service, struct handler_client *client,
+                        const struct msg_request *request, const struct host *host)
+{
+    const struct msg_deposit *deposit = &request->deposit;
+    const uint32_t wanted = client->sender != NULL ? service->config.limits.work_bits : 0;
+    crypto_generichash_state state;
+    uint8_t hash[LIMIT_HASH_BYTES];
+    uint8_t proof[WORK_PROOF_BYTES];
+
+    if (wanted == 0) {
+        return true;
+    }
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+    work_feed(deposit, host->config.name, service->store.store_id, feed, &state);
+    (void)crypto_generichash_final(&state, hash, sizeof(hash));
+    work_proof(hash, deposit->work, proof);
+    (void)crypto_generichash(hash, sizeof(hash), proof, sizeof(proof), NULL, 0);
+    const uint32_t bits = work_zero_bits(hash);
+    if (bits >= wanted) {
+        return true;
+    }
+    handler_refuse(client, request->id, MSG_INVALID, "work",
+                   "a deposit needs a proof of work of %" PRIu32
+                   " bits here; this one has %" PRIu32,
+                   wanted, bits);
+    return false;
 }
 
 bool handler_admit(struct service *service, struct handler_client *client,

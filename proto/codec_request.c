@@ -39,6 +39,7 @@ static const struct map_field deposit_fields[] = {
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
     {MAP_BYTES_ROW(Hearsay__V1__Deposit, withdraw_hash, struct msg_deposit, withdraw_hash),
      .min = LIMIT_HASH_BYTES, .max = LIMIT_HASH_BYTES},
+    {MAP_U64_ROW(Hearsay__V1__Deposit, work, struct msg_deposit, work)},
 };
 static const struct map deposit_map =
     MAP_OF("deposit", &hearsay__v1__deposit__descriptor, struct msg_deposit, deposit_fields);

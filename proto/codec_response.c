@@ -51,6 +51,7 @@ static const struct map_field limits_fields[] = {
     {MAP_U64_ROW(Hearsay__V1__Limits, bytes, struct msg_limits, bytes)},
     {MAP_U32_ROW(Hearsay__V1__Limits, sender_share_ppm, struct msg_limits, sender_share_ppm),
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
+    LIMIT_ROW(work_bits),
 };
 static const struct map limits_map =
     MAP_OF("limits", &hearsay__v1__limits__descriptor, struct msg_limits, limits_fields);

@@ -102,6 +102,7 @@ struct msg_deposit {
     uint32_t ttl_s;
     uint32_t reach_ppm;             /* 1,000,000 when absent */
     struct msg_bytes withdraw_hash; /* LIMIT_HASH_BYTES or absent */
+    uint64_t work;                  /* 0 when absent */
 };
 
 struct msg_query_part {
@@ -246,6 +247,7 @@ struct msg_limits {
     uint64_t messages;
     uint64_t bytes;
     uint32_t sender_share_ppm; /* 1,000,000 when absent */
+    uint32_t work_bits;        /* 0 when absent: none */
 };
 
 struct msg_epoch {

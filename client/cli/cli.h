@@ -80,6 +80,9 @@ int cli_flush(const struct cli *cli);
 /* Connects to cli->server. CLI_DONE with *out_server owned, or an exit code after saying why. */
 int cli_connect(const struct cli *cli, struct hearsay **out_server);
 
+/* Says so where the proof of work that the server asks of each deposit will take long. */
+void cli_say_work(const struct cli *cli, const struct hearsay *server);
+
 /* The longest wait for one answer, in milliseconds: --timeout, else 10 s. */
 int cli_timeout(const struct cli *cli);
 

@@ -199,6 +199,7 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     request.reach = chosen->reach;
     struct hearsay_receipt receipt;
     struct hearsay_deposited deposited;
+    cli_say_work(cli, server);
     code = send(cli, server, where->group, &request, &receipt, &deposited);
     if (code != CLI_DONE) {
         return code;

@@ -282,6 +282,7 @@ static int import_run(struct cli *cli, void *options, int word_count, char *cons
     if (code == CLI_DONE) {
         code = cli_find_host(cli, server, import.options->host, &host);
         if (code == CLI_DONE) {
+            cli_say_work(cli, server);
             code = import_lines(&import, fd, server);
         } else {
             hearsay_close(server);

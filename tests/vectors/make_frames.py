@@ -333,6 +333,7 @@ def good_messages():
     full_deposit = {
         "host": "cafe-1", "id": ID, "epoch": 2**64 - 1, "filter": a, "media_type": "text/markdown",
         "payload": text, "ttl_s": 604800, "reach": 0, "withdraw_hash": hash_,
+        "work": 2**63 + 5,
     }  # fmt: skip
     full_query = {
         "host": "cafe-1", "k": 100,
@@ -414,7 +415,7 @@ def good_messages():
                                 "deposit_burst": 60, "query_burst": 300, "sessions": 256,
                                 "sessions_per_address": 16, "session_output_bytes": 2**20,
                                 "messages": 100000, "bytes": 2**40,
-                                "sender_share_ppm": 300000},
+                                "sender_share_ppm": 300000, "work_bits": 20},
           "hosts": [{"name": "a", "profile": "v1:64/1", "messages": 3, "bytes": 2**33,
                      "evict": pb.OLDEST,
                      "here": ["geo:u281zd", "topic:café"]},

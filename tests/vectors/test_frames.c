@@ -151,6 +151,7 @@ static void put_deposit(json_t *body, const struct msg_request *request)
     assert_int_equal(deposit->has_ttl, deposit->ttl_s != 0);
     put_u64(body, "reach", deposit->reach_ppm, LIMIT_DISTANCE_PPM);
     put_bytes(body, "withdraw_hash", deposit->withdraw_hash);
+    put_u64(body, "work", deposit->work, 0);
 }
 
 static void put_query(json_t *body, const struct msg_request *request)
@@ -331,6 +332,7 @@ static void put_limits(json_t *body, const struct msg_limits *limits)
     put_u64(body, "messages", limits->messages, 0);
     put_u64(body, "bytes", limits->bytes, 0);
     put_u64(body, "sender_share_ppm", limits->sender_share_ppm, 1000000);
+    put_u64(body, "work_bits", limits->work_bits, 0);
 }
 
 static void put_epoch(json_t *object, const struct msg_epoch *epoch)
