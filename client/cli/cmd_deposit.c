@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/cli/channel.h"
 #include "client/cli/commands.h"
 #include "client/cli/epoch.h"
 #include "client/cli/payload.h"
@@ -19,7 +20,8 @@ struct deposit_options {
     const char *host;
     const char *group;
     bool here;
-    int epoch; /* enum epoch_choice */
+    const char *channel; /* its name */
+    int epoch;           /* enum epoch_choice */
     bool json;
 };
 
@@ -55,6 +57,11 @@ static const struct args_option deposit_options[] = {
      .offset = offsetof(struct deposit_options, reach),
      .value = "D",
      .help = "nobody beyond this distance, 0 to 1, is shown it (1)"},
+    {.name = "channel",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, channel),
+     .value = "NAME",
+     .help = "the context that was saved under this name; see hearsay channel"},
     SECRET_OPTION(struct deposit_options, group),
     EPOCH_OPTION(struct deposit_options, epoch, "open, current, or auto: current if known (auto)"),
     {.name = "host",
@@ -213,7 +220,7 @@ static int deposit(const struct cli *cli, struct hearsay *server,
 
 static int deposit_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
-    const struct deposit_options *chosen = options;
+    struct deposit_options *chosen = options;
     if (chosen->ttl_ms % 1000 != 0) {
         return cli_misuse(cli, "--ttl: whole seconds only");
     }
@@ -226,8 +233,21 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
     struct hearsay_group *group = NULL;
-    int code = chosen->here ? sensed_read_some(cli, &chosen->sensed, &context)
-                            : sensed_read(cli, &chosen->sensed, &context);
+    struct channel channel = {.file = NULL};
+    int code = CLI_DONE;
+    if (chosen->channel != NULL) {
+        code = channel_find(cli, chosen->channel, &channel);
+        chosen->group = chosen->group != NULL ? chosen->group : channel.group;
+        chosen->host = chosen->host != NULL ? chosen->host : channel.host;
+    }
+    if (code == CLI_DONE) {
+        code = chosen->here || chosen->channel != NULL
+                   ? sensed_read_some(cli, &chosen->sensed, &context)
+                   : sensed_read(cli, &chosen->sensed, &context);
+    }
+    if (code == CLI_DONE && chosen->channel != NULL) {
+        code = channel_add_labels(cli, &channel, context);
+    }
     if (code == CLI_DONE) {
         code = payload_read(cli, chosen->file, word_count, words, &payload);
     }
@@ -245,6 +265,7 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
     payload_free(&payload);
     hearsay_context_free(context);
     hearsay_group_free(group);
+    channel_free(&channel);
     return code;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/asked.h"
+#include "client/cli/channel.h"
 #include "client/cli/commands.h"
 #include "client/cli/query.h"
 #include "client/cli/secret.h"
@@ -92,6 +93,11 @@ static const struct args_option query_options[] = {
      .offset = offsetof(struct query_options, miss),
      .value = "P",
      .help = "chance that --unseen misses a message, up to 0.5 (0.001)"},
+    {.name = "channel",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, channel),
+     .value = "NAME",
+     .help = "the context that was saved under this name; see hearsay channel"},
     SECRET_OPTION(struct query_options, group),
     EPOCH_OPTION(struct query_options, epoch, "open, current, or auto: all that are known (auto)"),
     {.name = "host",
@@ -416,9 +422,10 @@ static int query_once(const struct cli *cli, struct hearsay *server,
 /* Options that do not go together. CLI_DONE, or an exit code after saying which. */
 static int check(const struct cli *cli, const struct query_options *chosen)
 {
-    if (chosen->batch != NULL && (sensed_given(&chosen->sensed) || chosen->here)) {
-        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time, --topic and "
-                               "--here exclude each other");
+    if (chosen->batch != NULL &&
+        (sensed_given(&chosen->sensed) || chosen->here || chosen->channel != NULL)) {
+        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time, --topic, --here "
+                               "and --channel exclude each other");
     }
     if (chosen->batch != NULL && (chosen->memory != NULL || chosen->unseen != NULL)) {
         return cli_misuse(cli, "--batch and --%s exclude each other",
@@ -441,24 +448,22 @@ static int check(const struct cli *cli, const struct query_options *chosen)
     return CLI_DONE;
 }
 
-static int query_run(struct cli *cli, void *options, int word_count, char *const *words)
+/* With a channel's context, which has no labels unless it was found. */
+static int query(const struct cli *cli, struct query_options *chosen, const struct channel *channel)
 {
-    struct query_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
-    }
-    int code = check(cli, chosen);
-    if (code != CLI_DONE) {
-        return code;
-    }
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
+    int code = CLI_DONE;
     /* Who gives no context, and no memory either, is where the access point is. */
-    const bool given = sensed_given(&chosen->sensed);
+    const bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
     if (chosen->batch == NULL && (chosen->here || given)) {
-        code = chosen->here ? sensed_read_some(cli, &chosen->sensed, &context)
-                            : sensed_read(cli, &chosen->sensed, &context);
+        code = chosen->here || channel->labels != NULL
+                   ? sensed_read_some(cli, &chosen->sensed, &context)
+                   : sensed_read(cli, &chosen->sensed, &context);
+    }
+    if (code == CLI_DONE && channel->labels != NULL) {
+        code = channel_add_labels(cli, channel, context);
     }
     if (code == CLI_DONE && chosen->group != NULL) {
         code = secret_group(cli, chosen->group, &chosen->shared);
@@ -475,6 +480,29 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
     hearsay_close(server);
     hearsay_context_free(context);
     hearsay_group_free(chosen->shared);
+    return code;
+}
+
+static int query_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    struct query_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    }
+    struct channel channel = {.file = NULL};
+    int code = CLI_DONE;
+    if (chosen->channel != NULL) {
+        code = channel_find(cli, chosen->channel, &channel);
+        chosen->group = chosen->group != NULL ? chosen->group : channel.group;
+        chosen->host = chosen->host != NULL ? chosen->host : channel.host;
+    }
+    if (code == CLI_DONE) {
+        code = check(cli, chosen);
+    }
+    if (code == CLI_DONE) {
+        code = query(cli, chosen, &channel);
+    }
+    channel_free(&channel);
     return code;
 }
 
@@ -500,7 +528,8 @@ const struct cli_command command_query = {
         "\"capped\": false}, or {\"error\": \"line N: "
         "...\"},\n"
         "which makes the exit code 1. The other options apply to all of them.\n",
-    .examples = "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+    .examples = "  hearsay query --channel kitchen --since 12h --order time\n"
+                "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  iw dev wlan0 scan | hearsay query --scan - --at 48.1497,11.5678\n"
                 "  hearsay query -l geo:u281zd --contains topic:coffee --since 6h --order time\n"
                 "  hearsay query -l geo:u281zd --unseen seen\n"

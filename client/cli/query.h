@@ -28,6 +28,7 @@ struct query_options {
     uint32_t miss;                /* millionths */
     bool here;                    /* what the access point says is around it, too */
     int epoch;                    /* enum epoch_choice */
+    const char *channel;          /* its name */
     bool ids;
     bool json;
 };

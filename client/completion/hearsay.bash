@@ -7,10 +7,11 @@ _hearsay_options()
     local sensed='--label --wifi --scan --at --neighbours --time --topic'
     # shellcheck disable=SC2086 # several words
     case $1 in
-    deposit) printf '%s\n' $sensed --here --ttl --file --type --reach --group --epoch --host --json ;;
+    deposit) printf '%s\n' $sensed --here --ttl --file --type --reach --channel --group --epoch --host --json ;;
+    channel) printf '%s\n' $sensed --here --group --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
-        --metric --memory --unseen --miss --batch --group --epoch --host --ids --json ;;
+        --metric --memory --unseen --miss --batch --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
     withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
@@ -34,11 +35,17 @@ _hearsay_hosts()
     "$1" hosts --timeout 500ms 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
+# The names of the user's channels.
+_hearsay_channels()
+{
+    "$1" channel list 2>/dev/null | awk '{ print $1 }'
+}
+
 _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query here get withdraw report import export hosts ping summary profile context
+    local commands='deposit query channel here get withdraw report import export hosts ping summary profile context
         admin help'
     local administrative='stats list restore remove ban unban bans accept reload log-level'
     local command='' i
@@ -66,6 +73,10 @@ _hearsay()
     --server | -s)
         # A socket's path; names of machines are for people to know.
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    --channel)
+        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_channels "${COMP_WORDS[0]}")" -- "$current")
         return
         ;;
     --order | -o)
@@ -103,6 +114,12 @@ _hearsay()
         mapfile -t COMPREPLY < <(compgen -W 'open review closed auto' -- "$current")
     elif [[ $command == 'admin log-level' ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
+    elif [[ $command == channel ]]; then
+        if [[ $previous == channel ]]; then
+            mapfile -t COMPREPLY < <(compgen -W 'save list remove' -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_channels "${COMP_WORDS[0]}")" -- "$current")
+        fi
     elif [[ $command == import ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
     fi

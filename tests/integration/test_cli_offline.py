@@ -13,7 +13,7 @@ import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
-            "summary", "profile", "context", "admin"]
+            "channel", "summary", "profile", "context", "admin"]
 ADMIN = ["stats", "list", "restore", "remove", "ban", "unban", "bans", "accept",
          "reload", "log-level"]
 NESTED = [f"admin {name}" for name in ADMIN]
