@@ -18,11 +18,12 @@ size_t tree_node_bytes(const struct tree *tree)
  * cache line. `room` is a multiple of BITS_BLOCK, so that all stay aligned. */
 static size_t slots_words(const struct tree *tree, size_t room)
 {
-    size_t item_words = sizeof(struct index_item) / sizeof(uint64_t);
+    /* An item is no whole number of words everywhere: 64 bits are aligned to 32 on i386. */
+    size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint16_t));
 
     return room == 0 ? 0
-                     : room * (tree->words + item_words) +
-                           room * sizeof(uint16_t) / sizeof(uint64_t) + TREE_LINE_WORDS - 1;
+                     : room * tree->words + (rest_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) +
+                           TREE_LINE_WORDS - 1;
 }
 
 size_t tree_slots_bytes(const struct tree *tree, size_t room)
