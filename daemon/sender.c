@@ -11,7 +11,8 @@
 
 _Static_assert(SENDERS_KEY_BYTES == crypto_shorthash_KEYBYTES, "the key is SipHash's");
 
-enum { IPV6_BYTES = 16, PREFIX_BYTES = 8, NOWHERE = UINT32_MAX };
+enum { IPV6_BYTES = 16, PREFIX_BYTES = 8 };
+#define NOWHERE UINT32_MAX /* an enum holds no more than an int */
 
 struct sender {
     uint64_t hash;
