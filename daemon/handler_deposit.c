@@ -135,13 +135,15 @@ static bool check_deposit(struct service *service, struct handler_client *client
 /* Whether there is room, or *out_need makes it. */
 static bool check_quota(struct service *service, struct handler_client *client,
                         const struct msg_request *request, const struct host *host, uint64_t bytes,
-                        struct usage *out_need)
+                        enum persist_state state, struct usage *out_need)
 {
     const char *cap = NULL;
     const char *whose = NULL;
 
     *out_need = (struct usage){.messages = 0};
-    if (room_find(service, host, bytes, out_need, &cap, &whose) == ROOM_NONE) {
+    const int room = room_find(service, host, bytes, out_need, &cap, &whose);
+    /* What nobody has looked at yet displaces nothing that is shown. */
+    if (room == ROOM_NONE || (room == ROOM_BY_EVICTION && state >= PERSIST_HIDDEN)) {
         handler_refuse(client, request->id, MSG_QUOTA, NULL,
                        "%s is full (its limit of %s is reached); there is room again when "
                        "messages expire",
@@ -329,7 +331,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     struct usage need = {.messages = 0};
     if (known && may_be_leaving(host)) {
         need = (struct usage){.messages = 1, .bytes = bytes};
-    } else if (!known && !check_quota(service, client, request, host, bytes, &need)) {
+    } else if (!known && !check_quota(service, client, request, host, bytes, state, &need)) {
         return;
     }
 

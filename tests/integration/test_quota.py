@@ -2,6 +2,7 @@
 """Expiry and quotas: what is stored stays within bounds, and goes when its time is over."""
 
 import os
+import signal
 
 import hearsay_wire as wire
 from hearsay_wire import pb
@@ -167,6 +168,20 @@ def test_those_that_expire_first_make_room(make_daemon, rng):
         assert stored_ids(client) == {whole.id}
         assert client.refused(deposit(rng, payload=bytes(4096))).code == "QUOTA"  # more than all
         assert stored_ids(client) == {whole.id}
+
+
+def test_what_waits_for_review_displaces_nothing(make_daemon, rng):
+    """Deposits that nobody has looked at do not push out what is shown."""
+    daemon = make_daemon("[host small]\nmessages = 2\nevict = oldest\n")
+    with daemon.client() as client:
+        shown = [deposit(rng) for _ in range(2)]
+        assert codes(client.pipeline(shown)) == ["deposited"] * 2
+        daemon.configure("[host small]\nmessages = 2\nevict = oldest\naccept = review\n")
+        at = len(daemon.log)
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_log("configuration reloaded", at)
+        assert codes(client.pipeline([deposit(rng) for _ in range(3)])) == ["QUOTA"] * 3
+        assert stored_ids(client) == {one.id for one in shown}
 
 
 def test_an_evicted_payload_is_gone_from_answers(make_daemon, rng):
