@@ -21,7 +21,7 @@ ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
-.PHONY: all build demo check check-plain check-asan bench eval fuzz torture install clean format help
+.PHONY: all build demo check check-plain check-asan bench eval fuzz torture lint install clean format help
 
 all: build
 
@@ -80,6 +80,12 @@ torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), ma
 	@ninja -C $(BUILD) --quiet
 	@HEARSAY_POWER_CUTS=$(TORTURE_CUTS) HEARSAY_KILL_ROUNDS=$(TORTURE_KILLS) \
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 fault-power crash
+
+lint: ## install what is missing, build, and look at the code: layout, includes, cppcheck, clang-tidy
+	@sh scripts/install-packages build test lint
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@ninja -C $(BUILD) --quiet
+	@sh scripts/lint $(BUILD)
 
 install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)

@@ -118,8 +118,7 @@ static uint16_t count_node(struct walk *walk, const struct tree_node *node, stru
     if (must_contain && !walk_keep_containing(walk, node, mask)) {
         return REACH_DONE;
     }
-    if (must_contain &&
-        (sliced_count(mask) < DIRECT_LANES || !walk_can_bound(walk))) {
+    if (must_contain && (sliced_count(mask) < DIRECT_LANES || !walk_can_bound(walk))) {
         walk_open_masked(walk, node, mask);
         return REACH_DONE;
     }
