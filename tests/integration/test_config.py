@@ -2,6 +2,7 @@
 """The command line and the configuration: what is wrong is said with file and line, exit 2."""
 
 import os
+import pathlib
 import re
 import socket
 import subprocess
@@ -304,3 +305,13 @@ def test_no_environment_is_needed(make_daemon):
     done = subprocess.run([*daemon.command(), "--check-config"], env={}, capture_output=True,
                           timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_documented_configurations_are_right(idle):
+    """Every whole configuration in docs/operations.md passes --check-config."""
+    page = pathlib.Path(__file__).parents[2] / "docs/operations.md"
+    blocks = re.findall(r"```ini\n(\[daemon\]\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert any("[host cafe]" in block for block in blocks)
+    for block in blocks:
+        code, _, err = check(idle, block)
+        assert code == 0 or "tls" in block, err  # which names files that are not here
