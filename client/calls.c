@@ -244,7 +244,7 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
     return status;
 }
 
-static int check_query(const struct hearsay_query *query, struct hearsay_error *error)
+int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error)
 {
     if (query->part_count == 0 || query->parts == NULL) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the query has no parts");
@@ -289,7 +289,7 @@ static int check_query(const struct hearsay_query *query, struct hearsay_error *
 int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    int status = check_query(query, out_error);
+    int status = calls_check_query(query, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }

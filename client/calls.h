@@ -24,4 +24,7 @@ int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *
 int calls_finish(struct hearsay *server, int submitted, uint64_t ticket, int timeout_ms,
                  const struct hearsay_reply **out_reply, struct hearsay_error *error);
 
+/* What is wrong with a query before it is sent: ERR_ARGUMENT. */
+int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
+
 #endif

@@ -244,7 +244,8 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         *out_reply = &server->reply;
         return HEARSAY_OK;
     }
-    if (server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0) {
+    if (server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
+        !server->conn.takes_matches) {
         return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
     }
     arena_reset(&server->arena);
@@ -296,6 +297,15 @@ static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
 int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
                 int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error)
 {
+    const struct client_resume none = {NULL, 0};
+    return client_open_resuming(alloc, fd, secure, agent, &none, deadline_ms, out_server,
+                                out_error);
+}
+
+int client_open_resuming(const struct alloc *alloc, int fd, struct secure *secure,
+                         const char *agent, const struct client_resume *resume, int64_t deadline_ms,
+                         struct hearsay **out_server, struct hearsay_error *out_error)
+{
     struct hearsay *server = alloc_zeroed(alloc, 1, sizeof(*server));
     if (server == NULL) {
         secure_free(secure);
@@ -306,6 +316,8 @@ int client_open(const struct alloc *alloc, int fd, struct secure *secure, const 
     server->fd = fd;
     server->secure = secure;
     conn_init(&server->conn, alloc);
+    server->conn.resume_token = resume->token;
+    server->conn.resume_bytes = resume->token_bytes;
     arena_init(&server->arena, alloc, CONN_DECODE_BYTES);
     arena_init(&server->welcome_arena, alloc, CONN_DECODE_BYTES);
     int status = greet(server, agent, deadline_ms, out_error);
@@ -317,12 +329,17 @@ int client_open(const struct alloc *alloc, int fd, struct secure *secure, const 
     return HEARSAY_OK;
 }
 
-/* tls NULL: nothing is encrypted. */
-static int connect_to(const char *server, const struct hearsay_tls *tls, const char *agent,
-                      int timeout_ms, struct hearsay **out_server, struct hearsay_error *out_error)
+int hearsay_connect_resuming(const char *server, const struct hearsay_tls *tls, const char *agent,
+                             const uint8_t *token, size_t token_bytes, int timeout_ms,
+                             struct hearsay **out_server, struct hearsay_error *out_error)
 {
+    const struct client_resume resume = {token_bytes > 0 ? token : NULL, token_bytes};
     if (timeout_ms < 0) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
+    }
+    if (token_bytes > HEARSAY_RESUME_BYTES_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the resume token is over %d bytes",
+                        HEARSAY_RESUME_BYTES_MAX);
     }
     agent = agent != NULL ? agent : "libhearsay/" HEARSAY_VERSION;
     if (strlen(agent) > LIMIT_AGENT_BYTES) {
@@ -351,13 +368,15 @@ static int connect_to(const char *server, const struct hearsay_tls *tls, const c
             return status;
         }
     }
-    return client_open(alloc_system(), fd, secure, agent, deadline_ms, out_server, out_error);
+    return client_open_resuming(alloc_system(), fd, secure, agent, &resume, deadline_ms, out_server,
+                                out_error);
 }
 
 int hearsay_connect(const char *server, const char *agent, int timeout_ms,
                     struct hearsay **out_server, struct hearsay_error *out_error)
 {
-    return connect_to(server, NULL, agent, timeout_ms, out_server, out_error);
+    return hearsay_connect_resuming(server, NULL, agent, NULL, 0, timeout_ms, out_server,
+                                    out_error);
 }
 
 void hearsay_tls_init(struct hearsay_tls *tls)
@@ -369,7 +388,7 @@ int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls, const
                         int timeout_ms, struct hearsay **out_server,
                         struct hearsay_error *out_error)
 {
-    return connect_to(server, tls, agent, timeout_ms, out_server, out_error);
+    return hearsay_connect_resuming(server, tls, agent, NULL, 0, timeout_ms, out_server, out_error);
 }
 
 const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server)

@@ -49,6 +49,15 @@ struct hearsay {
 int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
                 int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error);
 
+/* The same, showing a resume token (borrowed for the call; NULL: none). */
+struct client_resume {
+    const uint8_t *token;
+    size_t token_bytes;
+};
+int client_open_resuming(const struct alloc *alloc, int fd, struct secure *secure,
+                         const char *agent, const struct client_resume *resume, int64_t deadline_ms,
+                         struct hearsay **out_server, struct hearsay_error *out_error);
+
 /*
  * Submits; see hearsay_submit_*. What was borrowed from the connection stays valid only until here.
  */

@@ -89,6 +89,7 @@ int conn_greet(struct conn *conn, const char *agent, struct hearsay_error *out_e
     request.hello.version_count = 1;
     request.hello.agent.text = agent;
     request.hello.agent.length = strlen(agent);
+    request.hello.resume_token = (struct msg_bytes){conn->resume_token, conn->resume_bytes};
     int status = put_request(conn, &request, out_error);
     if (status != HEARSAY_OK) {
         return status;
@@ -113,6 +114,8 @@ static const enum msg_response_kind fitting_replies[MSG_REQUEST_KNOWN_ONLY + 1] 
     [MSG_REQUEST_EXPORT] = MSG_RESPONSE_EXPORTED,
     [MSG_REQUEST_SUMMARY] = MSG_RESPONSE_SUMMARIZED,
     [MSG_REQUEST_HERE] = MSG_RESPONSE_HERE_LABELS,
+    [MSG_REQUEST_WATCH] = MSG_RESPONSE_WATCHING,
+    [MSG_REQUEST_UNWATCH] = MSG_RESPONSE_UNWATCHED,
     [MSG_REQUEST_REPORT] = MSG_RESPONSE_REPORT_TAKEN,
     [MSG_REQUEST_STATS] = MSG_RESPONSE_STATS_TAKEN,
     [MSG_REQUEST_REMOVE] = MSG_RESPONSE_REMOVED,
@@ -272,10 +275,13 @@ static int accept_reply(struct conn *conn, const struct msg_response *response,
                         struct hearsay_error *out_error)
 {
     if (response->id == 0) {
-        /* A push, of which this version asks for none; or an error about the whole connection. */
-        return response->kind == MSG_RESPONSE_ERROR
-                   ? break_refused(conn, out_error, &response->error)
-                   : CONN_MORE;
+        /* A push, or an error about the whole connection. */
+        if (response->kind == MSG_RESPONSE_ERROR) {
+            return break_refused(conn, out_error, &response->error);
+        }
+        conn->epoch_changed = conn->epoch_changed ||
+                              (conn->takes_matches && response->kind == MSG_RESPONSE_EPOCH_CHANGED);
+        return response->kind == MSG_RESPONSE_MATCH && conn->takes_matches ? HEARSAY_OK : CONN_MORE;
     }
     if (conn->state == CONN_GREETING) {
         return accept_greeting(conn, response, out_error);

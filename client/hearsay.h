@@ -51,13 +51,15 @@
 extern "C" {
 #endif
 
-#define HEARSAY_PORT             7117     /* TCP, where an address names none */
-#define HEARSAY_ID_BYTES         16       /* a message's id, a store's id */
-#define HEARSAY_TOKEN_BYTES      32       /* a withdraw token */
-#define HEARSAY_HASH_BYTES       32       /* its hash, BLAKE2b-256 */
-#define HEARSAY_KEY_BYTES        32       /* an epoch's key */
-#define HEARSAY_FILTER_BYTES_MAX 512      /* 4096 bits */
-#define HEARSAY_DISTANCE_ONE     1000000u /* distance 1, in millionths */
+#define HEARSAY_PORT             7117       /* TCP, where an address names none */
+#define HEARSAY_ID_BYTES         16         /* a message's id, a store's id */
+#define HEARSAY_TOKEN_BYTES      32         /* a withdraw token */
+#define HEARSAY_HASH_BYTES       32         /* its hash, BLAKE2b-256 */
+#define HEARSAY_KEY_BYTES        32         /* an epoch's key */
+#define HEARSAY_RESUME_BYTES_MAX 64         /* a resume token */
+#define HEARSAY_NO_SEQ           UINT64_MAX /* instead of a sequence number: from now on */
+#define HEARSAY_FILTER_BYTES_MAX 512        /* 4096 bits */
+#define HEARSAY_DISTANCE_ONE     1000000u   /* distance 1, in millionths */
 
 /* What a call returns. */
 enum {
@@ -202,6 +204,8 @@ struct hearsay_limits {
     uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
     uint32_t work_bits;            /* of the proof of work on each deposit; 0: none */
     uint32_t sender_share_ppm;     /* of k, that one sender's messages may be; at least 1 */
+    uint32_t watches_per_session;  /* filters that stand in one connection's watches */
+    uint32_t watches;              /* the same, of all clients together */
 };
 
 /* What becomes of a message that is left where there is no room. */
@@ -247,6 +251,10 @@ struct hearsay_welcome {
     const struct hearsay_host *hosts; /* host_count of them, at least 1; the first is the default */
     size_t host_count;
     const char *agent; /* the server's program and version, "" where it did not say */
+    uint8_t resume_token[HEARSAY_RESUME_BYTES_MAX]; /* resume_bytes of them; 0: it gave none */
+    size_t resume_bytes;
+    const struct hearsay_error *dropped; /* why the server dropped the connection whose token was
+                                            shown; NULL: it did not */
 };
 
 /* What the server said of itself. Borrowed until hearsay_close. */
@@ -575,6 +583,20 @@ struct hearsay_here {
     size_t label_count;
 };
 
+/* A query that stands. */
+struct hearsay_watching {
+    uint64_t watch_id;
+    uint64_t seq; /* of the newest message, as it began */
+};
+
+/* A message that fits one. seq grows from match to match, with gaps, and is kept with the store:
+ * what comes after it can be asked for later. */
+struct hearsay_match {
+    uint64_t watch_id;
+    uint64_t seq;
+    struct hearsay_result result;
+};
+
 /* What the messages of a host have in common. */
 struct hearsay_summary {
     struct hearsay_filter union_filter; /* bits set in any message's filter */
@@ -657,7 +679,10 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_SUMMARY,
     HEARSAY_REPLY_HERE,
     HEARSAY_REPLY_REPORT_TAKEN, /* nothing but the fact */
-    HEARSAY_REPLY_ADMIN
+    HEARSAY_REPLY_ADMIN,
+    HEARSAY_REPLY_WATCHING,
+    HEARSAY_REPLY_UNWATCHED, /* nothing but the fact */
+    HEARSAY_REPLY_MATCH      /* of no request: its ticket is 0 */
 };
 
 struct hearsay_reply {
@@ -673,6 +698,8 @@ struct hearsay_reply {
         struct hearsay_summary summary;
         struct hearsay_here here;
         struct hearsay_admin_reply admin;
+        struct hearsay_watching watching;
+        struct hearsay_match match;
     };
 };
 
@@ -777,6 +804,72 @@ HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin
 
 /* BLAKE2b-256 of a payload, HEARSAY_HASH_BYTES, for bans. */
 HEARSAY_API void hearsay_hash_payload(const void *payload, size_t payload_bytes, uint8_t *out_hash);
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+/*
+ * Lets a query stand on this connection: what fits it from now on, and what came after after_seq
+ * (HEARSAY_NO_SEQ: nothing), is returned by hearsay_next as HEARSAY_REPLY_MATCH, in order, each
+ * message once. k, until_ms, order and exclude are not used. After this hearsay_next waits also
+ * while no request is under way. As for the requests above; too many watches: HEARSAY_CODE_QUOTA.
+ */
+HEARSAY_API int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
+                                    uint64_t after_seq, int timeout_ms,
+                                    struct hearsay_watching *out_watching,
+                                    struct hearsay_error *out_error);
+
+/* Ends it. What had come before may still be returned. No such watch: HEARSAY_CODE_NOT_FOUND. */
+HEARSAY_API int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
+                                  struct hearsay_error *out_error);
+
+/*
+ * Connects as hearsay_connect, or, unless tls is NULL, as hearsay_connect_tls, and shows the resume
+ * token of an earlier Welcome (copied): the new Welcome's `dropped` says why the server dropped
+ * that connection, if it did.
+ */
+HEARSAY_API int hearsay_connect_resuming(const char *server, const struct hearsay_tls *tls,
+                                         const char *agent, const uint8_t *token,
+                                         size_t token_bytes, int timeout_ms,
+                                         struct hearsay **out_server,
+                                         struct hearsay_error *out_error);
+
+/*
+ * A watch that outlives its connection. All callbacks run within hearsay_watch, with `context`;
+ * those that return bool end it by false. May be NULL: connect, dropped, lost, goes_on.
+ */
+struct hearsay_watch {
+    const char *server; /* as for hearsay_connect_resuming, with the next three */
+    const struct hearsay_tls *tls;
+    const char *agent;
+    int timeout_ms;
+    uint64_t after_seq; /* HEARSAY_NO_SEQ: only what comes from now on */
+    void *context;
+    /* Connects, instead of hearsay_connect_resuming. A status; *out_server is taken. */
+    int (*connect)(void *context, const uint8_t *token, size_t token_bytes,
+                   struct hearsay **out_server, struct hearsay_error *error);
+    /* Fills the query for a server just connected to, whose host may have another profile by now;
+     * what it points to stays until the next call. HEARSAY_OK, or the end of hearsay_watch. */
+    int (*prepare)(void *context, struct hearsay *server, struct hearsay_query *query,
+                   struct hearsay_error *error);
+    bool (*match)(void *context, const struct hearsay *server, const struct hearsay_match *match);
+    /* The server had dropped the last connection, and says why. */
+    void (*dropped)(void *context, const struct hearsay_error *why);
+    /* The connection is lost; the next try is in retry_ms. */
+    bool (*lost)(void *context, const struct hearsay_error *why, int retry_ms);
+    bool (*goes_on)(void *context); /* asked some times a second */
+};
+
+/*
+ * Connects, watches, and when the connection is lost connects again: after 1 s, then twice as long
+ * each time, up to 60 s, less up to half of it by chance. Each message that fits is given to
+ * `match` once, in order, nothing missed: also over restarts of the server. From a server with
+ * another store all of it is given. When an epoch begins it connects anew at once, so that
+ * `prepare` knows it. While nothing comes it pings, to notice when the server is gone.
+ *
+ * HEARSAY_OK when a callback ended it. What fails before the first success, and what trying again
+ * does not mend (ERR_ARGUMENT, ERR_NOMEM, ERR_SYSTEM, ERR_PROTOCOL, most refusals), is returned.
+ */
+HEARSAY_API int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_error);
 
 /* --- many requests at a time ------------------------------------------------------------------ */
 

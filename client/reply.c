@@ -77,6 +77,14 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     return HEARSAY_OK;
 }
 
+static int translate_match(const struct msg_match *from, struct hearsay_match *to,
+                           struct hearsay_error *error)
+{
+    to->watch_id = from->watch_id;
+    to->seq = from->seq;
+    return translate_result(&from->result, &to->result, error);
+}
+
 static int translate_message(const struct msg_bytes *id, const struct msg_text *media_type,
                              const struct msg_bytes *payload, struct hearsay_message *to,
                              struct hearsay_error *error)
@@ -218,6 +226,17 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_SUMMARIZED:
         out_reply->kind = HEARSAY_REPLY_SUMMARY;
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
+    case MSG_RESPONSE_WATCHING:
+        out_reply->kind = HEARSAY_REPLY_WATCHING;
+        out_reply->watching.watch_id = response->watching.watch_id;
+        out_reply->watching.seq = response->watching.seq;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_UNWATCHED:
+        out_reply->kind = HEARSAY_REPLY_UNWATCHED;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_MATCH:
+        out_reply->kind = HEARSAY_REPLY_MATCH;
+        return translate_match(&response->match, &out_reply->match, out_error);
     case MSG_RESPONSE_REPORT_TAKEN:
         out_reply->kind = HEARSAY_REPLY_REPORT_TAKEN;
         return HEARSAY_OK;
@@ -332,6 +351,28 @@ static void translate_limits(const struct msg_limits *from, struct hearsay_limit
     to->bytes = from->bytes;
     to->sender_share_ppm = from->sender_share_ppm;
     to->work_bits = from->work_bits;
+    to->watches_per_session = from->watches_per_session;
+    to->watches = from->watches;
+}
+
+/* The token for the next time, and why the last connection was dropped. */
+static int translate_resumption(const struct msg_welcome *from, struct arena *arena,
+                                struct hearsay_welcome *to, struct hearsay_error *error)
+{
+    if (from->resume_token.data != NULL && from->resume_token.count <= HEARSAY_RESUME_BYTES_MAX) {
+        memcpy(to->resume_token, from->resume_token.data, from->resume_token.count);
+        to->resume_bytes = from->resume_token.count;
+    }
+    if (!from->has_dropped) {
+        return HEARSAY_OK;
+    }
+    struct hearsay_error *dropped = arena_take_zeroed(arena, 1, sizeof(*dropped));
+    if (dropped == NULL) {
+        return fail_set_nomem(error);
+    }
+    (void)fail_set_refused(dropped, &from->dropped);
+    to->dropped = dropped;
+    return HEARSAY_OK;
 }
 
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
@@ -346,7 +387,11 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
         return lacks(out_error, "the store's id");
     }
     translate_limits(&welcome->limits, &out_welcome->limits);
-    int status = translate_capabilities(welcome, arena, out_welcome, out_error);
+    int status = translate_resumption(welcome, arena, out_welcome, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    status = translate_capabilities(welcome, arena, out_welcome, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }

@@ -55,6 +55,9 @@ int standing_query_new(const struct standing *standing, const struct standing_te
 void standing_query_free(struct standing *standing, struct standing_query *query);
 void *standing_owner(const struct standing_query *query);
 
+/* The filter of one of its parts: profile words, the query's. */
+const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part);
+
 /* Puts a query in, once. 0, or -ERR_NOMEM: it is not in then. O(queries / 6,000) and about 10 us a
  * part. */
 int standing_insert(struct standing *standing, struct standing_query *query);

@@ -106,8 +106,10 @@ struct config_limits {
     uint32_t deposit_burst;
     uint32_t queries_per_minute; /* the same */
     uint32_t query_burst;
-    uint32_t tls_handshakes_max; /* under way at a time */
-    uint32_t requests_in_flight; /* of one session */
+    uint32_t tls_handshakes_max;  /* under way at a time */
+    uint32_t requests_in_flight;  /* of one session */
+    uint32_t watches_per_session; /* filters that stand in one session's watches */
+    uint32_t watches;             /* the same, all sessions together */
     uint64_t session_output_bytes;
     uint64_t output_bytes; /* all sessions together */
     uint64_t cache_bytes;  /* payloads kept in memory */

@@ -164,6 +164,13 @@ const struct config_key config_keys[] = {
      .unit = "requests", .standard = "4096", .reloadable = true,
      .help = "Most requests of one session that wait for their answer; then it is read no "
              "further."},
+    {LIMITS_KEY("watches_per_session", watches_per_session), CONFIG_TYPE_COUNT, 0, 65536,
+     .unit = "filters", .standard = "16", .reloadable = true,
+     .help = "Most filters that stand in the watches of one session; one of several parts counts "
+             "as so many. 0: nobody can watch."},
+    {LIMITS_KEY("watches", watches), CONFIG_TYPE_COUNT, 0, 1000000, .unit = "filters",
+     .standard = "10000", .reloadable = true,
+     .help = "The same for all sessions together; about 600 bytes each, with 512 bits."},
     {LIMITS_KEY("session_output", session_output_bytes), CONFIG_TYPE_SIZE,
      2 * LIMIT_FRAME_BYTES_MIN, 256 * MIB, .standard = "1M", .reloadable = true,
      .help = "Most bytes that wait to be sent to one session, at least two frames; a client that "

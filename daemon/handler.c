@@ -129,10 +129,11 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
 
 /* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
 static const struct msg_text capabilities[] = {
-    TEXT("hello"),    TEXT("deposit"), TEXT("query"),     TEXT("get"),    TEXT("withdraw"),
-    TEXT("ping"),     TEXT("summary"), TEXT("here"),      TEXT("report"), TEXT("export"),
-    TEXT("stats"),    TEXT("reload"),  TEXT("log_level"), TEXT("remove"), TEXT("restore"),
-    TEXT("reported"), TEXT("ban"),     TEXT("unban"),     TEXT("bans"),   TEXT("accept"),
+    TEXT("hello"),   TEXT("deposit"), TEXT("query"),    TEXT("get"),    TEXT("withdraw"),
+    TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"), TEXT("watch"),
+    TEXT("unwatch"), TEXT("export"),  TEXT("stats"),    TEXT("reload"), TEXT("log_level"),
+    TEXT("remove"),  TEXT("restore"), TEXT("reported"), TEXT("ban"),    TEXT("unban"),
+    TEXT("bans"),    TEXT("accept"),
 };
 enum { ADMINISTRATIVE = 11 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
@@ -156,6 +157,8 @@ static void fill_limits(const struct config_limits *limits, const struct handler
         .ttl_max_s = limits->ttl_max_s,
         .parts_max = limits->parts_max,
         .requests_in_flight = limits->requests_in_flight,
+        .watches_per_session = limits->watches_per_session,
+        .watches = limits->watches,
         .deposits_per_minute = deposits ? limits->deposits_per_minute : 0,
         .queries_per_minute = queries ? limits->queries_per_minute : 0,
         .deposit_burst = deposits ? limits->deposit_burst : 0,
@@ -248,6 +251,10 @@ bool handler_welcome(struct service *service, struct handler_client *client,
         .agent = TEXT("hearsayd/" HEARSAY_VERSION),
     };
     fill_limits(&service->config.limits, client, &response.welcome.limits);
+    response.welcome.resume_token = (struct msg_bytes){client->resume_token, RESUME_TOKEN_BYTES};
+    response.welcome.has_dropped =
+        resume_take(&service->resume, &request->hello.resume_token, service_monotonic_ms(service),
+                    &response.welcome.dropped);
     client->events->respond(client, &response);
     return true;
 }
@@ -311,6 +318,8 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_UNBAN] = handler_unban,
     [MSG_REQUEST_BANS] = handler_bans,
     [MSG_REQUEST_ACCEPT] = handler_accept,
+    [MSG_REQUEST_WATCH] = handler_watch,
+    [MSG_REQUEST_UNWATCH] = handler_unwatch,
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/resume.h"
 #include "daemon/service.h"
 #include "proto/msg.h"
 
@@ -21,6 +22,13 @@ struct handler_client_events {
     void (*respond)(struct handler_client *client, const struct msg_response *response);
     /* A piece of work that was under way is over; the last one of a gone client may free it. */
     void (*work_ended)(struct handler_client *client);
+    /* Whether a push may be sent now: little waits to be sent. */
+    bool (*has_room)(const struct handler_client *client);
+    /* So many bytes of pushes are queued besides what waits. False: that is too much, and the
+     * client is dropped. */
+    bool (*queued)(struct handler_client *client, size_t bytes);
+    /* Drops it at once; what was wrong is told when it comes again. */
+    void (*drop)(struct handler_client *client, enum msg_error_code code, const char *sentence);
 };
 
 /*
@@ -29,16 +37,18 @@ struct handler_client_events {
  */
 struct handler_client {
     const struct handler_client_events *events;
-    bool is_local;         /* came over a Unix socket */
-    bool is_on_site;       /* came by a listener marked local: is given the keys of epochs */
-    bool is_administrator; /* came over a Unix socket, with our user's or root's credentials */
-    bool is_gone;          /* nobody reads the answers any more */
-    struct sender *sender; /* whose limits count; NULL: none do */
-    uint32_t sender_tag;   /* tells senders apart; 0: exempt */
-    uint32_t searches;     /* under way in several steps; one at a time is fair to the others */
-    uint32_t work_count;   /* requests taken and not yet answered */
-    size_t work_bytes;     /* what they hold in memory, about */
-    size_t answer_bytes;   /* what their answers may take of the output, about */
+    bool is_local;           /* came over a Unix socket */
+    bool is_on_site;         /* came by a listener marked local: is given the keys of epochs */
+    bool is_administrator;   /* came over a Unix socket, with our user's or root's credentials */
+    bool is_gone;            /* nobody reads the answers any more */
+    struct sender *sender;   /* whose limits count; NULL: none do */
+    uint32_t sender_tag;     /* tells senders apart; 0: exempt */
+    uint32_t searches;       /* under way in several steps; one at a time is fair to the others */
+    uint32_t work_count;     /* requests taken and not yet answered */
+    size_t work_bytes;       /* what they hold in memory, about */
+    size_t answer_bytes;     /* what their answers may take of the output, about */
+    struct watcher *watcher; /* its watches; NULL: it never had one */
+    uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
 /* Acts on a request other than Hello. */
@@ -92,6 +102,10 @@ void handler_export(struct service *service, struct handler_client *client,
 void handler_here(struct service *service, struct handler_client *client,
                   const struct msg_request *request);
 void handler_summary(struct service *service, struct handler_client *client,
+                     const struct msg_request *request);
+void handler_watch(struct service *service, struct handler_client *client,
+                   const struct msg_request *request);
+void handler_unwatch(struct service *service, struct handler_client *client,
                      const struct msg_request *request);
 
 void handler_report(struct service *service, struct handler_client *client,

@@ -285,6 +285,9 @@ static void on_deposited(struct persist_op *op)
                                                                     : MSG_DURABILITY_STORAGE},
         };
         service_note(job->service, METRIC_DEPOSIT, job->began_ns);
+        if (op->outcome == PERSIST_APPLIED) {
+            watch_deposited(job->service, job->host, &op->message);
+        }
         job_finish(job, &response);
         return;
     }

@@ -36,6 +36,8 @@ static uint32_t cost_of(const struct msg_request *request, enum sender_action *o
         return 1;
     case MSG_REQUEST_QUERY:
         return query_cost(&request->query);
+    case MSG_REQUEST_WATCH:
+        return query_cost(&request->watch.query);
     case MSG_REQUEST_GET:
     case MSG_REQUEST_SUMMARY:
     case MSG_REQUEST_HERE:

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/index.h"
+#include "core/standing.h"
 #include "daemon/config.h"
 #include "daemon/epoch.h"
 #include "daemon/here.h"
@@ -46,6 +47,7 @@ struct host {
     struct epoch_change *change; /* under way: epochs.c's */
     struct usage usage;          /* of all epochs together */
     struct usage leaving;        /* of these, promised to make room: see room.h */
+    struct standing *standing;   /* watches, by watch.h; NULL: there never was one */
 };
 
 /* An empty host with epoch 0 only. -ERR_NOMEM. `alloc` is borrowed. It may not be moved. */

@@ -53,6 +53,8 @@ struct persist_message {
     uint32_t reach_ppm;
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
+    int64_t seq; /* position in the store, from 1 on: grows with each deposit that is new. Filled:
+                    in what is read, and in a deposit that was applied */
     uint32_t sender;          /* who deposited it, in memory only: not stored, and 0 of what was */
     enum persist_state state; /* deposit: SHOWN or PENDING */
     uint32_t reports;         /* by different senders */
@@ -209,7 +211,8 @@ enum {
 struct persist_info {
     uint8_t store_id[PERSIST_STORE_ID_BYTES]; /* random, new with a new database */
     int64_t clock_ms;                         /* the latest now_ms saved; 0 in a new database */
-    bool relaxed;                             /* durability: what acknowledgements must say */
+    int64_t seq;  /* of the newest message there ever was, when it was opened; 0: none */
+    bool relaxed; /* durability: what acknowledgements must say */
 };
 
 /* What an implementation has done since it was opened, and what it holds. */

@@ -142,8 +142,10 @@ void server_turn(struct server *server)
     const bool searching = handler_run_searches(server->service, SEARCH_BUDGET,
                                                 service_monotonic_ns(server->service) + BUSY_NS);
     const bool arranging = service_turn(server->service);
+    watch_turn(server->service);
     flush_all(server);
-    if (searching || arranging || server->ready != NULL || server->busy != NULL) {
+    if (searching || arranging || server->ready != NULL || server->busy != NULL ||
+        watch_is_due(server->service)) {
         server_wake(server);
     } else {
         (void)uv_idle_stop(&server->idle);
@@ -185,7 +187,7 @@ void server_drop_slowest(struct server *server)
         log_warning("session %" PRIu64 " dropped: unread output of all sessions is over its cap, "
                     "and it holds the most (%zu bytes)",
                     slowest->number, slowest->counted_output);
-        session_close(slowest);
+        session_drop_slowest(slowest);
     }
 }
 

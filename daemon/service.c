@@ -232,6 +232,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
     arrange_init(&service->arrange, options->worker, &service->working);
     service->persist->interface->info(service->persist, &service->store);
+    service->watch.newest_seq = service->store.seq;
     service_start_clock(service);
 
     set_sender_limits(service);
@@ -278,8 +279,10 @@ void service_free(struct service *service)
     if (service == NULL) {
         return;
     }
+    watch_deinit(service);
     for (size_t i = 0; i < service->host_count; i++) {
         epochs_deinit(service, &service->hosts[i]);
+        watch_host_deinit(&service->hosts[i]);
         host_deinit(&service->hosts[i]);
     }
     alloc_release(service->alloc, service->hosts, service->config.host_count,
@@ -458,5 +461,5 @@ void service_storage_failed(struct service *service, const char *what, const cha
 
 bool service_is_congested(const struct service *service)
 {
-    return service->writing_bytes > WRITING_BYTES_MAX;
+    return service->writing_bytes + watch_waiting_bytes(service) > WRITING_BYTES_MAX;
 }

@@ -19,7 +19,9 @@
 #include "daemon/metrics.h"
 #include "daemon/persist.h"
 #include "daemon/reports.h"
+#include "daemon/resume.h"
 #include "daemon/sender.h"
+#include "daemon/watch.h"
 #include "proto/arena.h"
 
 struct query_job; /* handler_query.c */
@@ -78,6 +80,8 @@ struct service {
     struct query_job *waiting;          /* to begin when there are fewer under way */
     uint32_t search_count;
     struct arrange arrange;
+    struct watch_state watch;
+    struct resume resume;
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <sodium.h>
 #include <utlist.h>
 
 #include "core/err.h"
@@ -21,9 +22,11 @@ enum {
     SPENT_NS_MAX = 16 * SLICE_NS, /* and is so for at most a 16th of a second longer */
     FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
-    LINGER_MS = 2000,             /* for the peer to take the last answers and end */
-    STUCK_MS = 30 * 1000,         /* output that the peer takes none of */
-    REFUSED_MAX = 64              /* sessions over the limit that are told so at a time */
+    KEEPALIVE_S = 60,
+    LINGER_MS = 2000,           /* for the peer to take the last answers and end */
+    STUCK_MS = 30 * 1000,       /* output that the peer takes none of */
+    PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
+    REFUSED_MAX = 64            /* sessions over the limit that are told so at a time */
 };
 
 /* --- states ----------------------------------------------------------------------------------- */
@@ -93,10 +96,15 @@ static void leave_lists(struct session *session)
     session->is_dirty = false;
 }
 
+/* What waits to be sent, and the pushes that are queued to be made. */
+static size_t output_bytes(const struct session *session)
+{
+    return transport_output_bytes(&session->transport) + session->queued_bytes;
+}
+
 static void count_output(struct session *session)
 {
-    const size_t now =
-        session->state == SESSION_CLOSED ? 0 : transport_output_bytes(&session->transport);
+    const size_t now = session->state == SESSION_CLOSED ? 0 : output_bytes(session);
 
     session->server->output_bytes += now;
     session->server->output_bytes -= session->counted_output;
@@ -139,6 +147,7 @@ void session_close(struct session *session)
     move_to(session, SESSION_CLOSED);
     count_output(session);
     session->client.is_gone = true;
+    watch_client_gone(session->server->service, &session->client);
     if (session->client.sender != NULL) {
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* it asks for nothing any more */
@@ -166,11 +175,45 @@ static void end_if_answered(struct session *session)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
+/* Drops a session that cannot be told why: it learns it when it comes again with its token. */
+static void drop(struct session *session, enum msg_error_code code, const char *sentence)
+{
+    struct service *service = session->server->service;
+
+    if (session->state == SESSION_OPEN || session->state == SESSION_ENDING) {
+        resume_note(&service->resume, session->client.resume_token, code, sentence,
+                    service_monotonic_ms(service));
+    }
+    session_close(session);
+}
+
 static void drop_slow_reader(struct session *session)
 {
     log_info("session %" PRIu64 " dropped: it does not read its answers (%zu bytes wait)",
-             session->number, transport_output_bytes(&session->transport));
-    session_close(session);
+             session->number, output_bytes(session));
+    drop(session, MSG_QUOTA,
+         "the session was dropped because it did not read what was sent: more waited than "
+         "session_output_bytes of Welcome allows, or it waited too long");
+}
+
+void session_drop_slowest(struct session *session)
+{
+    drop(session, MSG_QUOTA,
+         "the session was dropped because what all clients had not read was more than the server "
+         "keeps, and it had left the most");
+}
+
+/* What waits may be too much, of this session or of all together. */
+static void drop_if_over(struct session *session)
+{
+    struct server *server = session->server;
+    const struct config_limits *limits = &server->service->config.limits;
+
+    if (output_bytes(session) > limits->session_output_bytes) {
+        drop_slow_reader(session);
+    } else if (server->output_bytes > limits->output_bytes) {
+        server_drop_slowest(server);
+    }
 }
 
 static void on_respond(struct handler_client *client, const struct msg_response *response)
@@ -196,11 +239,7 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     }
     count_output(session);
     mark_dirty(session);
-    if (transport_output_bytes(&session->transport) > limits->session_output_bytes) {
-        drop_slow_reader(session);
-    } else if (server->output_bytes > limits->output_bytes) {
-        server_drop_slowest(server);
-    }
+    drop_if_over(session);
 }
 
 static void on_work_ended(struct handler_client *client)
@@ -223,7 +262,43 @@ void session_push(struct session *session, const struct msg_response *response)
     }
 }
 
-static const struct handler_client_events client_events = {on_respond, on_work_ended};
+/* Pushes are made when they can soon go: until then they are a few numbers in a queue. */
+static bool on_has_room(const struct handler_client *client)
+{
+    const struct session *session = (const struct session *)client;
+    const uint64_t most = session->server->service->config.limits.session_output_bytes / 4;
+    const size_t waiting = transport_output_bytes(&session->transport);
+
+    return session->state == SESSION_OPEN && waiting < PUSH_BYTES_MAX && waiting < most;
+}
+
+static bool on_queued(struct handler_client *client, size_t bytes)
+{
+    struct session *session = (struct session *)client;
+
+    if (session->state != SESSION_CLOSED) {
+        session->queued_bytes = bytes;
+        count_output(session);
+        drop_if_over(session);
+    }
+    return session->state != SESSION_CLOSED;
+}
+
+static void on_drop(struct handler_client *client, enum msg_error_code code, const char *sentence)
+{
+    struct session *session = (struct session *)client;
+
+    log_warning("session %" PRIu64 " dropped: %s", session->number, sentence);
+    drop(session, code, sentence);
+}
+
+static const struct handler_client_events client_events = {
+    .respond = on_respond,
+    .work_ended = on_work_ended,
+    .has_room = on_has_room,
+    .queued = on_queued,
+    .drop = on_drop,
+};
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -427,6 +502,9 @@ static void on_written(struct transport *transport)
     struct session *session = session_of(transport);
 
     count_output(session);
+    if (watch_client_has_room(session->server->service, &session->client)) {
+        server_wake(session->server); /* the loop may be about to wait */
+    }
     if (takes_requests(session)) {
         resume_if_held(session);
     } else if (session->peer_ended && is_done(session)) {
@@ -477,6 +555,7 @@ void session_tick(struct session *session, int64_t now_ms)
                now_ms - session->since_ms >= (int64_t)limits->hello_timeout_s * 1000) {
         time_out(session, "no Hello came in time");
     } else if (session->state == SESSION_OPEN && limits->idle_timeout_s > 0 && is_done(session) &&
+               !watch_is_watching(&session->client) &&
                now_ms - session->activity_ms >= (int64_t)limits->idle_timeout_s * 1000) {
         time_out(session, "nothing was asked for too long");
     } else if (is_ending && is_done(session) && now_ms - session->since_ms >= LINGER_MS) {
@@ -610,6 +689,7 @@ int session_accept(struct server *server, struct listener *listener)
     }
     session->server = server;
     session->client.events = &client_events;
+    randombytes_buf(session->client.resume_token, RESUME_TOKEN_BYTES);
     session->number = ++server->session_number;
     session->since_ms = server_loop_ms(server);
     session->activity_ms = session->since_ms;
@@ -630,6 +710,8 @@ int session_accept(struct server *server, struct listener *listener)
         session->client.is_administrator = is_administrator(&session->transport.uv.stream);
     } else {
         (void)uv_tcp_nodelay(&session->transport.uv.tcp, 1); /* only slower without */
+        /* who watches may be silent for long, and yet be gone */
+        (void)uv_tcp_keepalive(&session->transport.uv.tcp, 1, KEEPALIVE_S);
     }
     if (server->session_count - server->refused_count > limits->sessions_max) {
         refuse_one_too_many(session, 5000,

@@ -37,6 +37,7 @@ struct session {
     uint64_t spent_ns;   /* on its requests lately, and when that was reckoned */
     uint64_t accounted_ns;
     size_t counted_output;
+    size_t queued_bytes;   /* of pushes that are still to be made */
     bool is_shaking_hands; /* counted in server->handshakes */
     bool peer_ended;       /* it sends no more, and may still read */
     bool stream_closed;
@@ -72,6 +73,9 @@ void session_tick(struct session *session, int64_t now_ms);
 
 /* The server stops: answers what was received, then ends. */
 void session_stop(struct session *session);
+
+/* Drops it since what all sessions have not read is too much. */
+void session_drop_slowest(struct session *session);
 
 /* Drops it at once. */
 void session_close(struct session *session);

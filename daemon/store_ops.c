@@ -211,7 +211,7 @@ int store_ops_rollback(struct store_ops *ops)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static int insert_message(struct store_ops *ops, const struct persist_message *message,
+static int insert_message(struct store_ops *ops, struct persist_message *message,
                           bool *out_inserted)
 {
     sqlite3_stmt *statement = ops->statements[STORE_INSERT];
@@ -234,6 +234,7 @@ static int insert_message(struct store_ops *ops, const struct persist_message *m
         message->expires_ms < evicted->from) {
         evicted->from = message->expires_ms;
     }
+    message->seq = ops->state.next_seq;
     ops->state.changed = true;
     rc = message->state == PERSIST_SHOWN
              ? SQLITE_OK

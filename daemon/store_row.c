@@ -308,6 +308,7 @@ int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_mes
     if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != message_checksum(seq, &message)) {
         return SQLITE_CORRUPT;
     }
+    message.seq = seq;
     *out_seq = seq;
     *out_message = message;
     return SQLITE_OK;

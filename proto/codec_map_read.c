@@ -350,6 +350,7 @@ static int map_read_inner(const struct map_reader *reader, const struct map_fiel
     const ProtobufCMessage *message;
 
     memcpy(&message, map_at(wire, field->wire), sizeof message);
+    map_note_presence(field, message != NULL, own);
     if (message != NULL) {
         if (field->own_count != 0) {
             const bool is_there = true;

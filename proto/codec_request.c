@@ -87,6 +87,46 @@ static const struct map_field query_fields[] = {
 static const struct map query_map =
     MAP_OF("query", &hearsay__v1__query__descriptor, struct msg_query, query_fields);
 
+/* The query of a watch: k is not needed, and left to the handler to refuse. */
+static const struct map_field watch_query_fields[] = {
+    {MAP_TEXT_ROW(Hearsay__V1__Query, host, struct msg_query, host), .min = 1,
+     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
+    {MAP_U32_ROW(Hearsay__V1__Query, k, struct msg_query, k)},
+    {MAP_LIST_ROW(Hearsay__V1__Query, Hearsay__V1__QueryPart, parts, struct msg_query,
+                  struct msg_query_part, parts, part_count, &part_map),
+     .needed = true},
+    {MAP_U32_ROW(Hearsay__V1__Query, max_distance, struct msg_query, max_distance_ppm),
+     .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
+    {MAP_I64_ROW(Hearsay__V1__Query, since_ms, struct msg_query, since_ms), .absent = INT64_MIN},
+    {MAP_I64_ROW(Hearsay__V1__Query, until_ms, struct msg_query, until_ms), .absent = INT64_MAX},
+    {MAP_ENUM_ROW(Hearsay__V1__Query, Hearsay__V1__Metric, metric, struct msg_query,
+                  enum msg_metric, metric),
+     .min = MSG_METRIC_BITS, .max = MSG_METRIC_ESTIMATED, .absent = MSG_METRIC_BITS},
+    {MAP_ENUM_ROW(Hearsay__V1__Query, Hearsay__V1__Order, order, struct msg_query, enum msg_order,
+                  order),
+     .min = MSG_ORDER_SIMILARITY, .max = MSG_ORDER_TIME, .absent = MSG_ORDER_SIMILARITY},
+    {MAP_LIST_ROW(Hearsay__V1__Query, Hearsay__V1__Slice, exclude, struct msg_query,
+                  struct msg_slice, exclude, exclude_count, &slice_map)},
+    {MAP_BOOL_ROW(Hearsay__V1__Query, with_payload, struct msg_query, with_payload)},
+};
+static const struct map watch_query_map =
+    MAP_OF("query", &hearsay__v1__query__descriptor, struct msg_query, watch_query_fields);
+
+static const struct map_field watch_fields[] = {
+    {MAP_INNER_ROW(Hearsay__V1__Watch, Hearsay__V1__Query, query, struct msg_watch,
+                   struct msg_query, query, &watch_query_map),
+     .needed = true},
+    {MAP_U64_ROW(Hearsay__V1__Watch, after_seq, struct msg_watch, after_seq), .absent = -1},
+};
+static const struct map watch_map =
+    MAP_OF("watch", &hearsay__v1__watch__descriptor, struct msg_watch, watch_fields);
+
+static const struct map_field unwatch_fields[] = {
+    {MAP_U64_ROW(Hearsay__V1__Unwatch, watch_id, struct msg_unwatch, watch_id)},
+};
+static const struct map unwatch_map =
+    MAP_OF("unwatch", &hearsay__v1__unwatch__descriptor, struct msg_unwatch, unwatch_fields);
+
 static const struct map_field get_fields[] = {
     {MAP_TEXT_ROW(Hearsay__V1__Get, host, struct msg_get, host), .min = 1, .max = LIMIT_HOST_BYTES,
      .form = &codec_form_host},
@@ -155,6 +195,10 @@ static const struct codec_body request_bodies[] = {
      offsetof(struct msg_request, here)},
     {MSG_REQUEST_SUMMARY, HEARSAY__V1__REQUEST__BODY_SUMMARY, &summary_map,
      offsetof(struct msg_request, summary)},
+    {MSG_REQUEST_WATCH, HEARSAY__V1__REQUEST__BODY_WATCH, &watch_map,
+     offsetof(struct msg_request, watch)},
+    {MSG_REQUEST_UNWATCH, HEARSAY__V1__REQUEST__BODY_UNWATCH, &unwatch_map,
+     offsetof(struct msg_request, unwatch)},
     {MSG_REQUEST_REPORT, HEARSAY__V1__REQUEST__BODY_REPORT, &codec_report_map,
      offsetof(struct msg_request, report)},
     ADMIN_BODY(STATS, stats),

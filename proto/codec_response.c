@@ -52,6 +52,8 @@ static const struct map_field limits_fields[] = {
     {MAP_U32_ROW(Hearsay__V1__Limits, sender_share_ppm, struct msg_limits, sender_share_ppm),
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
     LIMIT_ROW(work_bits),
+    LIMIT_ROW(watches_per_session),
+    LIMIT_ROW(watches),
 };
 static const struct map limits_map =
     MAP_OF("limits", &hearsay__v1__limits__descriptor, struct msg_limits, limits_fields);
@@ -113,8 +115,12 @@ static const struct map_field welcome_fields[] = {
                    capability_count)},
     {MAP_LIST_ROW(Hearsay__V1__Welcome, Hearsay__V1__HostInfo, hosts, struct msg_welcome,
                   struct msg_host, hosts, host_count, &host_map)},
+    {MAP_BYTES_ROW(Hearsay__V1__Welcome, resume_token, struct msg_welcome, resume_token), .min = 1,
+     .max = LIMIT_RESUME_BYTES},
     {MAP_TEXT_ROW(Hearsay__V1__Welcome, agent, struct msg_welcome, agent),
      .max = LIMIT_AGENT_BYTES},
+    {MAP_MAYBE_ROW(Hearsay__V1__Welcome, Hearsay__V1__Error, dropped, struct msg_welcome,
+                   struct msg_error, dropped, has_dropped, &error_map)},
 };
 static const struct map welcome_map =
     MAP_OF("welcome", &hearsay__v1__welcome__descriptor, struct msg_welcome, welcome_fields);
@@ -162,6 +168,23 @@ static const struct map_field results_fields[] = {
 };
 static const struct map results_map =
     MAP_OF("results", &hearsay__v1__results__descriptor, struct msg_results, results_fields);
+
+static const struct map_field watching_fields[] = {
+    {MAP_U64_ROW(Hearsay__V1__Watching, watch_id, struct msg_watching, watch_id)},
+    {MAP_U64_ROW(Hearsay__V1__Watching, seq, struct msg_watching, seq)},
+};
+static const struct map watching_map =
+    MAP_OF("watching", &hearsay__v1__watching__descriptor, struct msg_watching, watching_fields);
+
+static const struct map_field match_fields[] = {
+    {MAP_U64_ROW(Hearsay__V1__Match, watch_id, struct msg_match, watch_id)},
+    {MAP_U64_ROW(Hearsay__V1__Match, seq, struct msg_match, seq)},
+    {MAP_INNER_ROW(Hearsay__V1__Match, Hearsay__V1__Result, result, struct msg_match,
+                   struct msg_result, result, &result_map),
+     .needed = true},
+};
+static const struct map match_map =
+    MAP_OF("match", &hearsay__v1__match__descriptor, struct msg_match, match_fields);
 
 static const struct map_field got_fields[] = {
     {MAP_BYTES_ROW(Hearsay__V1__Got, id, struct msg_got, id), .needed = true, .min = LIMIT_ID_BYTES,
@@ -265,6 +288,11 @@ static const struct codec_body response_bodies[] = {
      offsetof(struct msg_response, here_changed)},
     {MSG_RESPONSE_SUMMARIZED, HEARSAY__V1__RESPONSE__BODY_SUMMARIZED, &summarized_map,
      offsetof(struct msg_response, summarized)},
+    {MSG_RESPONSE_WATCHING, HEARSAY__V1__RESPONSE__BODY_WATCHING, &watching_map,
+     offsetof(struct msg_response, watching)},
+    {MSG_RESPONSE_UNWATCHED, HEARSAY__V1__RESPONSE__BODY_UNWATCHED, NULL, 0},
+    {MSG_RESPONSE_MATCH, HEARSAY__V1__RESPONSE__BODY_MATCH, &match_map,
+     offsetof(struct msg_response, match)},
     {MSG_RESPONSE_REPORT_TAKEN, HEARSAY__V1__RESPONSE__BODY_REPORT_TAKEN, NULL, 0},
     {MSG_RESPONSE_STATS_TAKEN, HEARSAY__V1__RESPONSE__BODY_STATS_TAKEN, &codec_stats_taken_map,
      offsetof(struct msg_response, stats_taken)},

@@ -16,7 +16,7 @@ enum {
     LIMIT_ID_BYTES = 16,      /* message id, store id */
     LIMIT_TOKEN_BYTES = 32,   /* withdraw token */
     LIMIT_HASH_BYTES = 32,    /* withdraw hash */
-    LIMIT_RESUME_BYTES = 64,  /* resume token */
+    LIMIT_RESUME_BYTES = 64,  /* resume token, at most */
     LIMIT_CURSOR_BYTES = 32,  /* of Export's pages */
     LIMIT_KEY_BYTES = 32,     /* an epoch's key */
     LIMIT_FILTER_BYTES = 512, /* 4096 bits */

@@ -132,6 +132,16 @@ struct msg_query {
     bool with_payload;
 };
 
+/* The query's k is 0 when absent, as it should be. */
+struct msg_watch {
+    struct msg_query query;
+    uint64_t after_seq; /* UINT64_MAX when absent: only what comes from now on */
+};
+
+struct msg_unwatch {
+    uint64_t watch_id; /* 0 when absent: never one that there is */
+};
+
 struct msg_get {
     struct msg_text host;
     struct msg_bytes id;
@@ -188,6 +198,8 @@ enum msg_request_kind {
     MSG_REQUEST_EXPORT,
     MSG_REQUEST_SUMMARY,
     MSG_REQUEST_HERE,
+    MSG_REQUEST_WATCH,
+    MSG_REQUEST_UNWATCH,
     MSG_REQUEST_REPORT,
     MSG_REQUEST_STATS,
     MSG_REQUEST_REMOVE,
@@ -218,6 +230,8 @@ struct msg_request {
         struct msg_export export_page;
         struct msg_summary summary;
         struct msg_here here;
+        struct msg_watch watch;
+        struct msg_unwatch unwatch;
         struct msg_report report;
         struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_LOG_LEVEL */
     };
@@ -246,8 +260,10 @@ struct msg_limits {
     uint64_t session_output_bytes;
     uint64_t messages;
     uint64_t bytes;
-    uint32_t sender_share_ppm; /* 1,000,000 when absent */
-    uint32_t work_bits;        /* 0 when absent: none */
+    uint32_t sender_share_ppm;    /* 1,000,000 when absent */
+    uint32_t work_bits;           /* 0 when absent: none */
+    uint32_t watches_per_session; /* filters; 0 when absent: none */
+    uint32_t watches;
 };
 
 struct msg_epoch {
@@ -287,6 +303,9 @@ struct msg_welcome {
     const struct msg_host *hosts; /* host_count of them */
     size_t host_count;
     struct msg_text agent;
+    struct msg_bytes resume_token; /* or absent */
+    bool has_dropped;
+    struct msg_error dropped;
 };
 
 struct msg_deposited {
@@ -317,6 +336,17 @@ struct msg_results {
     uint64_t comparisons;
     bool exact;
     bool capped;
+};
+
+struct msg_watching {
+    uint64_t watch_id;
+    uint64_t seq;
+};
+
+struct msg_match {
+    uint64_t watch_id;
+    uint64_t seq;
+    struct msg_result result;
 };
 
 struct msg_got {
@@ -447,6 +477,9 @@ enum msg_response_kind {
     MSG_RESPONSE_SUMMARIZED,
     MSG_RESPONSE_HERE_LABELS,
     MSG_RESPONSE_HERE_CHANGED, /* a push */
+    MSG_RESPONSE_WATCHING,
+    MSG_RESPONSE_UNWATCHED,
+    MSG_RESPONSE_MATCH, /* a push */
     MSG_RESPONSE_REPORT_TAKEN,
     MSG_RESPONSE_STATS_TAKEN,
     MSG_RESPONSE_REMOVED,
@@ -478,6 +511,8 @@ struct msg_response {
         struct msg_summarized summarized;
         struct msg_here_labels here_labels;
         struct msg_here_changed here_changed;
+        struct msg_watching watching;
+        struct msg_match match;
         struct msg_stats_taken stats_taken;
         struct msg_reported_list reported_list;
         struct msg_ban_list ban_list;

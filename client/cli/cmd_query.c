@@ -206,9 +206,8 @@ static void print_row(const struct cli *cli, const struct query_options *options
     (void)fputc('\n', stream);
 }
 
-/* One result, as JSON or as a row. CLI_DONE or an exit code. */
-static int print_result(const struct cli *cli, const struct query_options *options,
-                        const struct hearsay_result *result, int64_t now_ms, bool is_first)
+int query_print_result(const struct cli *cli, const struct query_options *options,
+                       const struct hearsay_result *result, int64_t now_ms, bool is_first)
 {
     if (options->json) {
         return out_json(&cli->out, out_json_result(result, true)) == 0 ? CLI_DONE
@@ -244,8 +243,9 @@ static int print_results(const struct cli *cli, const struct query_options *opti
         if (status == HEARSAY_NOT_OURS) {
             continue;
         }
-        int code = status == HEARSAY_OK ? print_result(cli, options, &result, now_ms, shown == 0)
-                                        : cli_report(cli, &error);
+        int code = status == HEARSAY_OK
+                       ? query_print_result(cli, options, &result, now_ms, shown == 0)
+                       : cli_report(cli, &error);
         hearsay_content_free(&content);
         if (code != CLI_DONE) {
             return code;
@@ -351,18 +351,16 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-/* The filter of --memory under the host's profile. */
-static int read_memory(const struct cli *cli, const struct query_options *options,
-                       const struct hearsay_host *host, struct hearsay_filter *out_filter)
+int query_read_memory(const struct query_options *options, const struct hearsay_host *host,
+                      struct hearsay_filter *out_filter, struct hearsay_error *out_error)
 {
-    struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
-    if (hearsay_recent_open(options->memory, host->profile, 0, &recent, &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
+    int status = hearsay_recent_open(options->memory, host->profile, 0, &recent, out_error);
+    if (status == HEARSAY_OK) {
+        hearsay_recent_filter(recent, out_filter);
     }
-    hearsay_recent_filter(recent, out_filter);
     hearsay_recent_close(recent);
-    return CLI_DONE;
+    return status;
 }
 
 static int ask_parts(const struct cli *cli, struct hearsay *server,
@@ -384,14 +382,16 @@ static int query_once(const struct cli *cli, struct hearsay *server,
                       const struct query_options *options, struct hearsay_context *context)
 {
     const struct hearsay_host *host = NULL;
+    struct hearsay_error error;
     struct hearsay_filter lately;
     struct epochs epochs;
     int code = cli_find_host(cli, server, options->host, &host);
     if (code == CLI_DONE && options->here) {
         code = sensed_add_here(cli, server, host, context);
     }
-    if (code == CLI_DONE && options->memory != NULL) {
-        code = read_memory(cli, options, host, &lately);
+    if (code == CLI_DONE && options->memory != NULL &&
+        query_read_memory(options, host, &lately, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
     }
     if (code != CLI_DONE) {
         return code;

@@ -29,6 +29,7 @@ extern const struct cli_command command_profile;
 extern const struct cli_command command_query;
 extern const struct cli_command command_report;
 extern const struct cli_command command_summary;
+extern const struct cli_command command_watch;
 extern const struct cli_command command_withdraw;
 
 #endif

@@ -13,10 +13,23 @@
 #include "client/cli/commands.h"
 
 static const struct cli_command *const cli_commands[] = {
-    &command_deposit,  &command_query,   &command_here,    &command_get,
-    &command_withdraw, &command_report,  &command_import,  &command_export,
-    &command_hosts,    &command_ping,    &command_channel, &command_summary,
-    &command_profile,  &command_context, &command_admin,   NULL,
+    &command_deposit,
+    &command_query,
+    &command_watch,
+    &command_here,
+    &command_get,
+    &command_withdraw,
+    &command_report,
+    &command_import,
+    &command_export,
+    &command_hosts,
+    &command_ping,
+    &command_channel,
+    &command_summary,
+    &command_profile,
+    &command_context,
+    &command_admin,
+    NULL,
 };
 
 static const struct args_option common_options[] = {

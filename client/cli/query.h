@@ -37,6 +37,14 @@ struct query_options {
 void query_prepare(const struct query_options *options, const struct hearsay *server,
                    const struct hearsay_host *host, struct hearsay_query *out_query);
 
+/* One result, as JSON or as a row, the first with a heading. CLI_DONE or an exit code. */
+int query_print_result(const struct cli *cli, const struct query_options *options,
+                       const struct hearsay_result *result, int64_t now_ms, bool is_first);
+
+/* The filter of --memory under the host's profile. What hearsay_recent_open says. */
+int query_read_memory(const struct query_options *options, const struct hearsay_host *host,
+                      struct hearsay_filter *out_filter, struct hearsay_error *out_error);
+
 /* The batch form: a question a line of the file, an answer a line. Takes `server`. */
 int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server);
 

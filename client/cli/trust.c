@@ -53,8 +53,10 @@ static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_in
                  pin);
 }
 
-static int connect_encrypted(const struct cli *cli, const char *agent, struct hearsay **out_server,
-                             struct hearsay_error *out_error)
+static const char agent[] = "hearsay/" HEARSAY_VERSION;
+
+static int connect_encrypted(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                             struct hearsay **out_server, struct hearsay_error *out_error)
 {
     char known[PATH_MAX];
     struct hearsay_tls tls;
@@ -67,8 +69,8 @@ static int connect_encrypted(const struct cli *cli, const char *agent, struct he
     if (tls.pin == NULL && tls.ca == NULL && find_known_servers(known)) {
         tls.known_servers = known;
     }
-    const int status =
-        hearsay_connect_tls(cli->server, &tls, agent, cli_timeout(cli), out_server, out_error);
+    const int status = hearsay_connect_resuming(cli->server, &tls, agent, token, token_bytes,
+                                                cli_timeout(cli), out_server, out_error);
     if (status == HEARSAY_OK) {
         const struct hearsay_tls_info *info = hearsay_tls_info(*out_server);
         if (info->believed_by == HEARSAY_BELIEVED_FIRST_USE) {
@@ -78,12 +80,16 @@ static int connect_encrypted(const struct cli *cli, const char *agent, struct he
     return status;
 }
 
+int trust_connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                           struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    return is_wanted(cli) ? connect_encrypted(cli, token, token_bytes, out_server, out_error)
+                          : hearsay_connect_resuming(cli->server, NULL, agent, token, token_bytes,
+                                                     cli_timeout(cli), out_server, out_error);
+}
+
 int trust_connect(const struct cli *cli, struct hearsay **out_server,
                   struct hearsay_error *out_error)
 {
-    static const char agent[] = "hearsay/" HEARSAY_VERSION;
-
-    return is_wanted(cli)
-               ? connect_encrypted(cli, agent, out_server, out_error)
-               : hearsay_connect(cli->server, agent, cli_timeout(cli), out_server, out_error);
+    return trust_connect_resuming(cli, NULL, 0, out_server, out_error);
 }

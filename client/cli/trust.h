@@ -14,4 +14,8 @@
 int trust_connect(const struct cli *cli, struct hearsay **out_server,
                   struct hearsay_error *out_error);
 
+/* The same, showing the resume token of an earlier connection; 0 bytes: none. */
+int trust_connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                           struct hearsay **out_server, struct hearsay_error *out_error);
+
 #endif

@@ -12,6 +12,8 @@ _hearsay_options()
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
         --metric --memory --unseen --miss --batch --channel --group --epoch --host --ids --json ;;
+    watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count --metric \
+        --memory --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
     withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
@@ -45,7 +47,7 @@ _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query channel here get withdraw report import export hosts ping summary profile context
+    local commands='deposit query watch channel here get withdraw report import export hosts ping summary profile context
         admin help'
     local administrative='stats list restore remove ban unban bans accept reload log-level'
     local command='' i

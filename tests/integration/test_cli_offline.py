@@ -12,7 +12,7 @@ import pytest
 import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["deposit", "query", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
+COMMANDS = ["deposit", "query", "watch", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
             "channel", "summary", "profile", "context", "admin"]
 ADMIN = ["stats", "list", "restore", "remove", "ban", "unban", "bans", "accept",
          "reload", "log-level"]

@@ -105,8 +105,8 @@ REFUSALS = {
         "exclude.hashes"),
     "33-slices": (query(exclude=[pb.Slice(bits=b"1", hashes=1)] * 33), "INVALID", "exclude"),
     # UNSUPPORTED: in the protocol, not served by this version
-    "watch": (pb.Watch(query=query()), "UNSUPPORTED", "watch"),
-    "unwatch": (pb.Unwatch(watch_id=1), "UNSUPPORTED", "unwatch"),
+    "watch": (pb.Watch(query=query()), "INVALID", "query.k"),
+    "unwatch": (pb.Unwatch(watch_id=1), "NOT_FOUND", "watch_id"),
     "here-of-no-host": (pb.Here(host="nowhere"), "UNKNOWN_HOST", "host"),
     "report": (pb.Report(id=ID, reason="spam"), "NOT_FOUND", "id"),
     "report-with-a-long-reason": (pb.Report(id=ID, reason="x" * 201), "INVALID", "reason"),

@@ -21,7 +21,8 @@ def kernel_is_synchronised():
     return not status & STA_UNSYNC or state[3] < MAXERROR_US
 
 
-SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here", "report"]
+SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here", "report",
+          "watch", "unwatch"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
                   "ban", "unban", "bans", "accept"]
 

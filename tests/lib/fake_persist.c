@@ -223,6 +223,8 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
     }
     keep(stored, &op->message);
     stored->seq = ++fake->last_seq; /* also when it replaces one that expired */
+    stored->message.seq = stored->seq;
+    op->message.seq = stored->seq;
     op->removed_count = 0;
     return op->evict != PERSIST_EVICT_NONE ? make_room(fake, op) : PERSIST_APPLIED;
 }
@@ -623,6 +625,7 @@ static void info(const struct persist *persist, struct persist_info *out_info)
 {
     memset(out_info, 0, sizeof(*out_info));
     out_info->clock_ms = ((const struct fake *)persist)->clock_ms;
+    out_info->seq = ((const struct fake *)persist)->last_seq;
 }
 
 static void count(struct persist *persist, struct persist_counters *out_counters)

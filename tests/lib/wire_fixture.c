@@ -165,7 +165,6 @@ static const struct msg_request sample_requests[] = {
     {.id = 28, .kind = MSG_REQUEST_COMPACT},
     {.id = 29, .kind = MSG_REQUEST_RELOAD},
     {.id = 30, .kind = MSG_REQUEST_LOG_LEVEL, .admin = {.word = SAMPLE_TEXT("debug")}},
-    {.id = 13, .kind = MSG_REQUEST_KNOWN_ONLY, .name = "watch"},
     {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
 };
 

@@ -391,10 +391,6 @@ static void test_requests_that_are_not_served(void **state)
     wire_put_data(&bytes, 77, "\x01\x02", 2); /* a body of a later version */
     assert_int_equal(decode_by_hand(&bytes, &request, &error), 0);
     assert_int_equal(request.kind, MSG_REQUEST_UNKNOWN);
-    wire_put_data(&bytes, 7, "\x10\x05", 2);
-    assert_int_equal(decode_by_hand(&bytes, &request, &error), 0);
-    assert_int_equal(request.kind, MSG_REQUEST_KNOWN_ONLY);
-    assert_string_equal(request.name, "watch");
     assert_int_equal(request.id, 9);
     bytes_deinit(&bytes);
 }

@@ -147,6 +147,8 @@ static size_t talk(struct server_fixture *fixture, const struct bytes *said, siz
     ssize_t count;
     struct session *session = server_fixture_connect(fixture, &peer);
 
+    /* Random, and part of what it hears. */
+    memset(session->client.resume_token, 7, sizeof(session->client.resume_token));
     peer_put_bytes(&peer, said->data, split);
     send_all(fixture, &peer);
     do {

@@ -401,6 +401,14 @@ def good_messages():
         ("reload", "request", 36, "reload", {}),
         ("log_level", "request", 37, "log_level", {}),
         ("log_level, set", "request", 38, "log_level", {"level": "debug"}),
+        ("watch, least", "request", 39, "watch", {"query": {"parts": [{"filter": a}]}}),
+        ("watch, every field", "request", 40, "watch",
+         {"query": {"host": "b", "parts": [{"epoch": 3, "filter": a, "contains": b},
+                                           {"filter": b}],
+                    "max_distance": 0, "since_ms": NOW, "metric": pb.ESTIMATED,
+                    "with_payload": True},
+          "after_seq": 0}),
+        ("unwatch", "request", 41, "unwatch", {"watch_id": 2**63}),
         ("error, least", "response", 1, "error", {"code": pb.INTERNAL}),
         ("error, every field", "response", 1, "error",
          {"code": pb.UNSUPPORTED_VERSION, "message": "version 9 is not spoken here; 1 is",
@@ -430,6 +438,15 @@ def good_messages():
         ("epoch_changed", "response", 0, "epoch_changed",
          {"host": "a", "epoch": {"number": NOW, "key": TOKEN, "starts_ms": NOW,
                                  "ends_ms": NOW + 3600000, "kept_ms": NOW + 7200000}}),
+        ("welcome, watches", "response", 2, "welcome",
+         {**WELCOME, "limits": {**LIMITS, "watches_per_session": 16, "watches": 10000},
+          "resume_token": bytes(range(16)),
+          "dropped": {"code": pb.QUOTA, "message": "it read nothing"}}),
+        ("watching", "response", 25, "watching", {"watch_id": 7, "seq": 2**40}),
+        ("unwatched", "response", 26, "unwatched", {}),
+        ("match, least", "response", 0, "match", {"result": {"id": ID}}),
+        ("match, every field", "response", 0, "match",
+         {"watch_id": 7, "seq": 2**63, "result": full_result}),
         ("deposited, least", "response", 3, "deposited", {"durability": pb.ON_STORAGE}),
         ("deposited, duplicate", "response", 3, "deposited",
          {"expires_ms": NOW, "duplicate": True, "durability": pb.RELAXED, "deposited_ms": NOW - 1}),
@@ -490,13 +507,6 @@ def good_messages():
     ]  # fmt: skip
     for name, side, n, kind, fields in rows:
         yield name, side, n, kind, fields, True
-    reserved = [
-        ("watch", {"after_seq": 5}), ("unwatch", {"watch_id": 1}),
-    ]  # fmt: skip
-    for kind, fields in reserved:
-        yield f"reserved: {kind}", "request", 50, kind, fields, False
-    for kind in ["watching", "match"]:
-        yield f"reserved: {kind}", "response", 0, kind, {}, False
 
 
 def other_encodings():

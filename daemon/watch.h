@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch: clients' standing queries, from a deposit's commit to the match that is sent. On the loop
+ * thread.
+ *
+ *   watch.c        who watches; limits; deposits that are to be matched
+ *   watch_queue.c  a client's matches on their way: queued, looked up, sent
+ *   watch_catch.c  what came before a watch, read from the store
+ *
+ * A deposit that is committed waits in `pending` until its turn of the loop, when it is matched
+ * together with the others. What it fits is queued as a few numbers, and becomes a message only
+ * when its client has room for it: so what has gone meanwhile (withdrawn, expired, hidden: not in
+ * the index any more) is not sent, and needs not be looked for in queues.
+ */
+#ifndef DAEMON_WATCH_H
+#define DAEMON_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/standing.h"
+#include "daemon/persist.h"
+#include "proto/msg.h"
+
+struct handler_client;
+struct host;
+struct service;
+struct watch;
+struct watch_catch;
+struct watcher;
+struct watch_pending;
+
+/* Part of the service. All zero but newest_seq: nobody watches. */
+struct watch_state {
+    int64_t newest_seq; /* of what was committed, as far as the loop knows */
+    uint64_t last_number;
+    uint32_t filter_count;         /* that stand */
+    bool has_room;                 /* some client has, since the last turn */
+    struct watcher *ready;         /* have matches, and perhaps room for them */
+    struct watch_catch *catching;  /* watches that have something to read from the store, in turn */
+    uint32_t reads;                /* of these: under way */
+    struct watch_pending *pending; /* deposits to be matched, in order of commit */
+    size_t pending_bytes;
+};
+
+/*
+ * Watch: what `request` asks, which was checked as far as a query is (handler_watch.c). Answers
+ * with Watching or an error.
+ */
+void watch_begin(struct service *service, struct handler_client *client, struct host *host,
+                 const struct msg_request *request, const struct standing_terms *terms);
+
+/* Unwatch: false when the client has no such watch. Nothing of it is sent after. */
+bool watch_end(struct service *service, struct handler_client *client, uint64_t number);
+
+/* The client is gone, and with it all its watches. */
+void watch_client_gone(struct service *service, struct handler_client *client);
+
+/* Whether it has a watch: silence is no sign that it is gone then. */
+bool watch_is_watching(const struct handler_client *client);
+
+/* The client has taken some of its output. Whether there is something for it: in the next turn. */
+bool watch_client_has_room(struct service *service, struct handler_client *client);
+
+/*
+ * A deposit was committed and is in the index of its host: it will be matched in the next turn.
+ * Borrows the message for the call. For each message once, in order of seq.
+ */
+void watch_deposited(struct service *service, struct host *host,
+                     const struct persist_message *message);
+
+/* Matches, reads and sends for a bounded while. */
+void watch_turn(struct service *service);
+
+/* Whether there is more to do at once. */
+bool watch_is_due(const struct service *service);
+
+/* Bytes held by deposits that wait to be matched: over a bound no more are taken. */
+size_t watch_waiting_bytes(const struct service *service);
+
+/* Before the hosts go: nobody may watch any more. */
+void watch_deinit(struct service *service);
+
+/* Frees what a host has for watches. */
+void watch_host_deinit(struct host *host);
+
+#endif
