@@ -22,6 +22,7 @@ enum {
     TRIALS = 4000,   /* unions of each size */
     STORED = 100000,
     QUERIES = 1000,
+    ALL_QUERIES = 100, /* of these, also for all that is found */
     PROFILES = 4,
     K = 100,
     WORDS = 8 /* m = 512 in all of them */
@@ -136,6 +137,8 @@ struct search_sums {
     double found; /* messages whose filter contains the pair */
     double wrong; /* of these, those that are of another place or hour */
     double ns;
+    double claimed_jointly; /* comparisons for everything that is found ... */
+    double claimed_apart;   /* ... and without the joint section's bits */
 };
 
 /* A message of that moment: its access points, geohashes of four lengths, time, topics. */
@@ -195,29 +198,42 @@ static int fill_tree(const struct profile *profile, struct index *index, struct 
     return index_load_end(index) == 0 ? 0 : bench_fail("memory is short");
 }
 
-static int ask(const struct profile *profile, struct index *index, const struct moment *moments,
-               struct moment asked, struct search_sums *sums)
+/* One search for what contains `wanted`; the caller frees it. NULL: memory is short. */
+static struct index_search *search(struct index *index, const uint64_t *filter,
+                                   const uint64_t *wanted, uint32_t k)
 {
-    uint64_t filter[WORDS];
-    struct index_part part = {.index = index, .filter = filter, .contains = filter};
+    const struct index_part part = {.index = index, .filter = filter, .contains = wanted};
     const struct index_query query = {.parts = &part,
                                       .part_count = 1,
-                                      .k = K,
+                                      .k = k,
                                       .max_distance_ppm = DISTANCE_ONE_PPM,
                                       .since_ms = INT64_MIN,
                                       .until_ms = INT64_MAX};
     struct index_search *search = NULL;
+
+    if (index_search_new(alloc_system(), &query, &search) != 0) {
+        (void)bench_fail("memory is short"); /* says so */
+        return NULL;
+    }
+    while (index_search_step(search, UINT64_MAX, 0) == INDEX_MORE) {
+    }
+    return search;
+}
+
+static int ask(const struct profile *profile, struct index *index, const struct moment *moments,
+               struct moment asked, struct search_sums *sums)
+{
+    uint64_t filter[WORDS];
     uint32_t count = 0;
 
     encode_moment(profile, asked, filter);
     const int64_t begin = stats_cpu_ns();
-    if (index_search_new(alloc_system(), &query, &search) != 0) {
-        return bench_fail("memory is short");
-    }
-    while (index_search_step(search, UINT64_MAX, 0) == INDEX_MORE) {
+    struct index_search *asking = search(index, filter, filter, K);
+    if (asking == NULL) {
+        return -1;
     }
     sums->ns += (double)(stats_cpu_ns() - begin);
-    const struct nearest_candidate *found = index_search_results(search, &count);
+    const struct nearest_candidate *found = index_search_results(asking, &count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t message = 0;
 
@@ -225,10 +241,50 @@ static int ask(const struct profile *profile, struct index *index, const struct 
         sums->found += 1;
         sums->wrong += moments[message].place != asked.place || moments[message].hour != asked.hour;
     }
-    sums->comparisons += (double)index_search_comparisons(search);
-    sums->bytes += (double)index_search_bytes(search);
-    index_search_free(search);
+    sums->comparisons += (double)index_search_comparisons(asking);
+    sums->bytes += (double)index_search_bytes(asking);
+    index_search_free(asking);
     return 0;
+}
+
+/* The bits of a moment that are of no joint section. */
+static void leave_joint_out(const struct profile *profile, const uint64_t *filter, uint64_t *out)
+{
+    memcpy(out, filter, WORDS * sizeof(*out));
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+
+        for (uint32_t b = 0; section->kind == PROFILE_JOINT && b < section->bits; b++) {
+            const uint32_t bit = section->first_bit + b;
+
+            out[bit / 64] &= ~(UINT64_C(1) << bit % 64);
+        }
+    }
+}
+
+/*
+ * What of the tree has to be looked at because its union claims all that is wanted, with the joint
+ * section's bits and without them, in the same tree; for all that is found, so that nothing is
+ * passed over for being far.
+ */
+static int ask_for_all(const struct profile *profile, struct index *index, struct moment asked,
+                       struct search_sums *sums)
+{
+    uint64_t filter[WORDS];
+    uint64_t apart[WORDS];
+
+    encode_moment(profile, asked, filter);
+    leave_joint_out(profile, filter, apart);
+    struct index_search *joint = search(index, filter, filter, STORED);
+    struct index_search *without = search(index, filter, apart, STORED);
+    if (joint != NULL && without != NULL) {
+        sums->claimed_jointly += (double)index_search_comparisons(joint);
+        sums->claimed_apart += (double)index_search_comparisons(without);
+    }
+    const int rc = joint != NULL && without != NULL ? 0 : -1;
+    index_search_free(joint);
+    index_search_free(without);
+    return rc;
 }
 
 static void tell_search(struct report *report, int p, const struct search_sums *sums)
@@ -245,6 +301,12 @@ static void tell_search(struct report *report, int p, const struct search_sums *
         {"us", sums->ns / QUERIES / 1000, "us/query", "contains: time"},
         {"found", sums->found / QUERIES, "/query", "contains: messages found (at most 100)"},
         {"wrong", sums->wrong / QUERIES, "/query", "contains: of another place or hour"},
+        {"all_compared", sums->claimed_jointly / ALL_QUERIES, "/query",
+         "everything that contains it: compared"},
+        {"apart_compared", sums->claimed_apart / ALL_QUERIES, "/query",
+         "  the same without the joint section's bits"},
+        {"skipped_percent", 100 - 100 * sums->claimed_jointly / sums->claimed_apart, "%",
+         "  skipped by the joint section alone"},
     };
 
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
@@ -275,7 +337,12 @@ static int search_tree(const struct profile *profile, struct search_sums *sums)
         rc = fill_tree(profile, index, moments);
     }
     for (uint32_t q = 0; rc == 0 && q < QUERIES; q++) {
-        rc = ask(profile, index, moments, random_moment(&state), sums);
+        const struct moment asked = random_moment(&state);
+
+        rc = ask(profile, index, moments, asked, sums);
+        if (rc == 0 && q % (QUERIES / ALL_QUERIES) == 0) {
+            rc = ask_for_all(profile, index, asked, sums);
+        }
     }
     index_free(index);
     estimate_free(estimate);
