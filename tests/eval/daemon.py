@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import threading
 
+import filters
+
 START_S = 30
 STOP_S = 10
 COMMAND_S = 600
@@ -19,12 +21,14 @@ class Failed(Exception):
 
 
 class Host:
-    """One host of the daemon, named after its profile."""
+    """One host of the daemon, named after its profile: 512/2, or sections."""
 
     def __init__(self, profile):
         self.profile = profile
-        self.bits, self.hashes = (int(number) for number in profile.split("/"))
-        self.name = f"p{self.bits}-{self.hashes}"
+        self.encoder = filters.Profile(profile)
+        self.bits = self.encoder.bits
+        self.hashes = self.encoder.sections.get("", (0, 0, None))[2]  # None: there are sections
+        self.name = "p" + re.sub("[^a-z0-9]+", "-", profile)
         self.shared_times = 0
 
 
@@ -61,6 +65,17 @@ class Daemon:
         self.reader = None
 
     def __enter__(self):
+        self._start()
+        return self
+
+    def restart(self):
+        """Anew from what is stored, so that the index is arranged as a whole."""
+        self._stop()
+        self._start()
+
+    def _start(self):
+        self.server = None
+        self.ready.clear()
         try:
             self.process = subprocess.Popen(self.arguments, stderr=subprocess.PIPE, text=True)
         except OSError as error:
@@ -71,9 +86,12 @@ class Daemon:
         if self.server is None:
             self.__exit__()
             raise Failed("the daemon did not start:\n" + "".join(self.lines))
-        return self
 
     def __exit__(self, *_):
+        self._stop()
+        self.socket_directory.cleanup()
+
+    def _stop(self):
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(STOP_S)
@@ -82,7 +100,6 @@ class Daemon:
             self.process.wait()
         self.reader.join()
         self.process.stderr.close()
-        self.socket_directory.cleanup()
 
     def _read_log(self):
         address = None

@@ -28,6 +28,29 @@ def of_labels(labels, bits, hashes):
     return mask
 
 
+class Profile:
+    """A profile without joint sections: "512/2" or "wifi=416/2,any=96/2"."""
+
+    def __init__(self, text):
+        self.text = text
+        self.sections = {}  # attribute, or "" for all: first bit, bits, hashes
+        self.bits = 0
+        for part in text.split(","):
+            name, _, size = part.rpartition("=")
+            bits, hashes = (int(number) for number in size.split("/"))
+            self.sections[name] = (self.bits, bits, hashes)
+            self.bits += bits
+
+    def mask(self, labels):
+        found = 0
+        for label in labels:
+            section = (self.sections.get("") or self.sections.get(label.partition(":")[0])
+                       or self.sections["any"])
+            first, bits, hashes = section
+            found |= of_label(label, bits, hashes) << first
+        return found
+
+
 def from_base64(text):
     """A filter in stored form: bit p is bit p % 8 of byte p / 8."""
     return int.from_bytes(base64.b64decode(text, validate=True), "little")

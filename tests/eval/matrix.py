@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain and graded WiFi contexts through a running daemon, in many profiles.
+"""WiFi contexts through a running daemon, in many profiles: plain, graded by strength, and mixed,
+which is graded with the hour of the scan and up to three topics that somebody drew.
 
 Training rows go in with `hearsay import`, sightings as they are: the builder of libhearsay makes
 the labels. The filters that the daemon stored are compared with those of our own implementation,
 bit for bit, and a part of the answers with a search over all of them."""
 
 import collections
+import datetime
 import hashlib
 import heapq
 import json
+import random
+import subprocess
 import tempfile
 
 import daemon
@@ -20,6 +24,7 @@ import sightings
 KS = (1, 3, 5, 7, 13, 21, 31)
 K = max(KS)
 SUGGESTED = 0.8  # a host's suggested_max_distance, unless configured
+TOPICS = 5000
 CHECK_EACH = 20  # answers that are compared with a search over everything
 
 
@@ -32,17 +37,30 @@ def message_id(row):
     return hashlib.blake2b(b"uji row %d" % row.number, digest_size=16).hexdigest()
 
 
-def sensed(row, graded):
-    return {"wifi": {bssid: dbm if graded else None for bssid, dbm in row.heard}}
+def topics(row):
+    """One to three of 5,000, the first ones often (Zipf); the same in every run."""
+    drawn = random.Random(f"{row.unix_s} {row.east} {row.number}")
+    return [f"t{int(TOPICS ** drawn.random())}" for _ in range(drawn.randint(1, 3))]
 
 
-def mask_of(row, graded, bits, hashes):
-    return filters.of_labels((label for bssid, dbm in row.heard
-                              for label in labels.wifi(bssid, dbm if graded else None)),
-                             bits, hashes)
+def sensed(row, kind):
+    found = {"wifi": {bssid: None if kind == "plain" else dbm for bssid, dbm in row.heard}}
+    if kind == "mixed":
+        moment = datetime.datetime.fromtimestamp(row.unix_s, datetime.timezone.utc)
+        found |= {"time": moment.strftime("%Y-%m-%dT%H:%MZ"), "topics": topics(row)}
+    return found
 
 
-def read_stored(server, host, graded, by_id):
+def labels_of(row, kind):
+    found = [label for bssid, dbm in row.heard
+             for label in labels.wifi(bssid, None if kind == "plain" else dbm)]
+    if kind == "mixed":
+        found += labels.moment(row.unix_s * 1000)
+        found += [label for text in topics(row) for label in labels.topic(text)]
+    return found
+
+
+def read_stored(server, host, kind, by_id):
     """Rows, masks and ranks in the daemon's order among equals: newer first, then smaller id."""
     lines = server.export(host.name)
     lines.sort(key=lambda line: line["id"])
@@ -52,17 +70,17 @@ def read_stored(server, host, graded, by_id):
     rows = [by_id[line["id"]] for line in lines]
     masks = []
     for row, line in zip(rows, lines):
-        masks.append(mask_of(row, graded, host.bits, host.hashes))
+        masks.append(host.encoder.mask(labels_of(row, kind)))
         if filters.from_base64(line["filter"]) != masks[-1]:
             raise Problem(f"{host.name}: row {row.number} is stored with another filter than ours")
     return rows, masks
 
 
-def check_answers(host, graded, validation, answers, rows, masks):
+def check_answers(host, kind, validation, answers, rows, masks):
     searcher = search.Searcher(masks)
     ranks = range(len(masks))
     for asked, answer in list(zip(validation, answers))[::CHECK_EACH]:
-        query = mask_of(asked, graded, host.bits, host.hashes)
+        query = host.encoder.mask(labels_of(asked, kind))
         want = [(message_id(rows[i]), overlap, union)
                 for i, overlap, union in searcher.nearest(query, ranks, K)]
         got = [(r["id"], r["intersection"], r["union"]) for r in answer["results"]]
@@ -87,33 +105,66 @@ def nearest_distances(answers):
             "beyond": 100 * beyond / len(sorted_ones)}
 
 
-def run_host(server, host, graded, training, validation):
-    by_id = {message_id(row): row for row in training}
-    server.import_lines(host.name, (json.dumps({**sensed(row, graded), "text": "",
+def index_bytes(bench, directory, host, masks, queries):
+    """Per cent of all filters' bytes that the index reads for a question, k = 13, by
+    `hearsay-bench index` with the same filters; None without it."""
+    if bench is None:
+        return None
+    size = host.bits // 8
+    with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=directory) as place:
+        for name, ones in (("stored", masks), ("asked", queries)):
+            with open(f"{place}/{name}", "wb") as file:
+                file.write(b"".join(mask.to_bytes(size, "little") for mask in ones))
+        done = subprocess.run([str(bench), "index", "--workload", f"filters:{place}/stored",
+                               "--queries", f"{place}/asked", "--profile", f"v1:{host.profile}",
+                               "-k", "13", "--json"], capture_output=True, text=True, check=True,
+                              timeout=300)
+    by_engine = {line["engine"]: line for line in map(json.loads, done.stdout.splitlines())}
+    if by_engine["tree"]["recall"] != 1:
+        raise Problem(f"{host.name}: the tree's answers are not those of the list")
+    return 100 * by_engine["tree"]["bytes_share"]
+
+
+def import_rows(server, host, kind, training):
+    server.import_lines(host.name, (json.dumps({**sensed(row, kind), "text": "",
                                                 "id": message_id(row)}) for row in training))
-    rows, masks = read_stored(server, host, graded, by_id)
-    questions = [json.dumps(sensed(row, graded)) for row in validation]
+
+
+def ask(server, host, kind, training, validation, place):
+    by_id = {message_id(row): row for row in training}
+    rows, masks = read_stored(server, host, kind, by_id)
+    questions = [json.dumps(sensed(row, kind)) for row in validation]
     by_bits = server.query(host.name, questions, K)
     estimated = server.query(host.name, questions, K, "estimated")
-    check_answers(host, graded, validation, by_bits, rows, masks)
-    comparisons = sum(answer["comparisons"] for answer in by_bits) / len(by_bits)
-    return {"contexts": "graded" if graded else "plain", "profile": host.profile,
+    check_answers(host, kind, validation, by_bits, rows, masks)
+    comparisons = {}
+    for k in (1, 13):
+        answers = server.query(host.name, questions, k)
+        comparisons[str(k)] = sum(answer["comparisons"] for answer in answers) / len(answers)
+    asked = [host.encoder.mask(labels_of(row, kind)) for row in validation]
+    return {"contexts": kind, "profile": host.profile,
             "bytes": host.bits // 8, "comparisons": comparisons,
+            "index_bytes": index_bytes(*place, host, masks, asked),
             "fill": 100 * sum(mask.bit_count() for mask in masks) / len(masks) / host.bits,
             "nearest": nearest_distances(by_bits),
             "bits": score(validation, by_bits, by_id),
             "estimated": score(validation, estimated, by_id)}
 
 
-def run_exact(graded, training, validation):
+def without_index(training, **rest):
+    """What is searched by looking at all."""
+    return {"comparisons": {"1": len(training), "13": len(training)}, "index_bytes": None,
+            "fill": None, "nearest": None, "estimated": None, **rest}
+
+
+def run_exact(kind, training, validation):
     """The sets of labels themselves, without filters; rows in file order, newer first."""
     numbers = {}
 
     def mask(row):
         found = 0
-        for bssid, dbm in row.heard:
-            for label in labels.wifi(bssid, dbm if graded else None):
-                found |= 1 << numbers.setdefault(label, len(numbers))
+        for label in labels_of(row, kind):
+            found |= 1 << numbers.setdefault(label, len(numbers))
         return found
 
     searcher = search.Searcher([mask(row) for row in training])
@@ -122,11 +173,9 @@ def run_exact(graded, training, validation):
     for asked in validation:
         near = searcher.nearest(mask(asked), ranks, K)
         figures.add(asked, [training[i] for i, _, _ in near])
-    size = sum(len(label) for row in training for bssid, dbm in row.heard
-               for label in labels.wifi(bssid, dbm if graded else None)) / len(training)
-    return {"contexts": "graded" if graded else "plain", "profile": "exact sets",
-            "bytes": round(size), "comparisons": len(training), "fill": None,
-            "nearest": None, "bits": figures.figures(), "estimated": None}
+    size = sum(len(label) for row in training for label in labels_of(row, kind)) / len(training)
+    return without_index(training, contexts=kind, profile="exact sets", bytes=round(size),
+                         bits=figures.figures())
 
 
 def run_raw(training, validation):
@@ -147,23 +196,31 @@ def run_raw(training, validation):
                 distances[at] -= 2 * signal * (dbm + 105)
         near = heapq.nsmallest(K, range(len(training)), key=lambda at: (distances[at], -at))
         figures.add(asked, [training[at] for at in near])
-    return {"contexts": "raw signals", "profile": "Euclidean distance", "bytes": 520,
-            "comparisons": len(training), "fill": None, "nearest": None, "bits": figures.figures(),
-            "estimated": None}
+    return without_index(training, contexts="raw signals", profile="Euclidean distance", bytes=520,
+                         bits=figures.figures())
 
 
-def run(programs, directory, training, validation, profiles, say):
-    """Figures of every kind and profile, and of exact sets."""
+def run_kind(programs, place, kind, training, validation, profiles, say):
+    """`place`: hearsay-bench or None, and a directory. All rows go in, then the daemon starts anew."""
     found = []
-    for graded in (False, True):
-        hosts = [daemon.Host(profile) for profile in profiles]
-        with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=directory) as place, \
-                daemon.Daemon(*programs, place, hosts) as server:
-            for host in hosts:
-                found.append(run_host(server, host, graded, training, validation))
-                say(f"{found[-1]['contexts']} {host.profile}: floors right, k = 1: "
-                    f"{found[-1]['bits']['1']['floor']:.2f} %")
-        found.append(run_exact(graded, training, validation))
+    hosts = [daemon.Host(profile) for profile in profiles]
+    with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=place[1]) as data, \
+            daemon.Daemon(*programs, data, hosts) as server:
+        for host in hosts:
+            import_rows(server, host, kind, training)
+        server.restart()
+        for host in hosts:
+            found.append(ask(server, host, kind, training, validation, place))
+            say(f"{kind} {host.profile}: floors right, k = 1: "
+                f"{found[-1]['bits']['1']['floor']:.2f} %")
+    return [*found, run_exact(kind, training, validation)]
+
+
+def run(programs, place, training, validation, profiles, say):
+    """Figures of every kind and profile, and of exact sets. `profiles`: by kind."""
+    found = []
+    for kind, some in profiles.items():
+        found += run_kind(programs, place, kind, training, validation, some, say)
     return [*found, run_raw(training, validation)]
 
 
@@ -172,5 +229,6 @@ def counts(training):
     total = collections.Counter()
     for row in training:
         total["plain"] += len(row.heard)
-        total["graded"] += sum(labels.levels(dbm) for _, dbm in row.heard)
+        total["graded"] += len(labels_of(row, "graded"))
+        total["mixed"] += len(set(labels_of(row, "mixed")))
     return {kind: count / len(training) for kind, count in total.items()}

@@ -5,8 +5,8 @@
   run.py --data ../shared/data --dir eval-results
   run.py --part matrix --profiles 512/1,512/2
 
-Parts: rules (which levels a strength becomes), matrix (UJIIndoorLoc through the daemon, plain and
-graded, in many profiles), checkins (Foursquare), nearness (positions, which needs no data). A part
+Parts: rules (which levels a strength becomes), matrix (UJIIndoorLoc through the daemon, plain,
+graded and mixed with other labels, in many profiles), checkins (Foursquare), nearness (positions, which needs no data). A part
 whose data is not there is skipped, and that is said.
 
 Exit status: 0 all is as it should be, 1 it is not, 77 no data at all."""
@@ -34,6 +34,10 @@ except ImportError as missing:
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROFILES = ",".join(f"{bits}/{hashes}" for bits in (256, 512, 1024, 2048)
                     for hashes in (1, 2, 3, 4))
+# Of mixed contexts: sections beside one section of as many bits.
+MIXED = ";".join(["512/2", "512/4", "wifi=416/2,any=96/2", "wifi=448/2,any=64/1",
+                  "wifi=384/2,topic=96/2,time=32/2", "wifi=480/4,any=32/1", "1024/2", "1024/4",
+                  "wifi=832/2,any=192/2", "wifi=960/2,any=64/1"])
 PARTS = ["rules", "matrix", "checkins", "nearness"]
 PAIRS = 2000  # of nearness
 GOAL = 89.0  # floors right, k = 1, graded, 512 bits
@@ -68,8 +72,13 @@ def run_wifi(options, programs, results):
     results["wifi"] = {"stored": len(training), "deaf": deaf, "queries": len(validation),
                        "labels": matrix.counts(training)}
     if "matrix" in wanted:
-        results["matrix"] = matrix.run(programs, options.dir, training, validation,
-                                       options.profiles.split(","), say)
+        profiles = {"plain": options.profiles.split(","), "graded": options.profiles.split(","),
+                    "mixed": options.mixed.split(";")}
+        bench = options.bench if options.bench.exists() else None
+        if bench is None:
+            say(f"SKIPPED: bytes of the index: there is no {options.bench}")
+        results["matrix"] = matrix.run(programs, (bench, options.dir), training, validation,
+                                       profiles, say)
     if "rules" in wanted:
         results["rules"] = rules.run(training, validation,
                                      names=options.rules.split(";") if options.rules else None)
@@ -96,11 +105,15 @@ def parse_arguments():
     parser.add_argument("--part", action="append", choices=PARTS,
                         help="only this one; may be given again")
     parser.add_argument("--profiles", default=PROFILES, help="of matrix (default: %(default)s)")
+    parser.add_argument("--mixed", default=MIXED,
+                        help="of mixed contexts, separated by semicolons (default: %(default)s)")
     parser.add_argument("--rules", help="names of rules, separated by semicolons")
     parser.add_argument("--rows", type=int, help="take only so many rows that are stored")
     parser.add_argument("--queries", type=int, help="take only so many rows that ask")
     parser.add_argument("--hearsayd", default=ROOT / "build" / "daemon" / "hearsayd")
     parser.add_argument("--hearsay", default=ROOT / "build" / "client" / "hearsay")
+    parser.add_argument("--bench", type=pathlib.Path,
+                        default=ROOT / "build" / "tests" / "bench" / "hearsay-bench")
     options = parser.parse_args()
     options.part = options.part or PARTS
     return options

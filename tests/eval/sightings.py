@@ -8,7 +8,7 @@ import collections
 import gzip
 import math
 
-Row = collections.namedtuple("Row", "number user building floor east north heard")
+Row = collections.namedtuple("Row", "number user building floor east north heard unix_s")
 
 
 def address(name):
@@ -32,7 +32,7 @@ def read_rows(path, most=None):
                 deaf += 1
                 continue
             rows.append(Row(len(rows) + 1, int(fields[1]), int(fields[2]), int(fields[3]),
-                            float(fields[4]), float(fields[5]), heard))
+                            float(fields[4]), float(fields[5]), heard, int(fields[0])))
     if most is not None and most < len(rows):
         rows = [rows[len(rows) * i // most] for i in range(most)]
     return rows, deaf

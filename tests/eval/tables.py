@@ -20,7 +20,8 @@ def of_rules(rules):
 
 def of_matrix(figures):
     heading = ["contexts", "profile", "bytes", "fill", "building, k = 1", "floor, k = 1",
-               "floor, k = 13", "metres, k = 1", "metres, k = 13", "comparisons"]
+               "floor, k = 13", "metres, k = 1", "metres, k = 13", "comparisons, k = 1", "k = 13",
+               "index bytes, k = 13"]
     rows = []
     for row in figures:
         bits = row["bits"]
@@ -28,7 +29,8 @@ def of_matrix(figures):
                      "-" if row["fill"] is None else f"{row['fill']:.1f} %",
                      f"{bits['1']['building']:.2f}", f"{bits['1']['floor']:.2f}",
                      f"{bits['13']['floor']:.2f}", f"{bits['1']['metres']:.1f}",
-                     f"{bits['13']['metres']:.1f}", f"{row['comparisons']:.0f}"])
+                     f"{bits['13']['metres']:.1f}", *(f"{row['comparisons'][k]:,.0f}" for k in ("1", "13")),
+                     "-" if row["index_bytes"] is None else f"{row['index_bytes']:.1f} %"])
     return "Places found, by the distance of bits; per cent right\n\n" + table(heading, rows)
 
 
@@ -84,7 +86,7 @@ def of_all(results):
         wifi = results["wifi"]
         parts.append(f"{wifi['stored']} rows stored ({wifi['deaf']} heard nothing), "
                      f"{wifi['queries']} queries; labels a row: {wifi['labels']['plain']:.1f} plain, "
-                     f"{wifi['labels']['graded']:.1f} graded\n")
+                     f"{wifi['labels']['graded']:.1f} graded, {wifi['labels']['mixed']:.1f} mixed\n")
     if "matrix" in results:
         parts += [of_matrix(results["matrix"]), of_metrics(results["matrix"]),
                   of_neighbours(results["matrix"]), of_distances(results["matrix"])]
