@@ -242,7 +242,7 @@ static int channel_run(struct cli *cli, void *options, int word_count, char *con
 
 const struct cli_command command_channel = {
     .name = "channel",
-    .summary = "contexts by name, for query and deposit --channel",
+    .summary = "contexts by name, for query, watch and deposit --channel",
     .arguments = "save NAME CONTEXT... [OPTION]... | list [--json] | remove NAME",
     .details =
         "A channel is a context that is kept under a name, with the file of a group's secret and\n"

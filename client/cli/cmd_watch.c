@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/asked.h"
+#include "client/cli/channel.h"
 #include "client/cli/commands.h"
 #include "client/cli/epoch.h"
 #include "client/cli/number.h"
@@ -71,6 +72,11 @@ static const struct args_option watch_options[] = {
      .offset = offsetof(struct watch_options, query.memory),
      .value = "FILE",
      .help = "also near to where one was lately; see hearsay here"},
+    {.name = "channel",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct watch_options, query.channel),
+     .value = "NAME",
+     .help = "the context that was saved under this name; see hearsay channel"},
     SECRET_OPTION(struct watch_options, query.group),
     EPOCH_OPTION(struct watch_options, query.epoch,
                  "open, or current: in that one only (all whose keys are known)"),
@@ -288,20 +294,30 @@ static int watch_run(struct cli *cli, void *options, int word_count, char *const
     struct watch_options *chosen = options;
     struct query_options *query = &chosen->query;
     struct hearsay_context *context = NULL;
+    struct channel channel = {.file = NULL};
     uint64_t after_seq = HEARSAY_NO_SEQ;
     if (word_count > 0) {
         return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
     }
-    if (query->group != NULL && query->memory != NULL) {
-        return cli_misuse(cli, "--memory remembers places in the open, and --group asks for those "
+    int code = choose_start(cli, chosen, &after_seq);
+    if (code == CLI_DONE && query->channel != NULL) {
+        code = channel_find(cli, query->channel, &channel);
+        query->group = query->group != NULL ? query->group : channel.group;
+        query->host = query->host != NULL ? query->host : channel.host;
+    }
+    if (code == CLI_DONE && query->group != NULL && query->memory != NULL) {
+        code = cli_misuse(cli, "--memory remembers places in the open, and --group asks for those "
                                "of a group: they exclude each other");
     }
-    int code = choose_start(cli, chosen, &after_seq);
-    const bool given = sensed_given(&query->sensed);
+    const bool given = sensed_given(&query->sensed) || channel.labels != NULL;
     query->here = query->here || (query->memory == NULL && !given);
     if (code == CLI_DONE && (query->here || given)) {
-        code = query->here ? sensed_read_some(cli, &query->sensed, &context)
-                           : sensed_read(cli, &query->sensed, &context);
+        code = query->here || channel.labels != NULL
+                   ? sensed_read_some(cli, &query->sensed, &context)
+                   : sensed_read(cli, &query->sensed, &context);
+    }
+    if (code == CLI_DONE && channel.labels != NULL) {
+        code = channel_add_labels(cli, &channel, context);
     }
     if (code == CLI_DONE && query->group != NULL) {
         code = secret_group(cli, query->group, &query->shared);
@@ -313,6 +329,7 @@ static int watch_run(struct cli *cli, void *options, int word_count, char *const
     }
     hearsay_context_free(context);
     hearsay_group_free(query->shared);
+    channel_free(&channel);
     return code;
 }
 
@@ -333,7 +350,7 @@ const struct cli_command command_watch = {
         "it as --after-seq.\n",
     .examples = "  hearsay watch -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  hearsay watch -l geo:u281zd --contains topic:coffee --max-distance 1\n"
-                "  hearsay watch -l geo:u281zd --since 12h\n"
+                "  hearsay watch --channel kitchen --since 12h\n"
                 "  hearsay watch -l geo:u281zd --json --after-seq 4711 --count 1\n",
     .options = watch_options,
     .option_count = sizeof(watch_options) / sizeof(watch_options[0]),

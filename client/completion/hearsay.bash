@@ -13,7 +13,7 @@ _hearsay_options()
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
         --metric --memory --unseen --miss --batch --channel --group --epoch --host --ids --json ;;
     watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count --metric \
-        --memory --group --epoch --host --ids --json ;;
+        --memory --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
     withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;

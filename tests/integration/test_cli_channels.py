@@ -123,3 +123,12 @@ def test_without_a_home_there_is_no_place(cli):
     environment = cli.environment(HOME="", XDG_CONFIG_HOME="relative")
     code, _, err = cli.run_plain("channel", "list", env=environment)
     assert code == 1 and "no place" in err
+
+
+def test_a_channel_is_watched(cli):
+    cli.ok("channel", "save", "kitchen", *ON)
+    cli.ok("deposit", "--channel", "kitchen", "there already")
+    lines = cli.json_lines("watch", "--channel", "kitchen", "--since", "1h", "--count", "1", "--json")
+    assert [line["text"] for line in lines] == ["there already"]
+    code, _, err = cli.run("watch", "--channel", "cellar")
+    assert code == 2 and "there are: kitchen" in err
