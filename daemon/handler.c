@@ -129,13 +129,13 @@ bool handler_fill(struct handler_client *client, const struct msg_request *reque
 
 /* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
 static const struct msg_text capabilities[] = {
-    TEXT("hello"),   TEXT("deposit"), TEXT("query"),    TEXT("get"),    TEXT("withdraw"),
-    TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"), TEXT("watch"),
-    TEXT("unwatch"), TEXT("export"),  TEXT("stats"),    TEXT("reload"), TEXT("log_level"),
-    TEXT("remove"),  TEXT("restore"), TEXT("reported"), TEXT("ban"),    TEXT("unban"),
-    TEXT("bans"),    TEXT("accept"),
+    TEXT("hello"),   TEXT("deposit"), TEXT("query"),    TEXT("get"),     TEXT("withdraw"),
+    TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"),  TEXT("watch"),
+    TEXT("unwatch"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),  TEXT("log_level"),
+    TEXT("remove"),  TEXT("restore"), TEXT("reported"), TEXT("ban"),     TEXT("unban"),
+    TEXT("bans"),    TEXT("accept"),  TEXT("backup"),   TEXT("compact"),
 };
-enum { ADMINISTRATIVE = 11 };
+enum { ADMINISTRATIVE = 13 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void fill_limits(const struct config_limits *limits, const struct handler_client *client,
@@ -320,6 +320,8 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_ACCEPT] = handler_accept,
     [MSG_REQUEST_WATCH] = handler_watch,
     [MSG_REQUEST_UNWATCH] = handler_unwatch,
+    [MSG_REQUEST_BACKUP] = handler_backup,
+    [MSG_REQUEST_COMPACT] = handler_compact,
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,

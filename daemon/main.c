@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "daemon/config.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
+#include "daemon/restore.h"
 #include "daemon/server.h"
 
 enum { EXIT_USAGE = 2 };
@@ -41,6 +43,19 @@ static int finish_output(void)
     }
     perror("hearsayd: standard output");
     return EXIT_FAILURE;
+}
+
+static int restore(const struct options *options, const struct config *config)
+{
+    char reason[CONFIG_REASON_BYTES];
+    uint64_t messages = 0;
+
+    if (restore_run(config, options->restore, &messages, reason) != 0) {
+        fprintf(stderr, "hearsayd: %s\n", reason);
+        return EXIT_FAILURE;
+    }
+    printf("%" PRIu64 " messages restored into %s\n", messages, config->data);
+    return finish_output();
 }
 
 int main(int argc, char **argv)
@@ -73,6 +88,9 @@ int main(int argc, char **argv)
     if (sodium_init() < 0) {
         log_error("the system gives no random numbers");
         return EXIT_FAILURE;
+    }
+    if (options.restore != NULL) {
+        return restore(&options, &config);
     }
     const int rc = server_start(&server, &options, &config, reason);
     if (rc != 0) {

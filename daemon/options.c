@@ -33,6 +33,8 @@ static const struct option_row rows[] = {
      "listen on 127.0.0.1:7117, [::1]:7117, /path/to/socket, ...; repeat for more"},
     {"--log-level", "LEVEL", FIELD(log_level), "error, warning, info or debug"},
     {"--durability", "WORD", FIELD(durability), "storage or relaxed"},
+    {"--restore", "FILE", FIELD(restore),
+     "bring FILE, a backup, into an empty data directory and exit"},
     {"--check-config", NULL, 0, OPTIONS_CHECK_CONFIG, "check the configuration and exit"},
     {"--print-config", NULL, 0, OPTIONS_PRINT_CONFIG, "print the configuration in force and exit"},
     {"--print-reference", "FORM", 0, OPTIONS_PRINT_MARKDOWN, NULL},

@@ -33,6 +33,7 @@ struct options {
     size_t listen_count;
     const char *log_level;
     const char *durability;
+    const char *restore; /* a backup that becomes the store; NULL: not given */
 };
 
 /*

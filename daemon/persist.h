@@ -225,6 +225,24 @@ struct persist_counters {
     uint64_t log_bytes;    /* of what is not brought home yet */
 };
 
+enum persist_job_kind {
+    PERSIST_BACKUP, /* a whole and consistent copy of the store, as a file at `path` */
+    PERSIST_COMPACT /* gives storage that is not used any more back */
+};
+
+/* What takes long, and goes on beside the operations; the same rule of ownership. */
+struct persist_job {
+    enum persist_job_kind kind;
+    const char *path; /* backup: absolute; nothing may be there, and is not overwritten */
+    void (*done)(struct persist_job *job);
+
+    bool failed; /* filled, as what follows */
+    bool path_is_wrong;
+    char reason[PERSIST_REASON_BYTES]; /* failed: a sentence */
+    uint64_t bytes_before;             /* compact: that the store took */
+    uint64_t bytes_after;              /* that it takes, or that the copy has */
+};
+
 struct persist_interface {
     const char *name;
 
@@ -267,6 +285,13 @@ struct persist_interface {
     void (*submit)(struct persist *persist, struct persist_op *op);
     void (*read)(struct persist *persist, struct persist_read *read);
     void (*read_release)(struct persist *persist, struct persist_read *read);
+
+    /*
+     * Begins a job; false when one is under way, and nothing else happens. Operations wait while it
+     * compacts, hardly while it copies. `cancel` lets it fail soon.
+     */
+    bool (*begin_job)(struct persist *persist, struct persist_job *job);
+    void (*cancel_job)(struct persist *persist);
 
     void (*info)(const struct persist *persist, struct persist_info *out_info);
     void (*count)(struct persist *persist, struct persist_counters *out_counters);

@@ -45,6 +45,7 @@ struct persist_sqlite {
     struct persist_op *last_op;
     struct persist_read *first_read;
     struct persist_read *last_read;
+    struct persist_job *job; /* done */
     bool reader_ended;
     bool writer_ended;
 };
@@ -82,6 +83,16 @@ static void on_read_done(void *context, struct persist_read *read)
         store->first_read = read;
     }
     store->last_read = read;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+static void on_job_done(void *context, struct persist_job *job)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    store->job = job;
     (void)uv_async_send(&store->async);
     uv_mutex_unlock(&store->mutex);
 }
@@ -165,12 +176,15 @@ static void on_async(uv_async_t *async)
     struct persist_sqlite *store = async->data;
     struct persist_op *op;
     struct persist_read *read;
+    struct persist_job *job;
     bool reader_ended;
     bool writer_ended;
 
     uv_mutex_lock(&store->mutex);
     op = store->first_op;
     read = store->first_read;
+    job = store->job;
+    store->job = NULL;
     store->first_op = store->last_op = NULL;
     store->first_read = store->last_read = NULL;
     reader_ended = store->reader_ended;
@@ -178,6 +192,9 @@ static void on_async(uv_async_t *async)
     uv_mutex_unlock(&store->mutex);
 
     call_done(op, read);
+    if (job != NULL) {
+        job->done(job);
+    }
     go_on_closing(store, reader_ended, writer_ended);
 }
 
@@ -262,6 +279,19 @@ static void read_release(struct persist *persist, struct persist_read *read)
     store_reader_release(read);
 }
 
+static bool begin_job(struct persist *persist, struct persist_job *job)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    return store_writer_begin_job(store->writer, job);
+}
+
+static void cancel_job(struct persist *persist)
+{
+    store_writer_cancel_job(self(persist)->writer);
+}
+
 static void get_info(const struct persist *persist, struct persist_info *out_info)
 {
     *out_info = ((const struct persist_sqlite *)persist)->info;
@@ -312,6 +342,8 @@ static const struct persist_interface sqlite_interface = {
     .submit = submit,
     .read = read_entries,
     .read_release = read_release,
+    .begin_job = begin_job,
+    .cancel_job = cancel_job,
     .info = get_info,
     .count = count,
     .close = close_store,
@@ -365,6 +397,7 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
         .use = use_of(options),
         .done = on_ops_done,
         .ended = on_writer_ended,
+        .job_done = on_job_done,
         .context = store,
         .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
         .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
@@ -399,6 +432,10 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
     if (code != 0) {
         return say(code, out_reason);
     }
+    /* Where a compaction puts its temporary file. It is there while the process is; nobody else in
+     * it may use it at this moment. */
+    sqlite3_free(sqlite3_temp_directory);
+    sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
     code = store_schema_open(store->path, use_of(options), &db, out_reason);
     if (code != 0) {
         goto free_store;

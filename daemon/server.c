@@ -284,6 +284,7 @@ static void on_terminate(uv_signal_t *signal, int number)
     DL_FOREACH (server->sessions, session) {
         session_stop(session);
     }
+    server->persist->interface->cancel_job(server->persist);
     service_save_clock(server->service);
     (void)uv_timer_start(&server->tick, on_tick, STOPPING_TICK_MS, STOPPING_TICK_MS);
     finish_if_quiet(server);

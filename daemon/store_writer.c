@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store_writer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <uv.h>
 
 #include "core/err.h"
+#include "daemon/store_backup.h"
 #include "daemon/store_ops.h"
 
 enum {
@@ -30,6 +33,8 @@ struct store_writer {
     bool has_scrubbed;  /* the thread's: at least once */
     bool locked_out;    /* the thread's: another program held the lock for all our patience */
     bool hands_off;     /* written before the first submit */
+    struct persist_job *current; /* the thread's: a backup that goes on */
+    struct store_backup backup;  /* the thread's: of that */
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
@@ -38,6 +43,8 @@ struct store_writer {
     struct persist_op *last;
     bool waiting;
     bool stopping;
+    struct persist_job *job; /* under way, or to begin */
+    bool cancelled;          /* that job */
     struct store_writer_counters counters;
 };
 
@@ -135,8 +142,29 @@ static int reopen(struct store_writer *writer)
     return SQLITE_OK;
 }
 
+static void end_job(struct store_writer *writer, struct persist_job *job)
+{
+    writer->current = NULL;
+    uv_mutex_lock(&writer->mutex);
+    writer->job = NULL;
+    writer->cancelled = false;
+    uv_mutex_unlock(&writer->mutex);
+    writer->options.job_done(writer->options.context, job);
+}
+
+static void fail_job(struct store_writer *writer, struct persist_job *job, const char *reason)
+{
+    job->failed = true;
+    (void)snprintf(job->reason, sizeof(job->reason), "%s", reason);
+    end_job(writer, job);
+}
+
 static void drop_connection(struct store_writer *writer)
 {
+    if (writer->current != NULL) { /* it copies from this connection */
+        store_backup_abort(&writer->backup);
+        fail_job(writer, writer->current, "the storage failed meanwhile");
+    }
     (void)sqlite3_close(store_ops_deinit(&writer->ops));
 }
 
@@ -296,6 +324,100 @@ static void run_batch(struct store_writer *writer, const struct batch *batch)
     }
 }
 
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static uint64_t file_bytes(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static bool is_cancelled(struct store_writer *writer)
+{
+    uv_mutex_lock(&writer->mutex);
+    const bool cancelled = writer->cancelled || writer->stopping;
+    uv_mutex_unlock(&writer->mutex);
+    return cancelled;
+}
+
+/* SQLite asks now and then whether to go on. */
+static int on_progress(void *context)
+{
+    return is_cancelled(context) ? 1 : 0;
+}
+
+/*
+ * The database is written anew, without its free pages, into a temporary file in its own directory
+ * and from there back, by way of the log: so much room is needed twice for the time.
+ */
+static void compact(struct store_writer *writer, struct persist_job *job)
+{
+    enum { PROGRESS_STEPS = 10000 };
+    sqlite3 *db = writer->ops.db;
+
+    scrub(writer); /* so that the log does not count */
+    job->bytes_before = file_bytes(writer->options.path);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 1); /* that file */
+    sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, writer);
+    int rc = store_schema_run(db, "PRAGMA temp_store = FILE");
+    if (rc == SQLITE_OK) {
+        rc = store_schema_run(db, "VACUUM");
+    }
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    (void)store_schema_run(db, "PRAGMA temp_store = MEMORY");
+    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    scrub(writer); /* brings the log home, and cuts the file */
+    job->bytes_after = file_bytes(writer->options.path);
+    if (rc == SQLITE_OK) {
+        end_job(writer, job);
+    } else {
+        fail_job(writer, job,
+                 (rc & 0xff) == SQLITE_INTERRUPT ? "it was cancelled" : store_schema_reason(rc));
+    }
+}
+
+/* Begins a job, or does its next slice. */
+static void run_job(struct store_writer *writer, struct persist_job *job)
+{
+    int rc = reopen(writer);
+
+    if (rc != SQLITE_OK) {
+        fail_job(writer, job, store_schema_reason(rc));
+        return;
+    }
+    if (is_cancelled(writer)) {
+        if (writer->current != NULL) {
+            store_backup_abort(&writer->backup);
+        }
+        fail_job(writer, job, "it was cancelled, since the daemon stops");
+        return;
+    }
+    if (job->kind == PERSIST_COMPACT) {
+        compact(writer, job);
+        return;
+    }
+    if (writer->current == NULL) {
+        const int code =
+            store_backup_begin(&writer->backup, writer->ops.db, job->path, job->reason);
+        job->failed = code != 0;
+        job->path_is_wrong = code == -ERR_SYSTEM;
+        if (code != 0) {
+            end_job(writer, job);
+            return;
+        }
+        writer->current = job;
+    }
+    const int code = store_backup_step(&writer->backup, job->reason);
+    if (code != STORE_BACKUP_MORE) {
+        job->failed = code != 0;
+        job->path_is_wrong = code == -ERR_SYSTEM;
+        job->bytes_after = writer->backup.bytes;
+        store_backup_forget(&writer->backup);
+        end_job(writer, job);
+    }
+}
+
 /* --- the thread ------------------------------------------------------------------------------- */
 
 static size_t op_bytes(const struct persist_op *op)
@@ -333,7 +455,7 @@ static void take_batch(struct store_writer *writer, struct batch *out_batch)
 static void wait_for_work(struct store_writer *writer)
 {
     writer->waiting = true;
-    while (writer->first == NULL && !writer->stopping) {
+    while (writer->first == NULL && !writer->stopping && writer->job == NULL) {
         uint64_t now = uv_hrtime();
 
         if (writer->scrub_due == 0) {
@@ -347,10 +469,19 @@ static void wait_for_work(struct store_writer *writer)
     writer->waiting = false;
 }
 
+static bool is_under_way(struct store_writer *writer, const struct persist_job *job)
+{
+    uv_mutex_lock(&writer->mutex);
+    const bool under_way = writer->job == job;
+    uv_mutex_unlock(&writer->mutex);
+    return under_way;
+}
+
 /* Whether the thread goes on. */
 static bool work(struct store_writer *writer)
 {
     struct batch batch = {.count = 0};
+    struct persist_job *job;
     bool goes_on;
 
     uv_mutex_lock(&writer->mutex);
@@ -358,13 +489,18 @@ static bool work(struct store_writer *writer)
     if (writer->first != NULL) {
         take_batch(writer, &batch);
     }
-    goes_on = batch.count > 0 || !writer->stopping;
+    job = writer->job;
+    goes_on = batch.count > 0 || job != NULL || !writer->stopping;
     uv_mutex_unlock(&writer->mutex);
 
     if (batch.count > 0) {
         run_batch(writer, &batch);
         writer->options.done(writer->options.context, batch.first, batch.last);
         checkpoint_if_long(writer);
+    }
+    /* Of which `drop_connection` may have made an end by now. */
+    if (job != NULL && is_under_way(writer, job)) {
+        run_job(writer, job);
     }
     if (goes_on && writer->scrub_due != 0 && uv_hrtime() >= writer->scrub_due) {
         scrub(writer);
@@ -448,6 +584,26 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
         uv_cond_signal(&writer->wake);
     }
     writer->waiting = false; /* once is enough */
+    uv_mutex_unlock(&writer->mutex);
+}
+
+bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job)
+{
+    uv_mutex_lock(&writer->mutex);
+    const bool is_free = writer->job == NULL;
+    if (is_free) {
+        writer->job = job;
+        writer->cancelled = false;
+        uv_cond_signal(&writer->wake);
+    }
+    uv_mutex_unlock(&writer->mutex);
+    return is_free;
+}
+
+void store_writer_cancel_job(struct store_writer *writer)
+{
+    uv_mutex_lock(&writer->mutex);
+    writer->cancelled = writer->job != NULL;
     uv_mutex_unlock(&writer->mutex);
 }
 

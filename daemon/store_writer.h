@@ -23,6 +23,7 @@ struct store_writer_options {
        outcome; then, after store_writer_stop, that the thread is at its end. */
     void (*done)(void *context, struct persist_op *first, struct persist_op *last);
     void (*ended)(void *context);
+    void (*job_done)(void *context, struct persist_job *job); /* on the writer's thread, too */
     void *context;
     int64_t marks_max;       /* of withdrawn ids */
     uint64_t scrub_after_ms; /* at most so long after a removal its bytes leave the log */
@@ -45,6 +46,10 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
 
 /* Any thread. Takes the operation until `done`. */
 void store_writer_submit(struct store_writer *writer, struct persist_op *op);
+
+/* Any thread. False when a job is under way. It is done, or has failed, before the thread ends. */
+bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job);
+void store_writer_cancel_job(struct store_writer *writer);
 
 /* Any thread, once: what was submitted is done first. No submit after. */
 void store_writer_stop(struct store_writer *writer);

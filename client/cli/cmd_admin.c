@@ -80,6 +80,8 @@ static const struct cli_command *const children[] = {
     &command_admin_unban,
     &command_admin_bans,
     &command_admin_accept,
+    &command_admin_backup,
+    &command_admin_compact,
     &command_admin_reload,
     &command_admin_log_level,
     NULL,

@@ -7,8 +7,10 @@
 
 extern const struct cli_command command_admin;
 extern const struct cli_command command_admin_accept;
+extern const struct cli_command command_admin_backup;
 extern const struct cli_command command_admin_ban;
 extern const struct cli_command command_admin_bans;
+extern const struct cli_command command_admin_compact;
 extern const struct cli_command command_admin_list;
 extern const struct cli_command command_admin_log_level;
 extern const struct cli_command command_admin_reload;

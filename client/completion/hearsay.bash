@@ -49,7 +49,7 @@ _hearsay()
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local commands='deposit query watch channel here get withdraw report import export hosts ping summary profile context
         admin help'
-    local administrative='stats list restore remove ban unban bans accept reload log-level'
+    local administrative='stats list restore remove ban unban bans accept backup compact reload log-level'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -112,6 +112,8 @@ _hearsay()
         mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options "$command")" -- "$current")
     elif [[ $command == admin ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$administrative" -- "$current")
+    elif [[ $command == 'admin backup' ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
     elif [[ $command == 'admin accept' ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'open review closed auto' -- "$current")
     elif [[ $command == 'admin log-level' ]]; then

@@ -123,8 +123,8 @@ REFUSALS = {
     "unban": (pb.Unban(filter=FILTER), "FORBIDDEN", "unban"),
     "bans": (pb.Bans(), "FORBIDDEN", "bans"),
     "check": (pb.Check(), "UNSUPPORTED", "check"),
-    "backup": (pb.Backup(path="/tmp/x"), "UNSUPPORTED", "backup"),
-    "compact": (pb.Compact(), "UNSUPPORTED", "compact"),
+    "backup": (pb.Backup(path="/tmp/x"), "FORBIDDEN", "backup"),
+    "compact": (pb.Compact(), "FORBIDDEN", "compact"),
     "reload": (pb.Reload(), "FORBIDDEN", "reload"),
     "log-level": (pb.LogLevel(level="debug"), "FORBIDDEN", "log_level"),
     # FORBIDDEN over TCP

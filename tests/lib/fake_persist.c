@@ -46,6 +46,7 @@ struct fake {
     struct persist_read **last_carried;
     int64_t last_seq;
     uint64_t operations;
+    struct persist_job *job;
     bool fail_next;
     bool fail_reads;
     const char *stored_profile; /* NULL: the right one */
@@ -374,7 +375,14 @@ size_t fake_persist_commit(struct persist *persist)
     struct fake *fake = (struct fake *)persist;
     struct persist_op *op = fake->first_op;
     const bool failing = fake->fail_next;
+    struct persist_job *job = fake->job;
     size_t count = 0;
+
+    fake->job = NULL;
+    if (job != NULL) {
+        job->failed = failing;
+        job->done(job);
+    }
 
     fake->fail_next = false;
     fake->first_op = NULL;
@@ -628,6 +636,20 @@ static void info(const struct persist *persist, struct persist_info *out_info)
     out_info->seq = ((const struct fake *)persist)->last_seq;
 }
 
+static bool begin_job(struct persist *persist, struct persist_job *job)
+{
+    struct fake *fake = (struct fake *)persist;
+    const bool is_free = fake->job == NULL;
+
+    fake->job = is_free ? job : fake->job;
+    return is_free;
+}
+
+static void cancel_job(struct persist *persist)
+{
+    (void)persist; /* what is under way ends with the next commit */
+}
+
 static void count(struct persist *persist, struct persist_counters *out_counters)
 {
     *out_counters = (struct persist_counters){.operations = ((struct fake *)persist)->operations};
@@ -643,6 +665,8 @@ static const struct persist_interface interface = {
     .submit = submit,
     .read = read_later,
     .read_release = read_release,
+    .begin_job = begin_job,
+    .cancel_job = cancel_job,
     .info = info,
     .count = count,
 };
