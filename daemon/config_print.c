@@ -76,8 +76,11 @@ static void print_listeners(const struct config_key *key, const struct config *c
 
 static void print_labels(const struct config_key *key, const char *labels, FILE *out)
 {
-    for (; *labels != '\0'; labels += strcspn(labels, "\n") + 1) {
-        (void)fprintf(out, "%s = %.*s\n", key->name, (int)strcspn(labels, "\n"), labels);
+    while (*labels != '\0') {
+        const size_t length = strcspn(labels, "\n") + 1; /* each has one behind it */
+        (void)fprintf(out, "%s = ", key->name);
+        (void)fwrite(labels, 1, length, out);
+        labels += length;
     }
 }
 
