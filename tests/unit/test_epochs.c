@@ -94,7 +94,7 @@ static void on_work_ended(struct handler_client *client)
 }
 
 static const struct handler_client_events events = {.respond = on_respond,
-                                                   .work_ended = on_work_ended};
+                                                    .work_ended = on_work_ended};
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
