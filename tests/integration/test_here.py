@@ -103,6 +103,7 @@ def test_the_same_again_is_no_news(watched):
         ("x" * (64 * 1024 + 1), r"too large"),
         ("".join(f"topic:{i}\n" for i in range(257)), r"line 257: .*256 labels"),
     ],
+    ids=["a-label", "its-size", "their-number"],
 )
 def test_bad_content_keeps_the_last_good_one(watched, content, why):
     """It is logged with its line, changes nothing, and a good one is taken after it."""
