@@ -203,9 +203,6 @@ uint32_t tree_next_end(const struct tree_node *node);
  * and storage is reserved to tree_next_end. Its number. */
 uint32_t tree_open_group(struct tree *tree, struct tree_node *node);
 
-/* Leaves slots free that are reserved, so that the next group begins behind them. */
-void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count);
-
 /* Opens the next group right behind the last, of `room` slots, which are reserved. */
 uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room);
 
