@@ -50,6 +50,7 @@ int standing_new(const struct standing_options *options, struct standing **out_s
     standing->profile = *options->profile;
     standing->options.profile = &standing->profile;
     standing->words = bloom_words(standing->profile.bits);
+    standing->batch = STANDING_BATCH;
     standing->serial = 1; /* no query has been found for it yet */
     standing->positions =
         alloc_array(options->alloc, positions_room(standing), sizeof *standing->positions);

@@ -265,10 +265,15 @@ static void sort_hits(struct standing *standing, uint32_t count)
 uint32_t standing_match(struct standing *standing, const struct standing_deposit *deposits,
                         uint32_t count, const struct standing_hit **out_hits, size_t *out_hit_count)
 {
-    count = count < STANDING_BATCH ? count : STANDING_BATCH;
+    count = count < standing->batch ? count : standing->batch;
     make_probes(standing, deposits, count);
     while (!collect(standing, count)) { /* one message's hits fit, as there is room for all parts */
         count = (count + 1) / 2;
+        standing->batch = count;
+    }
+    if (standing->found_count < standing->hit_room / 4 && standing->batch < STANDING_BATCH) {
+        standing->batch =
+            2 * standing->batch < STANDING_BATCH ? 2 * standing->batch : STANDING_BATCH;
     }
     sort_hits(standing, count);
     *out_hits = standing->hits;

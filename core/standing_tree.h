@@ -117,6 +117,7 @@ struct standing {
     struct standing_hit *hits;  /* ... and by message */
     size_t found_count;
     size_t hit_room; /* at least part_count: one message's hits always fit */
+    uint32_t batch;  /* messages matched at a time: fewer where hits did not fit lately */
     uint16_t *positions;
     struct standing_probe probes[STANDING_BATCH];
 };
