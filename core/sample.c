@@ -22,6 +22,14 @@ static void put_block(const uint32_t *restrict overlaps, const uint16_t *restric
     }
 }
 
+static void leave_out(struct sample *sample, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        sample->overlaps[i] = OUT;
+        sample->sums[i] = 0;
+    }
+}
+
 void sample_take(struct sample *sample, const struct bits_kernels *kernels,
                  const struct bits_scan *scan, const uint64_t *blocks,
                  const uint16_t *cardinalities, size_t count)
@@ -33,10 +41,26 @@ void sample_take(struct sample *sample, const struct bits_kernels *kernels,
         put_block(overlaps, cardinalities + first, (uint16_t)scan->base, sample->overlaps + first,
                   sample->sums + first);
     }
-    for (size_t i = count; i < SAMPLE_MESSAGES; i++) {
-        sample->overlaps[i] = OUT;
-        sample->sums[i] = 0;
+    leave_out(sample, count, SAMPLE_MESSAGES);
+}
+
+void sample_put(struct sample *sample, size_t block, const struct bits_scan *scan,
+                const uint32_t *overlaps, const uint16_t *cardinalities, uint32_t lanes)
+{
+    size_t first = block * BITS_BLOCK;
+
+    put_block(overlaps, cardinalities, (uint16_t)scan->base, sample->overlaps + first,
+              sample->sums + first);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        if ((lanes >> lane & 1) == 0) {
+            leave_out(sample, first + lane, first + lane + 1);
+        }
     }
+}
+
+void sample_end(struct sample *sample, size_t block_count)
+{
+    leave_out(sample, block_count * BITS_BLOCK, SAMPLE_MESSAGES);
 }
 
 static inline int16_t needed(uint16_t sum, uint16_t floor)

@@ -41,6 +41,15 @@ void sample_take(struct sample *sample, const struct bits_kernels *kernels,
                  const uint16_t *cardinalities, size_t count);
 
 /*
+ * The same block by block, which may lie anywhere: block number `block` (0 .. SAMPLE_BLOCKS - 1)
+ * has these overlaps with the query and these cardinalities, BITS_BLOCK of each; only filters in
+ * `lanes`, bit i for lane i, count. After the last one sample_end, with how many blocks there are.
+ */
+void sample_put(struct sample *sample, size_t block, const struct bits_scan *scan,
+                const uint32_t *overlaps, const uint16_t *cardinalities, uint32_t lanes);
+void sample_end(struct sample *sample, size_t block_count);
+
+/*
  * A floor, at least `least`, that `wanted` or somewhat more of the messages reach; or `least`, if
  * that many do not reach it.
  */

@@ -56,7 +56,7 @@ struct tree_group {
  */
 enum {
     TREE_SPANS = 128,      /* a node, at most */
-    TREE_SPANS_USUAL = 80, /* for so many there is room */
+    TREE_SPANS_USUAL = 48, /* for so many there is room */
     TREE_UNIT = 16,        /* lanes that one node has together */
     TREE_UNITS = BITS_LANES / TREE_UNIT,
     TREE_NEED_NONE = 1 << 14 /* of a span without messages: more than any other */
@@ -202,6 +202,9 @@ uint32_t tree_next_end(const struct tree_node *node);
 /* Opens an empty group: one that is there, or the next, at the start of a block. There is space,
  * and storage is reserved to tree_next_end. Its number. */
 uint32_t tree_open_group(struct tree *tree, struct tree_node *node);
+
+/* Leaves slots free that are reserved, so that the next group begins behind them. */
+void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count);
 
 /* Opens the next group right behind the last, of `room` slots, which are reserved. */
 uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room);

@@ -6,7 +6,11 @@
 #include "core/err.h"
 
 /* Of a node's groups, how many a rebuild fills: the rest is room for what comes. */
-enum { FILL_NUMERATOR = 7, FILL_DENOMINATOR = 8 };
+enum {
+    FILL_NUMERATOR = 7, /* of a node's groups are made by a rebuild */
+    FILL_DENOMINATOR = 8,
+    HOLES = 64 /* of the slots of a new node, at most, stay free so that groups lie in one block */
+};
 
 int tree_grow_directory(struct tree *tree, uint32_t more)
 {
@@ -122,6 +126,33 @@ static bool next_share(const struct tree_order *order, uint32_t groups_a_node, s
     return share->end > share->first;
 }
 
+/* Slots for a share, with some that stay free. */
+static uint32_t share_slots(const struct share *share)
+{
+    uint32_t slots = (uint32_t)(share->end_message - share->first_message);
+
+    slots += slots / HOLES;
+    return slots < TREE_SLOTS ? slots : TREE_SLOTS;
+}
+
+/* Slots of a new node that may stay free. */
+static uint32_t holes_of(const struct tree_node *node, const struct share *share)
+{
+    return node->slot_room - (uint32_t)(share->end_message - share->first_message);
+}
+
+/* Lets the next group, of so many messages, lie in one block, as far as slots may stay free. */
+static void leave_hole(struct tree *tree, struct tree_node *node, uint32_t size, uint32_t *holes)
+{
+    uint32_t in_block = node->slot_count % BITS_BLOCK;
+    uint32_t hole = in_block + size > BITS_BLOCK ? BITS_BLOCK - in_block : 0;
+
+    if (hole <= *holes) {
+        tree_leave_slots(tree, node, hole);
+        *holes -= hole;
+    }
+}
+
 /* All memory that an order takes. 0 or -ERR_NOMEM with nothing held. */
 static int build_init(struct tree *tree, struct build *build, const struct tree_order *order,
                       uint32_t groups_a_node)
@@ -135,7 +166,7 @@ static int build_init(struct tree *tree, struct build *build, const struct tree_
     int error = build->nodes == NULL ? -ERR_NOMEM : tree_grow_directory(tree, build->count);
 
     for (uint32_t n = 0; error == 0 && next_share(order, groups_a_node, &share); n++) {
-        uint32_t slots = (uint32_t)(share.end_message - share.first_message);
+        uint32_t slots = share_slots(&share);
 
         build->nodes[n] = tree_node_new(tree);
         error = build->nodes[n] == NULL ? -ERR_NOMEM : tree_reserve(tree, build->nodes[n], slots);
@@ -150,8 +181,10 @@ static void fill_node(struct tree *tree, struct tree_node *node, const struct tr
                       const struct share *share)
 {
     size_t message = share->first_message;
+    uint32_t holes = holes_of(node, share);
 
     for (size_t g = share->first; g < share->end; g++) {
+        leave_hole(tree, node, order->sizes[g], &holes);
         tree_take_over(tree, node, order->positions + message, order->positions + message,
                        order->sizes[g]);
         message += order->sizes[g];
@@ -283,18 +316,19 @@ static struct tree_node *add_built(struct tree *tree, struct dense *dense, uint3
 static int take_share(struct tree *tree, const struct tree_order *order, const struct share *share,
                       struct dense *dense)
 {
-    struct tree_node *node =
-        add_built(tree, dense, (uint32_t)(share->end_message - share->first_message));
+    struct tree_node *node = add_built(tree, dense, share_slots(share));
 
     if (node == NULL) {
         return -ERR_NOMEM;
     }
+    uint32_t holes = holes_of(node, share);
     for (size_t g = share->first; g < share->end; g++) {
         uint32_t positions[TREE_GROUP];
 
         for (size_t i = 0; i < order->sizes[g]; i++) {
             positions[i] = tree_position(dense_spot(tree, dense, dense->taken + i));
         }
+        leave_hole(tree, node, order->sizes[g], &holes);
         tree_take_over(tree, node, positions, order->positions + dense->taken, order->sizes[g]);
         dense->taken += order->sizes[g];
     }

@@ -195,6 +195,11 @@ static void set_slot_count(struct tree *tree, struct tree_node *node, uint32_t s
     node->slot_count = slots;
 }
 
+void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count)
+{
+    set_slot_count(tree, node, node->slot_count + count);
+}
+
 /* The next group, from slot `first` on. */
 static uint32_t add_group(struct tree *tree, struct tree_node *node, uint32_t first, uint32_t room)
 {

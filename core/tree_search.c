@@ -218,6 +218,22 @@ static struct kept_node *free_kept(struct walk *walk)
     return worst;
 }
 
+/* The same as long as fewer than k messages are known: about as many groups as have half of k
+ * messages in each, of those that promise at least half as much as the best. */
+static uint16_t first_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
+                            uint16_t highest)
+{
+    enum { STEPS = 16 };
+    uint32_t wanted = walk->probe->nearest->k / 2;
+    uint16_t least = highest;
+
+    while (least > highest / 2 &&
+           walk->tree->kernels->count_least(kept->reach, lanes, least) < wanted) {
+        least = (uint16_t)(least - highest / STEPS - 1);
+    }
+    return least;
+}
+
 /*
  * What the groups to be opened next of a node promise at least. As long as fewer than k messages
  * are known these are the ones much like the best one; then the better half of what could do, or
@@ -227,9 +243,11 @@ static uint16_t part_least(const struct walk *walk, const struct kept_node *kept
                            uint16_t highest)
 {
     uint16_t enough = (uint16_t)(walk->floor + 1);
-    uint16_t least = walk->floor > 0 ? (uint16_t)(highest - (highest - enough) / 2)
-                                     : (uint16_t)(highest - highest / 8);
+    uint16_t least = (uint16_t)(highest - (highest - enough) / 2);
 
+    if (walk->floor == 0) {
+        least = first_least(walk, kept, lanes, highest);
+    }
     if (walk->floor > 0 && walk->cursor->opened >= WALK_SETTLED) {
         return enough;
     }

@@ -155,6 +155,43 @@ static void test_agrees_with_fractions(void **state)
 }
 
 /* Where similarities differ, little more than what was wanted is found: that is what it is for. */
+/* Put in block by block, of which only some lanes count, a sample is the same as one taken at once
+ * of these lanes alone: what is left out reaches no floor. */
+static void test_block_by_block(void **state)
+{
+    static struct truth truth;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t round = 0; round < 50; round++) {
+        size_t blocks = rng_below(&rng, SAMPLE_BLOCKS + 1);
+        uint16_t floor = (uint16_t)rng_below(&rng, 1 << 15);
+        uint8_t lanes[SAMPLE_BLOCKS];
+        struct sample taken;
+        struct sample put;
+
+        make(&rng, &truth, 1 + rng_below(&rng, 8), blocks * BITS_BLOCK, rng_below(&rng, 101));
+        take(&truth, BITS_SCALAR, &taken);
+        memset(&put, 0x5a, sizeof put);
+        for (size_t b = 0; b < blocks; b++) {
+            const struct bits_scan scan = {.base = truth.base};
+
+            lanes[b] = (uint8_t)rng_below(&rng, 256);
+            sample_put(&put, b, &scan, truth.overlaps + b * BITS_BLOCK,
+                       truth.cardinalities + b * BITS_BLOCK, lanes[b]);
+        }
+        sample_end(&put, blocks);
+        sample_mark(&taken, floor);
+        sample_mark(&put, floor);
+        for (size_t i = 0; i < SAMPLE_MESSAGES; i++) {
+            bool counts = i < blocks * BITS_BLOCK && (lanes[i / BITS_BLOCK] >> i % BITS_BLOCK & 1);
+
+            assert_int_equal(put.reaching[i], counts && taken.reaching[i]);
+        }
+    }
+}
+
 static void test_finds_few(void **state)
 {
     static const size_t wanted[] = {1, 2, 10, 100};
@@ -194,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_fractions),
+        cmocka_unit_test(test_block_by_block),
         cmocka_unit_test(test_finds_few),
     };
 
