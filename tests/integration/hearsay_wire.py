@@ -337,6 +337,12 @@ class Client:
                 return self.body_of(response, request_id)
             self.pushes.append(response)
 
+    def await_next_ms(self):
+        """Until the server's clock has moved on: what is deposited next is newer by it."""
+        now_ms = self.call(pb.Ping()).now_ms
+        while self.call(pb.Ping()).now_ms == now_ms:
+            pass
+
     def refused(self, body):
         """The error that a request is answered with."""
         try:

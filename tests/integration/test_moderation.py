@@ -313,7 +313,9 @@ def test_review(make_daemon, rng):
     daemon = make_daemon("[host default]\naccept = review\n")
     with daemon.administrator() as client:
         one, two = wire.deposit_of(rng, LABELS), wire.deposit_of(rng, LABELS)
-        assert client.call(one).held and client.call(two).held
+        assert client.call(one).held
+        client.await_next_ms()
+        assert client.call(two).held
         again = client.call(one)
         assert again.held and again.duplicate
         assert not found(client) and client.refused(pb.Get(id=one.id)).code == "NOT_FOUND"

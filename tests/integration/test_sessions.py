@@ -271,6 +271,7 @@ def test_payloads_for_no_answer_take_no_memory(make_daemon, rng, sanitized):
         for i in range(0, len(sent), 50):
             client.pipeline(sent[i : i + 50])
         sent.append(wire.deposit_of(rng, labels, payload=b""))
+        client.await_next_ms()
         client.call(sent[-1])
         before = peak_bytes(daemon)
         query = wire.query_of(labels, k=600, with_payload=True)

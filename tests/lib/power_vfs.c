@@ -576,7 +576,8 @@ static void restore_image(const struct image *image, struct weather *weather, co
     }
     (void)snprintf(path, sizeof(path), "%s/%s", directory, out->path);
     file = need(fopen(path, "wb"));
-    if (fwrite(out->bytes, 1, out->count, file) != out->count || fclose(file) != 0) {
+    if ((out->count > 0 && fwrite(out->bytes, 1, out->count, file) != out->count) ||
+        fclose(file) != 0) { /* bytes of an empty one are NULL */
         abort();
     }
     image_free(out);
