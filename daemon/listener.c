@@ -17,14 +17,25 @@
 #include "daemon/server.h"
 #include "daemon/session.h"
 
-enum { BACKLOG = 128 };
+enum {
+    BACKLOG = 128,
+    /* A connection costs far more than most requests, and libuv would take all that wait before
+     * anybody else is served. */
+    ACCEPTS_PER_TURN = 4
+};
 
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
     uint64_t withheld = 0;
 
+    if (status == 0 && listener->accepted == ACCEPTS_PER_TURN) {
+        listener->is_held = true; /* libuv waits until it is taken: listener_turn */
+        server_wake(listener->server);
+        return;
+    }
     if (status == 0) {
+        listener->accepted++;
         status = session_accept(listener->server, listener);
         /* libuv tells of no other connection before this one was taken. */
         listener->is_held = status == UV_ENOMEM;
@@ -35,6 +46,16 @@ static void on_connection(uv_stream_t *stream, int status)
         log_warning("a connection could not be accepted: %s (%" PRIu64
                     " more since this was last said)",
                     uv_strerror(status), withheld);
+    }
+}
+
+void listener_turn(struct listener *listener)
+{
+    const bool was_full = listener->accepted == ACCEPTS_PER_TURN;
+
+    listener->accepted = 0;
+    if (was_full) {
+        listener_retry(listener);
     }
 }
 

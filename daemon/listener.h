@@ -28,7 +28,9 @@ struct listener {
     bool is_limited; /* local clients, too, are held to the limits of an address */
     enum config_security security;
     bool is_open;
-    bool is_held; /* there was no memory for a connection: it waits for listener_retry */
+    bool is_held; /* a connection waits for listener_retry: there was no memory, or enough in a turn
+                   */
+    uint32_t accepted; /* in this turn */
     struct log_gate gate;
     char path[108]; /* of a Unix socket that we made and remove; "" otherwise */
 };
@@ -47,6 +49,9 @@ int listener_bind(struct listener *listener, struct server *server,
 /* The same for an inherited socket; takes the descriptor. */
 int listener_inherit(struct listener *listener, struct server *server,
                      const struct notify_socket *inherited, char *out_reason);
+
+/* To be called in every turn of the loop: there is room for a few connections again. */
+void listener_turn(struct listener *listener);
 
 /* To be called now and then: accepts what there was no memory for. */
 void listener_retry(struct listener *listener);

@@ -129,6 +129,9 @@ void server_turn(struct server *server)
     struct session *session;
     size_t waiting = 0;
 
+    for (size_t i = 0; i < server->listener_count; i++) {
+        listener_turn(&server->listeners[i]);
+    }
     end_congestion(server);
     /* Those that become ready meanwhile wait for the next turn. */
     DL_COUNT2(server->ready, session, waiting, ready_next);

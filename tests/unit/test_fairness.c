@@ -119,11 +119,38 @@ static void test_greedy_sessions_get_all_their_answers(void **state)
     server_fixture_free(fixture);
 }
 
+/* Many that come at once are taken a few a turn, so that those who are here go on; all are taken. */
+static void test_connections_come_in_a_few_a_turn(void **state)
+{
+    enum { MANY = 30, A_TURN = 5 }; /* one more may come while the turn begins */
+    static struct peer peers[MANY];
+    struct server_fixture *fixture = server_fixture_new();
+
+    (void)state;
+    server_fixture_start(fixture, true);
+    for (int i = 0; i < MANY; i++) {
+        peer_init(&peers[i], loop_connect_unix(fixture->path));
+        assert_true(peers[i].fd >= 0);
+    }
+    size_t before = 0;
+    while (fixture->server.session_count < MANY) {
+        server_fixture_turn(fixture, NULL);
+        assert_true(fixture->server.session_count <= before + A_TURN);
+        before = fixture->server.session_count;
+    }
+    for (int i = 0; i < MANY; i++) {
+        peer_deinit(&peers[i]);
+    }
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modest_sessions_do_not_wait_for_greedy_ones),
         cmocka_unit_test(test_greedy_sessions_get_all_their_answers),
+        cmocka_unit_test(test_connections_come_in_a_few_a_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
