@@ -133,9 +133,9 @@ static const struct msg_text capabilities[] = {
     TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"),  TEXT("watch"),
     TEXT("unwatch"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),  TEXT("log_level"),
     TEXT("remove"),  TEXT("restore"), TEXT("reported"), TEXT("ban"),     TEXT("unban"),
-    TEXT("bans"),    TEXT("accept"),  TEXT("backup"),   TEXT("compact"),
+    TEXT("bans"),    TEXT("accept"),  TEXT("backup"),   TEXT("compact"), TEXT("check"),
 };
-enum { ADMINISTRATIVE = 13 };
+enum { ADMINISTRATIVE = 14 };
 enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void fill_limits(const struct config_limits *limits, const struct handler_client *client,
@@ -320,6 +320,7 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_ACCEPT] = handler_accept,
     [MSG_REQUEST_WATCH] = handler_watch,
     [MSG_REQUEST_UNWATCH] = handler_unwatch,
+    [MSG_REQUEST_CHECK] = handler_check,
     [MSG_REQUEST_BACKUP] = handler_backup,
     [MSG_REQUEST_COMPACT] = handler_compact,
     [MSG_REQUEST_STATS] = handler_stats,

@@ -124,6 +124,8 @@ void handler_accept(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
 void handler_reported(struct service *service, struct handler_client *client,
                       const struct msg_request *request);
+void handler_check(struct service *service, struct handler_client *client,
+                   const struct msg_request *request);
 void handler_backup(struct service *service, struct handler_client *client,
                     const struct msg_request *request);
 void handler_compact(struct service *service, struct handler_client *client,

@@ -215,6 +215,7 @@ static void release_reservation(struct job *job)
     }
     usage_subtract(&job->host->usage, bytes);
     usage_subtract(&job->service->usage, bytes);
+    usage_subtract(&job->host->waiting, bytes);
     job->reserved = false;
 }
 
@@ -367,6 +368,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
     if (!known) {
         usage_add(&host->usage, bytes);
         usage_add(&service->usage, bytes);
+        usage_add(&host->waiting, bytes);
         job->reserved = true;
         job->need = need;
         room_promise(service, host, &need);

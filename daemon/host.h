@@ -46,6 +46,7 @@ struct host {
     struct epoch *current; /* of these, the newest one; NULL: none, or they are switched off */
     struct epoch_change *change; /* under way: epochs.c's */
     struct usage usage;          /* of all epochs together */
+    struct usage waiting;        /* of these, not stored yet */
     struct usage leaving;        /* of these, promised to make room: see room.h */
     struct standing *standing;   /* watches, by watch.h; NULL: there never was one */
 };

@@ -101,7 +101,23 @@ enum persist_kind {
                           where  that is more than it had; `words` are kept with it, if any */
     PERSIST_RULE_PUT,  /* rule; in place of an older one */
     PERSIST_RULE_DROP, /* rule: host, kind, value */
-    PERSIST_CLOCK      /* nothing but now_ms, which every operation that changes something saves */
+    PERSIST_CLOCK,     /* nothing but now_ms, which every operation that changes something saves */
+    PERSIST_TALLY      /* fills `tallies`: what the store has after all operations before this one.
+                          With none it only waits its turn. Others wait meanwhile: O(messages) */
+};
+
+/* What the store has of one epoch of a host. */
+struct persist_tally {
+    uint32_t host;  /* asked for; epoch 0 of a host stands before its others */
+    uint64_t epoch; /* the same */
+    uint64_t shown;
+    uint64_t shown_bytes; /* as they count against the caps */
+    uint64_t hidden;      /* epoch 0: with those of epochs that were not asked for */
+    uint64_t hidden_bytes;
+    uint64_t strays;                   /* epoch 0: shown ones of epochs that were not asked for */
+    uint8_t whole[LIMIT_FILTER_BYTES]; /* OR of the filters that are shown */
+    uint32_t low;                      /* least of their cardinalities; 0: there are none */
+    uint32_t high;                     /* greatest */
 };
 
 /* Which messages of the host make room for a deposit. */
@@ -143,6 +159,8 @@ struct persist_op {
     /* Remove (may be NULL), rule put, rule drop. Of a removal its value is the hash of the payload
        that goes, which the store finds out: see payload_hash. */
     struct persist_rule *rule;
+    struct persist_tally *tallies; /* tally: tally_count of them; the caller's */
+    size_t tally_count;
     const char *words; /* moderate: a reason, a line of UTF-8, not terminated; may be NULL */
     size_t words_bytes;
 
@@ -162,8 +180,10 @@ struct persist_op {
 enum persist_read_kind {
     PERSIST_READ_PAYLOADS, /* the messages of the ids asked for, hidden or not */
     PERSIST_READ_REPORTED, /* the same, and the reasons of those who reported them */
-    PERSIST_READ_PAGE      /* whole messages of one host, in order of their first deposit; none
+    PERSIST_READ_PAGE,     /* whole messages of one host, in order of their first deposit; none
                               that is hidden */
+    PERSIST_READ_CHECK     /* a page of all hosts' messages, hidden or not, without payloads and
+                              media types, each proved by its checksum; page_host is not used */
 };
 
 /* One message wanted (payloads), or found (both). */
@@ -171,6 +191,7 @@ struct persist_entry {
     struct persist_message message; /* payloads: host and id are asked for. Found: all is set, and
                                        pointers hold until persist_read_release */
     bool found;
+    bool damaged;        /* check: not as it was written; only seq is sure to be set */
     bool omitted;        /* found, but content_limit was reached: only lengths are set */
     const char *reasons; /* reported: lines, each with its newline; the latest ones, NULL: none */
     size_t reasons_bytes;

@@ -94,6 +94,7 @@ struct service {
         bool waiting;         /* it was said that a jump of the system's clock waits */
     } told;
     struct log_gate storage_gate;
+    bool checking; /* handler_check.c: one at a time */
     bool stopping;
 };
 

@@ -10,6 +10,7 @@
 #include "daemon/store_moderation.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
+#include "daemon/store_tally.h"
 
 #define CONTENT_BYTES "length(filter) + length(CAST(media_type AS BLOB)) + length(payload)"
 
@@ -58,6 +59,9 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
          " ON CONFLICT (host_id, kind, value) DO UPDATE SET number = excluded.number,"
          " created_ms = excluded.created_ms, checksum = excluded.checksum"),
     [STORE_RULE_DROP] = "DELETE FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
+    /* The order of STORE_TALLY's columns is store_tally.c's. */
+    [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
+                     " FROM message LEFT JOIN moderation USING (seq)"),
     [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
 };
 
@@ -652,6 +656,9 @@ int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_t
         op->outcome = PERSIST_APPLIED;
         ops->state.changed = true;
         return SQLITE_OK;
+    case PERSIST_TALLY:
+        op->outcome = PERSIST_APPLIED;
+        return store_tally(ops, op);
     }
     assert(false);
     return SQLITE_MISUSE;

@@ -36,6 +36,7 @@ enum store_statement {
     STORE_MODERATION_DROP,
     STORE_RULE_PUT,
     STORE_RULE_DROP,
+    STORE_TALLY,
     STORE_STATEMENT_COUNT
 };
 
@@ -103,7 +104,7 @@ int store_ops_commit(struct store_ops *ops);
 /* Also after a failed begin or commit. Not SQLITE_OK: the connection is of no use any more. */
 int store_ops_rollback(struct store_ops *ops);
 
-/* --- for store_moderation.c ------------------------------------------------------------------- */
+/* --- for store_moderation.c and store_tally.c ------------------------------------------------- */
 
 /* Bindings point into operations: none may outlive its use. */
 void store_ops_done_with(sqlite3_stmt *statement);

@@ -19,6 +19,11 @@ static const char page_text[] =
     " WHERE seq > ?2 AND host_id = ?1"
     " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq AND state >= 2)"
     " ORDER BY seq";
+/* Of all hosts; behind a message's own columns its state and reports, where there are any. */
+static const char check_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
+                                 " FROM message LEFT JOIN moderation USING (seq)"
+                                 " WHERE seq > ?1 ORDER BY seq";
+enum { COLUMN_SEQ = 0, COLUMN_HOST = 1, COLUMN_ID = 2, COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
 static const char reasons_text[] = "SELECT reasons FROM moderation WHERE seq = ?1";
 _Static_assert(PERSIST_HIDDEN == 2, "page_text leaves out what is hidden");
 
@@ -27,6 +32,7 @@ struct store_reader {
     sqlite3 *db; /* the thread's, as the statements are; NULL: not open */
     sqlite3_stmt *find;
     sqlite3_stmt *page;
+    sqlite3_stmt *check;
     sqlite3_stmt *reasons;
 
     uv_thread_t thread;
@@ -49,10 +55,12 @@ static void disconnect(struct store_reader *reader)
 {
     (void)sqlite3_finalize(reader->find); /* repeat what step said */
     (void)sqlite3_finalize(reader->page);
+    (void)sqlite3_finalize(reader->check);
     (void)sqlite3_finalize(reader->reasons);
     (void)sqlite3_close(reader->db);
     reader->find = NULL;
     reader->page = NULL;
+    reader->check = NULL;
     reader->reasons = NULL;
     reader->db = NULL;
 }
@@ -72,6 +80,10 @@ static int connect_once(struct store_reader *reader)
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v3(reader->db, page_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->page,
                                 NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_prepare_v3(reader->db, check_text, -1, SQLITE_PREPARE_PERSISTENT,
+                                &reader->check, NULL);
     }
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v3(reader->db, reasons_text, -1, SQLITE_PREPARE_PERSISTENT,
@@ -259,6 +271,84 @@ static int read_page(struct store_reader *reader, struct persist_read *read)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* What can be said of a row that is not as it was written. */
+static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry)
+{
+    const int64_t host = sqlite3_column_int64(statement, COLUMN_HOST);
+    const void *id = sqlite3_column_blob(statement, COLUMN_ID);
+
+    out_entry->damaged = true;
+    out_entry->message.host = host >= 0 && host <= UINT32_MAX ? (uint32_t)host : UINT32_MAX;
+    if (id != NULL && sqlite3_column_bytes(statement, COLUMN_ID) == MESSAGE_ID_BYTES) {
+        memcpy(out_entry->message.id, id, MESSAGE_ID_BYTES);
+    }
+}
+
+/* A row into the next entry: its numbers and its filter. */
+static int keep_checked(struct store_reader *reader, struct persist_read *read, size_t *bytes)
+{
+    struct persist_entry *entry = &read->entries[read->entry_count];
+    struct persist_message message;
+    int64_t seq = sqlite3_column_int64(reader->check, COLUMN_SEQ);
+    int rc = store_row_read(reader->check, &seq, &message);
+
+    memset(entry, 0, sizeof(*entry));
+    if (rc == SQLITE_OK) {
+        struct persist_message lean = message;
+        lean.media_type_bytes = lean.payload_bytes = 0;
+        *bytes += variable_bytes(&message);
+        rc = keep_message(read, &lean, entry);
+        entry->message.media_type_bytes = message.media_type_bytes;
+        entry->message.payload_bytes = message.payload_bytes;
+        entry->message.media_type = NULL;
+        entry->message.payload = NULL;
+        /* NULL reads as 0 */
+        entry->message.state =
+            (enum persist_state)sqlite3_column_int64(reader->check, COLUMN_STATE);
+        entry->message.reports = (uint32_t)sqlite3_column_int64(reader->check, COLUMN_REPORTS);
+    } else if (rc == SQLITE_CORRUPT) {
+        note_damage(reader->check, entry);
+        rc = SQLITE_OK;
+    }
+    entry->message.seq = seq;
+    if (rc == SQLITE_OK) {
+        read->page_last = seq;
+        read->entry_count++;
+    }
+    return rc;
+}
+
+static int read_checked(struct store_reader *reader, struct persist_read *read)
+{
+    const size_t room = read->entry_count;
+    size_t bytes = 0;
+    int rc = sqlite3_bind_int64(reader->check, 1, read->page_after);
+
+    read->entry_count = 0;
+    read->page_last = read->page_after;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(reader->check)) == SQLITE_ROW) {
+        if (read->entry_count == room || bytes > read->page_bytes_limit) {
+            break;
+        }
+        rc = keep_checked(reader, read, &bytes);
+    }
+    done_with(reader->check);
+    read->page_more = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int read_by_kind(struct store_reader *reader, struct persist_read *read)
+{
+    switch (read->kind) {
+    case PERSIST_READ_PAGE:
+        return read_page(reader, read);
+    case PERSIST_READ_CHECK:
+        return read_checked(reader, read);
+    default:
+        return read_payloads(reader, read);
+    }
+}
+
 static void run_read(struct store_reader *reader, struct persist_read *read)
 {
     int rc = connect_once(reader);
@@ -267,8 +357,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     read->failed = false;
     read->reason = NULL;
     if (rc == SQLITE_OK) {
-        rc =
-            read->kind == PERSIST_READ_PAGE ? read_page(reader, read) : read_payloads(reader, read);
+        rc = read_by_kind(reader, read);
     }
     if (rc == SQLITE_OK) {
         return;
@@ -279,7 +368,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = false;
     }
-    if (read->kind == PERSIST_READ_PAGE) {
+    if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
         read->entry_count = 0;
     }
     disconnect(reader); /* whatever it was, the next job begins anew */

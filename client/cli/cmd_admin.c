@@ -72,19 +72,13 @@ const struct cli_command command_admin_log_level = {
 /* --- the group -------------------------------------------------------------------------------- */
 
 static const struct cli_command *const children[] = {
-    &command_admin_stats,
-    &command_admin_list,
-    &command_admin_restore,
-    &command_admin_remove,
-    &command_admin_ban,
-    &command_admin_unban,
-    &command_admin_bans,
-    &command_admin_accept,
-    &command_admin_backup,
-    &command_admin_compact,
-    &command_admin_reload,
-    &command_admin_log_level,
-    NULL,
+    &command_admin_stats,     &command_admin_list,
+    &command_admin_restore,   &command_admin_remove,
+    &command_admin_ban,       &command_admin_unban,
+    &command_admin_bans,      &command_admin_accept,
+    &command_admin_check,     &command_admin_backup,
+    &command_admin_compact,   &command_admin_reload,
+    &command_admin_log_level, NULL,
 };
 
 const struct cli_command command_admin = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin backup, compact: the store as a whole. */
+/* admin backup, compact, check: the store as a whole. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,4 +104,89 @@ const struct cli_command command_admin_compact = {
     .defaults = &no_defaults,
     .options_bytes = sizeof(no_defaults),
     .run = compact_run,
+};
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+struct check_options {
+    bool json;
+};
+static const struct check_options check_defaults;
+
+static const struct args_option check_options[] = {
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct check_options, json),
+     .help = "one line of JSON: messages, problems"},
+};
+
+static int print_checked(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    if (reply->problem_count == 0) {
+        (void)fprintf(cli->out.stream,
+                      "all is well: %" PRIu64 " messages; index, counters and store agree\n",
+                      reply->messages);
+    }
+    for (size_t i = 0; i < reply->problem_count; i++) {
+        out_text(&cli->out, reply->problems[i], 0);
+        (void)fputc('\n', cli->out.stream);
+    }
+    return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static int print_checked_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    json_t *line = json_object();
+    json_t *problems = json_array();
+    int failed = json_object_set_new(line, "messages", json_integer((json_int_t)reply->messages));
+
+    for (size_t i = 0; i < reply->problem_count; i++) {
+        failed |= json_array_append_new(problems, json_string(reply->problems[i]));
+    }
+    failed |= json_object_set_new(line, "problems", problems);
+    if (failed != 0) {
+        json_decref(line);
+        line = NULL;
+    }
+    if (out_json(&cli->out, line) != 0) {
+        return cli_report_nomem(cli);
+    }
+    return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static int check_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct check_options *chosen = options;
+    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    int code = admin_connect(cli, NULL, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, &admin, true, &reply);
+    if (code == CLI_DONE) {
+        code = chosen->json ? print_checked_json(cli, reply) : print_checked(cli, reply);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_admin_check = {
+    .name = "admin check",
+    .summary = "see whether index, counters and store agree",
+    .arguments = "[OPTION]...",
+    .details =
+        "Reads every stored message while the daemon serves. Prints what is wrong and exits\n"
+        "with 1, or says that all is well.\n",
+    .examples = "  hearsay admin check\n"
+                "  hearsay admin check --json | jq -r '.problems[]'\n",
+    .options = check_options,
+    .option_count = sizeof(check_options) / sizeof(check_options[0]),
+    .defaults = &check_defaults,
+    .options_bytes = sizeof(check_defaults),
+    .run = check_run,
 };

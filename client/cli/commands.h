@@ -10,6 +10,7 @@ extern const struct cli_command command_admin_accept;
 extern const struct cli_command command_admin_backup;
 extern const struct cli_command command_admin_ban;
 extern const struct cli_command command_admin_bans;
+extern const struct cli_command command_admin_check;
 extern const struct cli_command command_admin_compact;
 extern const struct cli_command command_admin_list;
 extern const struct cli_command command_admin_log_level;

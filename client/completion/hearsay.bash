@@ -25,6 +25,7 @@ _hearsay_options()
     'admin unban') printf '%s\n' --text --hash --label --host ;;
     'admin bans') printf '%s\n' --host --json ;;
     'admin list') printf '%s\n' --reported --pending --count --host --json ;;
+    'admin check') printf '%s\n' --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
@@ -49,7 +50,7 @@ _hearsay()
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local commands='deposit query watch channel here get withdraw report import export hosts ping summary profile context
         admin help'
-    local administrative='stats list restore remove ban unban bans accept backup compact reload log-level'
+    local administrative='stats list restore remove ban unban bans accept check backup compact reload log-level'
     local command='' i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in

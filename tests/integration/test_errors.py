@@ -122,7 +122,7 @@ REFUSALS = {
     "accept": (pb.Accept(mode="closed"), "FORBIDDEN", "accept"),
     "unban": (pb.Unban(filter=FILTER), "FORBIDDEN", "unban"),
     "bans": (pb.Bans(), "FORBIDDEN", "bans"),
-    "check": (pb.Check(), "UNSUPPORTED", "check"),
+    "check": (pb.Check(), "FORBIDDEN", "check"),
     "backup": (pb.Backup(path="/tmp/x"), "FORBIDDEN", "backup"),
     "compact": (pb.Compact(), "FORBIDDEN", "compact"),
     "reload": (pb.Reload(), "FORBIDDEN", "reload"),

@@ -24,7 +24,7 @@ def kernel_is_synchronised():
 SERVED = ["hello", "deposit", "query", "get", "withdraw", "ping", "summary", "here", "report",
           "watch", "unwatch"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
-                  "ban", "unban", "bans", "accept", "backup", "compact"]
+                  "ban", "unban", "bans", "accept", "backup", "compact", "check"]
 
 
 def test_welcome_says_what_is_served(client):
