@@ -119,7 +119,8 @@ static void test_greedy_sessions_get_all_their_answers(void **state)
     server_fixture_free(fixture);
 }
 
-/* Many that come at once are taken a few a turn, so that those who are here go on; all are taken. */
+/* Many that come at once are taken a few a turn, so that those who are here go on; all are taken.
+ */
 static void test_connections_come_in_a_few_a_turn(void **state)
 {
     enum { MANY = 30, A_TURN = 5 }; /* one more may come while the turn begins */
