@@ -105,7 +105,7 @@ def secured(module_daemons, signed):
 def command(make_daemon, secured, tmp_path):
     """The hearsay command with a home of its own, to the encrypted port."""
     os.makedirs(tmp_path / "home")
-    return cli_runner.Cli(f"localhost:{port_of(secured)}", str(tmp_path / "home"))
+    return cli_runner.Cli(f"127.0.0.1:{port_of(secured)}", str(tmp_path / "home"))
 
 
 # --- the daemon -----------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_client_certificates(make_daemon, signed, authority, tmp_path):
             wire.Client(address, tls=trusting(authority, nobody))
 
     os.makedirs(tmp_path / "home")
-    command = cli_runner.Cli(f"localhost:{address[1]}", str(tmp_path / "home"))
+    command = cli_runner.Cli(f"127.0.0.1:{address[1]}", str(tmp_path / "home"))
     command.ok("--ca", authority.root[0], "--cert", friend[0], "--key", friend[1], "ping")
     code, _, err = command.run("--ca", authority.root[0], "ping")
     assert code == 3 and "asks for a client's certificate" in err, err
