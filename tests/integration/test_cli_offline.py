@@ -14,7 +14,7 @@ import conftest
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "watch", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
             "channel", "summary", "profile", "context", "admin"]
-ADMIN = ["stats", "list", "restore", "remove", "ban", "unban", "bans", "accept",
+ADMIN = ["stats", "list", "restore", "remove", "ban", "unban", "bans", "accept", "check",
          "backup", "compact", "reload", "log-level"]
 NESTED = [f"admin {name}" for name in ADMIN]
 
