@@ -272,7 +272,7 @@ static const struct msg_response sample_responses[] = {
                             900000, 100,  86400,   604800, 64,
                             4096,   60,   1200,    60,     300,
                             256,    16,   1048576, 100000, UINT64_C(1) << 26,
-                            300000, 20},
+                            300000, 20,   16,      1000},
                  .capabilities = sample_capabilities,
                  .capability_count = 4,
                  .hosts = sample_hosts,

@@ -353,8 +353,8 @@ static void test_round_trip(void **state)
     static const char *const texts[] = {
         "",
         "[daemon]\ndata = /d\n",
-        "[daemon]\ndata = /d e;f\nlisten = 0.0.0.0:0\ndurability = relaxed\nlog_level = debug\n"
-        "clock_patience = 0\n",
+        ("[daemon]\ndata = /d e;f\nlisten = 0.0.0.0:0\ndurability = relaxed\nlog_level = debug\n"
+         "clock_patience = 0\n"),
         "[daemon]\ndata = /d\nlisten = /run/s\n",
         "[daemon]\ndata = /d\nlisten = /d/hearsayd.sock\n",
         "[daemon]\ndata = /d\nlisten = /d/hearsayd.sock\nlisten = /e\n",
