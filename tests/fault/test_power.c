@@ -374,19 +374,27 @@ static void check_service(struct proof *proof, struct persist *persist)
     service_free(service);
 }
 
-/* Opens what a cut left. False, with a reason, where a promise was broken. */
+/* Opens what a cut left. False, with a reason, where it does not open; it is closed then. */
+static bool open_what_is_left(struct store_fixture *fixture, struct proof *proof)
+{
+    if (store_try_open(fixture) == 0) {
+        return true;
+    }
+    (void)snprintf(proof->reason, sizeof(proof->reason), "it does not open: %s", fixture->reason);
+    if (fixture->persist != NULL) {
+        store_close(fixture);
+    }
+    (void)uv_run(&fixture->loop, UV_RUN_DEFAULT);
+    return false;
+}
+
+/* Checks what a cut left. False, with a reason, where a promise was broken. */
 static bool check_store(struct store_fixture *fixture, struct proof *proof,
                         const struct model *model)
 {
     memset(proof, 0, sizeof(*proof));
     proof->model = model;
-    if (store_try_open(fixture) != 0) {
-        (void)snprintf(proof->reason, sizeof(proof->reason), "it does not open: %s",
-                       fixture->reason);
-        if (fixture->persist != NULL) {
-            store_close(fixture);
-        }
-        (void)uv_run(&fixture->loop, UV_RUN_DEFAULT);
+    if (!open_what_is_left(fixture, proof)) {
         return false;
     }
     if (fixture->persist->interface->replay(fixture->persist, on_message, proof, fixture->reason) !=
@@ -483,7 +491,7 @@ static bool cut_again(const struct moment *moment, struct rng *rng, struct store
                       struct proof *proof)
 {
     struct work recovery;
-    bool holds = true;
+    bool holds;
 
     begin_work(&recovery, fixture, rng);
     recovery.share = 400;
@@ -492,8 +500,10 @@ static bool cut_again(const struct moment *moment, struct rng *rng, struct store
     power_snapshot_restore(moment->snapshot, rng, fixture->directory);
     power_vfs_begin(fixture->directory);
     power_vfs_observe(before_change, &recovery);
-    store_open(fixture);
-    store_close(fixture);
+    holds = open_what_is_left(fixture, proof);
+    if (holds) {
+        store_close(fixture);
+    }
     power_vfs_observe(NULL, NULL);
     for (size_t i = 0; i < recovery.taken_count && holds; i++) {
         total.recoveries_cut++;
