@@ -68,6 +68,9 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
 
 static int add_text(struct here *here, const char *text, size_t bytes, char **at, char *out_reason)
 {
+    if (bytes == 0) {
+        return 0; /* text may be NULL, to which not even 0 may be added */
+    }
     const char *end = text + bytes;
     unsigned line = 1;
     int rc = 0;
@@ -76,7 +79,7 @@ static int add_text(struct here *here, const char *text, size_t bytes, char **at
         const char *line_end = memchr(text, '\n', (size_t)(end - text));
         line_end = line_end != NULL ? line_end : end;
         rc = add_line(here, text, line_end, line, at, out_reason);
-        text = line_end + 1;
+        text = line_end < end ? line_end + 1 : end;
     }
     return rc;
 }
