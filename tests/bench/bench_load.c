@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsay-bench load: a daemon under a load of given rates, with messages that expire; the times of
- * requests from when they were to be sent; memory and descriptors meanwhile. With attackers, the
+ * hearsay-bench load: a daemon under a load of given rates, with messages that expire and clients
+ * that watch; the times of requests and matches from when the requests were to be sent; memory,
+ * descriptors and storage meanwhile. With attackers, the
  * same load twice in one run, quiet and attacked, so that what attackers do to others is a ratio.
  */
 #include "tests/bench/bench_load.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 
 #include "tests/bench/load_attack.h"
 #include "tests/bench/load_client.h"
+#include "tests/bench/load_report.h"
 #include "tests/bench/load_watch.h"
 #include "tests/bench/plot.h"
 #include "tests/bench/stage.h"
@@ -26,30 +27,40 @@ struct load_options {
     uint32_t stored; /* messages deposited beforehand, which stay */
     enum load_attack attack;
     uint32_t attackers;
+    uint32_t rounds;
     bool unlimited; /* attackers are not held to the limits of an address */
     const char *plot;
     bool json;
 };
 
-/* What one phase gave. */
-struct phase {
-    struct load_result results[LOAD_KINDS];
-    double cpu_share; /* of the daemon, of one core */
-    double peak_mib;
+/* What a look needs. */
+struct lookout {
+    struct load_watch watch;
+    const struct load_client *client;
+    double base_s; /* when this phase began */
 };
 
-static const char *const kind_names[LOAD_KINDS] = {"deposit", "query"};
+/* Who is there. */
+struct theatre {
+    const struct child *child;
+    struct load_client *client;
+    struct lookout lookout;
+};
 
 static void print_help(void)
 {
     printf("usage: hearsay-bench load [OPTION...]\n\n"
            "  --deposits N     a second (100)\n"
            "  --queries N      a second (1000)\n"
+           "  --watches N      that stand all the time (0)\n"
            "  --sessions N     connections, which requests take in turn (100)\n"
            "  --seconds N      of each phase (10)\n"
            "  --stored N       messages deposited beforehand (10000)\n"
            "  --ttl N          seconds after which the others expire (60)\n"
-           "  --attack KIND    a second phase with attackers: slow, unread, greedy, noise\n"
+           "  --attack KIND    rounds of three phases: quiet, beside attackers (slow, unread,\n"
+           "                   greedy, noise), and beside a process that uses as much of the\n"
+           "                   processor as they did and does not talk to the daemon (control)\n"
+           "  --rounds N       of these (1)\n"
            "  --attackers N    connections of theirs (64)\n"
            "  --unlimited      without the limits that addresses have by default\n"
            "  --plot DIR       memory and descriptors over time, as CSV, SVG and PNG\n"
@@ -60,14 +71,24 @@ static void print_help(void)
 /* --- options ---------------------------------------------------------------------------------- */
 
 static const struct option known[] = {
-    {"deposits", required_argument, NULL, 'd'}, {"queries", required_argument, NULL, 'q'},
-    {"sessions", required_argument, NULL, 's'}, {"seconds", required_argument, NULL, 't'},
-    {"stored", required_argument, NULL, 'n'},   {"ttl", required_argument, NULL, 'T'},
-    {"attack", required_argument, NULL, 'a'},   {"attackers", required_argument, NULL, 'A'},
-    {"unlimited", no_argument, NULL, 'u'},      {"plot", required_argument, NULL, 'p'},
-    {"seed", required_argument, NULL, 'S'},     {"hearsayd", required_argument, NULL, 'H'},
-    {"dir", required_argument, NULL, 'D'},      {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+    {"deposits", required_argument, NULL, 'd'},
+    {"queries", required_argument, NULL, 'q'},
+    {"sessions", required_argument, NULL, 's'},
+    {"seconds", required_argument, NULL, 't'},
+    {"stored", required_argument, NULL, 'n'},
+    {"ttl", required_argument, NULL, 'T'},
+    {"watches", required_argument, NULL, 'w'},
+    {"attack", required_argument, NULL, 'a'},
+    {"attackers", required_argument, NULL, 'A'},
+    {"rounds", required_argument, NULL, 'r'},
+    {"unlimited", no_argument, NULL, 'u'},
+    {"plot", required_argument, NULL, 'p'},
+    {"seed", required_argument, NULL, 'S'},
+    {"hearsayd", required_argument, NULL, 'H'},
+    {"dir", required_argument, NULL, 'D'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static int read_number(const char *text, uint32_t least, uint32_t most, uint32_t *out)
@@ -94,7 +115,7 @@ static int read_rate(const char *text, double *out)
 
 static int read_attack(const char *text, enum load_attack *out)
 {
-    for (int i = ATTACK_NONE; i < ATTACK_KINDS; i++) {
+    for (int i = ATTACK_SLOW; i < ATTACK_BURN; i++) {
         if (strcmp(text, load_attack_names[i]) == 0) {
             *out = (enum load_attack)i;
             return 0;
@@ -117,6 +138,10 @@ static int take_option(struct load_options *options, int option)
         rc = read_number(optarg, 1, 20000, &number);
         options->plan.sessions = number;
         return rc;
+    case 'w':
+        rc = read_number(optarg, 0, 1000000, &number);
+        options->plan.watches = number;
+        return rc;
     case 't':
         return read_number(optarg, 1, 86400, &options->seconds);
     case 'n':
@@ -127,6 +152,8 @@ static int take_option(struct load_options *options, int option)
         return read_attack(optarg, &options->attack);
     case 'A':
         return read_number(optarg, 1, 5000, &options->attackers);
+    case 'r':
+        return read_number(optarg, 1, LOAD_ROUNDS_MAX, &options->rounds);
     case 'S':
         rc = read_number(optarg, 0, UINT32_MAX, &number);
         options->plan.seed = number;
@@ -155,38 +182,81 @@ static int take_option(struct load_options *options, int option)
 
 static void look(void *context, double elapsed_s)
 {
-    load_watch_look(context, elapsed_s);
+    struct lookout *lookout = context;
+
+    load_watch_look(&lookout->watch, lookout->base_s + elapsed_s,
+                    load_client_messages(lookout->client));
 }
 
-static int run_phase(const struct load_options *options, struct load_client *client,
-                     struct load_watch *watch, const struct child *child, struct phase *out)
+/* When the first messages have expired for a while, and what is to be filled is full. */
+static double warm_s(const struct load_options *options)
 {
-    const size_t first = watch->count;
-    const double cpu_s = child_cpu_seconds(child);
+    const double expired_s = 2.0 * options->plan.ttl_s;
+    const double third_s = options->seconds / 3.0;
 
-    const int rc = load_client_run(client, options->seconds, look, watch, out->results);
-    out->cpu_share = (child_cpu_seconds(child) - cpu_s) / options->seconds;
-    out->peak_mib = load_watch_peak_mib(watch, first);
+    return expired_s < third_s ? expired_s : third_s;
+}
+
+static int run_phase(const struct load_options *options, struct theatre *theatre,
+                     struct load_phase *out)
+{
+    struct lookout *lookout = &theatre->lookout;
+    const size_t first = lookout->watch.count;
+    const double cpu_s = child_cpu_seconds(theatre->child);
+
+    memset(out, 0, sizeof(*out));
+    const int rc = load_client_run(theatre->client, options->seconds, look, lookout, out->results);
+    out->cpu_share = (child_cpu_seconds(theatre->child) - cpu_s) / options->seconds;
+    out->peak_mib = load_watch_peak_mib(&lookout->watch, first);
+    out->warm_s = warm_s(options);
+    out->has_trend =
+        options->attack == ATTACK_NONE &&
+        load_watch_trend(&lookout->watch, first, lookout->base_s + out->warm_s, &out->trend) == 0;
+    lookout->base_s += options->seconds;
     return rc;
 }
 
-static int run_attacked(const struct load_options *options, struct load_client *client,
-                        struct load_watch *watch, const struct child *child, struct phase *out)
+/* The same beside attackers, or beside what stands for them. */
+static int run_beside(const struct load_options *options, struct theatre *theatre,
+                      const struct load_attack_plan *plan, struct load_phase *out)
 {
-    const struct load_attack_plan plan = {
-        .kind = options->attack,
-        .port = options->unlimited ? child->port : child->limited_port,
-        .source = "127.0.0.66",
-        .peers = options->attackers,
-        .seed = options->plan.seed + 1,
-    };
-    const pid_t attacker = load_attack_begin(&plan);
+    const pid_t attacker = load_attack_begin(plan);
 
     if (attacker < 0) {
         return -1;
     }
-    const int rc = run_phase(options, client, watch, child, out);
-    load_attack_end(attacker);
+    const int rc = run_phase(options, theatre, out);
+    out->attacker_share = load_attack_end(attacker) / options->seconds;
+    return rc;
+}
+
+/* Quiet, attacked, and beside a process that is as busy as the attackers were. */
+static int run_round(const struct load_options *options, struct theatre *theatre,
+                     struct load_rounds *rounds)
+{
+    static struct load_phase phases[LOAD_TURNS];
+    struct load_attack_plan plan = {
+        .kind = options->attack,
+        .port = options->unlimited ? theatre->child->port : theatre->child->limited_port,
+        .source = "127.0.0.66",
+        .peers = options->attackers,
+        .seed = options->plan.seed + 1,
+    };
+
+    int rc = run_phase(options, theatre, &phases[LOAD_QUIET]);
+    if (rc == 0) {
+        rc = run_beside(options, theatre, &plan, &phases[LOAD_ATTACKED]);
+    }
+    plan.kind = ATTACK_BURN;
+    plan.burn_share = phases[LOAD_ATTACKED].attacker_share;
+    if (rc == 0) {
+        rc = run_beside(options, theatre, &plan, &phases[LOAD_CONTROL]);
+    }
+    for (int turn = 0; turn < LOAD_TURNS && rc == 0; turn++) {
+        load_report_phase(options->json, load_turn_names[turn], &phases[turn]);
+        load_rounds_add(rounds, (enum load_turn)turn, &phases[turn]);
+    }
+    rounds->count += rc == 0 ? 1 : 0;
     return rc;
 }
 
@@ -217,93 +287,44 @@ static void raise_limits(const struct load_options *options)
     }
 }
 
-/* --- figures ---------------------------------------------------------------------------------- */
-
-static void tell_kind(const struct load_options *options, const char *phase, enum load_kind kind,
-                      const struct load_result *result)
-{
-    static const struct {
-        const char *name;
-        uint32_t millionths;
-    } shares[] = {{"p50", 500000}, {"p90", 900000}, {"p99", 990000}, {"p999", 999000}};
-
-    if (result->sent == 0) {
-        return;
-    }
-    if (options->json) {
-        printf("{\"phase\": \"%s\", \"request\": \"%s\", \"sent\": %llu, \"answered\": %llu, "
-               "\"refused\": %llu, \"unanswered\": %llu",
-               phase, kind_names[kind], (unsigned long long)result->sent,
-               (unsigned long long)result->answered, (unsigned long long)result->refused,
-               (unsigned long long)result->unanswered);
-    } else {
-        printf("  %-8s %-8s %8llu sent, %llu refused, %llu unanswered;", phase, kind_names[kind],
-               (unsigned long long)result->sent, (unsigned long long)result->refused,
-               (unsigned long long)result->unanswered);
-    }
-    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-        const double ms = (double)histogram_percentile(&result->us, shares[i].millionths) / 1000;
-        printf(options->json ? ", \"%s_ms\": %.3f" : " %s %.2f", shares[i].name, ms);
-    }
-    printf(options->json ? ", \"max_ms\": %.3f}\n" : " max %.2f ms\n",
-           (double)result->us.greatest / 1000);
-}
-
-static void tell_phase(const struct load_options *options, const char *name,
-                       const struct phase *phase)
-{
-    for (int kind = 0; kind < LOAD_KINDS; kind++) {
-        tell_kind(options, name, (enum load_kind)kind, &phase->results[kind]);
-    }
-    printf(options->json
-               ? "{\"phase\": \"%s\", \"daemon_cpu_share\": %.3f, \"daemon_peak_mib\": %.1f}\n"
-               : "  %-8s daemon: %.2f of a core, at most %.1f MiB\n",
-           name, phase->cpu_share, phase->peak_mib);
-}
-
-static void tell_ratio(const struct load_options *options, const struct phase *quiet,
-                       const struct phase *attacked)
-{
-    for (int kind = 0; kind < LOAD_KINDS; kind++) {
-        const uint64_t before = histogram_percentile(&quiet->results[kind].us, 990000);
-        const uint64_t with = histogram_percentile(&attacked->results[kind].us, 990000);
-        if (before > 0) {
-            printf(options->json
-                       ? "{\"attack\": \"%s\", \"request\": \"%s\", \"p99_ratio\": %.2f}\n"
-                       : "  with %s attackers the p99 of a %s is %.2f of the quiet one\n",
-                   load_attack_names[options->attack], kind_names[kind],
-                   (double)with / (double)before);
-        }
-    }
-}
-
 /* --- the run ---------------------------------------------------------------------------------- */
 
-static int run_phases(const struct load_options *options, struct stage *stage)
+static int run_phases(const struct load_options *options, struct theatre *theatre)
 {
-    struct load_watch watch = {.pid = stage->child.pid};
-    static struct phase quiet;
-    static struct phase attacked;
-    struct load_plan plan = options->plan;
+    static struct load_rounds rounds;
+    static struct load_phase phase;
+    int rc = 0;
 
-    plan.port = stage->child.port;
-    struct load_client *client = load_client_new(&plan);
-    int rc = client == NULL ? -1 : run_phase(options, client, &watch, &stage->child, &quiet);
-    if (rc == 0) {
-        tell_phase(options, "quiet", &quiet);
-    }
-    if (rc == 0 && options->attack != ATTACK_NONE) {
-        rc = run_attacked(options, client, &watch, &stage->child, &attacked);
+    if (options->attack == ATTACK_NONE) {
+        rc = run_phase(options, theatre, &phase);
         if (rc == 0) {
-            tell_phase(options, "attacked", &attacked);
-            tell_ratio(options, &quiet, &attacked);
+            load_report_phase(options->json, load_turn_names[LOAD_QUIET], &phase);
         }
+        return rc;
     }
+    for (uint32_t i = 0; i < options->rounds && rc == 0; i++) {
+        rc = run_round(options, theatre, &rounds);
+    }
+    if (rc == 0) {
+        load_report_rounds(options->json, load_attack_names[options->attack], &rounds);
+    }
+    return rc;
+}
+
+static int run_with(const struct load_options *options, const struct child *child, const char *data)
+{
+    struct load_plan plan = options->plan;
+    struct theatre theatre = {.child = child, .lookout.watch = {.pid = child->pid, .data = data}};
+
+    plan.port = child->port;
+    theatre.client = load_client_new(&plan);
+    theatre.lookout.client = theatre.client;
+    int rc = theatre.client == NULL ? -1 : run_phases(options, &theatre);
     if (rc == 0 && options->plot != NULL) {
-        rc = load_watch_draw(&watch, options->plot, "hearsayd under load");
+        rc = load_watch_draw(&theatre.lookout.watch, options->plot, "hearsayd under load");
     }
-    load_client_free(client);
-    load_watch_deinit(&watch);
+    load_client_free(theatre.client);
+    load_watch_deinit(&theatre.lookout.watch);
     return rc;
 }
 
@@ -311,10 +332,13 @@ static int run(const struct load_options *options)
 {
     static struct stage stage;
     struct child_directory directory = {.path = ""};
-    char limits[128];
+    char limits[256];
+    char data[CHILD_PATH_BYTES];
 
-    (void)snprintf(limits, sizeof(limits), "sessions = %zu\n",
-                   options->plan.sessions + options->attackers + 16);
+    (void)snprintf(limits, sizeof(limits),
+                   "sessions = %zu\nwatches = %zu\nwatches_per_session = %zu\n",
+                   options->plan.sessions + options->attackers + 16, options->plan.watches,
+                   options->plan.watches / options->plan.sessions + 1);
     const struct child_config config = {.limits = limits, .has_limited = !options->unlimited};
     raise_limits(options);
     int rc = child_directory_make(&directory, options->bench.dir);
@@ -329,7 +353,9 @@ static int run(const struct load_options *options)
         rc = store(options, &stage);
     }
     if (rc == 0) {
-        rc = run_phases(options, &stage);
+        peer_close(&stage.peers[0]); /* it would be idle from now on */
+        (void)snprintf(data, sizeof(data), "%.*s/data", CHILD_PATH_BYTES - 8, directory.path);
+        rc = run_with(options, &stage.child, data);
     }
     stage_end(&stage);
     child_directory_remove(&directory);
@@ -344,6 +370,7 @@ int bench_load(int argc, char **argv, const char *hearsayd)
         .seconds = 10,
         .stored = 10000,
         .attackers = 64,
+        .rounds = 1,
     };
     int option;
 
@@ -363,10 +390,12 @@ int bench_load(int argc, char **argv, const char *hearsayd)
         return -1;
     }
     if (!options.json) {
-        printf("load: %.0f deposits and %.0f queries a second over %zu sessions, %u messages "
-               "stored, %u s a phase\n",
+        printf("load: %.0f deposits and %.0f queries a second over %zu sessions with %zu watches, "
+               "%u messages stored, others for %u s, %u s a phase\n",
                options.plan.per_second[LOAD_DEPOSIT], options.plan.per_second[LOAD_QUERY],
-               options.plan.sessions, (unsigned)options.stored, (unsigned)options.seconds);
+               options.plan.sessions, options.plan.watches, (unsigned)options.stored,
+               (unsigned)options.plan.ttl_s, (unsigned)options.seconds);
+        (void)fflush(stdout);
     }
     return run(&options);
 }

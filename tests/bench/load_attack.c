@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/codec.h"
@@ -30,7 +32,7 @@ enum {
     TURN_MS = 20 /* between looks at those that wait for nothing */
 };
 
-const char *const load_attack_names[] = {"none", "slow", "unread", "greedy", "noise"};
+const char *const load_attack_names[] = {"none", "slow", "unread", "greedy", "noise", "burn"};
 
 struct attacker {
     int descriptor; /* -1: none */
@@ -93,6 +95,9 @@ static int prepare(struct attack *attack)
     int rc = 0;
 
     bytes_init(&attack->speech, alloc_system());
+    if (attack->plan.kind == ATTACK_BURN) {
+        return 0;
+    }
     if (attack->plan.kind == ATTACK_NOISE) {
         uint8_t *noise = bytes_reserve(&attack->speech, READ_BYTES);
         if (noise == NULL) {
@@ -229,6 +234,21 @@ static void run(struct attack *attack)
     }
 }
 
+/* Uses the share of one core by itself, in pieces of a fraction of a millisecond. */
+static void burn(double share)
+{
+    const struct timespec pause = {.tv_nsec = 200 * 1000};
+    const int64_t start_ns = stats_now_ns();
+    const int64_t start_cpu_ns = stats_cpu_ns();
+
+    for (;;) {
+        const double due_ns = share * (double)(stats_now_ns() - start_ns);
+        if ((double)(stats_cpu_ns() - start_cpu_ns) >= due_ns) {
+            (void)nanosleep(&pause, NULL); /* shorter is fine */
+        }
+    }
+}
+
 /* Attackers have machines of their own: here they get what nobody else wants of the processor. */
 static void leave_the_processor(void)
 {
@@ -254,6 +274,9 @@ pid_t load_attack_begin(const struct load_attack_plan *plan)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() == parent) {
             leave_the_processor();
+            if (plan->kind == ATTACK_BURN) {
+                burn(plan->burn_share);
+            }
             run(&attack);
         }
         _exit(EXIT_FAILURE);
@@ -262,10 +285,14 @@ pid_t load_attack_begin(const struct load_attack_plan *plan)
     return child > 0 ? child : (pid_t)bench_fail("fork: %s", strerror(errno));
 }
 
-void load_attack_end(pid_t pid)
+double load_attack_end(pid_t pid)
 {
+    struct rusage used = {0};
+
     if (pid > 0) {
         (void)kill(pid, SIGKILL); /* it has nothing to put in order */
-        (void)waitpid(pid, NULL, 0);
+        (void)wait4(pid, NULL, 0, &used);
     }
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }

@@ -15,6 +15,7 @@ enum load_attack {
     ATTACK_UNREAD, /* ask for much and read nothing */
     ATTACK_GREEDY, /* expensive queries, as many as the server takes */
     ATTACK_NOISE,  /* what is no protocol, in new connections all the time */
+    ATTACK_BURN,   /* no attack: only as much processor time as one, for comparison */
     ATTACK_KINDS
 };
 
@@ -27,12 +28,13 @@ struct load_attack_plan {
     const char *source; /* address that they come from, in 127.0.0.0/8 */
     uint32_t peers;     /* connections at a time */
     uint64_t seed;
+    double burn_share; /* of one core; ATTACK_BURN */
 };
 
 /* Starts it. The process id, or -1: it is said. */
 pid_t load_attack_begin(const struct load_attack_plan *plan);
 
-/* Ends it, and waits. */
-void load_attack_end(pid_t pid);
+/* Ends it, and waits. The processor time that it used, in seconds. */
+double load_attack_end(pid_t pid);
 
 #endif

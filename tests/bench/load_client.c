@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "proto/bytes.h"
+#include "proto/codec.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
+#include "tests/bench/load_standing.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
@@ -36,25 +38,38 @@ struct request {
     uint64_t id; /* 0: none */
 };
 
+/* A deposit that watches wait for. Its message's id ends with that of the request. */
+struct watched {
+    uint64_t id; /* 0: none */
+    int64_t planned_ns;
+    uint32_t due; /* matches */
+};
+
 struct load_client {
     struct load_plan plan;
+    struct load_standing standing;
     struct connection *connections;
     size_t connection_count;
     size_t next_connection;
     int epoll;
     int timer;
     struct request *requests; /* IN_FLIGHT_MAX, at id mod that */
+    struct watched *watched;  /* the same */
     uint64_t in_flight;
+    uint64_t matches_due;
     uint64_t last_id;
+    uint64_t counting_id; /* of the Summary under way; 0: none is */
+    uint64_t messages;    /* that the last one told of */
+    struct arena arena;
     uint64_t random;
     uint64_t message_number;
-    int64_t next_ns[LOAD_KINDS];
+    int64_t next_ns[LOAD_REQUESTS];
     bool failed;
 };
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-static int connect_one(struct load_client *client, struct arena *arena)
+static int connect_one(struct load_client *client)
 {
     struct connection *connection = &client->connections[client->connection_count];
     struct msg_response welcome;
@@ -63,10 +78,10 @@ static int connect_one(struct load_client *client, struct arena *arena)
     client->connection_count++;
     bytes_init(&connection->output, alloc_system());
     if (peer_connect(&connection->peer, client->plan.port) != 0 ||
-        peer_greet(&connection->peer, arena, &welcome) != 0) {
+        peer_greet(&connection->peer, &client->arena, &welcome) != 0) {
         return -1;
     }
-    arena_reset(arena);
+    arena_reset(&client->arena);
     return epoll_ctl(client->epoll, EPOLL_CTL_ADD, connection->peer.descriptor, &event) == 0
                ? 0
                : bench_fail("epoll: %s", strerror(errno));
@@ -75,7 +90,6 @@ static int connect_one(struct load_client *client, struct arena *arena)
 static int connect_all(struct load_client *client)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = UINT64_MAX};
-    struct arena arena;
     int rc = 0;
 
     client->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -84,11 +98,31 @@ static int connect_all(struct load_client *client)
         epoll_ctl(client->epoll, EPOLL_CTL_ADD, client->timer, &event) != 0) {
         return bench_fail("epoll: %s", strerror(errno));
     }
-    arena_init(&arena, alloc_system(), ARENA_BYTES);
     while (rc == 0 && client->connection_count < client->plan.sessions) {
-        rc = connect_one(client, &arena);
+        rc = connect_one(client);
     }
-    arena_deinit(&arena);
+    return rc;
+}
+
+/* Watches begin on all connections in turn. */
+static int begin_watches(struct load_client *client)
+{
+    struct frames frames = {0};
+    struct msg_response answer;
+
+    int rc = load_standing_init(&client->standing, client->plan.seed + 3, client->plan.watches);
+    if (rc == 0) {
+        rc = load_standing_make_watches(&client->standing, &frames);
+    }
+    for (size_t i = 0; i < frames.count && rc == 0; i++) {
+        struct connection *connection = &client->connections[i % client->connection_count];
+        rc = peer_ask(&connection->peer, &frames, i, &client->arena, &answer, NULL);
+        if (rc == 0 && answer.kind != MSG_RESPONSE_WATCHING) {
+            rc = bench_fail("a watch was refused");
+        }
+        arena_reset(&client->arena);
+    }
+    frames_deinit(&frames);
     return rc;
 }
 
@@ -103,13 +137,16 @@ struct load_client *load_client_new(const struct load_plan *plan)
         client->random = plan->seed;
         client->connections = calloc(plan->sessions, sizeof(*client->connections));
         client->requests = calloc(IN_FLIGHT_MAX, sizeof(*client->requests));
+        client->watched = calloc(IN_FLIGHT_MAX, sizeof(*client->watched));
+        arena_init(&client->arena, alloc_system(), ARENA_BYTES);
     }
-    if (client == NULL || client->connections == NULL || client->requests == NULL) {
+    if (client == NULL || client->connections == NULL || client->requests == NULL ||
+        client->watched == NULL) {
         (void)bench_fail("out of memory");
         load_client_free(client);
         return NULL;
     }
-    if (connect_all(client) != 0) {
+    if (connect_all(client) != 0 || begin_watches(client) != 0) {
         load_client_free(client);
         return NULL;
     }
@@ -132,7 +169,10 @@ void load_client_free(struct load_client *client)
         (void)close(client->timer);
     }
     free(client->connections);
+    arena_deinit(&client->arena);
+    load_standing_deinit(&client->standing);
     free(client->requests);
+    free(client->watched);
     free(client);
 }
 
@@ -168,7 +208,21 @@ static void flush(struct load_client *client, size_t number)
     (void)epoll_ctl(client->epoll, EPOLL_CTL_MOD, descriptor, &event); /* it is there */
 }
 
-static void send_one(struct load_client *client, enum load_kind kind, struct load_result *result)
+/* What watches are to be told of a deposit. Its message gets an id by which that is recognised. */
+static void expect_matches(struct load_client *client, struct workload_message *message,
+                           const struct request *request, struct load_result *matches)
+{
+    const uint32_t due = load_standing_count_fitting(&client->standing, message);
+    struct watched *watched = &client->watched[request->id % IN_FLIGHT_MAX];
+
+    memcpy(message->id + sizeof(message->id) - sizeof(request->id), &request->id,
+           sizeof(request->id));
+    *watched = (struct watched){.id = request->id, .planned_ns = request->planned_ns, .due = due};
+    client->matches_due += due;
+    matches->sent += due;
+}
+
+static void send_one(struct load_client *client, enum load_kind kind, struct load_result *results)
 {
     const size_t number = client->next_connection;
     struct connection *connection = &client->connections[number];
@@ -176,19 +230,48 @@ static void send_one(struct load_client *client, enum load_kind kind, struct loa
     const uint64_t id = ++client->last_id;
     struct request *request = &client->requests[id % IN_FLIGHT_MAX];
 
-    client->next_connection = (number + 1) % client->connection_count;
-    workload_make(client->plan.seed, client->message_number++, &message);
-    const int rc = kind == LOAD_DEPOSIT
-                       ? frames_add_deposit(&connection->output, &message, id, client->plan.ttl_s)
-                       : frames_add_query(&connection->output, &message, id);
-    if (rc != 0 || request->id != 0) {
+    if (request->id != 0 || client->watched[id % IN_FLIGHT_MAX].due > 0) {
         fail(client, "too much is unanswered", ENOBUFS);
         return;
     }
     *request = (struct request){.planned_ns = client->next_ns[kind], .kind = kind, .id = id};
     client->in_flight++;
-    result->sent++;
+    results[kind].sent++;
+    client->next_connection = (number + 1) % client->connection_count;
+    workload_make(client->plan.seed, client->message_number++, &message);
+    if (kind == LOAD_DEPOSIT) {
+        expect_matches(client, &message, request, &results[LOAD_MATCH]);
+    }
+    const int rc = kind == LOAD_DEPOSIT
+                       ? frames_add_deposit(&connection->output, &message, id, client->plan.ttl_s)
+                       : frames_add_query(&connection->output, &message, id);
+    if (rc != 0) {
+        fail(client, "sending", ENOMEM);
+        return;
+    }
     flush(client, number);
+}
+
+/* Asks how many messages are stored; one such question at a time, on one of the connections. */
+static void count_messages(struct load_client *client)
+{
+    const struct msg_request request = {.id = client->last_id + 1, .kind = MSG_REQUEST_SUMMARY};
+
+    if (client->counting_id != 0) {
+        return;
+    }
+    client->counting_id = ++client->last_id;
+    if (codec_encode_request(&request, LIMIT_FRAME_BYTES_DEFAULT, &client->connections[0].output) !=
+        0) {
+        fail(client, "sending", ENOMEM);
+        return;
+    }
+    flush(client, 0);
+}
+
+uint64_t load_client_messages(const struct load_client *client)
+{
+    return client->messages;
 }
 
 /* Times between requests are exponential: they come by themselves, not in step. */
@@ -204,10 +287,10 @@ static int64_t send_due(struct load_client *client, int64_t now_ns, struct load_
 {
     int64_t next_ns = INT64_MAX;
 
-    for (int kind = 0; kind < LOAD_KINDS; kind++) {
+    for (int kind = 0; kind < LOAD_REQUESTS; kind++) {
         const double per_second = client->plan.per_second[kind];
         while (per_second > 0 && client->next_ns[kind] <= now_ns && !client->failed) {
-            send_one(client, (enum load_kind)kind, &results[kind]);
+            send_one(client, (enum load_kind)kind, results);
             client->next_ns[kind] += interval_ns(client, per_second);
         }
         if (per_second > 0 && client->next_ns[kind] < next_ns) {
@@ -239,6 +322,62 @@ static uint64_t read_head(const uint8_t *frame, size_t length, uint8_t *out_tag)
     return id;
 }
 
+static void count_time(struct load_result *result, int64_t planned_ns)
+{
+    const int64_t took_ns = stats_now_ns() - planned_ns;
+
+    result->answered++;
+    histogram_add(&result->us, (uint64_t)(took_ns > 0 ? took_ns : 0) / 1000);
+}
+
+/* A match that nobody is owed is as wrong as one that is missing. */
+static void take_match(struct load_client *client, const struct msg_match *match,
+                       struct load_result *result)
+{
+    const struct msg_bytes *id = &match->result.id;
+    uint64_t number = 0;
+
+    if (id->count == MESSAGE_ID_BYTES) {
+        memcpy(&number, id->data + id->count - sizeof(number), sizeof(number));
+    }
+    struct watched *watched = &client->watched[number % IN_FLIGHT_MAX];
+    if (number == 0 || watched->id != number || watched->due == 0) {
+        result->refused++;
+        return;
+    }
+    watched->due--;
+    client->matches_due--;
+    count_time(result, watched->planned_ns);
+}
+
+/* What is decoded: pushes, and how many messages there are. */
+static void take_rest(struct load_client *client, const uint8_t *frame, size_t length,
+                      struct load_result *results)
+{
+    struct msg_response response;
+    struct msg_error error;
+
+    if (codec_decode_response(frame, length, &client->arena, &response, &error) != 0) {
+        fail(client, "decoding", EPROTO);
+    } else if (response.kind == MSG_RESPONSE_MATCH) {
+        take_match(client, &response.match, &results[LOAD_MATCH]);
+    } else if (response.kind == MSG_RESPONSE_SUMMARIZED && response.id == client->counting_id) {
+        client->messages = response.summarized.count;
+        client->counting_id = 0;
+    }
+    arena_reset(&client->arena);
+}
+
+/* Nobody is told of a deposit that was refused. */
+static void expect_no_matches(struct load_client *client, uint64_t id, struct load_result *matches)
+{
+    struct watched *watched = &client->watched[id % IN_FLIGHT_MAX];
+
+    matches->sent -= watched->due;
+    client->matches_due -= watched->due;
+    watched->due = 0;
+}
+
 static void take_answer(struct load_client *client, const uint8_t *frame, size_t length,
                         struct load_result *results)
 {
@@ -247,14 +386,18 @@ static void take_answer(struct load_client *client, const uint8_t *frame, size_t
     const uint64_t id = read_head(frame, length, &tag);
     struct request *request = &client->requests[id % IN_FLIGHT_MAX];
 
-    if (id == 0 || request->id != id) {
-        return; /* a push, or of a phase that is over */
+    if (id == 0 || id == client->counting_id) {
+        take_rest(client, frame, length, results);
+        return;
     }
-    struct load_result *result = &results[request->kind];
-    const int64_t took_ns = stats_now_ns() - request->planned_ns;
-    result->answered++;
-    result->refused += tag == TAG_ERROR;
-    histogram_add(&result->us, (uint64_t)(took_ns > 0 ? took_ns : 0) / 1000);
+    if (request->id != id) {
+        return; /* of a phase that is over */
+    }
+    if (tag == TAG_ERROR && request->kind == LOAD_DEPOSIT) {
+        expect_no_matches(client, id, &results[LOAD_MATCH]);
+    }
+    results[request->kind].refused += tag == TAG_ERROR;
+    count_time(&results[request->kind], request->planned_ns);
     request->id = 0;
     client->in_flight--;
 }
@@ -312,16 +455,24 @@ static void wait_until(struct load_client *client, int64_t until_ns, struct load
     }
 }
 
-/* Requests that nobody will answer any more are let go. */
+/* Requests that nobody will answer any more are let go, and matches that nobody sends. */
 static void give_up(struct load_client *client, struct load_result *results)
 {
-    for (size_t i = 0; i < IN_FLIGHT_MAX && client->in_flight > 0; i++) {
+    for (size_t i = 0; i < IN_FLIGHT_MAX; i++) {
         if (client->requests[i].id != 0) {
             results[client->requests[i].kind].unanswered++;
             client->requests[i].id = 0;
-            client->in_flight--;
         }
+        results[LOAD_MATCH].unanswered += client->watched[i].due;
+        client->watched[i].due = 0;
     }
+    client->in_flight = 0;
+    client->matches_due = 0;
+}
+
+static bool is_waiting(const struct load_client *client)
+{
+    return client->in_flight > 0 || client->matches_due > 0;
 }
 
 int load_client_run(struct load_client *client, double seconds,
@@ -334,12 +485,13 @@ int load_client_run(struct load_client *client, double seconds,
     int64_t look_ns = start_ns;
     int64_t now_ns = start_ns;
 
-    for (int kind = 0; kind < LOAD_KINDS; kind++) {
+    for (int kind = 0; kind < LOAD_REQUESTS; kind++) {
         client->next_ns[kind] = start_ns;
     }
-    while (!client->failed && (now_ns < end_ns || (client->in_flight > 0 && now_ns < last_ns))) {
+    while (!client->failed && (now_ns < end_ns || (is_waiting(client) && now_ns < last_ns))) {
         int64_t next_ns = now_ns < end_ns ? send_due(client, now_ns, results) : last_ns;
         if (look != NULL && now_ns >= look_ns) {
+            count_messages(client);
             look(context, (double)(now_ns - start_ns) / 1e9);
             look_ns += 1000000000;
         }

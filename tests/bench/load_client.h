@@ -14,30 +14,35 @@
 
 #include "daemon/histogram.h"
 
-enum load_kind { LOAD_DEPOSIT, LOAD_QUERY, LOAD_KINDS };
+/* What is timed: requests, and after deposits the matches that watches are told of. */
+enum load_kind { LOAD_DEPOSIT, LOAD_QUERY, LOAD_REQUESTS, LOAD_MATCH = LOAD_REQUESTS, LOAD_KINDS };
 
 struct load_plan {
     uint16_t port;
-    size_t sessions;               /* greeted beforehand; requests take them in turn */
-    double per_second[LOAD_KINDS]; /* on the average; intervals are exponential */
-    uint32_t ttl_s;                /* of deposits */
+    size_t sessions;                  /* greeted beforehand; requests take them in turn */
+    size_t watches;                   /* that stand on them, in turn, all the time */
+    double per_second[LOAD_REQUESTS]; /* on the average; intervals are exponential */
+    uint32_t ttl_s;                   /* of deposits */
     uint64_t seed;
 };
 
-/* What came of one kind of request in one phase. */
+/* What came of one kind of request in one phase. A match is "sent" when its deposit is. */
 struct load_result {
     struct histogram us; /* from the time planned to the answer */
     uint64_t sent;
     uint64_t answered;
-    uint64_t refused;    /* of these, with an error */
+    uint64_t refused;    /* of these, with an error; matches that nobody is owed */
     uint64_t unanswered; /* when the phase and its patience ended */
 };
 
 struct load_client;
 
-/* Connects and greets all. NULL when that failed: it is said. */
+/* Connects and greets all, and begins the watches. NULL when that failed: it is said. */
 struct load_client *load_client_new(const struct load_plan *plan);
 void load_client_free(struct load_client *client); /* NULL is fine */
+
+/* Messages stored in the daemon, as of about a second ago; 0 before a run has looked. */
+uint64_t load_client_messages(const struct load_client *client);
 
 /*
  * Runs the plan for so long, calling `look` about once a second (NULL: not), then waits up to ten

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load_report: the figures of `hearsay-bench load`, as text or as one JSON object a line.
+ */
+#ifndef TESTS_BENCH_LOAD_REPORT_H
+#define TESTS_BENCH_LOAD_REPORT_H
+
+#include <stdbool.h>
+
+#include "tests/bench/load_client.h"
+#include "tests/bench/load_watch.h"
+
+/* What one phase gave. */
+struct load_phase {
+    struct load_result results[LOAD_KINDS];
+    double cpu_share;      /* of the daemon, of one core */
+    double attacker_share; /* of attackers, or of what stands for them; 0: there were none */
+    double peak_mib;
+    double warm_s; /* the trend is of what comes after that */
+    struct load_trend trend;
+    bool has_trend;
+};
+
+void load_report_phase(bool json, const char *name, const struct load_phase *phase);
+
+/* Phases of one round, in turn: nobody else; attackers; a process as busy as they, at nothing. */
+enum load_turn { LOAD_QUIET, LOAD_ATTACKED, LOAD_CONTROL, LOAD_TURNS };
+enum { LOAD_ROUNDS_MAX = 99 };
+
+/* The 99th percentiles of all rounds, ms; zeroed it is empty. */
+struct load_rounds {
+    double p99_ms[LOAD_KINDS][LOAD_TURNS][LOAD_ROUNDS_MAX];
+    size_t count;
+};
+
+extern const char *const load_turn_names[LOAD_TURNS];
+
+/* Takes a phase of the round that is not yet counted. */
+void load_rounds_add(struct load_rounds *rounds, enum load_turn turn,
+                     const struct load_phase *phase);
+
+/* Medians of the percentiles, and of each round's ratios to its quiet phase. */
+void load_report_rounds(bool json, const char *attack, const struct load_rounds *rounds);
+
+#endif
