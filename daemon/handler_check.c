@@ -69,7 +69,8 @@ static void answer(struct check *check)
     const uint64_t count = check->problems.count;
 
     response.checked.problems = texts;
-    response.checked.problem_count = count < CHECK_PROBLEMS_MAX ? count : CHECK_PROBLEMS_MAX;
+    response.checked.problem_count =
+        count < CHECK_PROBLEMS_MAX ? (size_t)count : CHECK_PROBLEMS_MAX;
     response.checked.messages = check->messages;
     for (size_t i = 0; i < response.checked.problem_count; i++) {
         const char *sentence = check->problems.sentences[i];

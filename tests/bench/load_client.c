@@ -434,7 +434,8 @@ static void wait_until(struct load_client *client, int64_t until_ns, struct load
 {
     struct epoll_event events[EVENTS_MAX];
     const struct itimerspec alarm = {
-        .it_value = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000},
+        .it_value = {.tv_sec = (time_t)(until_ns / 1000000000),
+                     .tv_nsec = (long)(until_ns % 1000000000)},
     };
     uint64_t expired;
 
@@ -447,10 +448,10 @@ static void wait_until(struct load_client *client, int64_t until_ns, struct load
             continue;
         }
         if ((events[i].events & EPOLLOUT) != 0) {
-            flush(client, number);
+            flush(client, (size_t)number);
         }
         if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
-            receive(client, number, results);
+            receive(client, (size_t)number, results);
         }
     }
 }

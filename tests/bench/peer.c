@@ -144,7 +144,7 @@ static int take_answers(struct peer *peer, const struct peer_load *load)
 /* Counts what went out; `count` frames from `sent` on were meant to. */
 static void advance(struct peer *peer, const struct frames *frames, size_t bytes)
 {
-    size_t at = peer->first + peer->sent % peer->count;
+    size_t at = peer->first + (size_t)(peer->sent % peer->count);
 
     peer->partial_bytes += bytes;
     for (;;) {
@@ -174,7 +174,7 @@ static int send_more(struct peer *peer, const struct peer_load *load)
         if (peer->sent >= limit) {
             return 0;
         }
-        const size_t at = peer->sent % peer->count;
+        const size_t at = (size_t)(peer->sent % peer->count);
         size_t run = (size_t)(limit - peer->sent);
         if (run > peer->count - at) {
             run = peer->count - at;

@@ -90,7 +90,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
     const int rc = __real_clock_gettime(clock, out);
 
-    out->tv_sec += clock_offset_s;
+    out->tv_sec += (time_t)clock_offset_s;
     return rc;
 }
 

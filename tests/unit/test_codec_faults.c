@@ -328,8 +328,8 @@ static size_t mutate(struct rng *random, uint8_t *bytes, size_t length, size_t c
     uint64_t times = rng_next(random) % 4 + 1;
 
     for (uint64_t t = 0; t < times && length > 0; t++) {
-        size_t at = rng_next(random) % length;
-        size_t some = rng_next(random) % (length - at) % 24 + 1;
+        size_t at = (size_t)(rng_next(random) % length);
+        size_t some = (size_t)(rng_next(random) % (length - at) % 24) + 1;
 
         switch (rng_next(random) % 6) {
         case 0:
@@ -409,7 +409,8 @@ static void test_mutants(void **state)
             struct bytes bytes;
             size_t length;
 
-            wire_sample(&wire_sides[s], rng_next(&random) % wire_sides[s].sample_count(), &bytes);
+            wire_sample(&wire_sides[s], (size_t)(rng_next(&random) % wire_sides[s].sample_count()),
+                        &bytes);
             length = bytes.count - HEADER;
             memcpy(buffer, bytes.data + HEADER, length);
             bytes_deinit(&bytes);

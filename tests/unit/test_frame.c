@@ -129,12 +129,12 @@ static void test_random_pieces(void **state)
     for (size_t round = 0; round < 2000; round++) {
         struct frame_decoder decoder;
         size_t at = 0, seen = 0;
-        size_t wanted = rng_next(&random) % 64 + 1;
+        size_t wanted = (size_t)(rng_next(&random) % 64) + 1;
 
         frame_decoder_init(&decoder, alloc_system(), LIMIT);
         while (at < stream.count) {
             size_t left = stream.count - at;
-            size_t some = rng_next(&random) % 97 + 1;
+            size_t some = (size_t)(rng_next(&random) % 97) + 1;
 
             some = some < left ? some : left;
             seen = stream_feed(&decoder, stream.data + at, some, wanted, seen);

@@ -384,7 +384,7 @@ static void test_summaries(void **state)
     check_names(f, needs);
     memcpy(summary->columns, core, sizeof core);
     check_sound(f);
-    BREAK(summary->owners[lane / TREE_UNIT], NULL, lanes);
+    BREAK(summary->owners[lane / TREE_UNIT], 0, lanes);
     BREAK(f->node->span_summary, f->tree->summary_count, lanes);
     BREAK(f->node->span_lane, f->node->span_lane + 1, lanes);
     BREAK(summary->used, summary->used + 1, units);
