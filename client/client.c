@@ -82,6 +82,31 @@ static int fill(struct hearsay *server, struct hearsay_error *error)
     return status;
 }
 
+/* The keys that were given, which the Welcome has only as long as their epochs are current. */
+static void remember_epoch(struct hearsay *server, size_t host, const struct hearsay_epoch *epoch)
+{
+    if (epoch->has_key) {
+        server->epochs[server->epoch_count++ % CLIENT_EPOCHS_MAX] =
+            (struct client_epoch){host, *epoch};
+    }
+}
+
+/* A host's epoch has begun: its Welcome says so from now on. */
+static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *changed)
+{
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        struct hearsay_host *host = &server->hosts[i];
+
+        if (strcmp(host->name, changed->host.text) != 0) {
+            continue;
+        }
+        reply_translate_epoch(&changed->epoch, &host->epoch);
+        server->epoch_changed = true;
+        remember_epoch(server, i, &host->epoch);
+        return;
+    }
+}
+
 /*
  * After the deadline what has come is still read, for as many times as one answer can take: with a
  * timeout of 0 that is all there is. Without an end to it a server that never stops talking would
@@ -97,6 +122,11 @@ static int receive(struct hearsay *server, struct arena *arena, int64_t deadline
 
     for (;;) {
         int status = conn_next(&server->conn, arena, out_response, error);
+        if (status == HEARSAY_OK && out_response->kind == MSG_RESPONSE_EPOCH_CHANGED) {
+            take_epoch(server, &out_response->epoch_changed);
+            arena_reset(arena);
+            continue;
+        }
         if (status != CONN_MORE) {
             return status;
         }
@@ -244,19 +274,58 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         *out_reply = &server->reply;
         return HEARSAY_OK;
     }
-    if (server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
-        !server->conn.takes_matches) {
-        return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
-    }
+    /* What the server says unasked is read then, too, or else hearsay_fd would stay readable. */
+    const bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
+                         !server->conn.takes_matches;
     arena_reset(&server->arena);
     struct hearsay_reply reply;
-    int status = receive_reply(server, sock_deadline(timeout_ms), &reply, out_error);
+    int status = receive_reply(server, sock_deadline(is_idle ? 0 : timeout_ms), &reply, out_error);
+    if (status == SOCK_TIMEOUT && is_idle) {
+        return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
+    }
     if (status == SOCK_TIMEOUT) {
         return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
     }
     if (status == HEARSAY_OK) {
         server->reply = reply;
         *out_reply = &server->reply;
+    }
+    return status;
+}
+
+/* Takes in what has come, without waiting. 0, or why the connection is of no more use. */
+static int catch_up(struct hearsay *server, struct hearsay_error *error)
+{
+    while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
+        arena_reset(&server->arena);
+        struct hearsay_reply reply;
+        int status = receive_reply(server, sock_deadline(0), &reply, error);
+        if (status == SOCK_TIMEOUT) {
+            return HEARSAY_OK;
+        }
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        if (keep(server, &reply) != HEARSAY_OK) {
+            struct hearsay_error nomem; /* as in client_await */
+            (void)fail_set_nomem(&nomem);
+            return conn_break(&server->conn, &nomem, error);
+        }
+    }
+    return HEARSAY_OK;
+}
+
+int hearsay_current_epoch(struct hearsay *server, const char *host, struct hearsay_epoch *out_epoch,
+                          struct hearsay_error *out_error)
+{
+    const struct hearsay_host *found = hearsay_find_host(server, host);
+    if (found == NULL) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the server has no host \"%.200s\"",
+                        host != NULL ? host : "");
+    }
+    int status = catch_up(server, out_error);
+    if (status == HEARSAY_OK) {
+        *out_epoch = found->epoch;
     }
     return status;
 }
@@ -290,8 +359,12 @@ static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
         return status;
     }
     server->welcome_at_ms = sock_now_ms();
-    return reply_translate_welcome(&response.welcome, &server->welcome_arena, &server->welcome,
-                                   error);
+    status = reply_translate_welcome(&response.welcome, &server->welcome_arena, &server->welcome,
+                                     &server->hosts, error);
+    for (size_t i = 0; i < server->welcome.host_count && status == HEARSAY_OK; i++) {
+        remember_epoch(server, i, &server->hosts[i].epoch);
+    }
+    return status;
 }
 
 int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
@@ -406,6 +479,7 @@ void hearsay_close(struct hearsay *server)
         server->kept_first = kept->next;
         kept_free(server->alloc, kept);
     }
+    sodium_memzero(server->epochs, sizeof(server->epochs));
     secure_free(server->secure);
     if (server->fd >= 0) {
         (void)close(server->fd); /* nothing unsent is waited for, so nothing can be lost here */

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 enum {
-    CLIENT_COALESCE_BYTES = 32 * 1024,      /* sent at once, while other requests are under way */
-    CLIENT_KEPT_BYTES_MAX = 8 * 1024 * 1024 /* of replies kept for hearsay_next */
+    CLIENT_COALESCE_BYTES = 32 * 1024,       /* sent at once, while other requests are under way */
+    CLIENT_KEPT_BYTES_MAX = 8 * 1024 * 1024, /* of replies kept for hearsay_next */
+    CLIENT_EPOCHS_MAX = 64                   /* keys that came since the Welcome, the newest */
 };
 
 /* A reply that came while another was waited for. */
@@ -24,6 +25,12 @@ struct client_kept {
     struct hearsay_reply reply;
 };
 
+/* An epoch that began while the connection was there, and whose key was given. */
+struct client_epoch {
+    size_t host; /* its place in the Welcome */
+    struct hearsay_epoch epoch;
+};
+
 struct hearsay {
     const struct alloc *alloc; /* borrowed */
     struct conn conn;
@@ -31,11 +38,15 @@ struct hearsay {
     struct secure *secure; /* owned; NULL: nothing is encrypted */
     int write_errno;       /* not 0: the socket takes no more; what it sends is still read */
     struct arena welcome_arena;
-    struct hearsay_welcome welcome; /* borrows from welcome_arena */
-    int64_t welcome_at_ms;          /* sock_now_ms as it came */
-    struct arena arena;             /* of the reply that was returned last */
-    struct hearsay_reply reply;     /* that one */
-    struct client_kept *kept_first; /* owned, in order of arrival */
+    struct hearsay_welcome welcome; /* borrows from welcome_arena; epochs as they are now */
+    struct hearsay_host *hosts;     /* the Welcome's */
+    bool epoch_changed;             /* of any host, since the Welcome */
+    struct client_epoch epochs[CLIENT_EPOCHS_MAX]; /* place i % MAX for the i-th that came */
+    size_t epoch_count;                            /* that came */
+    int64_t welcome_at_ms;                         /* sock_now_ms as it came */
+    struct arena arena;                            /* of the reply that was returned last */
+    struct hearsay_reply reply;                    /* that one */
+    struct client_kept *kept_first;                /* owned, in order of arrival */
     struct client_kept *kept_last;
     size_t kept_count;
     size_t kept_bytes;

@@ -270,6 +270,12 @@ static int accept_greeting(struct conn *conn, const struct msg_response *respons
     return HEARSAY_OK;
 }
 
+static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
+{
+    return conn->state == CONN_READY && (kind == MSG_RESPONSE_EPOCH_CHANGED ||
+                                         (kind == MSG_RESPONSE_MATCH && conn->takes_matches));
+}
+
 /* 0: a reply for somebody. CONN_MORE: nothing to return, look at the next frame. */
 static int accept_reply(struct conn *conn, const struct msg_response *response,
                         struct hearsay_error *out_error)
@@ -279,9 +285,7 @@ static int accept_reply(struct conn *conn, const struct msg_response *response,
         if (response->kind == MSG_RESPONSE_ERROR) {
             return break_refused(conn, out_error, &response->error);
         }
-        conn->epoch_changed = conn->epoch_changed ||
-                              (conn->takes_matches && response->kind == MSG_RESPONSE_EPOCH_CHANGED);
-        return response->kind == MSG_RESPONSE_MATCH && conn->takes_matches ? HEARSAY_OK : CONN_MORE;
+        return is_wanted_push(conn, response->kind) ? HEARSAY_OK : CONN_MORE;
     }
     if (conn->state == CONN_GREETING) {
         return accept_greeting(conn, response, out_error);

@@ -62,7 +62,6 @@ struct conn {
     size_t frame_limit;          /* of what we send */
     const uint8_t *resume_token; /* for Hello, borrowed until conn_greet; NULL: none */
     size_t resume_bytes;
-    bool epoch_changed;
     bool takes_matches;          /* a watch was submitted */
     struct hearsay_error broken; /* why, in state BROKEN */
 };
@@ -102,8 +101,8 @@ void conn_filled(struct conn *conn, size_t count);
 /*
  * The next reply out of the bytes read: 0 with *out_response, which borrows from `arena`; in state
  * GREETING this is the Welcome. CONN_MORE. Else the connection is broken and why: ERR_PROTOCOL,
- * ERR_REFUSED; or ERR_NOMEM, which may be tried again. Matches are returned, with id 0, once a
- * watch was submitted; other pushes and abandoned replies are dropped.
+ * ERR_REFUSED; or ERR_NOMEM, which may be tried again. With id 0 are returned: that an epoch has
+ * begun, and matches once a watch was submitted; other pushes and abandoned replies are dropped.
  */
 int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
               struct hearsay_error *out_error);

@@ -18,6 +18,7 @@ enum { ARGON2_PASSES = 3, ARGON2_BYTES = 64 * 1024 * 1024 };
 
 /* No label, as there is no colon in it. */
 static const char seal_purpose[] = "hearsay seal v1";
+static const char nonce_purpose[] = "hearsay nonce v1";
 
 _Static_assert(HEARSAY_KEY_BYTES == LIMIT_KEY_BYTES, "the public key is the protocol's");
 _Static_assert(sizeof(((struct hearsay_content *)0)->media_type) == LIMIT_MEDIA_TYPE_BYTES + 1,
@@ -145,6 +146,25 @@ int hearsay_group_seal(const struct hearsay_group *group, const uint8_t *id, con
     randombytes_buf(nonce, sizeof(nonce));
     return group_seal_with(group, nonce, id, media_type != NULL ? media_type : "text/plain",
                            payload, payload_bytes, out_content, out_error);
+}
+
+int hearsay_group_seal_again(const struct hearsay_group *group, const uint8_t *id,
+                             const char *media_type, const void *payload, size_t payload_bytes,
+                             struct hearsay_content *out_content, struct hearsay_error *out_error)
+{
+    const char *type = media_type != NULL ? media_type : "text/plain";
+    uint8_t key[HEARSAY_KEY_BYTES];
+    uint8_t nonce[GROUP_NONCE_BYTES];
+    crypto_generichash_state state;
+    keyed_hash(group->seal_key, nonce_purpose, sizeof(nonce_purpose) - 1, key);
+    /* These fail for sizes out of range only. The type with its NUL: its end shows. */
+    (void)crypto_generichash_init(&state, key, sizeof(key), sizeof(nonce));
+    (void)crypto_generichash_update(&state, id, HEARSAY_ID_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)type, strlen(type) + 1);
+    (void)crypto_generichash_update(&state, payload, payload_bytes);
+    (void)crypto_generichash_final(&state, nonce, sizeof(nonce));
+    sodium_memzero(key, sizeof(key));
+    return group_seal_with(group, nonce, id, type, payload, payload_bytes, out_content, out_error);
 }
 
 /* What was sealed, `count` bytes of it, taken apart. False: a member's program has a fault. */

@@ -233,7 +233,7 @@ struct hearsay_host {
     uint64_t messages;               /* that it stores at most; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters */
     enum hearsay_evict evict;
-    struct hearsay_epoch epoch; /* the current one, as the connection was made */
+    struct hearsay_epoch epoch; /* the current one, as the server has told: hearsay_current_epoch */
     /* What is around the access point, by its own account, as the connection was made. None may
      * also mean that there was no room for them: hearsay_here. */
     const char *const *here; /* here_count labels */
@@ -257,7 +257,10 @@ struct hearsay_welcome {
                                             shown; NULL: it did not */
 };
 
-/* What the server said of itself. Borrowed until hearsay_close. */
+/*
+ * What the server said of itself. Borrowed until hearsay_close. All of it is as it was when the
+ * connection was made, but for the hosts' epochs, which change within calls on this connection.
+ */
 HEARSAY_API const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server);
 
 /* The server's clock now: Welcome's, moved on by the local monotonic clock. */
@@ -266,6 +269,17 @@ HEARSAY_API int64_t hearsay_now_ms(const struct hearsay *server);
 /* The host of that name, NULL for the default one; NULL if there is none such. Borrowed. */
 HEARSAY_API const struct hearsay_host *hearsay_find_host(const struct hearsay *server,
                                                          const char *name);
+
+/*
+ * The current epoch of a host (NULL: the default one), number 0 where it has none. Reads what the
+ * server has told since the last call, and does not wait: programs that stay connected while epochs
+ * turn call this before they make a filter, and key that with what they get here. An epoch that has
+ * ended meanwhile can still be deposited and asked in until its kept_ms. ERR_ARGUMENT for an
+ * unknown host; else why the connection is of no use any more, as hearsay_next says.
+ */
+HEARSAY_API int hearsay_current_epoch(struct hearsay *server, const char *host,
+                                      struct hearsay_epoch *out_epoch,
+                                      struct hearsay_error *out_error);
 
 /* Whether the server serves the request of that name ("export", ...). */
 HEARSAY_API bool hearsay_has_capability(const struct hearsay *server, const char *name);
@@ -354,6 +368,15 @@ HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group, const uint
                                    const char *media_type, const void *payload,
                                    size_t payload_bytes, struct hearsay_content *out_content,
                                    struct hearsay_error *out_error);
+
+/*
+ * The same, with the same bytes each time for the same group, id, type and payload: for programs
+ * that deposit again after they have forgotten what they sent. The nonce is derived from all of it.
+ */
+HEARSAY_API int hearsay_group_seal_again(const struct hearsay_group *group, const uint8_t *id,
+                                         const char *media_type, const void *payload,
+                                         size_t payload_bytes, struct hearsay_content *out_content,
+                                         struct hearsay_error *out_error);
 
 /*
  * Opens what was found. HEARSAY_NOT_OURS when it is not sealed, sealed by others, under another id,
@@ -911,7 +934,8 @@ HEARSAY_API int hearsay_submit_export(struct hearsay *server, const char *host,
  * submission. *out_reply is borrowed until the next call on this connection. A request that the
  * server refused is 0 with kind HEARSAY_REPLY_ERROR.
  *
- * HEARSAY_IDLE when nothing is under way, HEARSAY_PENDING when no reply came within timeout_ms.
+ * HEARSAY_IDLE when nothing is under way (what the server told unasked was read, without waiting),
+ * HEARSAY_PENDING when no reply came within timeout_ms.
  * ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM; ERR_REFUSED when the server ended the connection
  * with a reason. Replies that had arrived before are returned before such an error.
  */
@@ -946,7 +970,11 @@ HEARSAY_API int hearsay_keyring_open(const char *path, struct hearsay_keyring **
                                      struct hearsay_error *out_error);
 HEARSAY_API void hearsay_keyring_close(struct hearsay_keyring *keyring); /* NULL is fine */
 
-/* Takes the keys that the server gave with its Welcome. ERR_NOMEM. O(count). */
+/*
+ * Takes the keys that the server gave: of the current epochs, and the newest 64 in all since the
+ * connection was made, as far as they were read (hearsay_current_epoch). Those that are there
+ * already change nothing. ERR_NOMEM. O(count) for each of them.
+ */
 HEARSAY_API int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
                                       struct hearsay_error *out_error);
 
@@ -1033,9 +1061,29 @@ HEARSAY_API int hearsay_recent_round(struct hearsay_recent *recent,
                                      const struct hearsay_filter *here,
                                      struct hearsay_error *out_error);
 
+/*
+ * The same with the labels of now, which stay in the file as they are for as many rounds, so that
+ * they can be keyed later. *out_here (may be NULL): their filter, not keyed. ERR_ARGUMENT as
+ * hearsay_encode_profile, and when the labels of all rounds are over 1 MiB; ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_recent_round_labels(struct hearsay_recent *recent,
+                                            const char *const *labels, size_t label_count,
+                                            struct hearsay_filter *out_here,
+                                            struct hearsay_error *out_error);
+
 /* All bits of the last rounds. */
 HEARSAY_API void hearsay_recent_filter(const struct hearsay_recent *recent,
                                        struct hearsay_filter *out_filter);
+
+/*
+ * The same keyed, to ask with in an epoch, or for a group's messages. Rounds that were told by
+ * hearsay_recent_round, and older files, have no labels: they are not in it, and
+ * no bit is set where none are known. keys NULL: hearsay_recent_filter. ERR_NOMEM. O(labels).
+ */
+HEARSAY_API int hearsay_recent_filter_keyed(const struct hearsay_recent *recent,
+                                            const struct hearsay_keys *keys,
+                                            struct hearsay_filter *out_filter,
+                                            struct hearsay_error *out_error);
 
 /* Replaces the file, whole or not at all. ERR_SYSTEM, ERR_NOMEM. */
 HEARSAY_API int hearsay_recent_save(const struct hearsay_recent *recent,

@@ -173,25 +173,36 @@ static int add_record(struct hearsay_keyring *keyring, const uint8_t *head,
     return HEARSAY_OK;
 }
 
+/* One key, unless there is none, or it is there, or of no more use. */
+static int learn(struct hearsay_keyring *keyring, const struct hearsay *server,
+                 const struct hearsay_host *host, const struct hearsay_epoch *epoch,
+                 struct hearsay_error *error)
+{
+    const int64_t lifetime_ms = epoch->kept_ms - hearsay_now_ms(server);
+    uint8_t head[NUMBER_AT];
+    fill_head(server, host, head);
+    if (!epoch->has_key || lifetime_ms <= 0 || has_record(keyring, head, epoch->number)) {
+        return HEARSAY_OK;
+    }
+    return add_record(keyring, head, epoch, lifetime_ms, error);
+}
+
 int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
                           struct hearsay_error *out_error)
 {
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
-    for (size_t i = 0; i < welcome->host_count; i++) {
-        const struct hearsay_host *host = &welcome->hosts[i];
-        const int64_t lifetime_ms = host->epoch.kept_ms - hearsay_now_ms(server);
-        uint8_t head[NUMBER_AT];
-        fill_head(server, host, head);
-        if (!host->epoch.has_key || lifetime_ms <= 0 ||
-            has_record(keyring, head, host->epoch.number)) {
-            continue;
-        }
-        int status = add_record(keyring, head, &host->epoch, lifetime_ms, out_error);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
+    int status = HEARSAY_OK;
+    /* Those of before first: keyring_living gives the newest. */
+    const size_t came = server->epoch_count;
+    const size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
+    for (size_t i = first; i < came && status == HEARSAY_OK; i++) {
+        const struct client_epoch *began = &server->epochs[i % CLIENT_EPOCHS_MAX];
+        status = learn(keyring, server, &welcome->hosts[began->host], &began->epoch, out_error);
     }
-    return HEARSAY_OK;
+    for (size_t i = 0; i < welcome->host_count && status == HEARSAY_OK; i++) {
+        status = learn(keyring, server, &welcome->hosts[i], &welcome->hosts[i].epoch, out_error);
+    }
+    return status;
 }
 
 int hearsay_keyring_save(struct hearsay_keyring *keyring, struct hearsay_error *out_error)

@@ -264,8 +264,9 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     return lacks(out_error, "a body that fits the question");
 }
 
-static void translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *to)
+void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *to)
 {
+    memset(to, 0, sizeof(*to));
     to->number = from->number;
     to->has_key = from->key.count == HEARSAY_KEY_BYTES && from->number != 0;
     if (to->has_key) {
@@ -277,7 +278,8 @@ static void translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *
 }
 
 static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
-                           struct hearsay_welcome *to, struct hearsay_error *error)
+                           struct hearsay_welcome *to, struct hearsay_host **out_hosts,
+                           struct hearsay_error *error)
 {
     struct hearsay_host *hosts = arena_take_zeroed(arena, from->host_count, sizeof(*hosts));
     if (hosts == NULL) {
@@ -293,7 +295,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].messages = from->hosts[i].messages;
         hosts[i].bytes = from->hosts[i].bytes;
         hosts[i].evict = (enum hearsay_evict)from->hosts[i].evict;
-        translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
+        reply_translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
         hosts[i].here_count = from->hosts[i].here_count;
         int status = translate_labels(from->hosts[i].here, from->hosts[i].here_count, arena,
                                       &hosts[i].here, error);
@@ -305,6 +307,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         }
     }
     to->hosts = hosts;
+    *out_hosts = hosts;
     to->host_count = from->host_count;
     return HEARSAY_OK;
 }
@@ -376,7 +379,8 @@ static int translate_resumption(const struct msg_welcome *from, struct arena *ar
 }
 
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
-                            struct hearsay_welcome *out_welcome, struct hearsay_error *out_error)
+                            struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
+                            struct hearsay_error *out_error)
 {
     memset(out_welcome, 0, sizeof(*out_welcome));
     out_welcome->version = welcome->version;
@@ -395,5 +399,5 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
     if (status != HEARSAY_OK) {
         return status;
     }
-    return translate_hosts(welcome, arena, out_welcome, out_error);
+    return translate_hosts(welcome, arena, out_welcome, out_hosts, out_error);
 }

@@ -16,9 +16,13 @@
 int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct hearsay_reply *out_reply, struct hearsay_error *out_error);
 
-/* The same for a Welcome. */
+/* The same for a Welcome. *out_hosts are its hosts, for their owner to change. */
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
-                            struct hearsay_welcome *out_welcome, struct hearsay_error *out_error);
+                            struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
+                            struct hearsay_error *out_error);
+
+/* An epoch as it is told of; copied. */
+void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *out_epoch);
 
 /* The same for what an administrator is answered. */
 int reply_translate_admin(const struct msg_response *response, struct arena *arena,

@@ -144,7 +144,7 @@ static void take(struct standing *standing, const struct hearsay *server,
 static int listen(struct standing *standing, struct hearsay *server, struct hearsay_error *error)
 {
     int64_t heard_ms = sock_now_ms();
-    while (goes_on(standing) && !server->conn.epoch_changed) {
+    while (goes_on(standing) && !server->epoch_changed) {
         const struct hearsay_reply *reply = NULL;
         int status = hearsay_next(server, SLICE_MS, &reply, error);
         if (status == HEARSAY_OK) {

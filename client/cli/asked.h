@@ -12,14 +12,13 @@
 /* What the parts are made of. All borrowed. */
 struct asked_from {
     const struct hearsay_host *host;
-    const struct hearsay_group *group;    /* NULL: none */
-    const struct epochs *epochs;          /* to ask in */
-    const char *const *labels;            /* of the context */
-    size_t label_count;                   /* 0: blended alone */
-    const char *const *contains;          /* labels that must be there */
-    size_t contains_count;                /* 0: no such condition */
-    const struct hearsay_filter *blended; /* not keyed: put to the context of the open epoch, which
-                                             is the only one then; NULL: nothing */
+    const struct hearsay_group *group;   /* NULL: none */
+    const struct epochs *epochs;         /* to ask in */
+    const char *const *labels;           /* of the context */
+    size_t label_count;                  /* 0: of `lately` alone */
+    const char *const *contains;         /* labels that must be there */
+    size_t contains_count;               /* 0: no such condition */
+    const struct hearsay_recent *lately; /* the contexts of before, put to it; NULL: none */
 };
 
 struct asked {
@@ -30,8 +29,9 @@ struct asked {
 
 /*
  * Makes the parts and puts them into the query, which borrows them: the open epoch's, then the
- * others' as they come, as many as the server takes. HEARSAY_OK, or what hearsay_encode_keyed says;
- * about `contains` where *out_about_contains. To be freed in any case.
+ * others' as they come, as many as the server takes. Epochs for whose key no label is known are
+ * left out. HEARSAY_OK; what hearsay_encode_keyed says, about `contains` where *out_about_contains;
+ * HEARSAY_ERR_ARGUMENT where no part is left. To be freed in any case.
  */
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
                struct hearsay_query *query, bool *out_about_contains,

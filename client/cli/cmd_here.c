@@ -96,9 +96,7 @@ static int remember(const struct cli *cli, const struct here_options *options,
         return cli_report(cli, &error);
     }
     int code = CLI_DONE;
-    if (hearsay_encode_profile(hearsay_recent_profile(recent), labels, count, &here, &error) !=
-            HEARSAY_OK ||
-        hearsay_recent_round(recent, &here, &error) != HEARSAY_OK ||
+    if (hearsay_recent_round_labels(recent, labels, count, &here, &error) != HEARSAY_OK ||
         hearsay_recent_save(recent, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
     } else {
@@ -231,7 +229,8 @@ const struct cli_command command_here = {
         "round. What was there in a round stays in the memory for R rounds, and goes by itself\n"
         "unless it is there again: the contexts of the last rounds blend into one, that query\n"
         "--memory asks with. The server is asked for the profile of a new memory, and for what\n"
-        "is around where no context is given.\n",
+        "is around where no context is given. The labels stand in FILE, which nobody else may\n"
+        "read, so that they can be asked with in epochs and for groups.\n",
     .examples = "  hearsay here\n"
                 "  hearsay here --memory way --rounds 5 -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  iw dev wlan0 scan | hearsay here --memory way --scan -\n"

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * import: deposits the lines of a file, pipelined. A repeated run finds its own messages there,
- * because ids and tokens derive from a secret, the line's number and the line.
+ * because ids and tokens derive from a secret, the line's number and the line, and for a group its
+ * key. The epoch plays no part in them: a run that is repeated in the next one stores nothing
+ * twice.
  */
 #include <inttypes.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/cli/commands.h"
 #include "client/cli/derive.h"
+#include "client/cli/epoch.h"
 #include "client/cli/progress.h"
 #include "client/cli/pump.h"
 #include "client/cli/record.h"
+#include "client/cli/secret.h"
 
 struct import_options {
     const char *host;
     const char *state;
+    const char *group;
+    int epoch; /* enum epoch_choice */
     bool json;
 };
 
@@ -31,6 +39,8 @@ static const struct args_option import_options[] = {
      .offset = offsetof(struct import_options, state),
      .value = "FILE",
      .help = "the secret that makes repeating harmless (see above)"},
+    SECRET_OPTION(struct import_options, group),
+    EPOCH_OPTION(struct import_options, epoch, "open, current, or auto: current if known (auto)"),
     {.name = "json",
      .kind = ARGS_FLAG,
      .offset = offsetof(struct import_options, json),
@@ -42,6 +52,8 @@ struct import {
     const struct cli *cli;
     const struct import_options *options;
     struct progress progress;
+    struct hearsay_group *group; /* owned; NULL: none */
+    struct epoch_follower epochs;
     uint8_t secret[DERIVE_SECRET_BYTES];
     uint64_t deposited;
     uint64_t duplicates;
@@ -93,26 +105,108 @@ static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t 
     return true;
 }
 
-static enum pump_verdict submit_record(struct import *import, struct hearsay *server,
-                                       struct pump_item *item, struct record *record)
+/*
+ * The epoch of a line with labels, as deposit chooses it, or what the line says. The key is in
+ * *out_epoch where its number is not 0. CLI_DONE, or an exit code: then *out_sentence, if it is not
+ * NULL, says why this line cannot go, and others may.
+ */
+static int find_epoch(struct import *import, struct hearsay *server, const struct record *record,
+                      const struct hearsay_host *host, struct hearsay_epoch *out_epoch,
+                      const char **out_sentence)
+{
+    const enum epoch_choice choice = (enum epoch_choice)import->options->epoch;
+    memset(out_epoch, 0, sizeof(*out_epoch));
+    *out_sentence = NULL;
+    if (record->has_epoch ? record->epoch == 0 : choice == EPOCH_OPEN) {
+        return CLI_DONE;
+    }
+    int code = epoch_follow(import->cli, server, host, EPOCH_AUTO, &import->epochs);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    const uint64_t number = record->has_epoch ? record->epoch : host->epoch.number;
+    const struct hearsay_epoch *found =
+        number != 0 ? epoch_among(&import->epochs.epochs, number) : NULL;
+    if (found != NULL) {
+        *out_epoch = *found;
+    } else if (record->has_epoch) {
+        *out_sentence = "the key of its epoch is not known";
+    } else if (choice == EPOCH_CURRENT) {
+        *out_sentence = "the key of the current epoch is not known";
+    }
+    return *out_sentence == NULL ? CLI_DONE : CLI_NEGATIVE;
+}
+
+/* Fills the filter of a line with labels, keyed, and its epoch. PUMP_IS_SENT: it can go. */
+static enum pump_verdict encode_record(struct import *import, struct hearsay *server,
+                                       const struct pump_item *item,
+                                       const struct hearsay_host *host, struct record *record)
 {
     struct hearsay_error error;
-    const char *host = import->options->host != NULL ? import->options->host : record->host;
-    if (!record->has_filter) {
-        size_t count = 0;
-        const char *const *labels = hearsay_context_labels(record->context, &count);
-        if (hearsay_encode(server, host, labels, count, &record->filter, &error) != HEARSAY_OK) {
-            return skip(import, item, error.sentence);
-        }
+    struct hearsay_epoch epoch;
+    const char *sentence = NULL;
+    size_t count = 0;
+    int code = find_epoch(import, server, record, host, &epoch, &sentence);
+    if (code != CLI_DONE) {
+        return sentence != NULL ? skip(import, item, sentence) : stop(import, code);
     }
+    const struct hearsay_keys keys = {.group = import->group,
+                                      .epoch_key = epoch.number != 0 ? epoch.key : NULL};
+    const char *const *labels = hearsay_context_labels(record->context, &count);
+    if (hearsay_encode_keyed(server, host->name, &keys, labels, count, &record->filter, &error) !=
+        HEARSAY_OK) {
+        return skip(import, item, error.sentence);
+    }
+    record->epoch = epoch.number;
+    return PUMP_IS_SENT;
+}
+
+static enum pump_verdict submit_deposit(struct import *import, struct hearsay *server,
+                                        struct pump_item *item, struct hearsay_deposit *deposit)
+{
+    struct hearsay_error error;
+    struct hearsay_content sealed = {.payload = NULL};
+    int status = HEARSAY_OK;
+    if (import->group != NULL) {
+        /* The same bytes in a repeated run, or the message would not be the same. */
+        status =
+            hearsay_group_seal_again(import->group, deposit->id, deposit->media_type,
+                                     deposit->payload, deposit->payload_bytes, &sealed, &error);
+        deposit->media_type = sealed.media_type;
+        deposit->payload = sealed.payload;
+        deposit->payload_bytes = sealed.payload_bytes;
+    }
+    if (status == HEARSAY_OK) {
+        status = hearsay_submit_deposit(server, deposit, NULL, &item->ticket, &error);
+    }
+    hearsay_content_free(&sealed);
+    switch (status) {
+    case HEARSAY_OK:
+        return PUMP_IS_SENT;
+    case HEARSAY_FULL:
+        return PUMP_IS_FULL;
+    case HEARSAY_ERR_ARGUMENT:
+        return skip(import, item, error.sentence);
+    case HEARSAY_ERR_NOMEM:
+        return stop_nomem(import);
+    default:
+        return PUMP_IS_LOST;
+    }
+}
+
+/* A line whose filter is there, keyed or as it was exported. */
+static enum pump_verdict deposit_record(struct import *import, struct hearsay *server,
+                                        struct pump_item *item, const char *host,
+                                        const struct record *record)
+{
     struct hearsay_deposit deposit;
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES];
     hearsay_deposit_init(&deposit);
     if (!remaining_ttl(record, hearsay_now_ms(server), &deposit.ttl_s)) {
         import->expired++;
         return PUMP_IS_DONE;
     }
-    uint8_t id[HEARSAY_ID_BYTES];
-    uint8_t token[HEARSAY_TOKEN_BYTES];
     derive_id(import->secret, item->number, item->line, item->length, id);
     derive_token(import->secret, item->number, item->line, item->length, token);
     deposit.host = host;
@@ -126,18 +220,29 @@ static enum pump_verdict submit_record(struct import *import, struct hearsay *se
     deposit.token = token;
     deposit.withdraw_hash = record->has_hash ? record->withdraw_hash : NULL;
     deposit.no_withdrawal = record->no_withdrawal;
-    switch (hearsay_submit_deposit(server, &deposit, NULL, &item->ticket, &error)) {
-    case HEARSAY_OK:
-        return PUMP_IS_SENT;
-    case HEARSAY_FULL:
-        return PUMP_IS_FULL;
-    case HEARSAY_ERR_ARGUMENT:
-        return skip(import, item, error.sentence);
-    case HEARSAY_ERR_NOMEM:
-        return stop_nomem(import);
-    default:
-        return PUMP_IS_LOST;
+    return submit_deposit(import, server, item, &deposit);
+}
+
+static enum pump_verdict submit_record(struct import *import, struct hearsay *server,
+                                       struct pump_item *item, struct record *record)
+{
+    const char *name = import->options->host != NULL ? import->options->host : record->host;
+    if (!record->has_filter) {
+        const struct hearsay_host *host = hearsay_find_host(server, name);
+        if (host == NULL) {
+            return skip(import, item, "the server has no such host");
+        }
+        enum pump_verdict verdict = encode_record(import, server, item, host, record);
+        if (verdict != PUMP_IS_SENT) {
+            return verdict;
+        }
+        /* The id is ours: whoever has it is this line, perhaps left in another epoch. */
+        item->is_marked = !record->has_id && host->epoch.number != 0;
+    } else if (import->group != NULL) {
+        return skip(import, item,
+                    "it has a filter, which cannot be keyed: --group takes lines with labels");
     }
+    return deposit_record(import, server, item, name, record);
 }
 
 static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *server,
@@ -182,6 +287,10 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
         /* The same would be said of every line. */
         progress_hide(&import->progress);
         return stop(import, cli_report(import->cli, error));
+    }
+    if (error->code == HEARSAY_CODE_ALREADY_EXISTS && item->is_marked) {
+        import->duplicates++; /* in the epoch in which an earlier run, or connection, left it */
+        return PUMP_IS_DONE;
     }
     char sentence[700];
     (void)snprintf(sentence, sizeof(sentence), "%s: %s", hearsay_code_name(error->code),
@@ -250,6 +359,74 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
     return code == CLI_DONE && import->skipped > 0 ? CLI_NEGATIVE : code;
 }
 
+/* The secret of the ids; with a group another one, which only its members can make. */
+static int open_secret(struct import *import)
+{
+    static const uint8_t no_id[HEARSAY_ID_BYTES];
+    char sentence[DERIVE_SENTENCE_BYTES];
+    struct hearsay_content sealed;
+    struct hearsay_error error;
+    if (derive_open(import->options->state, import->secret, sentence) != 0) {
+        cli_complain(import->cli, "%s", sentence);
+        return CLI_USAGE;
+    }
+    if (import->options->group == NULL) {
+        return CLI_DONE;
+    }
+    int code = secret_group(import->cli, import->options->group, &import->group);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (hearsay_group_seal_again(import->group, no_id, NULL, "", 0, &sealed, &error) !=
+        HEARSAY_OK) {
+        return cli_report(import->cli, &error);
+    }
+    derive_secret(import->secret, sealed.payload, sealed.payload_bytes);
+    hearsay_content_free(&sealed);
+    return CLI_DONE;
+}
+
+/* Takes the connection. */
+static int import_to(struct import *import, int fd, struct hearsay *server)
+{
+    const struct hearsay_host *host = NULL;
+    struct hearsay_epoch epoch;
+    int code = cli_find_host(import->cli, server, import->options->host, &host);
+    if (code == CLI_DONE && import->options->epoch == EPOCH_CURRENT) {
+        code = epoch_for_deposit(import->cli, server, host, EPOCH_CURRENT, &epoch);
+    }
+    if (code != CLI_DONE) {
+        hearsay_close(server);
+        return code;
+    }
+    cli_say_work(import->cli, server);
+    return import_lines(import, fd, server);
+}
+
+static int import_file(struct import *import, const char *name)
+{
+    struct hearsay *server = NULL;
+    import->work.submit = import_submit;
+    import->work.reply = import_reply;
+    import->work.given = import_given;
+    import->work.show = import_show;
+    int code = open_secret(import);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    int fd = cli_open(import->cli, name);
+    if (fd < 0) {
+        return CLI_USAGE;
+    }
+    progress_init(&import->progress, &import->cli->err, fd, pump_now_ms());
+    code = cli_connect(import->cli, &server);
+    if (code == CLI_DONE) {
+        code = import_to(import, fd, server);
+    }
+    cli_close(fd);
+    return code;
+}
+
 static int import_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     if (word_count == 0) {
@@ -262,36 +439,11 @@ static int import_run(struct cli *cli, void *options, int word_count, char *cons
     memset(&import, 0, sizeof(import));
     import.cli = cli;
     import.options = options;
-    import.work.submit = import_submit;
-    import.work.reply = import_reply;
-    import.work.given = import_given;
-    import.work.show = import_show;
-    char sentence[DERIVE_SENTENCE_BYTES];
-    if (derive_open(import.options->state, import.secret, sentence) != 0) {
-        cli_complain(cli, "%s", sentence);
-        return CLI_USAGE;
-    }
-    int fd = cli_open(cli, words[0]);
-    if (fd < 0) {
-        return CLI_USAGE;
-    }
-    progress_init(&import.progress, &cli->err, fd, pump_now_ms());
-    struct hearsay *server = NULL;
-    const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
-    if (code == CLI_DONE) {
-        code = cli_find_host(cli, server, import.options->host, &host);
-        if (code == CLI_DONE) {
-            cli_say_work(cli, server);
-            code = import_lines(&import, fd, server);
-        } else {
-            hearsay_close(server);
-        }
-    }
-    cli_close(fd);
+    int code = import_file(&import, words[0]);
+    hearsay_group_free(import.group);
+    sodium_memzero(import.secret, sizeof(import.secret));
     return code;
 }
-
 const struct cli_command command_import = {
     .name = "import",
     .summary = "deposit the lines of a file",
@@ -305,6 +457,10 @@ const struct cli_command command_import = {
         "\"reach\",\n"
         "\"host\". Lines as export writes them go in too and keep their expiry. Wrong lines\n"
         "are reported by number and skipped; the exit code is 1 then.\n\n"
+        "Where a host has epochs, lines with labels go to the current one, as with deposit; a "
+        "line\n"
+        "may name another whose key is known, \"epoch\": 0 being the open one. With --group they\n"
+        "are for that group only.\n\n"
         "Run it again after it was interrupted: ids and withdraw tokens derive from a\n"
         "secret in the state file, the line's number and the line, so what is there is\n"
         "not stored twice. The file is made in $XDG_STATE_HOME/hearsay, or in\n"

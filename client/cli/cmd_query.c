@@ -351,16 +351,13 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-int query_read_memory(const struct query_options *options, const struct hearsay_host *host,
-                      struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
+                      struct hearsay_recent **out_recent, struct hearsay_error *out_error)
 {
-    struct hearsay_recent *recent = NULL;
-    int status = hearsay_recent_open(options->memory, host->profile, 0, &recent, out_error);
-    if (status == HEARSAY_OK) {
-        hearsay_recent_filter(recent, out_filter);
-    }
-    hearsay_recent_close(recent);
-    return status;
+    *out_recent = NULL;
+    return options->memory != NULL
+               ? hearsay_recent_open(options->memory, host->profile, 0, out_recent, out_error)
+               : HEARSAY_OK;
 }
 
 static int ask_parts(const struct cli *cli, struct hearsay *server,
@@ -383,14 +380,13 @@ static int query_once(const struct cli *cli, struct hearsay *server,
 {
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
-    struct hearsay_filter lately;
+    struct hearsay_recent *lately = NULL;
     struct epochs epochs;
     int code = cli_find_host(cli, server, options->host, &host);
     if (code == CLI_DONE && options->here) {
         code = sensed_add_here(cli, server, host, context);
     }
-    if (code == CLI_DONE && options->memory != NULL &&
-        query_read_memory(options, host, &lately, &error) != HEARSAY_OK) {
+    if (code == CLI_DONE && query_open_memory(options, host, &lately, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
     }
     if (code != CLI_DONE) {
@@ -402,7 +398,7 @@ static int query_once(const struct cli *cli, struct hearsay *server,
         .epochs = &epochs,
         .contains = options->contains.items,
         .contains_count = options->contains.count,
-        .blended = options->memory != NULL ? &lately : NULL,
+        .lately = lately,
     };
     if (context != NULL) {
         from.labels = hearsay_context_labels(context, &from.label_count);
@@ -416,6 +412,7 @@ static int query_once(const struct cli *cli, struct hearsay *server,
         (void)epoch_find(cli, server, host, EPOCH_LATEST, &epochs); /* has no reason to fail */
         code = ask_parts(cli, server, options, &from);
     }
+    hearsay_recent_close(lately);
     return code;
 }
 
@@ -430,14 +427,6 @@ static int check(const struct cli *cli, const struct query_options *chosen)
     if (chosen->batch != NULL && (chosen->memory != NULL || chosen->unseen != NULL)) {
         return cli_misuse(cli, "--batch and --%s exclude each other",
                           chosen->memory != NULL ? "memory" : "unseen");
-    }
-    if (chosen->group != NULL && chosen->memory != NULL) {
-        return cli_misuse(cli, "--memory remembers places in the open, and --group asks for those "
-                               "of a group: they exclude each other");
-    }
-    if (chosen->memory != NULL && chosen->epoch == EPOCH_CURRENT) {
-        return cli_misuse(cli, "--memory remembers places in the open: it and --epoch current "
-                               "exclude each other");
     }
     if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
         return cli_misuse(cli, "--miss must be 0.000001 to 0.5");

@@ -111,7 +111,6 @@ struct watch_run {
     struct hearsay_context *context; /* NULL: of a memory alone */
     bool has_here;                   /* its labels were added */
     struct asked asked;
-    struct hearsay_filter lately;
     uint32_t shown;
     int code;
 };
@@ -170,20 +169,21 @@ static int prepare(void *context, struct hearsay *server, struct hearsay_query *
         .epochs = &epochs,
         .contains = options->contains.items,
         .contains_count = options->contains.count,
-        .blended = options->memory != NULL ? &run->lately : NULL,
     };
-    if (options->memory != NULL) {
-        int status = query_read_memory(options, host, &run->lately, error);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
+    struct hearsay_recent *lately = NULL;
+    int status = query_open_memory(options, host, &lately, error);
+    if (status != HEARSAY_OK) {
+        return status;
     }
+    from.lately = lately;
     if (run->context != NULL) {
         from.labels = hearsay_context_labels(run->context, &from.label_count);
     }
     query_prepare(options, server, host, query);
     asked_free(&run->asked);
-    return asked_make(&run->asked, server, &from, query, &about_contains, error);
+    status = asked_make(&run->asked, server, &from, query, &about_contains, error);
+    hearsay_recent_close(lately);
+    return status;
 }
 
 static int print_match(const struct watch_run *run, const struct hearsay *server, uint64_t seq,
@@ -304,10 +304,6 @@ static int watch_run(struct cli *cli, void *options, int word_count, char *const
         code = channel_find(cli, query->channel, &channel);
         query->group = query->group != NULL ? query->group : channel.group;
         query->host = query->host != NULL ? query->host : channel.host;
-    }
-    if (code == CLI_DONE && query->group != NULL && query->memory != NULL) {
-        code = cli_misuse(cli, "--memory remembers places in the open, and --group asks for those "
-                               "of a group: they exclude each other");
     }
     const bool given = sensed_given(&query->sensed) || channel.labels != NULL;
     query->here = query->here || (query->memory == NULL && !given);

@@ -146,6 +146,14 @@ int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
     return status == 0 ? 0 : DERIVE_FAILED;
 }
 
+void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_t count)
+{
+    uint8_t other[DERIVE_SECRET_BYTES];
+    (void)crypto_generichash(other, sizeof(other), bytes, count, secret, DERIVE_SECRET_BYTES);
+    memcpy(secret, other, sizeof(other));
+    sodium_memzero(other, sizeof(other));
+}
+
 static void derive(const uint8_t *secret, uint8_t kind, uint64_t number, const char *line,
                    size_t length, uint8_t out[32])
 {

@@ -29,6 +29,12 @@ int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
                 char out_sentence[DERIVE_SENTENCE_BYTES]);
 
 /*
+ * Another secret out of it, the same for the same bytes: `count` of them, at least 1. So the lines
+ * of one file get other ids for each group that they are imported for.
+ */
+void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_t count);
+
+/*
  * The id and the withdraw token of line `number` (from 1), `length` bytes: the same for the same
  * secret, number and bytes, and unrelated for others. Whoever has the secret can make them.
  */

@@ -99,3 +99,51 @@ int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
     }
     return code;
 }
+
+static bool is_as_before(const struct hearsay *server, const struct hearsay_host *host,
+                         const struct epoch_follower *follower)
+{
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    return follower->is_known && follower->number == host->epoch.number &&
+           hearsay_now_ms(server) < follower->until_ms && strcmp(follower->host, host->name) == 0 &&
+           memcmp(follower->store_id, welcome->store_id, HEARSAY_ID_BYTES) == 0;
+}
+
+int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+                 enum epoch_choice choice, struct epoch_follower *follower)
+{
+    struct hearsay_epoch now;
+    /* While answers are under way they are read, and what is told unasked with them. A connection
+     * that is lost shows at what is sent next. */
+    if (hearsay_in_flight(server) == 0) {
+        (void)hearsay_current_epoch(server, host->name, &now, NULL);
+    }
+    if (is_as_before(server, host, follower)) {
+        return CLI_DONE;
+    }
+    follower->is_known = false;
+    int code = epoch_find(cli, server, host, choice, &follower->epochs);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    follower->is_known = strlen(host->name) < sizeof(follower->host);
+    follower->number = host->epoch.number;
+    follower->until_ms = INT64_MAX;
+    for (size_t i = 0; i < follower->epochs.known_count; i++) {
+        const int64_t kept_ms = follower->epochs.known[i].kept_ms;
+        follower->until_ms = kept_ms < follower->until_ms ? kept_ms : follower->until_ms;
+    }
+    memcpy(follower->store_id, hearsay_welcome(server)->store_id, HEARSAY_ID_BYTES);
+    (void)snprintf(follower->host, sizeof(follower->host), "%s", host->name);
+    return CLI_DONE;
+}
+
+const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t number)
+{
+    for (size_t i = 0; i < epochs->known_count; i++) {
+        if (epochs->known[i].number == number) {
+            return &epochs->known[i];
+        }
+    }
+    return NULL;
+}

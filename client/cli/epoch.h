@@ -42,6 +42,26 @@ struct epochs {
 int epoch_find(const struct cli *cli, const struct hearsay *server, const struct hearsay_host *host,
                enum epoch_choice choice, struct epochs *out_epochs);
 
+/* Epochs of a host over the time of a connection, or of several. Zeroed at first. */
+struct epoch_follower {
+    struct epochs epochs; /* to be used */
+    bool is_known;
+    uint64_t number;  /* of the current one, as the server said then */
+    int64_t until_ms; /* the first of them is gone, by the server's clock */
+    uint8_t store_id[HEARSAY_ID_BYTES];
+    char host[256];
+};
+
+/*
+ * Finds the epochs as epoch_find does, anew where an epoch has begun or ended, or host or store are
+ * others than the last time. Cheap where nothing has changed; never waits.
+ */
+int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+                 enum epoch_choice choice, struct epoch_follower *follower);
+
+/* The one with that number; NULL: its key is not known. */
+const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t number);
+
 /* The same for depositing: at most one. *out_epoch has number 0 for the open one. */
 int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
                       const struct hearsay_host *host, enum epoch_choice choice,

@@ -42,6 +42,7 @@ struct pump_item {
     size_t length;
     uint64_t ticket; /* SENT */
     char *answer;    /* owned (malloc); the work's, for given */
+    bool is_marked;  /* the work's, for reply */
 };
 
 /* What submit and reply say of an item. */

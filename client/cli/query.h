@@ -41,9 +41,12 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
 int query_print_result(const struct cli *cli, const struct query_options *options,
                        const struct hearsay_result *result, int64_t now_ms, bool is_first);
 
-/* The filter of --memory under the host's profile. What hearsay_recent_open says. */
-int query_read_memory(const struct query_options *options, const struct hearsay_host *host,
-                      struct hearsay_filter *out_filter, struct hearsay_error *out_error);
+/*
+ * What --memory remembers, under the host's profile: *out_recent is owned (hearsay_recent_close),
+ * NULL without the option. What hearsay_recent_open says.
+ */
+int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
+                      struct hearsay_recent **out_recent, struct hearsay_error *out_error);
 
 /* The batch form: a question a line of the file, an answer a line. Takes `server`. */
 int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server);

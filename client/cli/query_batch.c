@@ -15,8 +15,8 @@ struct batch {
     struct pump_work work; /* first: the pump hands it back */
     const struct cli *cli;
     const struct query_options *options;
-    struct epochs epochs; /* to ask in */
-    uint64_t failed;      /* lines */
+    struct epoch_follower epochs; /* to ask in */
+    uint64_t failed;              /* lines */
 };
 
 static struct batch *batch_of(struct pump_work *work)
@@ -64,7 +64,7 @@ static int make_parts(const struct batch *batch, const struct hearsay_context *c
     struct asked_from from = {
         .host = host,
         .group = batch->options->shared,
-        .epochs = &batch->epochs,
+        .epochs = &batch->epochs.epochs,
         .contains = contains != NULL ? contains : batch->options->contains.items,
         .contains_count = contains != NULL ? contains_count : batch->options->contains.count,
     };
@@ -105,14 +105,9 @@ static int read_parts(const struct batch *batch, const json_t *object, const str
 }
 
 static int read_question(const struct batch *batch, const json_t *object,
-                         const struct hearsay *server, struct question *out,
-                         struct jsonline_error *out_wrong)
+                         const struct hearsay *server, const struct hearsay_host *host,
+                         struct question *out, struct jsonline_error *out_wrong)
 {
-    const struct hearsay_host *host = hearsay_find_host(server, batch->options->host);
-    if (host == NULL) {
-        return jsonline_wrong(out_wrong, "the server has no host \"%s\" any more",
-                              batch->options->host);
-    }
     query_prepare(batch->options, server, host, &out->query);
     int status = read_parts(batch, object, server, host, out, out_wrong);
     uint64_t k = out->query.k;
@@ -152,13 +147,26 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
     if (item->line == NULL) {
         return answer_error(batch, item, "the line is too long");
     }
+    const struct hearsay_host *host = hearsay_find_host(server, batch->options->host);
+    if (host == NULL) {
+        char sentence[400];
+        (void)snprintf(sentence, sizeof(sentence), "the server has no host \"%.300s\" any more",
+                       batch->options->host);
+        return answer_error(batch, item, sentence);
+    }
+    int code = epoch_follow(batch->cli, server, host, (enum epoch_choice)batch->options->epoch,
+                            &batch->epochs);
+    if (code != CLI_DONE) {
+        batch->work.stop_code = code;
+        return PUMP_STOP;
+    }
     json_t *object = NULL;
     struct jsonline_error wrong;
     struct question question;
     memset(&question, 0, sizeof(question));
     int status = jsonline_parse(item->line, item->length, keys, &object, &wrong);
     if (status == 0) {
-        status = read_question(batch, object, server, &question, &wrong);
+        status = read_question(batch, object, server, host, &question, &wrong);
     }
     json_decref(object);
     if (status == 0) {
@@ -238,7 +246,7 @@ int query_batch(const struct cli *cli, const struct query_options *options, stru
     const struct hearsay_host *host = NULL;
     int code = cli_find_host(cli, server, options->host, &host);
     if (code == CLI_DONE) {
-        code = epoch_find(cli, server, host, (enum epoch_choice)options->epoch, &batch.epochs);
+        code = epoch_follow(cli, server, host, (enum epoch_choice)options->epoch, &batch.epochs);
     }
     int fd = code == CLI_DONE ? cli_open(cli, options->batch) : -1;
     if (fd < 0) {

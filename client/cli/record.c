@@ -123,6 +123,7 @@ int record_parse(const char *line, size_t length, struct record *out_record,
                                  out_error);
     }
     if (status == 0) {
+        out_record->has_epoch = json_is_integer(json_object_get(out_record->object, "epoch"));
         status = jsonline_string(out_record->object, "host", &out_record->host, out_error);
     }
     return status;

@@ -23,6 +23,7 @@ struct record {
     size_t payload_bytes;
     uint8_t *decoded; /* owned */
     uint64_t epoch;
+    bool has_epoch;
     uint32_t ttl_s; /* 0: not said */
     uint32_t reach;
     bool has_expiry;

@@ -17,7 +17,7 @@ _hearsay_options()
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
     withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
-    import) printf '%s\n' --host --state --json ;;
+    import) printf '%s\n' --host --state --group --epoch --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping) printf '%s\n' --json ;;
     'admin remove') printf '%s\n' --host --ban ;;

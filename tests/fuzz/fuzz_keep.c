@@ -77,12 +77,17 @@ static int try_seen(struct hearsay_error *error)
     return status;
 }
 
+static const uint8_t key[HEARSAY_KEY_BYTES] = "any key";
+
 static int try_recent(struct hearsay_error *error)
 {
     struct hearsay_recent *recent = NULL;
     struct hearsay_recent *again = NULL;
     struct hearsay_filter filter;
     struct hearsay_filter filter_again;
+    struct hearsay_filter keyed;
+    struct hearsay_filter keyed_again;
+    const struct hearsay_keys keys = {.epoch_key = key};
     const int status = hearsay_recent_open(path(), NULL, 0, &recent, error);
 
     if (status != HEARSAY_OK) {
@@ -91,6 +96,7 @@ static int try_recent(struct hearsay_error *error)
     hearsay_recent_filter(recent, &filter);
     FUZZ_CHECK(filter.byte_count == (filter.bits + 7) / 8);
     FUZZ_CHECK(hearsay_recent_round(recent, &filter, error) == HEARSAY_OK);
+    FUZZ_CHECK(hearsay_recent_filter_keyed(recent, &keys, &keyed, error) == HEARSAY_OK);
     FUZZ_CHECK(hearsay_recent_save(recent, error) == HEARSAY_OK);
     FUZZ_CHECK(hearsay_recent_open(path(), hearsay_recent_profile(recent), 0, &again, error) ==
                HEARSAY_OK);
@@ -98,6 +104,8 @@ static int try_recent(struct hearsay_error *error)
     /* What was there was seen once more: nothing has faded. */
     FUZZ_CHECK(filter.bits == filter_again.bits &&
                memcmp(filter.bytes, filter_again.bytes, filter.byte_count) == 0);
+    FUZZ_CHECK(hearsay_recent_filter_keyed(again, &keys, &keyed_again, error) == HEARSAY_OK);
+    FUZZ_CHECK(memcmp(keyed.bytes, keyed_again.bytes, keyed.byte_count) == 0);
     hearsay_recent_close(again);
     hearsay_recent_close(recent);
     return HEARSAY_OK;

@@ -139,8 +139,6 @@ def test_where_the_secret_comes_from(cli, secret_file, tmp_path):
     for secret in ("short", "x" * 1025):
         code, _, err = cli.run("query", *on(HERE), "--group", secret_file(secret, "wrong"))
         assert code == 2 and f"{len(secret)} bytes" in err and "8 to 1024" in err
-    code, _, err = cli.run("query", "--memory", str(tmp_path / "memory"), "--group", SECRET)
-    assert code == 2 and "exclude each other" in err
 
 
 def test_the_terminal_is_asked_and_shows_nothing(cli, secret_file):

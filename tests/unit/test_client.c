@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libhearsay against a server that a test scripts, over a socket. */
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -237,6 +238,96 @@ static void test_overtaking(void **state)
     fake_server_stop(&server);
 }
 
+static void put_epoch(struct fake_peer *peer, const char *host, uint64_t number)
+{
+    uint8_t key[HEARSAY_KEY_BYTES];
+    struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
+    memset(key, (int)number, sizeof(key));
+    response.epoch_changed.host = (struct msg_text){host, strlen(host)};
+    response.epoch_changed.epoch.number = number;
+    response.epoch_changed.epoch.key = (struct msg_bytes){key, sizeof(key)};
+    fake_put(peer, &response);
+}
+
+/* Epochs begin before the answer to the first request, and after that to the second. */
+static void script_epochs(struct fake_peer *peer, void *context)
+{
+    struct msg_request request;
+    (void)context;
+    if (!fake_greet(peer, 8)) {
+        return;
+    }
+    for (int i = 0; i < 2 && fake_read(peer, &request); i++) {
+        struct msg_response pong = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+        if (i == 0) {
+            put_epoch(peer, "default", 6);
+            put_epoch(peer, "attic", 9); /* which the Welcome does not have */
+            put_epoch(peer, "upstairs", 3);
+        }
+        fake_put(peer, &pong);
+        if (i == 1) {
+            put_epoch(peer, "default", 7);
+        }
+        (void)fake_flush(peer);
+    }
+    (void)fake_read(peer, &request); /* then hangs up */
+}
+
+static bool is_readable(const struct hearsay *client, int timeout_ms)
+{
+    struct pollfd waited = {.fd = hearsay_fd(client, NULL), .events = POLLIN};
+    return poll(&waited, 1, timeout_ms) == 1;
+}
+
+/* Who stays connected while epochs turn knows the one of now, and misses no answer by asking. */
+static void test_epochs_turn(void **state)
+{
+    (void)state;
+    struct fake_server server;
+    struct hearsay_epoch epoch = {.number = 1};
+    struct hearsay_error error;
+    const struct hearsay_reply *reply = NULL;
+    uint64_t ticket = 0;
+    uint8_t key[HEARSAY_KEY_BYTES];
+    fake_server_pair(&server, script_epochs, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    assert_int_equal(hearsay_current_epoch(client, NULL, &epoch, &error), 0);
+    assert_int_equal(epoch.number, 0);
+    assert_int_equal(hearsay_current_epoch(client, "attic", &epoch, &error), HEARSAY_ERR_ARGUMENT);
+
+    assert_int_equal(hearsay_submit_ping(client, &ticket, &error), 0);
+    while (epoch.number != 6) {
+        assert_true(is_readable(client, LONG_MS));
+        assert_int_equal(hearsay_current_epoch(client, "default", &epoch, &error), 0);
+    }
+    memset(key, 6, sizeof(key));
+    assert_true(epoch.has_key);
+    assert_memory_equal(epoch.key, key, sizeof(key));
+    assert_int_equal(hearsay_next(client, LONG_MS, &reply, &error), 0);
+    assert_int_equal(reply->kind, HEARSAY_REPLY_PONG);
+    assert_int_equal(hearsay_find_host(client, "upstairs")->epoch.number, 3);
+
+    /* Unasked, and with nothing under way: hearsay_next takes it in, or the socket would stay
+     * readable for ever. */
+    assert_int_equal(hearsay_ping(client, LONG_MS, NULL, &error), 0);
+    assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
+    while (hearsay_find_host(client, NULL)->epoch.number != 7) {
+        assert_true(is_readable(client, LONG_MS));
+        assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
+    }
+    assert_false(is_readable(client, 0));
+
+    assert_int_equal(hearsay_submit_ping(client, &ticket, &error), 0);
+    int status = HEARSAY_OK;
+    while (status == HEARSAY_OK) {
+        assert_true(is_readable(client, LONG_MS));
+        status = hearsay_current_epoch(client, NULL, &epoch, &error);
+    }
+    assert_int_equal(status, HEARSAY_ERR_LOST);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
 /* Greets, then neither reads nor writes until the pipe in *context is closed. */
 static void script_deaf(struct fake_peer *peer, void *context)
 {
@@ -451,15 +542,11 @@ static void test_connect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_overtaking),
-        cmocka_unit_test(test_deaf_server),
-        cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_chatter),
-        cmocka_unit_test(test_hang_up_everywhere),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_connect),
+        cmocka_unit_test(test_calls),       cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_overtaking),  cmocka_unit_test(test_epochs_turn),
+        cmocka_unit_test(test_deaf_server), cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_chatter),     cmocka_unit_test(test_hang_up_everywhere),
+        cmocka_unit_test(test_allocations), cmocka_unit_test(test_connect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,48 @@ static void sealing_is_random(void **state)
     hearsay_content_free(&b); /* a zeroed one is fine */
 }
 
+/* The same input gives the same bytes, and any other input another nonce; members open it. */
+static void sealing_can_be_repeated(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t group;
+        uint8_t id;
+        const char *type;
+        const char *payload;
+    } rows[] = {{1, 1, "a/b", "cd"}, {1, 1, "a/bc", "d"}, {1, 1, NULL, "cd"},
+                {1, 2, "a/b", "cd"}, {2, 1, "a/b", "cd"}, {1, 1, "a/b", ""}};
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    struct hearsay_content sealed[ROWS];
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct hearsay_group group = group_numbered(rows[i].group);
+        const uint8_t id[HEARSAY_ID_BYTES] = {rows[i].id};
+        const size_t count = strlen(rows[i].payload);
+        struct hearsay_content again;
+        struct hearsay_content opened;
+        assert_int_equal(hearsay_group_seal_again(&group, id, rows[i].type, rows[i].payload, count,
+                                                  &sealed[i], NULL),
+                         HEARSAY_OK);
+        assert_int_equal(hearsay_group_seal_again(&group, id, rows[i].type, rows[i].payload, count,
+                                                  &again, NULL),
+                         HEARSAY_OK);
+        assert_int_equal(again.payload_bytes, sealed[i].payload_bytes);
+        assert_memory_equal(again.payload, sealed[i].payload, again.payload_bytes);
+        assert_int_equal(hearsay_group_open(&group, id, again.media_type, again.payload,
+                                            again.payload_bytes, &opened, NULL),
+                         HEARSAY_OK);
+        assert_int_equal(opened.payload_bytes, count);
+        hearsay_content_free(&opened);
+        hearsay_content_free(&again);
+        for (size_t other = 0; other < i; other++) {
+            assert_memory_not_equal(sealed[i].payload, sealed[other].payload, GROUP_NONCE_BYTES);
+        }
+    }
+    for (size_t i = 0; i < ROWS; i++) {
+        hearsay_content_free(&sealed[i]);
+    }
+}
+
 /* What comes first matters: the group's key, then the epoch's. */
 static void keys_are_applied_in_order(void **state)
 {
@@ -187,6 +229,7 @@ int main(void)
         cmocka_unit_test(secrets_have_a_size),
         cmocka_unit_test(what_is_too_large_is_not_sealed),
         cmocka_unit_test(sealing_is_random),
+        cmocka_unit_test(sealing_can_be_repeated),
         cmocka_unit_test(keys_are_applied_in_order),
         cmocka_unit_test(distances_are_kept_with_the_key_and_lost_without),
     };

@@ -15,6 +15,8 @@
 static const struct keep_kind kind = {
     .magic = "testTest", .what = "test file", .body_bytes_max = 100};
 
+#define KEYED_PROFILE "v1:geo=96/2,time=64/2,joint(geo,time)=96/2"
+
 struct fixture {
     char folder[64];
     char path[100];
@@ -310,6 +312,160 @@ static void test_recent(void **state)
     hearsay_recent_close(recent);
 }
 
+/* Adds what a context alone would give, keyed. */
+static void add_context(const char *const *labels, size_t count, const struct hearsay_keys *keys,
+                        uint8_t *expected)
+{
+    struct hearsay_filter filter;
+
+    assert_int_equal(
+        hearsay_encode_profile_keyed(KEYED_PROFILE, keys, labels, count, &filter, NULL), 0);
+    for (size_t b = 0; b < filter.byte_count; b++) {
+        expected[b] |= filter.bytes[b];
+    }
+}
+
+static void check_keyed(const struct hearsay_recent *recent, const struct hearsay_keys *keys,
+                        const uint8_t *expected)
+{
+    struct hearsay_filter now;
+
+    assert_int_equal(hearsay_recent_filter_keyed(recent, keys, &now, NULL), 0);
+    assert_int_equal(now.byte_count, 32);
+    assert_memory_equal(now.bytes, expected, 32);
+}
+
+/* The labels of the last rounds are keyed with whatever key, as far as the rounds go, also when
+ * these become fewer; joint sections pair labels of one context only. */
+static void test_recent_keyed(void **state)
+{
+    static const char *const stations[6][2] = {
+        {"geo:u281z0", "time:2026-11-20T14"}, {"geo:u281z1", "time:2026-11-20T15"},
+        {"geo:u281z2", "time:2026-11-20T16"}, {"geo:u281z3", "time:2026-11-20T17"},
+        {"geo:u281z1", "time:2026-11-20T15"}, {"geo:u281z4", "time:2026-11-20T18"}};
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct hearsay_recent *recent = NULL;
+    struct hearsay_filter here;
+    const uint8_t key[HEARSAY_KEY_BYTES] = {1, 2, 3};
+    const struct hearsay_keys keys = {.epoch_key = key};
+    const struct hearsay_keys none = {.group = NULL};
+
+    for (int i = 0; i < 6; i++) {
+        uint8_t expected[32] = {0};
+        uint8_t plain[32] = {0};
+        assert_int_equal(
+            hearsay_recent_open(fixture->path, KEYED_PROFILE, i == 0 ? 3 : 0, &recent, &error), 0);
+        assert_int_equal(hearsay_recent_round_labels(recent, stations[i], 2, &here, &error), 0);
+        for (int past = i < 2 ? 0 : i - 2; past <= i; past++) {
+            add_context(stations[past], 2, &keys, expected);
+            add_context(stations[past], 2, NULL, plain);
+        }
+        check_keyed(recent, &keys, expected);
+        check_keyed(recent, &none, plain);
+        check_keyed(recent, NULL, plain);
+        assert_int_equal(hearsay_recent_save(recent, &error), 0);
+        hearsay_recent_close(recent);
+    }
+    uint8_t expected[32] = {0};
+    assert_int_equal(hearsay_recent_open(fixture->path, NULL, 1, &recent, &error), 0);
+    for (int i = 3; i < 6; i++) { /* of those of before none goes, and each goes with the next */
+        add_context(stations[i], 2, &keys, expected);
+    }
+    check_keyed(recent, &keys, expected);
+    assert_int_equal(hearsay_recent_round(recent, &here, &error), 0);
+    memset(expected, 0, sizeof(expected));
+    check_keyed(recent, &keys, expected); /* that round has no labels */
+    hearsay_recent_close(recent);
+}
+
+/* What does not fit is refused, and nothing has changed. */
+static void test_recent_bounds(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_error error;
+    struct hearsay_recent *recent = NULL;
+    struct hearsay_filter before;
+    struct hearsay_filter after;
+    char text[240];
+    const char *label = text;
+    const char **labels = calloc(4097, sizeof(*labels));
+    assert_non_null(labels);
+    memset(text, 'x', sizeof(text) - 1);
+    memcpy(text, "topic:", 6);
+    text[sizeof(text) - 1] = '\0';
+    for (size_t i = 0; i < 4097; i++) {
+        labels[i] = label;
+    }
+    assert_int_equal(hearsay_recent_open(fixture->path, "v1:512/4", 200, &recent, &error), 0);
+    assert_int_equal(hearsay_recent_round_labels(recent, labels, 4097, NULL, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_recent_round_labels(recent, labels, 0, NULL, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_recent_round_labels(recent, labels, 4096, NULL, &error), 0);
+    assert_int_equal(hearsay_recent_save(recent, &error), 0);
+    const char *other = "topic:other";
+    labels[0] = other; /* the same context again would take the place of that */
+    hearsay_recent_filter(recent, &before);
+    assert_int_equal(hearsay_recent_round_labels(recent, labels, 4096, NULL, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "fewer rounds"));
+    hearsay_recent_filter(recent, &after);
+    assert_memory_equal(before.bytes, after.bytes, 64);
+    labels[0] = label;
+    assert_int_equal(hearsay_recent_round_labels(recent, labels, 4096, NULL, &error), 0);
+    assert_int_equal(hearsay_recent_round_labels(recent, &other, 1, NULL, &error), 0);
+    hearsay_recent_close(recent);
+    free(labels);
+}
+
+/* Labels whose lengths, counts or rounds are wrong: refused, and left as they are. */
+static void test_labels_that_are_none(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct keep_kind here = {"hearHere", "", 5000};
+    static const struct {
+        uint32_t stays, count, bytes;
+        const char *text; /* `given` bytes */
+        size_t given;
+        bool right;
+    } rows[] = {
+        {3, 2, 10, "a:b\0c:defg\0", 11, false},
+        {3, 2, 11, "a:b\0c:defg\0", 11, true},
+        {1, 2, 11, "a:b\0c:defg\0", 11, true},
+        {0, 2, 11, "a:b\0c:defg\0", 11, false},
+        {4, 2, 11, "a:b\0c:defg\0", 11, false},
+        {3, 1, 11, "a:b\0c:defg\0", 11, false},
+        {3, 3, 11, "a:b\0c:defg\0", 11, false},
+        {3, 0, 0, "", 0, false},
+        {3, 1, 4, "a.b", 4, false},
+        {3, 1, 4, "a:bc", 4, false},
+        {3, 1, UINT32_MAX, "a:b", 4, false},
+        {3, UINT32_MAX, 4, "a:b", 4, false},
+    };
+    struct hearsay_error error;
+    struct bytes body;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct hearsay_recent *recent = NULL;
+        const uint8_t counters[64] = {0};
+        bytes_init(&body, alloc_system());
+        assert_int_equal(keep_append_u32(&body, 3), 0);
+        assert_int_equal(keep_append_u32(&body, 7), 0);
+        assert_int_equal(bytes_append(&body, "v1:64/1", 7), 0);
+        assert_int_equal(bytes_append(&body, counters, 64), 0);
+        assert_int_equal(keep_append_u32(&body, rows[i].stays), 0);
+        assert_int_equal(keep_append_u32(&body, rows[i].count), 0);
+        assert_int_equal(keep_append_u32(&body, rows[i].bytes), 0);
+        assert_int_equal(bytes_append(&body, rows[i].text, rows[i].given), 0);
+        assert_int_equal(keep_write(fixture->path, &here, &body, &error), 0);
+        bytes_deinit(&body);
+        assert_int_equal(hearsay_recent_open(fixture->path, NULL, 0, &recent, &error),
+                         rows[i].right ? HEARSAY_OK : HEARSAY_ERR_FILE);
+        hearsay_recent_close(recent);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +476,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bodies_that_contradict_themselves, begin, end),
         cmocka_unit_test_setup_teardown(test_seen, begin, end),
         cmocka_unit_test_setup_teardown(test_recent, begin, end),
+        cmocka_unit_test_setup_teardown(test_recent_keyed, begin, end),
+        cmocka_unit_test_setup_teardown(test_recent_bounds, begin, end),
+        cmocka_unit_test_setup_teardown(test_labels_that_are_none, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,28 @@ static void keys_are_those_of_store_and_host(void **state)
     assert_int_equal(living(fixture, 0, numbers, 8), 0);
 }
 
+/* Of epochs that began and ended within one connection, too: the newest as they came. */
+static void keys_of_epochs_that_turned_meanwhile(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t numbers[8];
+    for (uint64_t i = 1; i <= CLIENT_EPOCHS_MAX + 3; i++) {
+        fixture->server.epochs[fixture->server.epoch_count++ % CLIENT_EPOCHS_MAX] =
+            (struct client_epoch){i % 2, make_epoch(i, now_of(fixture) + HOUR_MS)};
+    }
+    fixture->hosts[1].epoch = make_epoch(CLIENT_EPOCHS_MAX + 3, now_of(fixture) + HOUR_MS);
+    learn_and_save(fixture);
+    assert_int_equal(living(fixture, 1, numbers, 2), 2);
+    assert_true(numbers[0] == CLIENT_EPOCHS_MAX + 3 && numbers[1] == CLIENT_EPOCHS_MAX + 1);
+    struct hearsay_epoch all[2 * CLIENT_EPOCHS_MAX];
+    struct hearsay_keyring *keyring = open_ring(fixture);
+    assert_int_equal(hearsay_keyring_living(keyring, &fixture->server, &fixture->hosts[0], all,
+                                            2 * CLIENT_EPOCHS_MAX),
+                     CLIENT_EPOCHS_MAX / 2);
+    assert_int_equal(all[CLIENT_EPOCHS_MAX / 2 - 1].number, 4);
+    hearsay_keyring_close(keyring);
+}
+
 /* An epoch lives by the server's clock, whatever that shows. */
 static void keys_of_epochs_that_are_over_are_not_used(void **state)
 {
@@ -195,6 +217,7 @@ int main(void)
 #define KEYRING_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         KEYRING_TEST(keys_are_those_of_store_and_host),
+        KEYRING_TEST(keys_of_epochs_that_turned_meanwhile),
         KEYRING_TEST(keys_of_epochs_that_are_over_are_not_used),
         KEYRING_TEST(keys_are_forgotten),
         KEYRING_TEST(the_memory_is_bounded),
