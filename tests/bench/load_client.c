@@ -442,8 +442,8 @@ static void wait_until(struct load_client *client, int64_t until_ns, struct load
     (void)timerfd_settime(client->timer, TFD_TIMER_ABSTIME, &alarm, NULL); /* a time is valid */
     const int count = epoll_wait(client->epoll, events, EVENTS_MAX, -1);
     for (int i = 0; i < count && !client->failed; i++) {
-        const uint64_t number = events[i].data.u64;
-        if (number == UINT64_MAX) {
+        const size_t number = (size_t)events[i].data.u64;
+        if (events[i].data.u64 == UINT64_MAX) {
             (void)!read(client->timer, &expired, sizeof(expired)); /* only to quieten it */
             continue;
         }

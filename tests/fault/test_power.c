@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Power cuts, simulated (power_vfs.h), at any moment of random work: deposits, deposits sent again,
- * withdrawals, expiry, scrubs, making a database and bringing an old one up to date. After each cut
- * the store opens with nothing wrong in it, every acknowledged deposit is there and every
- * acknowledged withdrawal gone, and the index that a service makes of it has what the store has.
- * What a cut left is where the next work begins, and cuts happen during recovery, too.
+ * withdrawals, expiry, scrubs, backups, making a database and bringing an old one up to date. After
+ * each cut the store opens with nothing wrong in it, every acknowledged deposit is there and every
+ * acknowledged withdrawal gone, and the index that a service makes of it has what the store has; a
+ * backup that was acknowledged is there and can be restored, with all that was acknowledged before
+ * it began. What a cut left is where the next work begins, and cuts happen during recovery, too.
  *
  * HEARSAY_POWER_CUTS in the environment: how many cuts. HEARSAY_SEED: as in rng.h. HEARSAY_TEST: a
  * pattern of the names of the tests to be run.
  */
 #include "daemon/persist_sqlite.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 
 #include "daemon/log.h"
 #include "daemon/service.h"
+#include "tests/fault/power_backup.h"
 #include "tests/lib/check.h"
 #include "tests/lib/power_vfs.h"
 #include "tests/lib/rng.h"
@@ -33,15 +34,17 @@ enum { CUTS = 2200 };
 #endif
 
 enum {
-    NUMBERS_MAX = 4096, /* of messages in one chain of works and cuts */
-    BATCH_MAX = 40,     /* operations that are submitted together */
-    BATCHES = 12,       /* in one work */
-    SNAPSHOTS_MAX = 10, /* taken during one work */
-    RESTORES = 3,       /* cuts at the same moment, each with other remains */
-    CHAIN = 6,          /* works, each on what a cut left of the one before */
-    OLD_MESSAGES = 30,  /* in the old databases of tests/data */
+    NUMBERS_MAX = POWER_NUMBERS_MAX, /* of messages in one chain of works and cuts */
+    BATCH_MAX = 40,                  /* operations that are submitted together */
+    BATCHES = 12,                    /* in one work */
+    SNAPSHOTS_MAX = 10,              /* taken during one work, */
+    SNAPSHOTS_OF_BACKUPS = 10,       /* and so many more while backups are made */
+    BACKUPS_MAX = 2,                 /* in one work */
+    RESTORES = 3,                    /* cuts at the same moment, each with other remains */
+    CHAIN = 6,                       /* works, each on what a cut left of the one before */
+    OLD_MESSAGES = 30,               /* in the old databases of tests/data */
     LATER = 100000000,
-    REASON_BYTES = 1024
+    REASON_BYTES = POWER_REASON_BYTES
 };
 
 /* What is known of a message. */
@@ -52,8 +55,17 @@ enum {
     REMOVED = 8        /* and acknowledged */
 };
 
+/* A copy of the store: what was known as it was asked for, and as it was acknowledged. */
+struct backup {
+    uint8_t before[NUMBERS_MAX]; /* fates */
+    uint8_t after[NUMBERS_MAX];
+    bool is_done;
+};
+
 struct model {
     uint8_t fates[NUMBERS_MAX];
+    struct backup backups[BACKUPS_MAX];
+    uint32_t backup_count; /* asked for, one after the other */
     int64_t expires_ms[NUMBERS_MAX];
     uint32_t next;
     int64_t now_ms;
@@ -70,11 +82,14 @@ struct work {
     pthread_mutex_t mutex; /* guards what follows: the store's thread takes snapshots */
     struct model model;
     struct rng moments; /* the store's thread's own, so that one seed is one run of the loop's */
-    struct moment taken[SNAPSHOTS_MAX];
+    struct moment taken[SNAPSHOTS_MAX + SNAPSHOTS_OF_BACKUPS];
     size_t taken_count;
-    uint32_t share;   /* of changes before which a snapshot is taken, per thousand */
-    uint32_t batches; /* of operations */
-    uint32_t again;   /* of cuts after which there is another, in hundredths */
+    bool is_backing_up;
+    size_t usual_count; /* of the snapshots that were not of a backup */
+    uint32_t share;     /* of changes before which a snapshot is taken, per thousand */
+    uint32_t batches;   /* of operations */
+    uint32_t backups;   /* at most */
+    uint32_t again;     /* of cuts after which there is another, in hundredths */
 };
 
 /* A figure for the report. */
@@ -84,16 +99,32 @@ static struct {
     unsigned migrated;
     unsigned made;
     unsigned acknowledged;
+    unsigned backups_whole;
+    unsigned backups_cut;
+    unsigned parts_refused;
+    unsigned parts_whole;
 } total;
 
 /* --- snapshots -------------------------------------------------------------------------------- */
+
+static bool takes_snapshot(struct work *work)
+{
+    if (work->is_backing_up && work->taken_count - work->usual_count < SNAPSHOTS_OF_BACKUPS) {
+        return rng_below(&work->moments, 100) < 12;
+    }
+    if (work->usual_count >= SNAPSHOTS_MAX || rng_below(&work->moments, 1000) >= work->share) {
+        return false;
+    }
+    work->usual_count++;
+    return true;
+}
 
 static void before_change(void *context)
 {
     struct work *work = context;
 
     (void)pthread_mutex_lock(&work->mutex);
-    if (work->taken_count < SNAPSHOTS_MAX && rng_below(&work->moments, 1000) < work->share) {
+    if (takes_snapshot(work)) {
         struct moment *moment = &work->taken[work->taken_count++];
 
         moment->model = malloc(sizeof(*moment->model));
@@ -111,6 +142,7 @@ static void forget_moments(struct work *work)
         free(work->taken[i].model);
     }
     work->taken_count = 0;
+    work->usual_count = 0;
 }
 
 /* --- work ------------------------------------------------------------------------------------- */
@@ -122,14 +154,6 @@ struct asked {
     uint32_t number;
     unsigned *left;
 };
-
-static uint32_t number_of(const uint8_t *id)
-{
-    uint32_t number;
-
-    memcpy(&number, id + 4, sizeof(number)); /* as store_fixture makes them */
-    return number;
-}
 
 static void note_deposit(struct model *model, const struct asked *asked)
 {
@@ -165,7 +189,7 @@ static void on_done(struct persist_op *op)
     } else {
         assert_int_equal(op->outcome, PERSIST_APPLIED);
         for (uint32_t i = 0; i < op->removed_count; i++) {
-            model->fates[number_of(op->removed[i].id)] |= REMOVED;
+            model->fates[power_number(op->removed[i].id)] |= REMOVED;
         }
     }
     (*asked->left)--;
@@ -235,14 +259,75 @@ static void make_op(struct work *work, struct asked *asked)
     asked->op.op.done = on_done;
 }
 
+/* A backup that knows its work. */
+struct copying {
+    struct persist_job job; /* first */
+    char path[STORE_PATH_BYTES + 32];
+    struct work *work;
+    unsigned *left;
+};
+
+static void name_backup(const struct store_fixture *fixture, uint32_t number, const char *suffix,
+                        char out_path[STORE_PATH_BYTES + 32])
+{
+    (void)snprintf(out_path, STORE_PATH_BYTES + 32, "%s/backup-%u%s", fixture->directory, number,
+                   suffix);
+}
+
+static void on_copied(struct persist_job *job)
+{
+    struct copying *copying = (struct copying *)(void *)job;
+    struct work *work = copying->work;
+    struct backup *backup;
+
+    if (job->failed) {
+        fail_msg("backup: %s", job->reason);
+    }
+    (void)pthread_mutex_lock(&work->mutex);
+    backup = &work->model.backups[work->model.backup_count - 1];
+    memcpy(backup->after, work->model.fates, sizeof(backup->after));
+    backup->is_done = true;
+    work->is_backing_up = false;
+    total.backups_whole++;
+    (void)pthread_mutex_unlock(&work->mutex);
+    (*copying->left)--;
+}
+
+static void begin_copying(struct work *work, struct copying *copying, unsigned *left)
+{
+    struct model *model = &work->model;
+    struct backup *backup;
+
+    (void)pthread_mutex_lock(&work->mutex);
+    backup = &model->backups[model->backup_count];
+    memcpy(backup->before, model->fates, sizeof(backup->before));
+    backup->is_done = false;
+    memset(copying, 0, sizeof(*copying));
+    copying->job.kind = PERSIST_BACKUP;
+    copying->job.path = copying->path;
+    copying->job.done = on_copied;
+    copying->work = work;
+    copying->left = left;
+    name_backup(work->fixture, model->backup_count++, "", copying->path);
+    work->is_backing_up = true;
+    (*left)++;
+    (void)pthread_mutex_unlock(&work->mutex);
+    assert_true(
+        work->fixture->persist->interface->begin_job(work->fixture->persist, &copying->job));
+}
+
 static void run_batch(struct work *work)
 {
     struct persist *persist = work->fixture->persist;
     const unsigned count = 1 + rng_below(work->rng, BATCH_MAX);
     struct asked *asked = calloc(count, sizeof(*asked));
+    struct copying copying;
     unsigned left = count;
 
     assert_non_null(asked);
+    if (work->model.backup_count < work->backups && rng_chance(work->rng, 40)) {
+        begin_copying(work, &copying, &left); /* what follows is written while it is made */
+    }
     (void)pthread_mutex_lock(&work->mutex);
     work->model.now_ms += rng_below(work->rng, 20);
     for (unsigned i = 0; i < count; i++) {
@@ -265,8 +350,7 @@ static void run_batch(struct work *work)
 /* A store that was opened after a cut, as a service sees it. */
 struct proof {
     const struct model *model;
-    uint8_t found[NUMBERS_MAX];
-    uint32_t count;
+    struct power_messages messages;
     char reason[REASON_BYTES];
 };
 
@@ -279,34 +363,16 @@ static void complain(struct proof *proof, const char *text, uint32_t number)
     }
 }
 
-static int on_message(void *context, const struct persist_message *message)
-{
-    struct proof *proof = context;
-    const uint32_t number = number_of(message->id);
-    struct persist_message checked = *message;
-
-    if (number >= NUMBERS_MAX) {
-        complain(proof, "nobody left it", number);
-        return -1;
-    }
-    assert_int_equal(message->epoch, 0);
-    checked.epoch = number % 3 == 0 ? UINT64_MAX - number : number; /* as store_fixture has it */
-    assert_int_equal(store_check_message(&checked), number);
-    proof->found[number] = 1;
-    proof->count++;
-    return 0;
-}
-
 static void check_fates(struct proof *proof)
 {
     for (uint32_t i = 0; i < NUMBERS_MAX; i++) {
         const uint8_t fate = proof->model->fates[i];
 
-        if (proof->found[i] && (fate & ASKED) == 0) {
+        if (proof->messages.found[i] && (fate & ASKED) == 0) {
             complain(proof, "nobody left it", i);
-        } else if (proof->found[i] && (fate & REMOVED) != 0) {
+        } else if (proof->messages.found[i] && (fate & REMOVED) != 0) {
             complain(proof, "it was removed, and is there again", i);
-        } else if (!proof->found[i] && (fate & (KEPT | REMOVAL_ASKED)) == KEPT) {
+        } else if (!proof->messages.found[i] && (fate & (KEPT | REMOVAL_ASKED)) == KEPT) {
             complain(proof, "it was acknowledged, and is lost", i);
         }
     }
@@ -338,9 +404,9 @@ static void check_index(struct proof *proof, struct service *service)
         const bool is_over = proof->model->expires_ms[i] <= service_now_ms(service);
 
         indexed += is_indexed;
-        if (is_indexed && !proof->found[i]) {
+        if (is_indexed && !proof->messages.found[i]) {
             complain(proof, "the index has it, the store does not", i);
-        } else if (!is_indexed && proof->found[i] && !is_over) {
+        } else if (!is_indexed && proof->messages.found[i] && !is_over) {
             complain(proof, "the store has it, the index does not", i);
         }
     }
@@ -397,9 +463,8 @@ static bool check_store(struct store_fixture *fixture, struct proof *proof,
     if (!open_what_is_left(fixture, proof)) {
         return false;
     }
-    if (fixture->persist->interface->replay(fixture->persist, on_message, proof, fixture->reason) !=
-            0 &&
-        proof->reason[0] == '\0') {
+    if (fixture->persist->interface->replay(fixture->persist, power_note_message, &proof->messages,
+                                            fixture->reason) != 0) {
         (void)snprintf(proof->reason, sizeof(proof->reason), "it cannot be read: %s",
                        fixture->reason);
     }
@@ -412,19 +477,109 @@ static bool check_store(struct store_fixture *fixture, struct proof *proof,
     return proof->reason[0] == '\0';
 }
 
-/* --- one work, and cuts in it ----------------------------------------------------------------- */
+/* --- backups ---------------------------------------------------------------------------------- */
 
-static void empty_directory(const char *directory)
+/*
+ * What a backup has, against what was known as it was asked for and at a later moment: all that was
+ * there in between, nothing that was gone before or nobody left.
+ */
+static void check_copy(struct proof *proof, const struct backup *backup, const uint8_t *after,
+                       const struct power_messages *messages)
 {
-    DIR *entries = opendir(directory);
-    struct dirent *entry;
+    for (uint32_t i = 0; i < NUMBERS_MAX; i++) {
+        const uint8_t before = backup->before[i];
+        const bool is_kept = (before & KEPT) != 0 && (after[i] & REMOVAL_ASKED) == 0;
 
-    assert_non_null(entries);
-    while ((entry = readdir(entries)) != NULL) {
-        (void)unlinkat(dirfd(entries), entry->d_name, 0); /* not . and .. */
+        if (messages->found[i] && (after[i] & ASKED) == 0) {
+            complain(proof, "the backup has it, and nobody left it", i);
+        } else if (messages->found[i] && (before & REMOVED) != 0) {
+            complain(proof, "it was removed, and the backup has it", i);
+        } else if (!messages->found[i] && is_kept) {
+            complain(proof, "it was acknowledged, and the backup has lost it", i);
+        }
     }
-    (void)closedir(entries);
 }
+
+/* A copy that has its name is whole; one that was acknowledged has it. */
+static void check_backup(struct proof *proof, const struct store_fixture *from, uint32_t number,
+                         struct store_fixture *restored)
+{
+    static struct power_messages messages;
+    const struct backup *backup = &proof->model->backups[number];
+    const uint8_t *after = backup->is_done ? backup->after : proof->model->fates;
+    char path[STORE_PATH_BYTES + 32];
+    char reason[REASON_BYTES];
+
+    name_backup(from, number, "", path);
+    if (access(path, F_OK) != 0) {
+        if (backup->is_done) {
+            complain(proof, "a backup was acknowledged, and is not there", 0);
+        }
+        return;
+    }
+    if (power_restore(restored, path, &messages, reason) != 0) {
+        (void)snprintf(proof->reason, sizeof(proof->reason), "backup: %.900s", reason);
+        return;
+    }
+    check_copy(proof, backup, after, &messages);
+}
+
+/*
+ * The part that a cut leaves has a name of its own, by which one knows that it is no backup. Who
+ * restores it all the same is refused, or has whole messages that somebody left.
+ */
+static void check_part(struct proof *proof, const struct store_fixture *from, uint32_t number,
+                       struct store_fixture *restored)
+{
+    static struct power_messages messages;
+    char path[STORE_PATH_BYTES + 32];
+    char reason[REASON_BYTES];
+
+    name_backup(from, number, ".part", path);
+    if (access(path, F_OK) != 0) {
+        return;
+    }
+    total.backups_cut++;
+    switch (power_restore(restored, path, &messages, reason)) {
+    case 0:
+        total.parts_whole++;
+        for (uint32_t i = 0; i < NUMBERS_MAX; i++) {
+            if (messages.found[i] && (proof->model->fates[i] & ASKED) == 0) {
+                complain(proof, "the part has it, and nobody left it", i);
+            }
+        }
+        break;
+    case POWER_REFUSED:
+        total.parts_refused++;
+        break;
+    default:
+        (void)snprintf(proof->reason, sizeof(proof->reason), "part: %.900s", reason);
+        break;
+    }
+}
+
+/* Checks the backups that a cut left beside the store, and takes them away. */
+static void check_backups(struct proof *proof, const struct store_fixture *from)
+{
+    struct store_fixture restored;
+    char path[STORE_PATH_BYTES + 32];
+
+    if (proof->model->backup_count == 0) {
+        return;
+    }
+    store_fixture_init(&restored);
+    for (uint32_t i = 0; i < proof->model->backup_count && proof->reason[0] == '\0'; i++) {
+        check_part(proof, from, i, &restored);
+        check_backup(proof, from, i, &restored);
+        name_backup(from, i, "", path);
+        (void)unlink(path); /* or the next work's would meet it */
+        name_backup(from, i, ".part", path);
+        (void)unlink(path);
+    }
+    store_fixture_deinit(&restored);
+}
+
+/* --- one work, and cuts in it ----------------------------------------------------------------- */
 
 static void begin_work(struct work *work, struct store_fixture *fixture, struct rng *rng)
 {
@@ -436,6 +591,7 @@ static void begin_work(struct work *work, struct store_fixture *fixture, struct 
     /* The first changes are those of opening; many works are cut there. */
     work->share = rng_chance(rng, 30) ? 300 : 15;
     work->batches = rng_below(rng, BATCHES);
+    work->backups = rng_chance(rng, 35) ? 1 + rng_below(rng, BACKUPS_MAX) : 0;
     work->again = 10;
 }
 
@@ -458,8 +614,9 @@ static void do_work(struct work *work)
 /* What was uncertain at the cut is certain now. */
 static void settle_model(struct model *model, const struct proof *proof)
 {
+    model->backup_count = 0;
     for (uint32_t i = 0; i < NUMBERS_MAX; i++) {
-        if (proof->found[i]) {
+        if (proof->messages.found[i]) {
             model->fates[i] = ASKED | KEPT;
         } else if (model->fates[i] != 0) {
             model->fates[i] = ASKED | REMOVAL_ASKED | REMOVED;
@@ -475,7 +632,7 @@ static void settle_model(struct model *model, const struct proof *proof)
 static bool cut(const struct moment *moment, struct rng *rng, struct store_fixture *fixture,
                 struct proof *proof)
 {
-    empty_directory(fixture->directory);
+    power_empty_directory(fixture->directory);
     power_snapshot_restore(moment->snapshot, rng, fixture->directory);
     power_vfs_begin(fixture->directory);
     total.cuts++;
@@ -483,7 +640,8 @@ static bool cut(const struct moment *moment, struct rng *rng, struct store_fixtu
         return false;
     }
     store_close(fixture);
-    return true;
+    check_backups(proof, fixture);
+    return proof->reason[0] == '\0';
 }
 
 /* The power fails while what a cut left is being recovered: what holds then is what held before. */
@@ -496,7 +654,7 @@ static bool cut_again(const struct moment *moment, struct rng *rng, struct store
     begin_work(&recovery, fixture, rng);
     recovery.share = 400;
     recovery.model = *moment->model;
-    empty_directory(fixture->directory);
+    power_empty_directory(fixture->directory);
     power_snapshot_restore(moment->snapshot, rng, fixture->directory);
     power_vfs_begin(fixture->directory);
     power_vfs_observe(before_change, &recovery);
@@ -537,7 +695,7 @@ static bool cut_everywhere(struct work *work, struct store_fixture *after, struc
         }
     }
     if (!any) { /* nothing was cut: nothing is left to go on with */
-        empty_directory(after->directory);
+        power_empty_directory(after->directory);
         memset(model, 0, sizeof(*model));
     }
     return true;
@@ -626,7 +784,63 @@ static void test_power_cuts(void **state)
     print_message("%u power cuts, %u of them during recovery; %u databases made, %u old ones; %u "
                   "operations acknowledged\n",
                   total.cuts, total.recoveries_cut, total.made, total.migrated, total.acknowledged);
+    print_message("%u backups acknowledged; cuts left %u parts of one: %u were refused, %u whole\n",
+                  total.backups_whole, total.backups_cut, total.parts_refused, total.parts_whole);
     assert_true(total.migrated > 0 && total.made > 0);
+    assert_true(total.backups_whole > 0 && total.backups_cut > 0);
+}
+
+/* A store with something in it, as `work` left it, and its backup. */
+static void make_backup(struct work *work, struct store_fixture *fixture, struct rng *rng,
+                        char path[STORE_PATH_BYTES + 32])
+{
+    struct copying copying;
+    unsigned left = 0;
+
+    begin_work(work, fixture, rng);
+    work->backups = 0;
+    power_vfs_begin(fixture->directory);
+    store_open(fixture);
+    for (uint32_t i = 0; i < 3; i++) {
+        run_batch(work);
+    }
+    begin_copying(work, &copying, &left);
+    while (left > 0) {
+        (void)uv_run(&fixture->loop, UV_RUN_ONCE);
+    }
+    memcpy(path, copying.path, sizeof(copying.path));
+    store_close(fixture);
+}
+
+/* Restoring is cut: all is there or nothing, and then it can be restored again. */
+static void test_power_cuts_while_a_backup_is_restored(void **state)
+{
+    static struct work work;
+    static struct power_messages expected;
+    const unsigned wanted = wanted_cuts() / 5;
+    char path[STORE_PATH_BYTES + 32];
+    char reason[REASON_BYTES] = "";
+    unsigned cuts = 0;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    while (cuts < wanted) {
+        struct store_fixture from;
+        struct store_fixture into;
+
+        store_fixture_init(&from);
+        store_fixture_init(&into);
+        make_backup(&work, &from, &rng, path);
+        if (power_restore(&into, path, &expected, reason) != 0 ||
+            !power_cut_restoring(&into, path, &expected, &rng, &cuts, reason)) {
+            fail_msg("after %u cuts: %s", cuts, reason);
+        }
+        (void)pthread_mutex_destroy(&work.mutex);
+        store_fixture_deinit(&into);
+        store_fixture_deinit(&from);
+    }
+    print_message("%u power cuts while a backup was restored\n", cuts);
 }
 
 /*
@@ -709,6 +923,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_cuts),
         cmocka_unit_test(test_power_cuts_while_a_database_is_made),
+        cmocka_unit_test(test_power_cuts_while_a_backup_is_restored),
         cmocka_unit_test(test_storage_that_does_not_sync_is_found_out),
         cmocka_unit_test(test_relaxed_loses_messages_and_nothing_else),
     };

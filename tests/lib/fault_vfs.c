@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include <sqlite3.h>
+#include "tests/lib/pass_vfs.h"
 
 static struct {
     pthread_mutex_t mutex;
@@ -21,11 +21,6 @@ static struct {
     sqlite3_vfs *real;
     sqlite3_mem_methods memory;
 } fault = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-struct fault_file {
-    sqlite3_file base;
-    sqlite3_file *real; /* lies behind this struct */
-};
 
 /* --- when to fail ----------------------------------------------------------------------------- */
 
@@ -119,34 +114,24 @@ static void wait_if_held(void)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static sqlite3_file *real(sqlite3_file *file)
-{
-    return ((struct fault_file *)(void *)file)->real;
-}
-
-static int file_close(sqlite3_file *file)
-{
-    return real(file)->pMethods->xClose(real(file));
-}
-
 static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset)
 {
     if (fault_vfs_fails(FAULT_READ)) {
         return SQLITE_IOERR_READ;
     }
-    return real(file)->pMethods->xRead(real(file), bytes, count, offset);
+    return pass_real(file)->pMethods->xRead(pass_real(file), bytes, count, offset);
 }
 
 static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset)
 {
     if (fault_vfs_fails(FAULT_WRITE)) {
-        (void)real(file)->pMethods->xWrite(real(file), bytes, count / 2, offset);
+        (void)pass_real(file)->pMethods->xWrite(pass_real(file), bytes, count / 2, offset);
         return SQLITE_FULL;
     }
     if (fault_vfs_fails(FAULT_WRITE_ERROR)) {
         return SQLITE_IOERR_WRITE;
     }
-    return real(file)->pMethods->xWrite(real(file), bytes, count, offset);
+    return pass_real(file)->pMethods->xWrite(pass_real(file), bytes, count, offset);
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -154,7 +139,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
     if (fault_vfs_fails(FAULT_TRUNCATE)) {
         return SQLITE_IOERR_TRUNCATE;
     }
-    return real(file)->pMethods->xTruncate(real(file), size);
+    return pass_real(file)->pMethods->xTruncate(pass_real(file), size);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
@@ -163,100 +148,19 @@ static int file_sync(sqlite3_file *file, int flags)
     if (fault_vfs_fails(FAULT_SYNC)) {
         return SQLITE_IOERR_FSYNC;
     }
-    return fault.skips_syncs ? SQLITE_OK : real(file)->pMethods->xSync(real(file), flags);
+    return fault.skips_syncs ? SQLITE_OK : pass_real(file)->pMethods->xSync(pass_real(file), flags);
 }
 
-static int file_size(sqlite3_file *file, sqlite3_int64 *out)
-{
-    return real(file)->pMethods->xFileSize(real(file), out);
-}
-
-static int file_lock(sqlite3_file *file, int level)
-{
-    return real(file)->pMethods->xLock(real(file), level);
-}
-
-static int file_unlock(sqlite3_file *file, int level)
-{
-    return real(file)->pMethods->xUnlock(real(file), level);
-}
-
-static int file_check_lock(sqlite3_file *file, int *out)
-{
-    return real(file)->pMethods->xCheckReservedLock(real(file), out);
-}
-
-static int file_control(sqlite3_file *file, int op, void *argument)
-{
-    return real(file)->pMethods->xFileControl(real(file), op, argument);
-}
-
-static int file_sector(sqlite3_file *file)
-{
-    return real(file)->pMethods->xSectorSize(real(file));
-}
-
-static int file_device(sqlite3_file *file)
-{
-    return real(file)->pMethods->xDeviceCharacteristics(real(file));
-}
-
-static int file_shm_map(sqlite3_file *file, int page, int size, int extend, void volatile **out)
-{
-    return real(file)->pMethods->xShmMap(real(file), page, size, extend, out);
-}
-
-static int file_shm_lock(sqlite3_file *file, int offset, int count, int flags)
-{
-    return real(file)->pMethods->xShmLock(real(file), offset, count, flags);
-}
-
-static void file_shm_barrier(sqlite3_file *file)
-{
-    real(file)->pMethods->xShmBarrier(real(file));
-}
-
-static int file_shm_unmap(sqlite3_file *file, int remove)
-{
-    return real(file)->pMethods->xShmUnmap(real(file), remove);
-}
-
-static const sqlite3_io_methods file_methods = {
-    .iVersion = 2,
-    .xClose = file_close,
-    .xRead = file_read,
-    .xWrite = file_write,
-    .xTruncate = file_truncate,
-    .xSync = file_sync,
-    .xFileSize = file_size,
-    .xLock = file_lock,
-    .xUnlock = file_unlock,
-    .xCheckReservedLock = file_check_lock,
-    .xFileControl = file_control,
-    .xSectorSize = file_sector,
-    .xDeviceCharacteristics = file_device,
-    .xShmMap = file_shm_map,
-    .xShmLock = file_shm_lock,
-    .xShmBarrier = file_shm_barrier,
-    .xShmUnmap = file_shm_unmap,
-};
+static sqlite3_io_methods file_methods;
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
-    struct fault_file *wrapped = (struct fault_file *)(void *)file;
-    int rc;
-
     (void)vfs;
     file->pMethods = NULL; /* then SQLite does not close it */
     if (fault_vfs_fails(FAULT_OPEN)) {
         return SQLITE_CANTOPEN;
     }
-    wrapped->real = (sqlite3_file *)(wrapped + 1);
-    rc = fault.real->xOpen(fault.real, name, wrapped->real, flags, out);
-    if (wrapped->real->pMethods != NULL) {
-        file->pMethods = &file_methods;
-    }
-    return rc;
+    return pass_open(fault.real, name, file, sizeof(struct pass_file), &file_methods, flags, out);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -285,12 +189,11 @@ void fault_vfs_install(void)
     memory.xRealloc = memory_realloc;
     rc = sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
     assert(rc == SQLITE_OK);
-    fault.real = sqlite3_vfs_find(NULL);
-    vfs = *fault.real; /* what is not replaced gets its own vfs and ignores it, or only names it */
-    vfs.zName = "fault";
-    vfs.szOsFile = (int)sizeof(struct fault_file) + fault.real->szOsFile;
-    vfs.xOpen = vfs_open;
-    rc = sqlite3_vfs_register(&vfs, 1);
-    assert(rc == SQLITE_OK);
     (void)rc;
+    file_methods = pass_methods();
+    file_methods.xRead = file_read;
+    file_methods.xWrite = file_write;
+    file_methods.xTruncate = file_truncate;
+    file_methods.xSync = file_sync;
+    fault.real = pass_install(&vfs, "fault", sizeof(struct pass_file), vfs_open);
 }

@@ -15,6 +15,10 @@
  *     syncs the directory with the first sync of a new log or journal, and with some deletions;
  *   - the shared memory beside a log is gone.
  *
+ * So it is with what our own code does in that directory with open, write, fsync, link, unlink and
+ * rename, in executables that are linked with power_vfs_link_args. A content may have several
+ * names; each of them arrives, or goes, by itself.
+ *
  * For a whole test process: SQLite's register is global.
  */
 #ifndef TESTS_LIB_POWER_VFS_H
@@ -28,7 +32,8 @@
 /* Once, before any other use of SQLite: it becomes the default. */
 void power_vfs_install(void);
 
-/* Forgets all files; those that are in the directory now are on storage. No file may be open. */
+/* Forgets all files; those that are in the directory now are on storage. No file may be open there.
+ */
 void power_vfs_begin(const char *directory);
 
 /* Is called before each change of a file, on the thread that makes it. NULL: nobody. */
@@ -45,8 +50,5 @@ void power_snapshot_free(struct power_snapshot *snapshot); /* NULL is fine */
 /* Writes files that a power cut might leave into an empty directory. */
 void power_snapshot_restore(const struct power_snapshot *snapshot, struct rng *rng,
                             const char *directory);
-
-/* What was changed since power_vfs_begin, of a file or of the directory. */
-size_t power_vfs_changes(void);
 
 #endif

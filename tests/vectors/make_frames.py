@@ -79,6 +79,8 @@ def converter(field):
     if field.type == field.TYPE_ENUM:
         names = {v.number: v.name for v in field.enum_type.values}
         return lambda number: names.get(number, number)
+    if field.type == field.TYPE_UINT32:
+        return lambda number: number % 2**32  # on 32-bit machines protobuf's C++ gives it signed
     if field.type in (field.TYPE_INT64, field.TYPE_UINT64):
         return lambda number: number if abs(number) <= EXACT else str(number)
     return lambda value: value
