@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX-512 with BW and VPOPCNTDQ: a block's word is one register, a lane a filter. This file is
- * compiled with -mavx512f -mavx512bw -mavx512vpopcntdq -mpopcnt: nothing in it may run before
- * cpu_has_avx512().
+ * AVX-512 with BW, VBMI2 and VPOPCNTDQ: a block's word is one register, a lane a filter. This file
+ * is compiled with flags for these (meson.build): nothing in it may run before cpu_has_avx512().
  */
 #include "core/bits_x86.h"
 
@@ -135,23 +134,26 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits_columns.h"
 
-/* Sixteen bits at a time. What is written beyond the count is overwritten by the next, and never
+/* Thirty-two bits at a time. What is written beyond the count is overwritten by the next, and never
  * beyond the numbers that so many bits may have. */
 static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
 {
-    const __m512i step = _mm512_set1_epi32(16);
-    __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i step = _mm512_set1_epi16(32);
+    __m512i numbers = _mm512_cvtepi8_epi16(_mm256_set_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22,
+                                                           21, 20, 19, 18, 17, 16, 15, 14, 13, 12,
+                                                           11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
     size_t count = 0;
 
     for (size_t w = 0; w < words; w++) {
-        for (unsigned shift = 0; shift < 64; shift += 16) {
-            const uint32_t bits = (uint32_t)(filter[w] >> shift) & 0xffff;
-            const __m512i set = _mm512_maskz_compress_epi32((__mmask16)bits, numbers);
+        const uint32_t low = (uint32_t)filter[w];
+        const uint32_t high = (uint32_t)(filter[w] >> 32);
 
-            _mm256_storeu_si256((__m256i *)(void *)(out + count), _mm512_cvtepi32_epi16(set));
-            count += (size_t)_mm_popcnt_u32(bits);
-            numbers = _mm512_add_epi32(numbers, step);
-        }
+        _mm512_storeu_si512((void *)(out + count), _mm512_maskz_compress_epi16(low, numbers));
+        count += (size_t)_mm_popcnt_u32(low);
+        numbers = _mm512_add_epi16(numbers, step);
+        _mm512_storeu_si512((void *)(out + count), _mm512_maskz_compress_epi16(high, numbers));
+        count += (size_t)_mm_popcnt_u32(high);
+        numbers = _mm512_add_epi16(numbers, step);
     }
     return count;
 }

@@ -15,6 +15,7 @@ bool cpu_has_avx2(void)
 bool cpu_has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+           __builtin_cpu_supports("avx512vbmi2") != 0 &&
            __builtin_cpu_supports("avx512vpopcntdq") != 0;
 }
 

@@ -9,6 +9,6 @@
 #include <stdbool.h>
 
 bool cpu_has_avx2(void);   /* with POPCNT */
-bool cpu_has_avx512(void); /* AVX-512F with BW and VPOPCNTDQ */
+bool cpu_has_avx512(void); /* AVX-512F with BW, VBMI2, VPOPCNTDQ */
 
 #endif
