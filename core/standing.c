@@ -36,7 +36,7 @@ static int reserve_hits(struct standing *standing, size_t room)
 
 static size_t positions_room(const struct standing *standing)
 {
-    return (size_t)STANDING_BATCH * standing->profile.bits;
+    return (size_t)STANDING_BATCH * (standing->profile.bits + STANDING_TURN);
 }
 
 int standing_new(const struct standing_options *options, struct standing **out_standing)
@@ -191,6 +191,12 @@ int standing_insert(struct standing *standing, struct standing_query *query)
         rc = standing_place_query(standing, query);
     }
     query->is_in = rc == 0;
+    if (query->is_in) {
+        const size_t most = STANDING_LOOKS * standing->part_count;
+
+        standing->unsettled += (size_t)STANDING_LOOKS * query->part_count;
+        standing->unsettled = standing->unsettled < most ? standing->unsettled : most;
+    }
     return rc;
 }
 

@@ -96,6 +96,14 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
 bool standing_fits(const struct standing *standing, struct standing_query *query,
                    const struct standing_deposit *deposit, struct standing_hit *out_hit);
 
+/*
+ * Looks at `budget` parts, or a few more, whether they stand in the right groups, some microseconds
+ * each, and moves those that do not. Whether there are more to be looked at: after queries came,
+ * and when messages have shown that groups are too wide or too narrow. Only a matter of speed;
+ * without memory all stays as it is.
+ */
+bool standing_arrange(struct standing *standing, size_t budget);
+
 /* Parts of the queries that are in it, and bytes held, without the queries' own. O(1). */
 size_t standing_count(const struct standing *standing);
 size_t standing_bytes(const struct standing *standing);

@@ -90,6 +90,9 @@ static const char *check_lane(const struct standing *standing, const struct stan
     if (group != NULL && lane >= node->lane_words * 64) {
         return "a group stands beyond the lanes in use";
     }
+    if (node->key_bits[lane] != (group != NULL ? group->key_bits : 0)) {
+        return "a node does not know how many bits a key has";
+    }
     return node->needs[lane] == need && sliced_number(node->planes, node->plane_count, lane) == need
                ? NULL
                : "a lane's threshold is wrong";

@@ -102,6 +102,7 @@ static bool open_group(struct standing *standing, const struct standing_group *g
         .floor = group->floor,
     };
     const size_t blocks = (group->count + BITS_BLOCK - 1) / BITS_BLOCK;
+    const size_t found_before = standing->found_count;
     uint32_t overlaps[BITS_BLOCK];
     uint32_t lanes = 0;
 
@@ -119,28 +120,10 @@ static bool open_group(struct standing *standing, const struct standing_group *g
             }
         }
     }
+    /* Nothing is learnt of groups that are made by another rule. */
+    standing->in_vain += standing->found_count == found_before && !group->loose &&
+                         group->class != STANDING_CONTAINING;
     return true;
-}
-
-/* The groups of a node that reach their thresholds, and so may hold what the message fits. */
-static bool groups_reaching(const struct standing *standing, const struct standing_node *node,
-                            const struct standing_probe *probe, uint64_t *out_mask)
-{
-    const struct bits_reach reach = {
-        .columns = node->columns,
-        .positions = probe->positions,
-        .count = probe->cardinality,
-        .lane_words = node->lane_words,
-        .lanes = node->lanes,
-        .own = node->planes,
-        .own_planes = node->plane_count,
-        .floors = node->floors,
-        .base = probe->cardinality,
-        /* base * floor / 2^16 is at most half of the base */
-        .planes = 1 + (node->plane_count > probe->planes ? node->plane_count : probe->planes),
-    };
-
-    return standing->options.kernels->lanes_reaching(&reach, out_mask);
 }
 
 /* Groups that messages of the batch are about to be compared with: asked for from memory first. */
@@ -173,15 +156,11 @@ static bool open_soon(struct standing *standing, struct opening *opening,
     return opening->count < OPENING_MAX || open_all(standing, opening);
 }
 
-/* One message; false: no room for hits. */
-static bool match_node(struct standing *standing, const struct standing_node *node,
-                       const struct standing_probe *probe, struct opening *opening)
+/* Opens the groups of a mask. False: no room for hits. */
+static bool open_lanes(struct standing *standing, const struct standing_node *node,
+                       const uint64_t *mask, const struct standing_probe *probe,
+                       struct opening *opening)
 {
-    uint64_t mask[BITS_LANE_WORDS];
-
-    if (!groups_reaching(standing, node, probe, mask)) {
-        return true;
-    }
     for (uint32_t w = 0; w < node->lane_words; w++) {
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
             if (!open_soon(standing, opening, node->groups[w * 64 + sliced_lowest(left)], probe)) {
@@ -202,11 +181,51 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     for (uint32_t d = 0; d < count; d++) {
         const size_t set =
             standing->options.kernels->positions(deposits[d].filter, standing->words, positions);
+        size_t columns = set;
 
-        standing->probes[d] =
-            (struct standing_probe){&deposits[d], positions, (uint32_t)set, bits_planes(set / 2)};
-        positions += set;
+        for (; columns % STANDING_TURN != 0; columns++) {
+            positions[columns] = (uint16_t)(standing->words * 64);
+        }
+        standing->probes[d] = (struct standing_probe){
+            .deposit = &deposits[d],
+            .positions = positions,
+            .column_count = columns,
+            .cardinality = (uint32_t)set,
+            .planes = bits_planes(set / 2),
+        };
+        positions += columns;
     }
+}
+
+/* The groups of a node that reach their thresholds, and so may hold what a message fits, are
+ * opened. False: no room for hits. */
+static bool match_node(struct standing *standing, const struct standing_node *node, uint32_t count,
+                       struct opening *opening)
+{
+    struct bits_reach reach = {
+        .columns = node->columns,
+        .lane_words = node->lane_words,
+        .lanes = node->lanes,
+        .own = node->planes,
+        .own_planes = node->plane_count,
+        .floors = node->floors,
+    };
+    uint64_t mask[BITS_LANE_WORDS];
+
+    for (uint32_t d = 0; d < count; d++) {
+        const struct standing_probe *probe = &standing->probes[d];
+
+        reach.positions = probe->positions;
+        reach.count = probe->column_count;
+        reach.base = probe->cardinality;
+        /* base * floor / 2^16 is at most half of the base */
+        reach.planes = 1 + (node->plane_count > probe->planes ? node->plane_count : probe->planes);
+        if (standing->options.kernels->lanes_reaching(&reach, mask) &&
+            !open_lanes(standing, node, mask, probe, opening)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool collect(struct standing *standing, uint32_t count)
@@ -215,10 +234,8 @@ static bool collect(struct standing *standing, uint32_t count)
 
     standing->found_count = 0;
     for (uint32_t n = 0; n < standing->node_count; n++) {
-        for (uint32_t d = 0; d < count; d++) {
-            if (!match_node(standing, standing->nodes[n], &standing->probes[d], &opening)) {
-                return false;
-            }
+        if (!match_node(standing, standing->nodes[n], count, &opening)) {
+            return false;
         }
     }
     return open_all(standing, &opening);
@@ -282,6 +299,7 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
         *out_hit_count = unite_parts(standing, deposits, standing->found_count);
     }
     standing->serial += count;
+    standing_learn(standing, count);
     return count;
 }
 

@@ -67,6 +67,7 @@ static void tell_node(struct standing_group *group)
 
     if (node != NULL) {
         set_need(node, group->lane, need_of(group));
+        node->key_bits[group->lane] = group->key_bits;
         mask_set(node->room, group->lane, group->count < STANDING_GROUP);
         repair_word(node, group->lane / 64);
     }
@@ -76,7 +77,7 @@ static void tell_node(struct standing_group *group)
 
 static size_t storage_words(const struct standing *standing)
 {
-    return (size_t)standing->words * 64 * BITS_LANE_WORDS + CACHE_LINE_WORDS - 1;
+    return ((size_t)standing->words * 64 + 1) * BITS_LANE_WORDS + CACHE_LINE_WORDS - 1;
 }
 
 static size_t node_bytes(const struct standing *standing)
@@ -260,6 +261,7 @@ static struct standing_node *detach(struct standing *standing, struct standing_g
         mark_columns(group, w, group->key[w], false);
     }
     set_need(node, lane, 0);
+    node->key_bits[lane] = 0;
     mask_set(node->lanes, lane, false);
     mask_set(node->room, lane, false);
     mask_set(node->loose, lane, false);

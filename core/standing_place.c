@@ -30,9 +30,11 @@ struct seeker {
     uint16_t positions[PROFILE_BITS_MAX];
 };
 
+/* The group that is most like the part, so far: its Jaccard similarity is shared / all. */
 struct choice {
     struct standing_group *group;
     uint32_t shared;
+    uint32_t all;
 };
 
 /*
@@ -87,15 +89,20 @@ static bool may_join(const struct standing *standing, const struct standing_grou
         (seeker->in_place && group->count == group->blocks * BITS_BLOCK)) {
         return false;
     }
+    if (seeker->loose) {
+        return true;
+    }
     if (seeker->class == STANDING_CONTAINING) { /* most of what either wants stays wanted */
         return 4 * shared >= 3 * (uint32_t)group->key_bits && 4 * shared >= 3 * seeker->key_bits;
     }
     const bool related = 2 * shared >= seeker->key_bits;
-    const uint32_t bits = group->key_bits + seeker->key_bits - shared + (related ? 0 : HEADROOM);
+    const uint32_t all = group->key_bits + seeker->key_bits - shared;
+    const uint32_t bits = all + (related ? 0 : HEADROOM);
     const uint16_t low = group->low < seeker->cardinality ? group->low : seeker->cardinality;
     const uint16_t floor = group->floor < seeker->floor ? group->floor : seeker->floor;
 
-    return seeker->loose || rules_out(standing, bits, low, floor);
+    return 100 * shared >= standing->likeness_percent * all &&
+           rules_out(standing, bits, low, floor);
 }
 
 /* The groups of a node that the part may be looked for in. Whether there are any. */
@@ -113,35 +120,56 @@ static bool candidates(const struct standing_node *node, const struct seeker *se
     return any;
 }
 
+/* How many bits of the part each lane's key has. */
+static void count_shared(const struct standing *standing, const struct standing_node *node,
+                         const struct seeker *seeker, uint16_t *out)
+{
+    const struct bits_kernels *kernels = standing->options.kernels;
+    const size_t plane_count = bits_planes(seeker->position_count);
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint8_t numbers[BITS_LANES];
+
+    kernels->count_columns(node->columns, seeker->positions, seeker->position_count,
+                           node->lane_words, planes);
+    if (plane_count > BITS_SPREAD_PLANES) {
+        for (uint32_t lane = 0; lane < node->lane_words * 64; lane++) {
+            out[lane] = (uint16_t)sliced_number(planes, plane_count, lane);
+        }
+        return;
+    }
+    kernels->spread(planes, plane_count, node->lane_words, numbers);
+    for (uint32_t lane = 0; lane < node->lane_words * 64; lane++) {
+        out[lane] = numbers[lane];
+    }
+}
+
 static void look_in_node(const struct standing *standing, const struct standing_node *node,
                          const struct seeker *seeker, struct choice *choice)
 {
-    const size_t plane_count = bits_planes(seeker->position_count);
-    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint16_t shared[BITS_LANES];
     uint64_t mask[BITS_LANE_WORDS];
 
     if (!candidates(node, seeker, mask)) {
         return;
     }
-    standing->options.kernels->count_columns(node->columns, seeker->positions,
-                                             seeker->position_count, node->lane_words, planes);
+    count_shared(standing, node, seeker, shared);
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
             const uint32_t lane = w * 64 + sliced_lowest(left);
-            const uint32_t shared = sliced_number(planes, plane_count, lane);
+            const uint32_t all = node->key_bits[lane] + seeker->key_bits - shared[lane];
 
-            if ((choice->group == NULL || shared > choice->shared) &&
-                may_join(standing, node->groups[lane], seeker, shared)) {
-                *choice = (struct choice){node->groups[lane], shared};
+            if ((choice->group == NULL || shared[lane] * choice->all > choice->shared * all) &&
+                may_join(standing, node->groups[lane], seeker, shared[lane])) {
+                *choice = (struct choice){node->groups[lane], shared[lane], all};
             }
         }
     }
 }
 
-/* The group that shares the most bits, of those that the part may join. NULL: none. */
+/* The group that is most like the part, of those that it may join. NULL: none. */
 static struct standing_group *seek(const struct standing *standing, const struct seeker *seeker)
 {
-    struct choice choice = {NULL, 0};
+    struct choice choice = {NULL, 0, 0};
 
     for (uint32_t n = 0; n < standing->node_count; n++) {
         look_in_node(standing, standing->nodes[n], seeker, &choice);
@@ -216,6 +244,27 @@ static void dissolve(struct standing *standing, struct standing_group *group)
             standing_put(standing, other, &slot);
         }
     }
+}
+
+bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot)
+{
+    const struct standing_slot moved = group->slots[slot];
+    struct seeker seeker;
+
+    seek_begin(standing, &moved, &seeker);
+    standing_take(standing, group, slot);
+    seeker.except = group->count == 0 ? group : NULL; /* its key is still that of the part */
+    struct standing_group *other = seek(standing, &seeker);
+    if (other == NULL && group->count > 0 && open_group(standing, &seeker) != NULL) {
+        return false;
+    }
+    if (other == NULL || (other != group && !standing_group_grow(standing, other))) {
+        other = group; /* which has room for what it has just given */
+    }
+    standing_put(standing, other, &moved);
+    const bool is_gone = group->count == 0;
+    drop_if_empty(standing, group);
+    return is_gone;
 }
 
 static void displace_part(struct standing *standing, const struct standing_place *place)

@@ -13,6 +13,7 @@
  *   standing_node.c   groups within nodes
  *   standing_place.c  which group a part goes to; insert and remove
  *   standing_match.c  messages matched
+ *   standing_arrange.c  groups made anew, and what is learnt from messages
  *   standing_check.c  every invariant
  */
 #ifndef CORE_STANDING_TREE_H
@@ -25,7 +26,9 @@ enum {
     STANDING_BLOCKS = 2,
     STANDING_GROUP = STANDING_BLOCKS * BITS_BLOCK,
     STANDING_BATCH = 64, /* messages matched at a time: a node's columns stay at hand */
+    STANDING_TURN = 8,   /* columns that are added up in one go: fewer cost no less */
     STANDING_HITS_MIN = 1024,
+    STANDING_LOOKS = 3,      /* at parts, for each that comes */
     STANDING_CONTAINING = 0, /* the class of containing groups; the others are 1 .. */
     STANDING_NO_CLASS = UINT8_MAX
 };
@@ -65,19 +68,21 @@ struct standing_node {
     uint64_t loose[BITS_LANE_WORDS];  /* of these: loose groups */
     uint8_t classes[BITS_LANE_WORDS]; /* of each word's groups; STANDING_NO_CLASS: has none */
     uint64_t floors[BITS_LANE_WORDS]; /* the least of each word's groups; 0 where they contain */
+    uint16_t key_bits[BITS_LANES];    /* set bits of each lane's key; 0 where there is none */
     uint16_t needs[BITS_LANES];       /* each lane's own threshold, */
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* ... and the same by planes */
     size_t plane_count;                                 /* in use; never falls */
     size_t lane_words;                                  /* in use */
     struct standing_group *groups[BITS_LANES];
-    uint64_t *columns; /* at the start of a cache line of `storage` */
+    uint64_t *columns; /* at the start of a cache line of `storage`; behind them one of no lane */
     uint64_t storage[];
 };
 
 /* A message being matched. */
 struct standing_probe {
     const struct standing_deposit *deposit;
-    const uint16_t *positions; /* of its set bits */
+    const uint16_t *positions; /* of its set bits, */
+    size_t column_count; /* ... and then of the column of no lane, up to a multiple of a turn */
     uint32_t cardinality;
     size_t planes; /* that half of its cardinality takes */
 };
@@ -116,8 +121,15 @@ struct standing {
     struct standing_hit *found; /* hit_room of them: as they are found, */
     struct standing_hit *hits;  /* ... and by message */
     size_t found_count;
-    size_t hit_room; /* at least part_count: one message's hits always fit */
-    uint32_t batch;  /* messages matched at a time: fewer where hits did not fit lately */
+    size_t hit_room;           /* at least part_count: one message's hits always fit */
+    uint32_t batch;            /* messages matched at a time: fewer where hits did not fit lately */
+    uint32_t likeness_percent; /* that a part and a group's key must have in common: learnt */
+    uint64_t learnt_from;      /* messages, since that was last changed or found right, */
+    uint64_t in_vain;          /* ... and groups that were opened for these without a hit */
+    uint32_t calm;             /* windows since then in which hardly any was */
+    size_t unsettled;          /* parts that are to be looked at: see standing_arrange */
+    uint32_t next_node;        /* where the next of them is looked for */
+    uint32_t next_lane;
     uint16_t *positions;
     struct standing_probe probes[STANDING_BATCH];
 };
@@ -175,5 +187,14 @@ void standing_summarise(const struct standing *standing, const struct standing_g
 /* Puts all parts in; unless 0 (-ERR_NOMEM), none is. Takes all out. */
 int standing_place_query(struct standing *standing, struct standing_query *query);
 void standing_displace_query(struct standing *standing, struct standing_query *query);
+
+/* Looks for a better group for a part; without one, or without memory, it stays in its own. Whether
+ * that one is gone. */
+bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot);
+
+/* ---- standing_arrange.c ---- */
+
+/* What so many messages more tell about the groups. */
+void standing_learn(struct standing *standing, uint32_t count);
 
 #endif

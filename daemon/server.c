@@ -258,6 +258,7 @@ static void on_tick(uv_timer_t *timer)
     if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0) {
         service_sweep(server->service);
     }
+    watch_tick(server->service);
     if (!server->stopping && service_arrange(server->service)) {
         server_wake(server);
     }

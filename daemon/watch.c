@@ -15,7 +15,8 @@ enum {
     BATCH = 64,           /* deposits matched at a time */
     TURN_MATCHES = 16384, /* hits of a turn, after which the others have theirs */
     TURN_DEPOSITS = 2048, /* ... deposits */
-    TURN_SENT = 4096      /* ... and pushes */
+    TURN_SENT = 4096,     /* ... and pushes */
+    TICK_PARTS = 128      /* of watches that are looked at in a tick, some 10 microseconds each */
 };
 
 /* A deposit that is to be matched. */
@@ -428,6 +429,15 @@ bool watch_is_due(const struct service *service)
 
     return state->pending != NULL || state->ready != NULL ||
            (state->has_room && state->catching != NULL && state->reads < WATCH_READS);
+}
+
+void watch_tick(struct service *service)
+{
+    for (size_t i = 0; i < service->host_count; i++) {
+        if (service->hosts[i].standing != NULL) {
+            (void)standing_arrange(service->hosts[i].standing, TICK_PARTS);
+        }
+    }
 }
 
 void watch_turn(struct service *service)

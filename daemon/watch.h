@@ -73,6 +73,9 @@ void watch_deposited(struct service *service, struct host *host,
 /* Matches, reads and sends for a bounded while. */
 void watch_turn(struct service *service);
 
+/* To be called about once a second: arranges some watches anew, for a millisecond or two. */
+void watch_tick(struct service *service);
+
 /* Whether there is more to do at once. */
 bool watch_is_due(const struct service *service);
 

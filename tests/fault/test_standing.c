@@ -124,6 +124,23 @@ static void check_found(struct fixture *fixture, uint32_t number)
     fail_alloc_arm(&fixture->fail, 0);
 }
 
+/* Without memory parts stay where they are; and nothing of it is lost. */
+static void arrange_all(struct fixture *fixture)
+{
+    const size_t count = standing_count(fixture->standing);
+    bool more = true;
+
+    fixture->fail.fail_from_then = true;
+    for (size_t n = 1; more; n++) {
+        fail_alloc_arm(&fixture->fail, n);
+        more = standing_arrange(fixture->standing, 30);
+        check_structure(fixture);
+    }
+    assert_int_equal(standing_count(fixture->standing), count);
+    fixture->fail.fail_from_then = false;
+    fail_alloc_arm(&fixture->fail, 0);
+}
+
 static void test_all(void **state)
 {
     static struct fixture fixture;
@@ -140,6 +157,10 @@ static void test_all(void **state)
     }
     assert_true(failures > 4 * QUERIES);
     check_structure(&fixture);
+    arrange_all(&fixture);
+    for (uint32_t i = 0; i < QUERIES; i += 7) {
+        check_found(&fixture, i);
+    }
     /* Taking out needs no memory. */
     fixture.fail.fail_from_then = true;
     fail_alloc_arm(&fixture.fail, 1);

@@ -335,6 +335,14 @@ static void match_some(void)
     }
 }
 
+/* Some parts are moved, perhaps without memory for it. */
+static void arrange_some(void)
+{
+    fail_alloc_arm(&world.alloc, rng_below(&world.rng, 4)); /* 0: nothing fails */
+    (void)standing_arrange(world.standing, rng_below(&world.rng, 100));
+    fail_alloc_arm(&world.alloc, 0);
+}
+
 /* ---- worlds ---- */
 
 static void begin(const char *profile, const struct bits_kernels *kernels)
@@ -384,6 +392,7 @@ static void live(uint32_t most)
                     remove_one();
                 }
             }
+            arrange_some();
             check_structure();
             match_some();
         }
@@ -391,6 +400,7 @@ static void live(uint32_t most)
             for (uint32_t i = 0; i < 1 + most / 8 && world.count > 0; i++) {
                 remove_one();
             }
+            arrange_some();
             check_structure();
             match_some();
         }
@@ -466,6 +476,81 @@ static void test_all_fit(void **state)
     end();
 }
 
+/* A part of all that can be seen in one place; two such have little more than half in common. */
+static void make_alike(uint64_t *out)
+{
+    uint64_t some[WORDS_MAX];
+
+    rng_filter(&world.rng, world.profile.bits, 60, some);
+    bloom_intersection(out, world.places[0], some, bloom_words(world.profile.bits));
+}
+
+static void ask_alike(void)
+{
+    struct asked *asked = &world.asked[world.count++];
+
+    memset(asked, 0, sizeof *asked);
+    make_alike(asked->filters[0]);
+    asked->parts[0].filter = asked->filters[0];
+    asked->terms = (struct standing_terms){
+        .parts = asked->parts, .part_count = 1, .max_distance_ppm = 200000, .owner = asked};
+    assert_int_equal(standing_query_new(world.standing, &asked->terms, &asked->query), 0);
+    assert_int_equal(standing_insert(world.standing, asked->query), 0);
+}
+
+/* Messages that are like all that is asked for, and fit next to nothing of it. Parts compared with
+ * one. */
+static double match_alike(uint32_t count)
+{
+    const uint64_t before = standing_compared(world.standing);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct message message = {.deposit = {.reach_ppm = 1000000}};
+        const struct standing_hit *hits = NULL;
+        size_t hit_count = 0;
+
+        if (i % 512 == 0) { /* but this one does */
+            memcpy(message.filter, world.asked[i % world.count].filters[0], sizeof message.filter);
+        } else {
+            make_alike(message.filter);
+        }
+        message.deposit.filter = message.filter;
+        assert_int_equal(standing_match(world.standing, &message.deposit, 1, &hits, &hit_count), 1);
+        if (i % 64 == 0) {
+            check_message(&message, 0, hits, hit_count);
+            assert_true(i % 512 != 0 || hit_count > 0);
+        }
+    }
+    return (double)(standing_compared(world.standing) - before) / count;
+}
+
+/* Where all contexts are alike, wide groups rule nothing out: they are made narrower, until hardly
+ * anything is compared in vain. */
+static void test_alike(void **state)
+{
+    enum { ALIKE = 600, MESSAGES = 5000, ROUNDS = 8 };
+
+    (void)state;
+    begin("v1:512/4", bits_select(BITS_BEST));
+    rng_filter(&world.rng, 512, 25, world.places[0]);
+    while (world.count < ALIKE) {
+        ask_alike();
+    }
+    const double first = match_alike(64);
+    assert_true(first > ALIKE / 4);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        while (standing_arrange(world.standing, 50)) {
+            check_structure();
+        }
+        (void)match_alike(MESSAGES);
+    }
+    while (standing_arrange(world.standing, 50)) {
+    }
+    assert_true(match_alike(1024) < first / 8);
+    check_structure();
+    end();
+}
+
 static int seed_once(void **state)
 {
     (void)state;
@@ -479,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_few_bits), cmocka_unit_test(test_usual),
         cmocka_unit_test(test_sections), cmocka_unit_test(test_many_bits),
         cmocka_unit_test(test_nodes),    cmocka_unit_test(test_all_fit),
+        cmocka_unit_test(test_alike),
     };
     return cmocka_run_group_tests(tests, seed_once, NULL);
 }
