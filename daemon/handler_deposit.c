@@ -272,6 +272,7 @@ static void on_deposited(struct persist_op *op)
         }
         if (rc != 0) {
             /* Stored, but not to be found until it is sent again or the daemon restarts. */
+            watch_missed(job->service, job->host);
             job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
             return;
         }

@@ -66,7 +66,6 @@ void watcher_leave(struct watcher *watcher)
 void watch_client_gone(struct service *service, struct handler_client *client)
 {
     struct watcher *watcher = client->watcher;
-    (void)service;
 
     if (watcher == NULL) {
         return;
@@ -76,6 +75,7 @@ void watch_client_gone(struct service *service, struct handler_client *client)
     }
     client->watcher = NULL;
     watcher->client = NULL;
+    DL_DELETE(service->watch.watchers, watcher);
     free_if_unused(watcher);
 }
 
@@ -137,13 +137,15 @@ static struct watcher *watcher_of(struct service *service, struct handler_client
 {
     struct watcher *watcher = client->watcher;
 
-    if (watcher == NULL) {
-        watcher = alloc_zeroed(service->alloc, 1, sizeof(*watcher));
+    if (watcher != NULL) {
+        return watcher;
     }
+    watcher = alloc_zeroed(service->alloc, 1, sizeof(*watcher));
     if (watcher != NULL) {
         watcher->service = service;
         watcher->client = client;
         client->watcher = watcher;
+        DL_APPEND(service->watch.watchers, watcher);
     }
     return watcher;
 }
@@ -397,6 +399,30 @@ void watch_deposited(struct service *service, struct host *host,
     load_filter(pending, message);
     DL_APPEND(service->watch.pending, pending);
     service->watch.pending_bytes += bytes;
+}
+
+static bool watches_host(const struct watcher *watcher, const struct host *host)
+{
+    const struct watch *watch;
+
+    DL_FOREACH (watcher->watches, watch) {
+        if (watch->host == host) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void watch_missed(struct service *service, const struct host *host)
+{
+    struct watcher *watcher;
+
+    DL_FOREACH (service->watch.watchers, watcher) {
+        if (watches_host(watcher, host)) {
+            watcher->has_failed = true;
+            watcher_make_ready(watcher);
+        }
+    }
 }
 
 size_t watch_waiting_bytes(const struct service *service)

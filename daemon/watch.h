@@ -37,6 +37,7 @@ struct watch_state {
     uint64_t last_number;
     uint32_t filter_count;         /* that stand */
     bool has_room;                 /* some client has, since the last turn */
+    struct watcher *watchers;      /* clients that watch, or did */
     struct watcher *ready;         /* have matches, and perhaps room for them */
     struct watch_catch *catching;  /* watches that have something to read from the store, in turn */
     uint32_t reads;                /* of these: under way */
@@ -69,6 +70,13 @@ bool watch_client_has_room(struct service *service, struct handler_client *clien
  */
 void watch_deposited(struct service *service, struct host *host,
                      const struct persist_message *message);
+
+/*
+ * A deposit was committed, and there was no memory to take it into the index of its host. Nobody
+ * can be told of it, now or when it is sent again, as others have been pushed since: who watches
+ * the host is dropped in the next turn, and learns why.
+ */
+void watch_missed(struct service *service, const struct host *host);
 
 /* Matches, reads and sends for a bounded while. */
 void watch_turn(struct service *service);

@@ -53,6 +53,7 @@ struct watch_catch {
 
 /* A client that watches. */
 struct watcher {
+    struct watcher *prev, *next;             /* service->watch.watchers, until the client is gone */
     struct watcher *ready_prev, *ready_next; /* service->watch.ready */
     struct service *service;
     struct handler_client *client; /* NULL: gone */

@@ -53,7 +53,7 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
 {
     struct server *server = &fixture->server;
     const struct service_options options = {
-        .alloc = alloc_system(),
+        .alloc = fixture->service_fails ? &fixture->alloc.alloc : alloc_system(),
         .config = &fixture->config,
         .persist = fixture->persist,
         .hash_seed = 7,

@@ -18,7 +18,8 @@ struct server_fixture {
     struct config config;
     struct persist *persist;
     struct fail_alloc alloc;
-    int64_t wall_ms; /* monotonic as well */
+    bool service_fails; /* the service's memory is of that allocator, too; before the start */
+    int64_t wall_ms;    /* monotonic as well */
     char directory[LOOP_PATH_BYTES];
     char path[LOOP_PATH_BYTES + 16]; /* for a Unix socket, in that directory */
     char reason[CONFIG_REASON_BYTES];
