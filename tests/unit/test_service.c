@@ -159,16 +159,22 @@ static void make_filter(uint8_t *out)
     out[1] = 0x0f;
 }
 
-/* A deposit whose id begins with `number`; the filters are all alike. */
+static void make_id(uint32_t number, uint8_t *out_id)
+{
+    memset(out_id, 0, MESSAGE_ID_BYTES);
+    memcpy(out_id, &number, sizeof(number));
+}
+
+/* A deposit of the id of that number; the filters are all alike. */
 static void send_deposit(struct fixture *fixture, const char *host, uint32_t number, uint32_t ttl_s)
 {
-    uint8_t id[MESSAGE_ID_BYTES] = {0};
+    uint8_t id[MESSAGE_ID_BYTES];
     uint8_t filter[FILTER_BYTES];
     uint8_t hash[LIMIT_HASH_BYTES];
     struct msg_request request = {.id = 1000U + number, .kind = MSG_REQUEST_DEPOSIT};
 
     make_filter(filter);
-    memcpy(id, &number, sizeof(number));
+    make_id(number, id);
     crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
     request.deposit = (struct msg_deposit){
         .host = {host, strlen(host)},
@@ -193,10 +199,10 @@ static void deposit(struct fixture *fixture, const char *host, uint32_t number, 
 
 static void withdraw(struct fixture *fixture, const char *host, uint32_t number)
 {
-    uint8_t id[MESSAGE_ID_BYTES] = {0};
+    uint8_t id[MESSAGE_ID_BYTES];
     struct msg_request request = {.id = 2, .kind = MSG_REQUEST_WITHDRAW};
 
-    memcpy(id, &number, sizeof(number));
+    make_id(number, id);
     request.withdraw = (struct msg_withdraw){
         .host = {host, strlen(host)}, .id = {id, sizeof(id)}, .token = {token, sizeof(token)}};
     handler_handle(fixture->service, &fixture->client, &request);
@@ -454,7 +460,7 @@ static void sweep_goes_in_slices_over_all_hosts(void **state)
 {
     struct fixture *fixture = *state;
     struct service *service = fixture->service;
-    const uint8_t id[MESSAGE_ID_BYTES] = {1};
+    uint8_t id[MESSAGE_ID_BYTES];
     struct persist_message cached;
     size_t slices = 0;
 
@@ -462,6 +468,7 @@ static void sweep_goes_in_slices_over_all_hosts(void **state)
         deposit(fixture, i % 2 == 0 ? "alpha" : "beta", i, 10);
     }
     deposit(fixture, "beta", 1000, LONG_S);
+    make_id(1, id);
     assert_true(service_recall(service, 'b', id, &cached));
     assert_memory_equal(cached.payload, "hello", 5);
     assert_int_equal(cached.media_type_bytes, 10);
@@ -838,10 +845,11 @@ static void reload_takes_effect(void **state)
 {
     struct fixture *fixture = *state;
     struct service *service = fixture->service;
-    const uint8_t id[MESSAGE_ID_BYTES] = {1};
+    uint8_t id[MESSAGE_ID_BYTES];
     struct persist_message cached;
 
     deposit(fixture, "alpha", 1, LONG_S);
+    make_id(1, id);
     assert_true(service_recall(service, 'a', id, &cached));
     fixture->config.limits.cache_bytes = 0;
     fixture->config.limits.ttl_max_s = 5;
