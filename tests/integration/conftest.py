@@ -3,12 +3,19 @@
 
 HEARSAYD and HEARSAY name the programs; HEARSAY_TEST_DIR (or the current directory) is where data
 goes. It must not be in memory: durability = storage is refused there, which is a test of its own.
+
+HEARSAY_WRAPPER is what to run each program with, an emulator or valgrind, HEARSAY_TEST_SLOWNESS how
+many times longer everything may take with it.
 """
+
+import atexit
+import functools
 
 import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,20 +29,38 @@ import hearsay_wire as wire
 
 HEARSAYD = os.environ.get("HEARSAYD", "build/daemon/hearsayd")
 HEARSAY = os.environ.get("HEARSAY", "build/client/hearsay")
-STOP_SECONDS = 5.0
-REPORTS = ("AddressSanitizer", "LeakSanitizer", "runtime error:", "handles left open", "Assertion")
+WRAPPER = os.environ.get("HEARSAY_WRAPPER", "")
+STOP_SECONDS = 5.0 * wire.SLOWNESS
+REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:",
+           "handles left open", "Assertion")
 
 
-def program(path):
+def binary(path):
     found = shutil.which(path) or os.path.abspath(path)
     if not os.access(found, os.X_OK):
         pytest.exit(f"there is no program {path}: set HEARSAYD and HEARSAY", returncode=2)
     return found
 
 
+@functools.cache
+def program(path):
+    """What to run: the program, or a script that runs it with the wrapper, in its process."""
+    found = binary(path)
+    if not WRAPPER:
+        return found
+    folder = tempfile.mkdtemp(prefix="hearsay-wrapped-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    script = os.path.join(folder, os.path.basename(found))
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec {WRAPPER} {shlex.quote(found)} "$@"\n')
+    os.chmod(script, 0o755)
+    return script
+
+
 def is_sanitized(path):
     with open(path, "rb") as file:
-        return b"__asan_init" in file.read()
+        data = file.read()
+    return b"__asan_init" in data or b"__tsan_init" in data
 
 
 def file_system_of(path):
@@ -211,7 +236,10 @@ class Daemon:
 
 @pytest.fixture(scope="session")
 def sanitized():
-    return is_sanitized(program(HEARSAYD))
+    """What else is in the daemon's process, "" if nothing: its memory and calls are not its own."""
+    if WRAPPER:
+        return os.path.basename(shlex.split(WRAPPER)[0])
+    return "a sanitizer" if is_sanitized(binary(HEARSAYD)) else ""
 
 
 @pytest.fixture

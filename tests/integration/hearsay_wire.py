@@ -25,7 +25,8 @@ import xxhash
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WHOLE = 1_000_000  # one, in millionths
-PATIENCE = 60.0  # seconds that a test waits before it calls something stuck
+SLOWNESS = float(os.environ.get("HEARSAY_TEST_SLOWNESS", "1"))  # emulators, valgrind
+PATIENCE = 60.0 * SLOWNESS  # seconds that a test waits before it calls something stuck
 
 
 def _compile_schema():

@@ -64,7 +64,7 @@ def test_not_for_other_users(make_daemon):
         assert capabilities == open_to_all
 
 
-def test_numbers(make_daemon, rng):
+def test_numbers(make_daemon, rng, sanitized):
     """Counts, bytes, fill and latencies are those of what was done."""
     daemon = make_daemon("[host a]\n[host b]\n")
     with daemon.administrator() as client:
@@ -94,7 +94,8 @@ def test_numbers(make_daemon, rng):
         assert now[f"{name}_per_minute"] > 0
     assert now["deposit_max_us"] > 0, "a commit takes more than a microsecond"
     assert now["store_operations"] >= 40 and now["store_failures"] == 0
-    assert now["store_file_bytes"] > 0 and now["resident_bytes"] > 1 << 20
+    assert now["store_file_bytes"] > 0
+    assert now["resident_bytes"] > 1 << 20 or sanitized.startswith("qemu")  # which says 0
     assert now["sessions"] == 1 and now["messages_max"] == 100000
 
 

@@ -134,7 +134,7 @@ def test_header_stands_alone(tmp_path):
         file.write_text(f'#include "{header}"\nint main(void) {{ return 0; }}\n')
         subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                         "-fsyntax-only", str(file)], check=True, timeout=60)
-    library = Path(conftest.program(conftest.HEARSAY)).parent / "libhearsay.so"
+    library = Path(conftest.binary(conftest.HEARSAY)).parent / "libhearsay.so"
     if not library.exists() or not shutil.which("nm"):
         pytest.skip("no shared library beside the command, or no nm")
     table = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True,

@@ -150,7 +150,7 @@ def test_directory_that_others_may_write_is_refused(make_daemon):
 def test_calls_are_filtered(make_daemon, sanitized):
     """All threads, from the moment that the daemon serves; not if it is told not to."""
     if sanitized:
-        pytest.skip("no filter of calls under a sanitizer")
+        pytest.skip(f"no filter of calls under {sanitized}")
     daemon = make_daemon()
     threads = f"/proc/{daemon.process.pid}/task"
     for thread in os.listdir(threads):

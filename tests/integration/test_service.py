@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
 
@@ -61,9 +62,9 @@ def notices():
     os.unlink(path)
 
 
-def needs_systemd(daemon):
+def needs_systemd():
     """Skips where the program was built without libsystemd."""
-    with open(daemon.command()[len(daemon.wrapper)], "rb") as file:
+    with open(conftest.binary(conftest.HEARSAYD), "rb") as file:
         if b"sd_listen_fds" not in file.read():
             pytest.skip("built without libsystemd")
 
@@ -73,7 +74,7 @@ def test_inherited_tcp_socket(make_daemon):
     inherited = listening(socket.AF_INET, ("127.0.0.1", 0))
     port = inherited.getsockname()[1]
     daemon = launched_with(make_daemon, [inherited])
-    needs_systemd(daemon)
+    needs_systemd()
     daemon.start()
     assert daemon.port == port
     assert len(re.findall(r"listening on 127", daemon.log_text())) == 1
@@ -92,7 +93,7 @@ def test_inherited_sockets_of_both_kinds(make_daemon):
     tcp, unix = listening(socket.AF_INET, ("127.0.0.1", 0)), listening(socket.AF_UNIX, path)
     try:
         daemon = launched_with(make_daemon, [tcp, unix])
-        needs_systemd(daemon)
+        needs_systemd()
         early = wire.Client(tcp.getsockname(), hello=False)
         early.post(pb.Hello(versions=[1]))
         daemon.start()
@@ -113,7 +114,7 @@ def test_wrong_inherited_socket(make_daemon):
     one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     one.bind(("127.0.0.1", 0))
     daemon = launched_with(make_daemon, [one])
-    needs_systemd(daemon)
+    needs_systemd()
     daemon.launch()
     assert daemon.wait_exit() in (1, 2)
     assert "stream" in daemon.log_text()
@@ -125,7 +126,7 @@ def test_notices(make_daemon, notices):
     """READY after the listeners are open, RELOADING and READY around a reload, STOPPING."""
     path, until = notices
     daemon = make_daemon(start=False, env={"NOTIFY_SOCKET": path})
-    needs_systemd(daemon)
+    needs_systemd()
     daemon.start()
     assert "READY=1" in until("READY=1")[-1].split("\n")
     daemon.process.send_signal(signal.SIGHUP)
@@ -143,7 +144,7 @@ def test_watchdog(make_daemon, notices):
     """WATCHDOG comes again and again, more often than asked for."""
     path, until = notices
     daemon = make_daemon(start=False, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"})
-    needs_systemd(daemon)
+    needs_systemd()
     daemon.start()
     for _ in range(5):
         until("WATCHDOG=1")

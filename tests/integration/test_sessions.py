@@ -337,7 +337,7 @@ def test_out_of_descriptors(make_daemon, rng):
 def test_out_of_memory_for_a_connection(make_daemon, sanitized):
     """When there is memory again, new clients come in, on the same listener."""
     if sanitized:
-        pytest.skip("a sanitizer takes more address space than any limit")
+        pytest.skip(f"{sanitized} takes more address space than any limit")
     daemon = make_daemon("[limits]\nsessions = 20000\n")
     pid, none = daemon.process.pid, resource.RLIM_INFINITY
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:

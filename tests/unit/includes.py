@@ -102,7 +102,8 @@ def compile_alone(root, build, compiler, header):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="for what is generated")
-    parser.add_argument("--compiler", nargs="+", default=None)
+    parser.add_argument("--compiler", nargs=argparse.REMAINDER, default=None,
+                        help="the last option: its words may look like options")
     options = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parents[2]
     includes = read_includes(root)
