@@ -21,7 +21,11 @@ ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
-.PHONY: all build demo check check-plain check-asan bench eval fuzz torture lint install clean format help
+# Of `make matrix`: which rows, all when none is named; see scripts/matrix.
+BUILD_MATRIX ?= build-matrix
+ROWS ?=
+
+.PHONY: all build demo check check-plain check-asan bench eval fuzz torture matrix lint install clean format help
 
 all: build
 
@@ -81,6 +85,9 @@ torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), ma
 	@HEARSAY_POWER_CUTS=$(TORTURE_CUTS) HEARSAY_KILL_ROUNDS=$(TORTURE_KILLS) \
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 fault-power crash
 
+matrix: ## compilers, sanitizers, valgrind, musl, other processors: hours; ROWS="musl mips" for some
+	@MATRIX_DIR=$(BUILD_MATRIX) sh scripts/matrix $(ROWS)
+
 lint: ## install what is missing, build, and look at the code: layout, includes, cppcheck, clang-tidy
 	@sh scripts/install-packages build test lint
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
@@ -95,8 +102,8 @@ install: ## build, and install below DESTDIR and PREFIX (/usr/local)
 	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir "$(DESTDIR)")
 
 clean: ## remove what was built
-	@echo "removing $(BUILD), $(BUILD_ASAN) and $(BUILD_FUZZ)"
-	@rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)
+	@echo "removing $(BUILD), $(BUILD_ASAN), $(BUILD_FUZZ) and $(BUILD_MATRIX)"
+	@rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ) $(BUILD_MATRIX)
 
 format: ## lay out the C files with clang-format
 	@echo "laying out the C files"

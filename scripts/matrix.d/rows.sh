@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # of scripts/matrix: dir, python, results
+# The rows. Part of scripts/matrix.
+
+run_row() {
+    case $1 in
+    gcc-* | clang-*) row_compiler "${1%-*}" "${1#*-}" ;;
+    musl | mips) row_core "$1" ;;
+    i386 | armhf | arm64 | s390x) row_processor "$1" ;;
+    *) "row_$1" ;;
+    esac
+}
+
+# Assertions are for our own mistakes: without them everything must be as before.
+row_compiler() {
+    need build test
+    [ "$1" != clang ] || need clang
+    case $2 in
+    debug) set -- "$@" --buildtype=debug ;;
+    release) set -- "$@" --buildtype=release ;;
+    ndebug) set -- "$@" --buildtype=release -Db_ndebug=true ;;
+    esac
+    export CC="$1"
+    where=$dir/$1-$2
+    shift 2
+    build "$where" "$@"
+    check "$where" matrix -t 3 --suite unit --suite model --suite fault --suite fuzz \
+        --suite integration --suite static
+}
+
+# With sanitizers gcc warns of what cannot be; without them it has been compiled in other rows.
+row_asan() {
+    need build test
+    build "$dir/asan" -Dwerror=false -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
+    export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    check "$dir/asan" matrix -t 6 --suite unit --suite model --suite fault --suite fuzz \
+        --suite integration
+}
+
+# The threads: store's writer and readers, arranging, work that is taken off the loop.
+row_tsan() {
+    need build test
+    build "$dir/tsan" -Dwerror=false -Db_sanitize=thread -Db_lundef=false -Doptimization=1
+    export TSAN_OPTIONS=halt_on_error=0:second_deadlock_stack=1 HEARSAY_TEST_SLOWNESS=4
+    check "$dir/tsan" matrix -t 8 --suite unit --suite integration
+}
+
+# Leaks are of what nothing points to any more; what a forked child leaves behind is its parent's.
+row_valgrind() {
+    need build test valgrind
+    # Its processor has no AVX-512; the daemon and the tests take what there is.
+    build "$dir/valgrind" --buildtype=debug -Doptimization=1
+    memcheck="valgrind --quiet --error-exitcode=99 --leak-check=full --num-callers=24
+        --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect"
+    memcheck=$(echo "$memcheck" | tr -s ' \n' '  ')
+    export HEARSAY_TEST_SLOWNESS=10
+    # Not those that are scripts: it is our own programs that are looked at.
+    # shellcheck disable=SC2046 # names
+    check "$dir/valgrind" memcheck -t 30 --wrapper "$memcheck" $(programs "$dir/valgrind")
+    export HEARSAY_WRAPPER="$memcheck"
+    check "$dir/valgrind" blackbox -t 20 deposit query storage watch epochs moderation lifecycle cli \
+        cli_import cli_watch
+}
+
+# programs DIRECTORY: names of the unit and model tests that are programs of ours.
+programs() {
+    meson introspect --tests "$1" | "$python" -c '
+import json, sys
+for test in json.load(sys.stdin):
+    if {"unit", "model"} & {s.split(":")[-1] for s in test["suite"]} and test["cmd"][0].startswith(sys.argv[1]):
+        print(test["name"])' "$1"
+}
+
+# core alone: Debian has no other library for these.
+row_core() {
+    need build test source "$1"
+    libraries "$1"
+    unset CC CFLAGS LDFLAGS
+    core_cross_file "$1" >"$dir/$1.ini"
+    build "$dir/$1" --cross-file "$dir/$1.ini" -Dcore_only=true
+    check "$dir/$1" matrix -t 10
+}
+
+row_processor() {
+    need build test "$1"
+    unset CC CFLAGS LDFLAGS
+    processor "$1"
+    build "$dir/$1" --cross-file "$dir/$1.ini"
+    export HEARSAY_WRAPPER="$wrapper"
+    [ -z "$wrapper" ] || export HEARSAY_TEST_SLOWNESS=10
+    check "$dir/$1" matrix -t 10 --suite unit --suite model --suite fuzz --suite integration
+}
+
+# Each writes a database that all others open; see the test.
+row_exchange() {
+    need build test
+    programs=$dir/exchange/programs
+    rm -rf "$programs"
+    exchange_programs "$(dpkg --print-architecture)" "$dir/gcc-release" --buildtype=release
+    for machine in i386 armhf arm64 s390x; do
+        if ! sh scripts/install-packages "$machine"; then
+            leave_out "$machine: packages are missing"
+            continue
+        fi
+        processor "$machine"
+        exchange_programs "$machine" "$dir/$machine" --cross-file "$dir/$machine.ini"
+    done
+    export HEARSAY_EXCHANGE="$programs" HEARSAY_TEST_DIR="$dir/exchange" HEARSAY_TEST_SLOWNESS=6
+    output=$results/pytest
+    verdict=OK
+    "$python" -B -m pytest -q -ra -p no:cacheprovider tests/integration/exchange.py >"$output" 2>&1 ||
+        verdict=FAIL
+    cat "$output"
+    "$python" -c '
+import json, sys
+text = open(sys.argv[2], encoding="utf-8", errors="replace").read()
+print(json.dumps({"name": "exchange", "result": sys.argv[1], "stdout": text}))' \
+        "$verdict" "$output" >"$results/exchange.json"
+    echo "$results/exchange.json" >>"$results/logs"
+}
+
+# exchange_programs MACHINE DIRECTORY OPTION...: builds hearsayd and hearsay, and makes scripts that
+# run them as MACHINE/hearsayd and MACHINE/hearsay.
+exchange_programs() {
+    machine=$1
+    where=$2
+    shift 2
+    sh scripts/configure --tests "$where" -Dwerror=true "$@"
+    ninja -C "$where" --quiet daemon/hearsayd client/hearsay
+    mkdir -p "$programs/$machine"
+    for program in daemon/hearsayd client/hearsay; do
+        script=$programs/$machine/${program#*/}
+        printf '#!/bin/sh\nexec %s %s "$@"\n' "${wrapper:-}" "$where/$program" >"$script"
+        chmod +x "$script"
+    done
+}
