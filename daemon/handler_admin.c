@@ -126,6 +126,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
     figures_add(figures, service->usage.bytes, "bytes");
     figures_add(figures, service->config.limits.bytes_max, "bytes_max");
     add_queues(service, figures);
+    watch_add_figures(service, figures);
     add_arranging(service, figures);
     add_store(service, figures);
     if (service->control != NULL) {

@@ -192,6 +192,7 @@ static void drop_slow_reader(struct session *session)
 {
     log_info("session %" PRIu64 " dropped: it does not read its answers (%zu bytes wait)",
              session->number, output_bytes(session));
+    watch_note_slow(session->server->service, &session->client);
     drop(session, MSG_QUOTA,
          "the session was dropped because it did not read what was sent: more waited than "
          "session_output_bytes of Welcome allows, or it waited too long");
@@ -199,6 +200,7 @@ static void drop_slow_reader(struct session *session)
 
 void session_drop_slowest(struct session *session)
 {
+    watch_note_slow(session->server->service, &session->client);
     drop(session, MSG_QUOTA,
          "the session was dropped because what all clients had not read was more than the server "
          "keeps, and it had left the most");

@@ -46,6 +46,7 @@ void watch_free(struct watch *watch)
     DL_DELETE(watcher->watches, watch);
     watcher->filter_count -= watch->filter_count;
     service->watch.filter_count -= watch->filter_count;
+    service->watch.counts.watches--;
     alloc_release(service->alloc, watch, 1, sizeof(*watch));
 }
 
@@ -102,6 +103,7 @@ static void free_pending(struct service *service, struct watch_pending *pending)
 
     DL_DELETE(service->watch.pending, pending);
     service->watch.pending_bytes -= bytes;
+    service->watch.counts.pending--;
     alloc_release(service->alloc, pending, 1, bytes);
 }
 
@@ -196,6 +198,7 @@ static struct watch *watch_new(struct service *service, struct watcher *watcher,
     watch->live_after = service->watch.newest_seq;
     watcher->filter_count += terms->part_count;
     service->watch.filter_count += terms->part_count;
+    service->watch.counts.watches++;
     DL_APPEND(watcher->watches, watch);
     return watch;
 }
@@ -333,6 +336,7 @@ static void end_overflows(struct service *service)
         if (client == NULL) {
             watcher_make_unready(watcher);
         } else if (watcher->has_failed) {
+            service->watch.counts.failed++;
             client->events->drop(client, MSG_INTERNAL, "the server is out of memory");
             next = service->watch.ready; /* another may have gone with it */
         } else if (!client->events->queued(client, watcher->queued_bytes)) {
@@ -399,6 +403,7 @@ void watch_deposited(struct service *service, struct host *host,
     load_filter(pending, message);
     DL_APPEND(service->watch.pending, pending);
     service->watch.pending_bytes += bytes;
+    service->watch.counts.pending++;
 }
 
 static bool watches_host(const struct watcher *watcher, const struct host *host)

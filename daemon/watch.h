@@ -23,6 +23,7 @@
 #include "daemon/persist.h"
 #include "proto/msg.h"
 
+struct figures;
 struct handler_client;
 struct host;
 struct service;
@@ -30,6 +31,18 @@ struct watch;
 struct watch_catch;
 struct watcher;
 struct watch_pending;
+
+/* For an operator to see. */
+struct watch_counts {
+    uint64_t pushed;   /* matches, since the start */
+    uint64_t left_out; /* that had gone before they could be pushed */
+    uint64_t slow;     /* clients that were dropped while they watched: too much waited for them, */
+    uint64_t failed;   /* ... or memory or storage failed, and something might have been missing */
+    size_t matches;    /* that wait to be pushed, */
+    size_t bytes;      /* ... and what they will take of the output */
+    size_t pending;    /* deposits that wait to be matched */
+    uint32_t watches;  /* that stand */
+};
 
 /* Part of the service. All zero but newest_seq: nobody watches. */
 struct watch_state {
@@ -43,6 +56,7 @@ struct watch_state {
     uint32_t reads;                /* of these: under way */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
     size_t pending_bytes;
+    struct watch_counts counts;
 };
 
 /*
@@ -57,6 +71,13 @@ bool watch_end(struct service *service, struct handler_client *client, uint64_t 
 
 /* The client is gone, and with it all its watches. */
 void watch_client_gone(struct service *service, struct handler_client *client);
+
+/* The client is about to be dropped as it does not read: counted, if it watches. */
+void watch_note_slow(struct service *service, const struct handler_client *client);
+
+/* Adds what there is to say to the answer to Stats: of all hosts together, as the answer has to fit
+ * a frame for many of them. O(clients that watch + watches that catch up) */
+void watch_add_figures(const struct service *service, struct figures *figures);
 
 /* Whether it has a watch: silence is no sign that it is gone then. */
 bool watch_is_watching(const struct handler_client *client);

@@ -136,6 +136,7 @@ static void on_page(struct persist_read *read)
         /* Nothing may be missing: it comes again, and goes on where it was. */
         service_storage_failed(service, "reading what was missed", read->reason);
         enlist(catch);
+        service->watch.counts.failed++;
         client->events->drop(client, MSG_STORAGE,
                              "the message store could not read what was missed");
     } else if (done) {

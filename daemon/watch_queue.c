@@ -31,8 +31,12 @@ void watcher_make_unready(struct watcher *watcher)
 static void free_match(struct watcher *watcher, struct watch_match **list,
                        struct watch_match *match)
 {
+    struct watch_counts *counts = &watcher->service->watch.counts;
+
     DL_DELETE(*list, match);
     watcher->queued_bytes -= match->bytes;
+    counts->matches--;
+    counts->bytes -= match->bytes;
     alloc_release(watcher->service->alloc, match, 1, sizeof(*match));
 }
 
@@ -48,7 +52,7 @@ static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes)
 {
     struct watcher *watcher = watch->watcher;
-    const struct service *service = watcher->service;
+    struct service *service = watcher->service;
 
     watcher_make_ready(watcher);
     if (watcher->has_failed ||
@@ -63,6 +67,8 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
     *queued = *match;
     queued->bytes = match_bytes(watch, content_bytes);
     watcher->queued_bytes += queued->bytes;
+    service->watch.counts.matches++;
+    service->watch.counts.bytes += queued->bytes;
     if (watch->catch != NULL && queued->seq > watch->live_after) {
         DL_APPEND(watch->held, queued);
     } else {
@@ -142,6 +148,7 @@ static void push(struct watcher *watcher, const struct watch_match *match,
         response.match.result.payload =
             (struct msg_bytes){content->payload, content->payload_bytes};
     }
+    watcher->service->watch.counts.pushed++;
     watcher->client->events->respond(watcher->client, &response);
 }
 
@@ -198,13 +205,13 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
     if (match == NULL || memcmp(match->id, entry->message.id, MESSAGE_ID_BYTES) != 0) {
         return;
     }
-    if (is_there(watcher, match, &item)) {
+    if (!is_there(watcher, match, &item) || !(failed || entry->found)) {
+        watcher->service->watch.counts.left_out++;
+    } else {
         const bool is_whole = !failed && entry->found && !entry->omitted &&
                               entry->message.deposited_ms == match->deposited_ms &&
                               fits_frame(watcher, &entry->message);
-        if (is_whole || failed || entry->found) {
-            push(watcher, match, &item, is_whole ? &entry->message : NULL);
-        }
+        push(watcher, match, &item, is_whole ? &entry->message : NULL);
     }
     if (watcher->client != NULL) { /* or pushing was too much, and all of it is gone */
         free_match(watcher, &watcher->queue, match);
@@ -242,17 +249,16 @@ static bool send_first(struct watcher *watcher)
     struct persist_message content = {0};
     struct index_item item;
 
-    if (is_there(watcher, match, &item)) {
-        if (!match->watch->with_payload) {
-            push(watcher, match, &item, NULL);
-        } else if (service_recall(watcher->service, match->watch->host->number, match->id,
-                                  &content)) {
-            push(watcher, match, &item, fits_frame(watcher, &content) ? &content : NULL);
-        } else if (read_payloads(watcher)) {
-            return false;
-        } else {
-            push(watcher, match, &item, NULL); /* no memory to read it: Get may have more luck */
-        }
+    if (!is_there(watcher, match, &item)) {
+        watcher->service->watch.counts.left_out++;
+    } else if (!match->watch->with_payload) {
+        push(watcher, match, &item, NULL);
+    } else if (service_recall(watcher->service, match->watch->host->number, match->id, &content)) {
+        push(watcher, match, &item, fits_frame(watcher, &content) ? &content : NULL);
+    } else if (read_payloads(watcher)) {
+        return false;
+    } else {
+        push(watcher, match, &item, NULL); /* no memory to read it: Get may have more luck */
     }
     if (watcher->client != NULL) {
         free_match(watcher, &watcher->queue, match);

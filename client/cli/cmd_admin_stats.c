@@ -135,6 +135,24 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
     }
 }
 
+static void print_watches(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    FILE *stream = cli->out.stream;
+    (void)fprintf(stream,
+                  "watches    %" PRIu64 " of %" PRIu64 " clients, with %" PRIu64 " of %" PRIu64
+                  " filters; %" PRIu64 " catch up\n",
+                  amount(reply, "watches"), amount(reply, "watch_clients"),
+                  amount(reply, "watch_filters"), amount(reply, "watch_filters_max"),
+                  amount(reply, "watches_catching_up"));
+    (void)fprintf(stream,
+                  "           %" PRIu64 " matches pushed, %" PRIu64 " wait, %" PRIu64
+                  " deposits to match; dropped: %" PRIu64 " slow, %" PRIu64 " failed\n",
+                  amount(reply, "matches_total"), amount(reply, "matches_waiting"),
+                  amount(reply, "match_deposits_waiting"),
+                  amount(reply, "watch_dropped_slow_total"),
+                  amount(reply, "watch_dropped_failed_total"));
+}
+
 static void print_store(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
     char file[16];
@@ -179,6 +197,7 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
                   " searches and %" PRIu64 " that wait\n",
                   amount(reply, "sessions"), amount(reply, "working"), amount(reply, "searches"),
                   amount(reply, "searches_waiting"));
+    print_watches(cli, reply);
     print_store(cli, reply);
     *earlier = (struct earlier){true, uptime_s, amount(reply, "deposit_total"),
                                 amount(reply, "query_total")};
@@ -255,9 +274,10 @@ const struct cli_command command_admin_stats = {
     .name = "admin stats",
     .summary = "show the daemon's numbers",
     .arguments = "[OPTION]...",
-    .details = "Messages and bytes, rates, latencies (percentiles of the last one to two minutes,\n"
-               "from a request taken to its answer given), queues, and the store. With --json\n"
-               "all of them by name; docs/operations.md says what each is.\n",
+    .details =
+        "Messages and bytes, rates, latencies (percentiles of the last one to two minutes,\n"
+        "from a request taken to its answer given), queues, watches, and the store. With --json\n"
+        "all of them by name; docs/operations.md says what each is.\n",
     .examples = "  hearsay --server /var/lib/hearsay/hearsayd.sock admin stats --watch\n"
                 "  hearsay admin stats --json | jq .query_p99_us\n",
     .options = stats_options,

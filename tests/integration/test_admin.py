@@ -164,6 +164,37 @@ def test_cli(make_daemon, rng):
     assert cli.run("admin", "stats", "--host", "nowhere")[0] == 2
 
 
+def test_watch_figures(make_daemon, rng):
+    """Watches that stand, what was pushed to them, and nothing of them when they have ended."""
+    daemon = make_daemon("[limits]\nwatches = 70\n")
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    query = wire.query_of(["a:b"], max_distance=0)
+    query.ClearField("k")
+    query.parts.append(query.parts[0])
+    watch = pb.Watch(query=query)
+    with daemon.administrator() as administrator:
+        with daemon.client() as reader:
+            reader.call(watch)
+            reader.call(watch)
+            for label in ("a:b", "a:c", "a:b"):
+                administrator.call(wire.deposit_of(rng, [label]))
+            assert all(reader.receive().HasField("match") for _ in range(4))
+            found = figures(administrator)
+            assert (found["watches"], found["watch_clients"]) == (2, 1)
+            assert (found["watch_filters"], found["watch_filters_max"]) == (4, 70)
+            assert found["watch_index_bytes"] > 1000
+            assert (found["matches_total"], found["matches_waiting"]) == (4, 0)
+            assert found["watch_dropped_slow_total"] == found["watch_dropped_failed_total"] == 0
+            page = cli.ok("admin", "stats")
+            assert "watches    2 of 1 clients, with 4 of 70 filters; 0 catch up\n" in page
+            assert " 4 matches pushed, 0 wait, " in page
+            assert max(map(len, page.splitlines())) <= 100
+        wire.wait_until(lambda: figures(administrator)["watches"] == 0, "the watches are over")
+        found = figures(administrator)
+        assert found["watch_clients"] == found["watch_filters"] == 0
+        assert found["matches_total"] == 4
+
+
 def test_cli_watch(make_daemon):
     """--watch goes on until it is interrupted, and ends when the server does."""
     daemon = make_daemon()
