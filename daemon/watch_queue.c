@@ -179,12 +179,10 @@ static bool read_payloads(struct watcher *watcher)
     payloads->read.content_limit = service->config.limits.frame_bytes;
     payloads->read.done = on_payloads;
     DL_FOREACH (watcher->queue, match) {
-        struct persist_message *wanted = &payloads->entries[payloads->read.entry_count].message;
-
         if (!match->watch->with_payload || payloads->read.entry_count == WATCH_PAYLOADS) {
             break;
         }
-        payloads->read.entry_count++;
+        struct persist_message *wanted = &payloads->entries[payloads->read.entry_count++].message;
         wanted->host = match->watch->host->number;
         memcpy(wanted->id, match->id, MESSAGE_ID_BYTES);
     }
