@@ -8,8 +8,7 @@ libinih-dev,libjansson-dev,libutf8proc-dev,uthash-dev,libsystemd-dev,libseccomp-
 libcmocka-dev
 
 # processor MACHINE: a folder with Debian's libraries, a cross file, and `wrapper`, what to run its
-# programs with; nothing for i386 where the kernel runs it. The libraries are unpacked and not
-# installed: that needs nothing to be run on the other processor.
+# programs with; nothing for i386 where the kernel runs it. Fails if the libraries cannot be had.
 processor() {
     root=$dir/sysroot/$1
     case $1 in
@@ -18,24 +17,28 @@ processor() {
     arm64) triplet=aarch64-linux-gnu folder=$triplet emulator=aarch64 family=aarch64 endian=little ;;
     s390x) triplet=s390x-linux-gnu folder=$triplet emulator=s390x family=s390x endian=big ;;
     esac
-    if [ ! -f "$root/complete" ]; then
-        rm -rf "$root"
-        mkdir -p "$dir/sysroot"
-        # shellcheck disable=SC2086 # a mirror, or nothing
-        mmdebstrap --quiet --mode=root --variant=extract --architectures="$1" \
-            --include="$debian_libraries" bookworm "$root" ${MATRIX_MIRROR:-}
-        # The emulator prefers what is here: only libraries may be.
-        (cd "$root" && rm -rf boot dev etc home media mnt opt proc run srv sys tmp var)
-        find "$root" -type l -lname '/*' | while read -r link; do
-            ln -sfn "$root$(readlink "$link")" "$link" # the linker follows them
-        done
-        touch "$root/complete"
-    fi
+    [ -f "$root/complete" ] || unpack "$1" || return 1
     wrapper="qemu-$emulator-static -L $root"
+    native=
     [ "$1" != i386 ] || try_native
     processor_cross_file >"$dir/$1.ini.new"
     # The same file again would be another one to meson.
     cmp -s "$dir/$1.ini.new" "$dir/$1.ini" || cp "$dir/$1.ini.new" "$dir/$1.ini"
+}
+
+# The libraries are unpacked and not installed: nothing has to run on the other processor for that.
+unpack() {
+    rm -rf "$root"
+    mkdir -p "$dir/sysroot"
+    # shellcheck disable=SC2086 # a mirror, or nothing
+    mmdebstrap --quiet --mode=root --variant=extract --architectures="$1" \
+        --include="$debian_libraries" bookworm "$root" ${MATRIX_MIRROR:-} || return 1
+    # The emulator prefers what is here: only libraries may be.
+    (cd "$root" && rm -rf boot dev etc home media mnt opt proc run srv sys tmp var)
+    find "$root" -type l -lname '/*' | while read -r link; do
+        ln -srfn "$root$(readlink "$link")" "$link" # the linker follows them
+    done
+    touch "$root/complete"
 }
 
 # i386 needs no emulator where the kernel has it: the programs name the folder's loader and libraries.
@@ -88,7 +91,7 @@ libraries() {
     mips) compiler=mips-linux-gnu-gcc archiver=mips-linux-gnu-ar triplet=mips-linux-gnu ;;
     esac
     [ ! -f "$prefix/complete" ] || return 0
-    sources
+    sources || skip "Debian's sources cannot be had"
     work=$dir/libraries/$1-work
     rm -rf "$prefix" "$work"
     mkdir -p "$prefix/include" "$prefix/lib/pkgconfig" "$work/libsodium"
@@ -134,14 +137,12 @@ sources() {
         set -- -q -o "Dir::Etc::SourceList=$PWD/list" -o Dir::Etc::SourceParts=/dev/null \
             -o "Dir::State::Lists=$PWD/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
             -o APT::Sandbox::User=root
-        apt-get "$@" update
-        apt-get "$@" source cmocka jansson libsodium
+        apt-get "$@" update && apt-get "$@" source cmocka jansson libsodium || exit 1
         for name in cmocka jansson libsodium; do
-            mv "$name"-[0-9]* "$name"
+            mv "$name"-[0-9]* "$name" || exit 1
         done
-        cd libsodium || exit
-        autoreconf -i
-    )
+        cd libsodium && autoreconf -i
+    ) || return 1
     touch "$dir/sources/complete"
 }
 

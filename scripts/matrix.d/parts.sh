@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154 # of scripts/matrix: dir, jobs, python, results, row, all
+# shellcheck shell=sh disable=SC2154 # of scripts/matrix: dir, jobs, python, results
 # What the rows are made of. Part of scripts/matrix.
 
 # What the results are of.
@@ -54,8 +54,11 @@ run_bounded() {
     mkdir -p "$results"
     began=$(date +%s)
     ended=0
-    timeout --kill-after=60 "$2m" sh scripts/matrix --row "$1" >"$results/output" 2>&1 </dev/null ||
-        ended=$?
+    timeout --kill-after=60 "$2m" sh scripts/matrix --row "$1" >"$results/output" 2>&1 </dev/null &
+    child=$! # in a group of its own, which no key reaches
+    trap 'kill "$child" 2>/dev/null; exit 130' INT TERM
+    wait "$child" || ended=$?
+    trap - INT TERM
     # shellcheck disable=SC2046 # paths without blanks
     "$python" -B scripts/count_tests.py $(cat "$results/logs" 2>/dev/null) >"$results/counts"
     cat "$results/left-out" >>"$results/counts" 2>/dev/null || true
@@ -77,7 +80,7 @@ run_bounded() {
     fi
     took=$(($(date +%s) - began))
     printf '%s: passed %d, failed %d, skipped %d, %d.%d minutes%s\n' "$1" "$3" "$failed" "$skipped" \
-        "$((took / 60))" "$((took % 60 / 6))" "$remark" | tee -a "$all"
+        "$((took / 60))" "$((took % 60 / 6))" "$remark" | tee "$results/line"
     sed '1d; s/^/    /' "$results/counts" | sort | uniq -c | sed 's/^ *1 \( *\)/    \1/'
     [ "$failed" -eq 0 ]
 }
