@@ -164,7 +164,7 @@ static void take_welcome(struct world *world, struct client *client,
     assert_int_equal(response->welcome.resume_token.count, RESUME_TOKEN_BYTES);
     memcpy(world->token, response->welcome.resume_token.data, RESUME_TOKEN_BYTES);
     world->has_token = true;
-    world->told += response->welcome.dropped.code != 0;
+    world->told += response->welcome.has_dropped;
 }
 
 static void take_deposited(struct world *world, uint8_t number, bool duplicate)
@@ -355,7 +355,7 @@ static void end(struct world *world)
 
 /* One round. Whether anything failed. */
 static bool fail_at(size_t nth, bool from_then, bool with_payload, bool has_cache,
-                    unsigned *out_drops)
+                    unsigned *out_drops, unsigned *out_told)
 {
     struct world world;
     unsigned rounds = 0;
@@ -376,6 +376,7 @@ static bool fail_at(size_t nth, bool from_then, bool with_payload, bool has_cach
     assert_true(failed || rounds == 0);
     check_told(&world);
     *out_drops += world.drops;
+    *out_told += world.told;
     end(&world);
     return failed;
 }
@@ -383,15 +384,18 @@ static bool fail_at(size_t nth, bool from_then, bool with_payload, bool has_cach
 static void sweep(bool from_then, bool with_payload, bool has_cache)
 {
     unsigned drops = 0;
+    unsigned told = 0;
     size_t nth = 1;
 
-    while (fail_at(nth, from_then, with_payload, has_cache, &drops)) {
+    while (fail_at(nth, from_then, with_payload, has_cache, &drops, &told)) {
         nth++;
         assert_true(nth < PLACES_MAX);
     }
     assert_true(nth > 50);
     assert_true(drops > 0); /* some of it ends a session */
-    print_message("%zu places, the watcher was dropped %u times\n", nth - 1, drops);
+    assert_true(told > 0);
+    print_message("%zu places, the watcher was dropped %u times, and told why %u times\n", nth - 1,
+                  drops, told);
 }
 
 static void test_once(void **state)
