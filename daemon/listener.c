@@ -18,7 +18,7 @@
 #include "daemon/session.h"
 
 enum {
-    BACKLOG = 128,
+    BACKLOG = 1024, /* a crowd that comes at once is not made to knock again, a second later */
     /* A connection costs far more than most requests, and libuv would take all that wait before
      * anybody else is served. */
     ACCEPTS_PER_TURN = 4

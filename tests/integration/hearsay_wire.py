@@ -370,18 +370,19 @@ class Client:
             while len(answers) < count or len(view) > 0:
                 left = deadline - time.monotonic()
                 assert left > 0, f"{len(answers)} of {count} answers in {self.patience} s"
-                readable, writable, _ = select.select(
-                    [self.socket], [self.socket] if len(view) else [], [], left
-                )
-                if writable:
-                    view = view[self.socket.send(view[: 1 << 18]) :]
-                if readable:
-                    self._take_available(answers)
+                poll = select.poll()  # select() knows the first 1024 descriptors only
+                poll.register(self.socket, select.POLLIN | (select.POLLOUT if len(view) else 0))
+                for _, events in poll.poll(left * 1000):
+                    if events & select.POLLOUT:
+                        view = view[self.socket.send(view[: 1 << 18]) :]
+                    if events & ~select.POLLOUT:
+                        self.take_available(answers)
         finally:
             self.socket.settimeout(self.patience)
         return answers
 
-    def _take_available(self, answers):
+    def take_available(self, answers):
+        """Appends the responses that one read completes."""
         more = self.socket.recv(1 << 18)
         if not more:
             raise Ended(f"the server ended after {len(answers)} answers")

@@ -87,7 +87,7 @@ class Depositor(threading.Thread):
                 b"".join(self.next_frame() for _ in range(32)) + self.other_frames())
         if flying >= WINDOW or select.select([self.client.socket], [], [], 0)[0]:
             answers = []
-            self.client._take_available(answers)  # pylint: disable=protected-access
+            self.client.take_available(answers)
             for answer in answers:
                 self.take(answer)
             self.progress.add(len(answers))
