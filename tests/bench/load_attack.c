@@ -249,12 +249,16 @@ static void burn(double share)
     }
 }
 
-/* Attackers have machines of their own: here they get what nobody else wants of the processor. */
+/*
+ * Attackers have machines of their own: here they get what the daemon and its clients do not want
+ * of the processor; and where the kernel groups processes by session, what their own group gets.
+ */
 static void leave_the_processor(void)
 {
     const struct sched_param none = {0};
 
     (void)sched_setscheduler(0, SCHED_IDLE, &none); /* else they only look worse than they are */
+    (void)setsid();
 }
 
 pid_t load_attack_begin(const struct load_attack_plan *plan)
