@@ -21,22 +21,48 @@ enum {
     BACKLOG = 1024, /* a crowd that comes at once is not made to knock again, a second later */
     /* A connection costs far more than most requests, and libuv would take all that wait before
      * anybody else is served. */
-    ACCEPTS_PER_TURN = 4
+    ACCEPTS_PER_TURN = 4,
+    /* Refusals are reckoned at a multiple: those who come again and again get less of the time than
+     * a crowd that comes for the first time. */
+    REFUSALS_COUNT = 4
 };
+
+/* Else it wakes the loop when it may. */
+static bool may_accept(struct listener *listener)
+{
+    if (listener->accepted == ACCEPTS_PER_TURN) {
+        server_wake(listener->server);
+        return false;
+    }
+    return server_takes_arrivals(listener->server);
+}
+
+static int accept_one(struct listener *listener)
+{
+    struct server *server = listener->server;
+    const uint64_t began_ns = service_monotonic_ns(server->service);
+
+    const int rc = session_accept(server, listener);
+    const uint64_t now_ns = service_monotonic_ns(server->service);
+    const uint64_t spent_ns = now_ns - began_ns;
+    server_spend_on_arrivals(server, now_ns,
+                             rc == SESSION_REFUSED ? spent_ns * REFUSALS_COUNT : spent_ns);
+    return rc == SESSION_REFUSED ? 0 : rc;
+}
 
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
     uint64_t withheld = 0;
 
-    if (status == 0 && listener->accepted == ACCEPTS_PER_TURN) {
+    if (status == 0 && !may_accept(listener)) {
         listener->is_held = true; /* libuv waits until it is taken: listener_turn */
-        server_wake(listener->server);
+        listener->waits_a_turn = true;
         return;
     }
     if (status == 0) {
         listener->accepted++;
-        status = session_accept(listener->server, listener);
+        status = accept_one(listener);
         /* libuv tells of no other connection before this one was taken. */
         listener->is_held = status == UV_ENOMEM;
     }
@@ -51,10 +77,9 @@ static void on_connection(uv_stream_t *stream, int status)
 
 void listener_turn(struct listener *listener)
 {
-    const bool was_full = listener->accepted == ACCEPTS_PER_TURN;
-
     listener->accepted = 0;
-    if (was_full) {
+    if (listener->waits_a_turn) {
+        listener->waits_a_turn = false;
         listener_retry(listener);
     }
 }

@@ -28,8 +28,8 @@ struct listener {
     bool is_limited; /* local clients, too, are held to the limits of an address */
     enum config_security security;
     bool is_open;
-    bool is_held; /* a connection waits for listener_retry: there was no memory, or enough in a turn
-                   */
+    bool is_held;      /* a connection waits for listener_retry */
+    bool waits_a_turn; /* and for listener_turn: there were enough, or no time for it */
     uint32_t accepted; /* in this turn */
     struct log_gate gate;
     char path[108]; /* of a Unix socket that we made and remove; "" otherwise */
@@ -50,7 +50,7 @@ int listener_bind(struct listener *listener, struct server *server,
 int listener_inherit(struct listener *listener, struct server *server,
                      const struct notify_socket *inherited, char *out_reason);
 
-/* To be called in every turn of the loop: there is room for a few connections again. */
+/* To be called in every turn of the loop: accepts a few connections that were kept waiting. */
 void listener_turn(struct listener *listener);
 
 /* To be called now and then: accepts what there was no memory for. */

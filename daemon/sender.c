@@ -261,10 +261,10 @@ static bool may_connect(const struct sender *sender, const struct sender_limits 
            (sender->is_wide ? multiply(limits->connections, SENDERS_WIDE) : limits->connections);
 }
 
-/* The /64 of an address on link, with one connection more; NULL when it has as many as it may. */
-static struct sender *enter_prefix(struct senders *senders, const struct sender *known,
-                                   const struct sender_address *address,
-                                   const struct sender_limits *limits, int64_t now_ms)
+/* The /64 of an address on link, which may have another connection or not. */
+static struct sender *find_prefix(struct senders *senders, const struct sender *known,
+                                  const struct sender_address *address,
+                                  const struct sender_limits *limits, int64_t now_ms)
 {
     struct sender *prefix = known != NULL && known->connections > 0 ? known->prefix : NULL;
 
@@ -274,11 +274,13 @@ static struct sender *enter_prefix(struct senders *senders, const struct sender 
         prefix =
             get(senders, hash_of(senders, SENDER_IPV6_PREFIX, true, bytes), true, limits, now_ms);
     }
-    if (!may_connect(prefix, limits)) {
-        return NULL;
-    }
-    prefix->connections++;
     return prefix;
+}
+
+static int refuse(struct sender *sender, const struct sender_limits *limits, int64_t now_ms)
+{
+    return sender_take(sender, SENDER_TOLD, limits, 1, now_ms) == 0 ? SENDER_REFUSED
+                                                                    : SENDER_CUT_OFF;
 }
 
 int senders_enter(struct senders *senders, const struct sender_address *address,
@@ -288,10 +290,11 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
     struct sender *prefix = NULL;
 
     if (address->kind == SENDER_IPV6_ON_LINK) {
-        prefix = enter_prefix(senders, find(senders, hash), address, limits, now_ms);
-        if (prefix == NULL) {
-            return SENDER_REFUSED;
+        prefix = find_prefix(senders, find(senders, hash), address, limits, now_ms);
+        if (!may_connect(prefix, limits)) {
+            return refuse(prefix, limits, now_ms);
         }
+        prefix->connections++;
     }
     /* The prefix is connected by now, and stays when room is made for the address. */
     struct sender *sender = get(senders, hash, false, limits, now_ms);
@@ -302,7 +305,7 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
         prefix = NULL;
     }
     if (!enters) {
-        return SENDER_REFUSED;
+        return refuse(sender, limits, now_ms);
     }
     sender->prefix = prefix;
     sender->connections++;

@@ -13,6 +13,8 @@
  * buckets are full again. So nobody's limits are forgotten because others came. When there is no
  * place for one more, it shares the limits of all who find none: SENDERS_WIDE times those of one.
  *
+ * Who is refused connections again and again is not told so each time: that, too, has a bucket.
+ *
  * No clock and no randomness in here: time and key are the caller's. Not thread-safe.
  */
 #ifndef DAEMON_SENDER_H
@@ -46,8 +48,8 @@ void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local
 /* Whether the peer is this machine: loopback, or not IP at all. */
 bool sender_is_local(const struct sockaddr *peer);
 
-/* What is limited to so many a minute. */
-enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_ACTIONS };
+/* What is limited to so many a minute. SENDER_TOLD: to be told why a connection is refused. */
+enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_ACTIONS };
 
 struct sender_limits {
     uint32_t connections; /* of one sender at a time */
@@ -63,10 +65,11 @@ int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[
 void senders_free(struct senders *senders); /* NULL is fine; nobody may be connected */
 
 /*
- * Takes one more connection of this address: 0, and *out_sender until senders_leave; or
- * SENDER_REFUSED when it has as many as it may. O(capacity) at worst, when there is no place.
+ * Takes one more connection of this address: 0, and *out_sender until senders_leave. When it has as
+ * many as it may, SENDER_REFUSED, or SENDER_CUT_OFF when it has been told so often lately.
+ * O(capacity) at worst, when there is no place.
  */
-enum { SENDER_REFUSED = 1 };
+enum { SENDER_REFUSED = 1, SENDER_CUT_OFF = 2 };
 int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender);
 void senders_leave(struct sender *sender);

@@ -29,7 +29,12 @@ enum {
     SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
     /* What those who want much get of a turn, all together: sessions that use up their slice again
      * and again, and searches of several steps. All others are served in every turn. */
-    BUSY_NS = 1000 * 1000,
+    BUSY_NS = 250 * 1000,
+    /* What all who arrive may take at once, the part of the time that they may take in the long
+     * run, and the most that they are made to wait for. */
+    ARRIVALS_NS = 500 * 1000,
+    ARRIVALS_SHARE = 4,
+    ARRIVALS_NS_MAX = 8 * ARRIVALS_NS,
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
 
@@ -84,6 +89,39 @@ void server_wake(struct server *server)
     }
 }
 
+/* --- arrivals --------------------------------------------------------------------------------- */
+
+void server_spend_on_arrivals(struct server *server, uint64_t now_ns, uint64_t spent_ns)
+{
+    if (spent_ns > 0) {
+        account_leak(&server->arrivals, now_ns, ARRIVALS_SHARE);
+        account_spend(&server->arrivals, now_ns, spent_ns, ARRIVALS_NS_MAX);
+    }
+}
+
+static void on_arrival_time(uv_timer_t *timer)
+{
+    server_wake(timer->data);
+}
+
+bool server_takes_arrivals(struct server *server)
+{
+    account_leak(&server->arrivals, service_monotonic_ns(server->service), ARRIVALS_SHARE);
+    if (server->arrivals.spent_ns < ARRIVALS_NS) {
+        return true;
+    }
+    const uint64_t over_ns = server->arrivals.spent_ns - ARRIVALS_NS + 1;
+    const uint64_t wait_ms = (over_ns * ARRIVALS_SHARE + 999999) / 1000000;
+    if (server->arrival.data == NULL) { /* a server without timers: it looks again and again */
+        server_wake(server);
+    } else if (!server->closing && !uv_is_active((uv_handle_t *)&server->arrival)) {
+        (void)uv_timer_start(&server->arrival, on_arrival_time, wait_ms, 0); /* has a callback */
+    }
+    return false;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
 static void flush_all(struct server *server)
 {
     while (server->dirty != NULL) {
@@ -124,14 +162,24 @@ static void process_busy(struct server *server)
     }
 }
 
+/* Whether some wait for the next turn; those for whom there is no time wait for the timer. */
+static bool take_arrivals(struct server *server)
+{
+    bool waits = false;
+
+    for (size_t i = 0; i < server->listener_count; i++) {
+        listener_turn(&server->listeners[i]);
+        waits = waits || server->listeners[i].waits_a_turn;
+    }
+    return waits &&
+           !(server->arrival.data != NULL && uv_is_active((uv_handle_t *)&server->arrival));
+}
+
 void server_turn(struct server *server)
 {
     struct session *session;
     size_t waiting = 0;
 
-    for (size_t i = 0; i < server->listener_count; i++) {
-        listener_turn(&server->listeners[i]);
-    }
     end_congestion(server);
     /* Those that become ready meanwhile wait for the next turn. */
     DL_COUNT2(server->ready, session, waiting, ready_next);
@@ -146,8 +194,9 @@ void server_turn(struct server *server)
                                                 service_monotonic_ns(server->service) + BUSY_NS);
     const bool arranging = service_turn(server->service);
     watch_turn(server->service);
+    const bool arriving = take_arrivals(server); /* last: who is here goes first */
     flush_all(server);
-    if (searching || arranging || server->ready != NULL || server->busy != NULL ||
+    if (searching || arranging || arriving || server->ready != NULL || server->busy != NULL ||
         watch_is_due(server->service)) {
         server_wake(server);
     } else {
@@ -180,18 +229,22 @@ void server_drop_slowest(struct server *server)
 {
     struct session *session;
     struct session *slowest = NULL;
+    uint64_t withheld = 0;
 
     DL_FOREACH (server->sessions, session) {
         if (slowest == NULL || session->counted_output > slowest->counted_output) {
             slowest = session;
         }
     }
-    if (slowest != NULL && slowest->counted_output > 0) {
-        log_warning("session %" PRIu64 " dropped: unread output of all sessions is over its cap, "
-                    "and it holds the most (%zu bytes)",
-                    slowest->number, slowest->counted_output);
-        session_drop_slowest(slowest);
+    if (slowest == NULL || slowest->counted_output == 0) {
+        return;
     }
+    if (log_gate_opens(&server->drop_gate, server_loop_ms(server), &withheld)) {
+        log_warning("session %" PRIu64 " dropped: unread output of all sessions is over its cap, "
+                    "and it holds the most (%zu bytes; %" PRIu64 " more since this was last said)",
+                    slowest->number, slowest->counted_output, withheld);
+    }
+    session_drop_slowest(slowest);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -205,6 +258,7 @@ static void on_persist_closed(void *context)
     uv_close((uv_handle_t *)&server->prepare, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
     uv_close((uv_handle_t *)&server->idle, NULL);
+    uv_close((uv_handle_t *)&server->arrival, NULL);
     uv_close((uv_handle_t *)&server->tick, NULL);
     uv_close((uv_handle_t *)&server->watchdog, NULL);
     uv_close((uv_handle_t *)&server->terminate[0], NULL);
@@ -349,6 +403,7 @@ static int init_handles(struct server *server)
     uv_prepare_init(&server->loop, &server->prepare);
     uv_check_init(&server->loop, &server->check);
     uv_idle_init(&server->loop, &server->idle);
+    uv_timer_init(&server->loop, &server->arrival);
     uv_timer_init(&server->loop, &server->tick);
     uv_timer_init(&server->loop, &server->watchdog);
     uv_signal_init(&server->loop, &server->terminate[0]);
@@ -356,6 +411,7 @@ static int init_handles(struct server *server)
     uv_signal_init(&server->loop, &server->reload);
     server->prepare.data = server;
     server->check.data = server;
+    server->arrival.data = server;
     server->tick.data = server;
     server->terminate[0].data = server;
     server->terminate[1].data = server;

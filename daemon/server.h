@@ -4,7 +4,8 @@
  * which all of that ends.
  *
  * A turn of the loop: what came in was read by its session; then sessions whose requests wait have
- * their turn, searches go on by a bounded number of steps, and all output of the turn is sent.
+ * their turn, searches go on by a bounded number of steps, connections that were kept waiting are
+ * taken, and all output of the turn is sent.
  */
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
@@ -15,7 +16,9 @@
 
 #include <uv.h>
 
+#include "daemon/account.h"
 #include "daemon/listener.h"
+#include "daemon/log.h"
 #include "daemon/options.h"
 #include "daemon/server_tls.h"
 #include "daemon/service.h"
@@ -46,7 +49,8 @@ struct server {
     struct session *busy;  /* the same, of sessions that want much: see server_turn */
     struct session *dirty; /* output waits to be sent */
     size_t session_count;
-    size_t refused_count; /* of these: told that they are too many, and ending */
+    size_t refused_count;    /* of these: told that they are too many, and ending */
+    struct account arrivals; /* what connections took: accepting, refusing, their first requests */
     uint64_t session_number;
     size_t output_bytes; /* of all sessions */
     struct arena decode_arena;
@@ -54,6 +58,7 @@ struct server {
     uv_prepare_t prepare; /* before the loop waits: sends what timers left */
     uv_check_t check;     /* after it waited: a turn */
     uv_idle_t idle;       /* runs while a turn left work, so that the loop does not wait */
+    uv_timer_t arrival;   /* when there is time for a connection again; data: it is there */
     uv_timer_t tick;
     uv_timer_t watchdog;
     uv_signal_t terminate[2];
@@ -61,6 +66,7 @@ struct server {
     uint64_t tick_count;
     int64_t stop_since_ms;
     bool was_congested;
+    struct log_gate drop_gate;
     bool stopping;                  /* no one new, no new requests */
     bool store_closing;             /* nothing is under way any more */
     bool closing;                   /* the handles are */
@@ -106,6 +112,16 @@ int64_t server_loop_ms(const struct server *server);
 
 /* Some session is ready: the next turn comes without waiting. */
 void server_wake(struct server *server);
+
+/*
+ * Connections together get a part of the time only, so that those who come again and again do not
+ * take it from those who are here. Whether there is some left; when not, the next turn comes when
+ * there is.
+ */
+bool server_takes_arrivals(struct server *server);
+
+/* spent_ns were spent on somebody who arrives, until now_ns. */
+void server_spend_on_arrivals(struct server *server, uint64_t now_ns, uint64_t spent_ns);
 
 /* All output together is over its cap: drops the session that holds the most of it. */
 void server_drop_slowest(struct server *server);

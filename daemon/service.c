@@ -18,7 +18,10 @@ enum {
     /* What one request's or response's passage may take: 1,000 results with their structs. */
     ARENA_BYTES_MAX = 4 * 1024 * 1024,
     /* Between savings of the clock by themselves; what changes messages saves it, too. */
-    CLOCK_SAVE_MS = 10 * 60 * 1000
+    CLOCK_SAVE_MS = 10 * 60 * 1000,
+    /* How often an address is told why its connections are refused; others are just closed. */
+    TOLD_PER_MINUTE = 60,
+    TOLD_BURST = 16
 };
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -204,7 +207,8 @@ static void set_sender_limits(struct service *service)
     service->sender_limits = (struct sender_limits){
         .connections = limits->sessions_per_address,
         .rates = {[SENDER_DEPOSIT] = {limits->deposits_per_minute, limits->deposit_burst},
-                  [SENDER_QUERY] = {limits->queries_per_minute, limits->query_burst}},
+                  [SENDER_QUERY] = {limits->queries_per_minute, limits->query_burst},
+                  [SENDER_TOLD] = {TOLD_PER_MINUTE, TOLD_BURST}},
     };
 }
 

@@ -4,29 +4,25 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <sodium.h>
 #include <utlist.h>
 
 #include "core/err.h"
 #include "daemon/container.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
+#include "daemon/session_parts.h"
 #include "proto/codec.h"
 
 enum {
-    SLICE_NS = 250 * 1000, /* of requests of one session, then the others have their turn */
-    SHARE = 16,            /* one that takes more than a 16th of the time is busy: server_turn */
-    SPENT_NS_MAX = 16 * SLICE_NS, /* and is so for at most a 16th of a second longer */
+    SHARE = 16, /* one that takes more than a 16th of the time is busy: server_turn */
+    SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* and is so for at most a 16th of a second longer */
+    OVER_RATE_MAX = 128,   /* refused for its rate in a row: then nothing until the next second */
     FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
-    KEEPALIVE_S = 60,
-    LINGER_MS = 2000,           /* for the peer to take the last answers and end */
-    STUCK_MS = 30 * 1000,       /* output that the peer takes none of */
-    PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
-    REFUSED_MAX = 64            /* sessions over the limit that are told so at a time */
+    LINGER_MS = 2000,             /* for the peer to take the last answers and end */
+    STUCK_MS = 30 * 1000,         /* output that the peer takes none of */
+    PUSH_BYTES_MAX = 64 * 1024    /* output up to which pushes are made */
 };
 
 /* --- states ----------------------------------------------------------------------------------- */
@@ -138,11 +134,9 @@ static void free_if_unused(struct session *session)
     server_session_gone(server);
 }
 
-void session_close(struct session *session)
+/* All that is left is its stream, which the caller closes. */
+static void leave(struct session *session)
 {
-    if (session->state == SESSION_CLOSED) {
-        return;
-    }
     leave_lists(session);
     end_handshake(session);
     move_to(session, SESSION_CLOSED);
@@ -153,11 +147,25 @@ void session_close(struct session *session)
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* it asks for nothing any more */
     }
-    transport_close(&session->transport);
+}
+
+void session_close(struct session *session)
+{
+    if (session->state != SESSION_CLOSED) {
+        leave(session);
+        transport_close(&session->transport);
+    }
+}
+
+/* Without a word, and without the memory that TCP keeps of who was told. */
+void session_reset(struct session *session)
+{
+    leave(session);
+    transport_reset(&session->transport);
 }
 
 /* No more requests; when the last answer has gone out, the stream is ended. */
-static void end(struct session *session)
+void session_end(struct session *session)
 {
     if (!takes_requests(session)) {
         return;
@@ -219,7 +227,7 @@ static void drop_if_over(struct session *session)
     }
 }
 
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+void session_respond(struct handler_client *client, const struct msg_response *response)
 {
     struct session *session = (struct session *)client;
     struct server *server = session->server;
@@ -261,7 +269,7 @@ static void on_work_ended(struct handler_client *client)
 void session_push(struct session *session, const struct msg_response *response)
 {
     if (session->state == SESSION_OPEN) {
-        on_respond(&session->client, response);
+        session_respond(&session->client, response);
     }
 }
 
@@ -295,8 +303,8 @@ static void on_drop(struct handler_client *client, enum msg_error_code code, con
     drop(session, code, sentence);
 }
 
-static const struct handler_client_events client_events = {
-    .respond = on_respond,
+const struct handler_client_events session_client_events = {
+    .respond = session_respond,
     .work_ended = on_work_ended,
     .has_room = on_has_room,
     .queued = on_queued,
@@ -330,7 +338,7 @@ static bool may_take_more(struct session *session)
     }
     return session->client.work_count < limits->requests_in_flight &&
            session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
-           has_room_for_answer(session, limits);
+           session->client.over_rate < OVER_RATE_MAX && has_room_for_answer(session, limits);
 }
 
 static void act(struct session *session, const struct msg_request *request)
@@ -342,7 +350,7 @@ static void act(struct session *session, const struct msg_request *request)
     } else if (request->kind != MSG_REQUEST_HELLO) {
         handler_refuse(&session->client, request->id, MSG_INVALID, "hello",
                        "the first request of a connection must be Hello");
-        end(session);
+        session_end(session);
     } else if (handler_welcome(service, &session->client, request)) {
         if (session->state == SESSION_CLOSED) {
             return; /* dropped: there was no memory for the Welcome */
@@ -351,7 +359,7 @@ static void act(struct session *session, const struct msg_request *request)
         log_debug("session %" PRIu64 " speaks version %d, %s", session->number, LIMIT_VERSION,
                   request->hello.agent.text != NULL ? request->hello.agent.text : "no agent named");
     } else {
-        end(session);
+        session_end(session);
     }
 }
 
@@ -370,9 +378,9 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
         session_close(session);
     } else {
         refusal.id = request.id;
-        on_respond(&session->client, &refusal);
+        session_respond(&session->client, &refusal);
         if (rc == CODEC_MALFORMED || session->state == SESSION_NEW) {
-            end(session);
+            session_end(session);
         }
     }
     arena_reset(&server->decode_arena);
@@ -389,7 +397,7 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
                        "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
                        session->server->service->config.limits.frame_bytes);
     }
-    end(session);
+    session_end(session);
 }
 
 /*
@@ -411,7 +419,7 @@ static bool take_some(struct session *session, uint64_t until_ns)
         if (outcome == FRAME_MORE) {
             frame_decoder_release(&transport->input);
             if (session->server->stopping || session->peer_ended) {
-                end(session);
+                session_end(session);
             } else {
                 transport_read(transport);
             }
@@ -431,28 +439,32 @@ static bool take_some(struct session *session, uint64_t until_ns)
     return false;
 }
 
-/* Whether it has had more than its share lately: what it had leaks away at SHARE of the time. */
+/*
+ * Whether it has had more than its share lately. What it takes as a newcomer is reckoned as part of
+ * arriving, too: else who comes and goes would have a new session's first slice again and again.
+ */
 static bool is_busy_now(struct session *session, uint64_t began_ns)
 {
     const uint64_t now_ns = service_monotonic_ns(session->server->service);
-    const uint64_t leaked_ns = (began_ns - session->accounted_ns) / SHARE;
+    const uint64_t took_ns = now_ns - began_ns;
+    const uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
 
-    session->spent_ns = session->spent_ns > leaked_ns ? session->spent_ns - leaked_ns : 0;
-    session->spent_ns += now_ns - began_ns;
-    session->spent_ns = session->spent_ns < SPENT_NS_MAX ? session->spent_ns : SPENT_NS_MAX;
-    session->accounted_ns = now_ns;
-    return session->spent_ns > SLICE_NS;
+    account_leak(&session->spent, began_ns, SHARE);
+    account_spend(&session->spent, now_ns, took_ns, SPENT_NS_MAX);
+    session->fresh_ns -= fresh_ns;
+    server_spend_on_arrivals(session->server, now_ns, fresh_ns);
+    return session->spent.spent_ns > SESSION_SLICE_NS;
 }
 
 void session_process(struct session *session)
 {
     const uint64_t began_ns = service_monotonic_ns(session->server->service);
 
-    const bool has_more = take_some(session, began_ns + SLICE_NS);
+    const bool has_more = take_some(session, began_ns + SESSION_SLICE_NS);
+    const bool is_busy = is_busy_now(session, began_ns);
     if (session->state == SESSION_CLOSED) {
         return;
     }
-    const bool is_busy = is_busy_now(session, began_ns);
     if (!session->is_ready) { /* else it stays on the list that it is on */
         session->is_busy = is_busy;
     }
@@ -523,7 +535,7 @@ static void on_closed(struct transport *transport)
     free_if_unused(session);
 }
 
-static const struct transport_events transport_events = {
+const struct transport_events session_transport_events = {
     .readable = on_readable,
     .ended = on_ended,
     .written = on_written,
@@ -541,7 +553,7 @@ void session_flush(struct session *session)
 static void time_out(struct session *session, const char *sentence)
 {
     handler_refuse(&session->client, 0, MSG_INVALID, NULL, "%s", sentence);
-    end(session);
+    session_end(session);
 }
 
 void session_tick(struct session *session, int64_t now_ms)
@@ -551,6 +563,10 @@ void session_tick(struct session *session, int64_t now_ms)
 
     if (session->state == SESSION_CLOSED) {
         return;
+    }
+    if (session->client.over_rate >= OVER_RATE_MAX) {
+        session->client.over_rate = 0;
+        resume_if_held(session);
     }
     if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {
         drop_slow_reader(session);
@@ -578,149 +594,4 @@ void session_stop(struct session *session)
     if (takes_requests(session)) {
         mark_ready(session); /* session_process takes what was received, then ends it */
     }
-}
-
-/* --- the beginning ---------------------------------------------------------------------------- */
-
-/* Whether the peer of a Unix socket runs as our user or as root. */
-static bool is_administrator(uv_stream_t *stream)
-{
-    struct ucred peer;
-    socklen_t size = sizeof(peer);
-    uv_os_fd_t descriptor = -1;
-
-    if (uv_fileno((uv_handle_t *)stream, &descriptor) != 0 ||
-        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-        return false;
-    }
-    return peer.uid == geteuid() || peer.uid == 0;
-}
-
-/* Says why a connection is not taken, and ends it; when many are ending so already, at once. */
-static void refuse_one_too_many(struct session *session, uint64_t retry_after_ms,
-                                const char *sentence)
-{
-    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
-
-    session->is_refused = true;
-    if (++session->server->refused_count > REFUSED_MAX) {
-        session_close(session);
-        return;
-    }
-    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
-    response.error.retry_after_ms = retry_after_ms;
-    on_respond(&session->client, &response);
-    end(session);
-}
-
-/*
- * Finds out who it is, as far as limits are concerned, and counts the connection, which costs as
- * much as a query. Whether it may stay; otherwise it was refused.
- */
-static bool enter(struct session *session, const struct listener *listener)
-{
-    struct service *service = session->server->service;
-    struct handler_client *client = &session->client;
-    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
-    struct sockaddr_storage local = {.ss_family = AF_UNIX};
-    int peer_size = sizeof(peer);
-    int local_size = sizeof(local);
-    struct sender_address address;
-
-    if (!listener->is_unix && (uv_tcp_getpeername(&session->transport.uv.tcp,
-                                                  (struct sockaddr *)&peer, &peer_size) != 0 ||
-                               uv_tcp_getsockname(&session->transport.uv.tcp,
-                                                  (struct sockaddr *)&local, &local_size) != 0)) {
-        session_close(session); /* it has gone already */
-        return false;
-    }
-    if (!listener->is_limited && sender_is_local((struct sockaddr *)&peer)) {
-        return true;
-    }
-    const int64_t now_ms = service_monotonic_ms(service);
-    sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
-    client->sender_tag = senders_tag(service->senders, &address);
-    if (senders_enter(service->senders, &address, &service->sender_limits, now_ms,
-                      &client->sender) != 0) {
-        refuse_one_too_many(session, 5000,
-                            "as many connections of this address as are taken here are open; "
-                            "close one, or try again later");
-        return false;
-    }
-    const uint64_t wait_ms =
-        sender_take(client->sender, SENDER_QUERY, &service->sender_limits, 1, now_ms);
-    if (wait_ms > 0) {
-        refuse_one_too_many(session, wait_ms,
-                            "this address sends more queries than are taken here");
-        return false;
-    }
-    return true;
-}
-
-/* A connection without a handshake costs little, one with it much: these have a bound. */
-static int secure(struct session *session, enum config_security security)
-{
-    struct server *server = session->server;
-
-    if (security == CONFIG_PLAIN) {
-        return 0;
-    }
-    if (server->handshakes >= server->service->config.limits.tls_handshakes_max) {
-        return UV_EBUSY;
-    }
-    const int rc = server_tls_secure(&server->tls, security, &session->transport);
-    if (rc == 0) {
-        session->is_shaking_hands = true;
-        server->handshakes++;
-    }
-    return rc;
-}
-
-int session_accept(struct server *server, struct listener *listener)
-{
-    const struct config_limits *limits = &server->service->config.limits;
-    struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
-
-    if (session == NULL) {
-        return UV_ENOMEM;
-    }
-    int rc = transport_init(&session->transport, &server->loop, listener->is_unix,
-                            &transport_events, server->alloc, limits->frame_bytes);
-    if (rc != 0) {
-        alloc_release(server->alloc, session, 1, sizeof(*session));
-        return rc;
-    }
-    session->server = server;
-    session->client.events = &client_events;
-    randombytes_buf(session->client.resume_token, RESUME_TOKEN_BYTES);
-    session->number = ++server->session_number;
-    session->since_ms = server_loop_ms(server);
-    session->activity_ms = session->since_ms;
-    DL_APPEND(server->sessions, session);
-    server->session_count++;
-
-    rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
-    if (rc == 0) {
-        rc = secure(session, listener->security);
-    }
-    if (rc != 0) {
-        session_close(session);
-        return rc;
-    }
-    session->client.is_on_site = listener->is_on_site;
-    if (listener->is_unix) {
-        session->client.is_local = true;
-        session->client.is_administrator = is_administrator(&session->transport.uv.stream);
-    } else {
-        (void)uv_tcp_nodelay(&session->transport.uv.tcp, 1); /* only slower without */
-        /* who watches may be silent for long, and yet be gone */
-        (void)uv_tcp_keepalive(&session->transport.uv.tcp, 1, KEEPALIVE_S);
-    }
-    if (server->session_count - server->refused_count > limits->sessions_max) {
-        refuse_one_too_many(session, 5000,
-                            "as many connections as are taken here are open; try again");
-    } else if (enter(session, listener)) {
-        transport_read(&session->transport);
-    }
-    return 0;
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/account.h"
 #include "daemon/handler.h"
 #include "daemon/transport.h"
 
@@ -31,11 +32,11 @@ struct session {
     struct transport transport;
     struct server *server;
     enum session_state state;
-    uint64_t number;     /* for the log */
-    int64_t since_ms;    /* loop time: accepted, or SESSION_ENDING since */
-    int64_t activity_ms; /* loop time: last bytes in */
-    uint64_t spent_ns;   /* on its requests lately, and when that was reckoned */
-    uint64_t accounted_ns;
+    uint64_t number;      /* for the log */
+    int64_t since_ms;     /* loop time: accepted, or SESSION_ENDING since */
+    int64_t activity_ms;  /* loop time: last bytes in */
+    struct account spent; /* on its requests lately */
+    uint64_t fresh_ns;    /* so much of what it takes counts as that of arriving, too */
     size_t counted_output;
     size_t queued_bytes;   /* of pushes that are still to be made */
     bool is_shaking_hands; /* counted in server->handshakes */
@@ -52,8 +53,10 @@ struct session {
 
 /*
  * Accepts a connection from `listener`. One beyond the limits, of all or of its address, is told so
- * and ended. 0 or a libuv error, when nothing is left of it.
+ * and ended, or is just closed when its address has been told so again and again. 0,
+ * SESSION_REFUSED, or a libuv error (negative), when nothing is left of it.
  */
+enum { SESSION_REFUSED = 1 };
 int session_accept(struct server *server, struct listener *listener);
 
 /* Takes a bounded number of the requests that wait. */

@@ -2,6 +2,7 @@
 #include "daemon/transport.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/err.h"
 #include "daemon/transport_tls.h"
@@ -285,4 +286,16 @@ void transport_close(struct transport *transport)
     transport->closing = true;
     transport->reading = false;
     uv_close(&transport->uv.handle, on_close);
+}
+
+void transport_reset(struct transport *transport)
+{
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    uv_os_fd_t descriptor = -1;
+
+    if (!transport->closing && uv_fileno(&transport->uv.handle, &descriptor) == 0) {
+        /* only slower without; and Unix sockets do without */
+        (void)setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    }
+    transport_close(transport);
 }

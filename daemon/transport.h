@@ -95,4 +95,8 @@ void transport_end(struct transport *transport);
 /* Closes it at once; `closed` comes later. Harmless when it is closing. */
 void transport_close(struct transport *transport);
 
+/* The same, and what is under way in either direction is lost: TCP resets the connection, and keeps
+ * nothing of it. */
+void transport_reset(struct transport *transport);
+
 #endif

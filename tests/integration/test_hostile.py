@@ -6,6 +6,7 @@ descriptors come back."""
 import os
 import socket
 import struct
+import time
 
 import pytest
 
@@ -312,7 +313,7 @@ def test_thousands_of_connections_of_one_address(make_daemon, rng, sanitized):
     address = ("127.0.0.2", int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1)))
     with hostile.besieged(daemon, rng, 100 * INPUT, sanitized) as bystander:
         mine = [wire.Client(address, source="127.0.9.1") for _ in range(8)]
-        outcomes = {"told": 0, "cut off": 0}
+        outcomes, began = {"told": 0, "cut off": 0}, time.monotonic()
         for n in range(3000):
             try:
                 with wire.Client(address, hello=False, source="127.0.9.1") as client:
@@ -326,7 +327,8 @@ def test_thousands_of_connections_of_one_address(make_daemon, rng, sanitized):
                 with wire.Client(address, source="127.0.9.2") as other:
                     other.call(pb.Ping())
         print(outcomes)
-        assert outcomes["told"] > 0
+        # 16 at once, and one a second; what is told is only one of those who look
+        assert 0 < outcomes["told"] <= 16 + 1 + time.monotonic() - began
         for client in mine:
             client.call(pb.Ping())
             client.close()

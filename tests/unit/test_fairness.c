@@ -10,17 +10,24 @@
 
 enum {
     GREEDY = 8,
-    REQUESTS = 3000,          /* that each greedy one has sent before anything is answered */
-    LOOK_NS = 20 * 1000,      /* what a look at the clock takes: one a request */
-    WAIT_NS = 3 * 1000 * 1000 /* a slice of one, the share of all greedy ones, and searches' */
+    REQUESTS = 3000,    /* that each greedy one has sent before anything is answered */
+    LOOK_NS = 2 * 1000, /* what a look at the clock takes: one a request */
+    ARRIVAL_NS = 200 * 1000,
+    WAIT_NS = 750 * 1000 /* a slice of one, the share of all greedy ones, and searches' */
 };
 
 static uint64_t now_ns;
+static const struct server *slow_server; /* which takes ARRIVAL_NS for each connection */
+static uint64_t arrived;
 
 static uint64_t read_ns(void *context)
 {
     (void)context;
     now_ns += LOOK_NS;
+    if (slow_server != NULL) {
+        now_ns += (slow_server->session_number - arrived) * ARRIVAL_NS;
+        arrived = slow_server->session_number;
+    }
     return now_ns;
 }
 
@@ -146,12 +153,114 @@ static void test_connections_come_in_a_few_a_turn(void **state)
     server_fixture_free(fixture);
 }
 
+/*
+ * Connections that take long get a quarter of the time, but for the first few; all are taken in the
+ * end, and who is here is served meanwhile.
+ */
+static void test_connections_get_a_part_of_the_time(void **state)
+{
+    enum { MANY = 100, AT_ONCE = 4, SHARE = 4 };
+    static struct peer peers[MANY];
+    struct server_fixture *fixture = server_fixture_new();
+    const struct server *server = &fixture->server;
+    uint64_t longest_ns = 0;
+    struct peer modest;
+    uint64_t id = 2;
+
+    (void)state;
+    server_fixture_start(fixture, true);
+    (void)server_fixture_greet(fixture, &modest);
+    for (int i = 0; i < MANY; i++) {
+        peer_init(&peers[i], loop_connect_unix(fixture->path));
+        assert_true(peers[i].fd >= 0);
+    }
+    fixture->server.service->read_ns = read_ns;
+    slow_server = server;
+    arrived = server->session_number;
+    const uint64_t began_ns = now_ns;
+    while (server->session_count < MANY + 1) {
+        const uint64_t took_ns = ping(fixture, &modest, id++);
+        longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
+    }
+    slow_server = NULL;
+    assert_true(now_ns - began_ns >= (uint64_t)(MANY - AT_ONCE) * ARRIVAL_NS * SHARE);
+    assert_true(longest_ns <= WAIT_NS + (uint64_t)AT_ONCE * ARRIVAL_NS);
+    for (int i = 0; i < MANY; i++) {
+        peer_deinit(&peers[i]);
+    }
+    peer_deinit(&modest);
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
+/* Turns until nothing moves the session any more but a tick. How often it was refused meanwhile. */
+static size_t take_refusals(struct server_fixture *fixture, struct peer *peer, size_t *out_served)
+{
+    struct msg_response response;
+    size_t refused = 0;
+
+    for (int still = 0; still < 3; still++) { /* a turn reads, one acts, and one sends */
+        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+        while (peer_take(peer, &response)) {
+            const bool is_refusal =
+                response.kind == MSG_RESPONSE_ERROR && response.error.code == MSG_RATE_LIMITED;
+            refused += is_refusal ? 1 : 0;
+            *out_served += is_refusal ? 0 : 1;
+            still = 0;
+        }
+        still = any_waits(fixture) ? 0 : still;
+    }
+    return refused;
+}
+
+/* Who goes on asking although it is refused is read no further until the next second. */
+static void test_who_is_over_its_rate_is_left_waiting(void **state)
+{
+    enum { SERVED = 5, ASKED = 500, A_SECOND = 128 };
+    struct server_fixture *fixture = server_fixture_new();
+    struct peer peer;
+    size_t served = 0;
+    size_t refused = 0;
+    int seconds = 0;
+
+    (void)state;
+    fixture->config.limits.queries_per_minute = 1;
+    fixture->config.limits.query_burst = SERVED + 1; /* the connection costs one */
+    server_fixture_start(fixture, true);
+    fixture->server.listeners[0].is_limited = true;
+    struct session *session = server_fixture_greet(fixture, &peer);
+    for (uint64_t id = 2; id < 2 + ASKED; id++) {
+        struct msg_request request = {.id = id, .kind = MSG_REQUEST_SUMMARY};
+        peer_put(&peer, &request);
+    }
+    peer_send(&peer, &fixture->server.loop);
+    while (served + refused < ASKED) {
+        const size_t now = take_refusals(fixture, &peer, &served);
+        assert_true(now <= A_SECOND);
+        refused += now;
+        session_tick(session, server_loop_ms(&fixture->server));
+        assert_true(++seconds < 100);
+    }
+    assert_int_equal(served, SERVED);
+    assert_true(seconds >= ASKED / A_SECOND);
+    peer_put_ping(&peer, 1000); /* which costs nothing */
+    peer_send(&peer, &fixture->server.loop);
+    struct msg_response response;
+    assert_true(peer_await(&peer, &fixture->server.loop, &response));
+    assert_int_equal(response.kind, MSG_RESPONSE_PONG);
+    peer_deinit(&peer);
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modest_sessions_do_not_wait_for_greedy_ones),
         cmocka_unit_test(test_greedy_sessions_get_all_their_answers),
         cmocka_unit_test(test_connections_come_in_a_few_a_turn),
+        cmocka_unit_test(test_connections_get_a_part_of_the_time),
+        cmocka_unit_test(test_who_is_over_its_rate_is_left_waiting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

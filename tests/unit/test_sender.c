@@ -353,6 +353,69 @@ static void random_comings_and_goings(void **state)
     senders_free(senders);
 }
 
+/* Who comes again and again is not told each time; others are, and so is it after a while. */
+static void who_was_told_is_cut_off(void **state)
+{
+    const struct sender_limits limits = {
+        .connections = 1,
+        .rates = {[SENDER_TOLD] = {.per_minute = 60, .burst = 3}},
+    };
+    const struct sender_address one = sender_of("192.0.2.1", "192.0.2.9");
+    const struct sender_address other = sender_of("192.0.2.2", "192.0.2.9");
+    struct senders *senders = make(CAPACITY);
+    struct sender *first = NULL;
+    struct sender *second = NULL;
+    struct sender *none = NULL;
+    (void)state;
+
+    assert_int_equal(senders_enter(senders, &one, &limits, 0, &first), 0);
+    assert_int_equal(senders_enter(senders, &other, &limits, 0, &second), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(senders_enter(senders, &one, &limits, i, &none), SENDER_REFUSED);
+    }
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(senders_enter(senders, &one, &limits, 3 + i, &none), SENDER_CUT_OFF);
+    }
+    assert_int_equal(senders_enter(senders, &other, &limits, 60, &none), SENDER_REFUSED);
+    assert_int_equal(senders_enter(senders, &one, &limits, 1000, &none), SENDER_REFUSED);
+    assert_int_equal(senders_enter(senders, &one, &limits, 1001, &none), SENDER_CUT_OFF);
+    senders_leave(first);
+    assert_int_equal(senders_enter(senders, &one, &limits, 1002, &first), 0);
+    senders_leave(first);
+    senders_leave(second);
+    assert_null(none);
+    senders_free(senders);
+}
+
+/* A full /64 is told as one, too, however many addresses it takes. */
+static void a_full_prefix_is_cut_off(void **state)
+{
+    const struct sender_limits limits = {
+        .connections = 1,
+        .rates = {[SENDER_TOLD] = {.per_minute = 60, .burst = 1}},
+    };
+    struct senders *senders = make(CAPACITY);
+    struct sender *held[SENDERS_WIDE];
+    struct sender *none = NULL;
+    char text[32];
+    int told = 0;
+    (void)state;
+
+    for (int i = 0; i < 4 * SENDERS_WIDE; i++) {
+        (void)snprintf(text, sizeof(text), "2001:db8::%x", i + 2);
+        const struct sender_address address = sender_of(text, "2001:db8::1");
+        struct sender **place = i < SENDERS_WIDE ? &held[i] : &none;
+        const int rc = senders_enter(senders, &address, &limits, 0, place);
+        assert_int_equal(rc == 0, i < SENDERS_WIDE);
+        told += rc == SENDER_REFUSED;
+    }
+    assert_int_equal(told, SENDERS_WIDE); /* 16 times what one has, as all its limits */
+    for (int i = 0; i < SENDERS_WIDE; i++) {
+        senders_leave(held[i]);
+    }
+    senders_free(senders);
+}
+
 static void memory_that_runs_out(void **state)
 {
     struct fail_alloc alloc;
@@ -386,6 +449,8 @@ int main(void)
         cmocka_unit_test(no_bucket_is_reset_by_others),
         cmocka_unit_test(the_idle_are_forgotten),
         cmocka_unit_test(random_comings_and_goings),
+        cmocka_unit_test(who_was_told_is_cut_off),
+        cmocka_unit_test(a_full_prefix_is_cut_off),
         cmocka_unit_test(memory_that_runs_out),
     };
 

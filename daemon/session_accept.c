@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a session begins, or does not: who it is as far as limits are concerned, and whether there is
+ * a place for it. What is needed only by those who stay is done last, as those who are refused may
+ * come by the thousand.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <sodium.h>
+#include <utlist.h>
+
+#include "daemon/listener.h"
+#include "daemon/server.h"
+#include "daemon/session_parts.h"
+
+enum {
+    KEEPALIVE_S = 60,
+    REFUSED_MAX = 64, /* sessions over the limit that are told so at a time */
+    RETRY_MS = 5000   /* after which there may be room for them */
+};
+
+/* Whether the peer of a Unix socket runs as our user or as root. */
+static bool is_administrator(uv_stream_t *stream)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    uv_os_fd_t descriptor = -1;
+
+    if (uv_fileno((uv_handle_t *)stream, &descriptor) != 0 ||
+        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+        return false;
+    }
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+/* A connection without a handshake costs little, one with it much: these have a bound. */
+static int secure(struct session *session, enum config_security security)
+{
+    struct server *server = session->server;
+
+    if (security == CONFIG_PLAIN) {
+        return 0;
+    }
+    if (server->handshakes >= server->service->config.limits.tls_handshakes_max) {
+        return UV_EBUSY;
+    }
+    const int rc = server_tls_secure(&server->tls, security, &session->transport);
+    if (rc == 0) {
+        session->is_shaking_hands = true;
+        server->handshakes++;
+    }
+    return rc;
+}
+
+/*
+ * Says why a connection is not taken, and ends it; when many are ending so already, or its address
+ * has been told again and again, it is closed without a word.
+ */
+static void refuse(struct session *session, const struct listener *listener, bool is_told,
+                   uint64_t retry_after_ms, const char *sentence)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+
+    session->is_refused = true;
+    if (session->client.sender != NULL) {
+        senders_leave(session->client.sender);
+        session->client.sender = NULL; /* it takes nobody's place while it ends */
+    }
+    if (++session->server->refused_count > REFUSED_MAX || !is_told ||
+        secure(session, listener->security) != 0) {
+        session_reset(session);
+        return;
+    }
+    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    response.error.retry_after_ms = retry_after_ms;
+    session_respond(&session->client, &response);
+    session_end(session);
+}
+
+/* Who it is, as far as limits are concerned; false: it has gone already. */
+static bool find_address(const struct session *session, bool is_unix,
+                         struct sockaddr_storage *out_peer, struct sockaddr_storage *out_local)
+{
+    const uv_tcp_t *tcp = &session->transport.uv.tcp;
+    int peer_size = sizeof(*out_peer);
+    int local_size = sizeof(*out_local);
+
+    *out_peer = (struct sockaddr_storage){.ss_family = AF_UNIX};
+    *out_local = *out_peer;
+    if (is_unix) {
+        return true;
+    }
+    if (uv_tcp_getpeername(tcp, (struct sockaddr *)out_peer, &peer_size) != 0) {
+        return false;
+    }
+    /* Our own end tells what is on link, which counts with IPv6 only. */
+    return out_peer->ss_family != AF_INET6 ||
+           uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
+}
+
+/*
+ * Counts the connection with those of its address, unless that is exempt. Whether it may stay so
+ * far; otherwise it was refused.
+ */
+static bool enter(struct session *session, const struct listener *listener)
+{
+    struct service *service = session->server->service;
+    struct handler_client *client = &session->client;
+    struct sockaddr_storage peer;
+    struct sockaddr_storage local;
+    struct sender_address address;
+
+    if (!find_address(session, listener->is_unix, &peer, &local)) {
+        session_close(session);
+        return false;
+    }
+    if (!listener->is_limited && sender_is_local((struct sockaddr *)&peer)) {
+        return true;
+    }
+    sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
+    client->sender_tag = senders_tag(service->senders, &address);
+    const int rc = senders_enter(service->senders, &address, &service->sender_limits,
+                                 service_monotonic_ms(service), &client->sender);
+    if (rc != 0) {
+        refuse(session, listener, rc == SENDER_REFUSED, RETRY_MS,
+               "as many connections of this address as are taken here are open; close one, or try "
+               "again later");
+    }
+    return rc == 0;
+}
+
+/* Whether there is a place for it, and its address may come again so soon: that costs as much as a
+ * query. Otherwise it was refused. */
+static bool is_welcome(struct session *session, const struct listener *listener)
+{
+    struct server *server = session->server;
+    struct service *service = server->service;
+    const struct sender_limits *limits = &service->sender_limits;
+    const int64_t now_ms = service_monotonic_ms(service);
+    struct sender *sender = session->client.sender;
+    const bool is_full =
+        server->session_count - server->refused_count > service->config.limits.sessions_max;
+
+    const uint64_t wait_ms = is_full ? RETRY_MS
+                             : sender == NULL
+                                 ? 0
+                                 : sender_take(sender, SENDER_QUERY, limits, 1, now_ms);
+    if (wait_ms > 0) {
+        const bool is_told =
+            sender == NULL || sender_take(sender, SENDER_TOLD, limits, 1, now_ms) == 0;
+        refuse(session, listener, is_told, wait_ms,
+               is_full ? "as many connections as are taken here are open; try again"
+                       : "this address sends more queries than are taken here");
+    }
+    return wait_ms == 0;
+}
+
+/* What is set up for those only who stay. */
+static void settle(struct session *session, const struct listener *listener)
+{
+    struct transport *transport = &session->transport;
+
+    randombytes_buf(session->client.resume_token, RESUME_TOKEN_BYTES);
+    session->client.is_on_site = listener->is_on_site;
+    if (listener->is_unix) {
+        session->client.is_local = true;
+        session->client.is_administrator = is_administrator(&transport->uv.stream);
+    } else {
+        (void)uv_tcp_nodelay(&transport->uv.tcp, 1); /* only slower without */
+        /* who watches may be silent for long, and yet be gone */
+        (void)uv_tcp_keepalive(&transport->uv.tcp, 1, KEEPALIVE_S);
+    }
+    transport_read(transport);
+}
+
+int session_accept(struct server *server, struct listener *listener)
+{
+    const struct config_limits *limits = &server->service->config.limits;
+    struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
+
+    if (session == NULL) {
+        return UV_ENOMEM;
+    }
+    int rc = transport_init(&session->transport, &server->loop, listener->is_unix,
+                            &session_transport_events, server->alloc, limits->frame_bytes);
+    if (rc != 0) {
+        alloc_release(server->alloc, session, 1, sizeof(*session));
+        return rc;
+    }
+    session->server = server;
+    session->client.events = &session_client_events;
+    session->number = ++server->session_number;
+    session->since_ms = server_loop_ms(server);
+    session->activity_ms = session->since_ms;
+    session->fresh_ns = SESSION_SLICE_NS;
+    DL_APPEND(server->sessions, session);
+    server->session_count++;
+
+    rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
+    if (rc == 0 && !(enter(session, listener) && is_welcome(session, listener))) {
+        return SESSION_REFUSED;
+    }
+    if (rc == 0) {
+        rc = secure(session, listener->security);
+    }
+    if (rc != 0) {
+        session_close(session);
+        return rc;
+    }
+    settle(session, listener);
+    return 0;
+}

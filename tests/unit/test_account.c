@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was spent leaks away at a share of the time, and never counts for more than the most. */
+#include "daemon/account.h"
+
+#include "tests/lib/check.h"
+
+enum { SHARE = 4, MOST = 1000 };
+
+static void what_was_spent_leaks_away(void **state)
+{
+    struct account account = {0};
+
+    (void)state;
+    account_spend(&account, 100, 60, MOST);
+    assert_int_equal(account.spent_ns, 60);
+    account_leak(&account, 140, SHARE);
+    assert_int_equal(account.spent_ns, 50);
+    account_leak(&account, 140, SHARE);
+    assert_int_equal(account.spent_ns, 50);
+    account_leak(&account, 340, SHARE);
+    assert_int_equal(account.spent_ns, 0);
+    account_leak(&account, UINT64_MAX, SHARE);
+    assert_int_equal(account.spent_ns, 0);
+}
+
+static void no_more_than_the_most(void **state)
+{
+    struct account account = {0};
+
+    (void)state;
+    account_spend(&account, 10, MOST - 1, MOST);
+    account_spend(&account, 20, UINT64_MAX, MOST);
+    assert_int_equal(account.spent_ns, MOST);
+    account_spend(&account, 30, 5, MOST / 2); /* a lower most takes nothing back */
+    assert_int_equal(account.spent_ns, MOST);
+}
+
+/* Tests and emulators have such clocks; nobody is let off, and nothing is stuck for it. */
+static void a_clock_that_goes_back(void **state)
+{
+    struct account account = {0};
+
+    (void)state;
+    account_spend(&account, 1000000, 100, MOST);
+    account_leak(&account, 400, SHARE);
+    assert_int_equal(account.spent_ns, 100);
+    account_leak(&account, 800, SHARE);
+    assert_int_equal(account.spent_ns, 0);
+}
+
+/* Whoever takes less than the share in the long run never has more than one helping. */
+static void a_steady_taker(void **state)
+{
+    struct account modest = {0};
+    struct account greedy = {0};
+    uint64_t now_ns = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        now_ns += 100;
+        account_leak(&modest, now_ns, SHARE);
+        account_leak(&greedy, now_ns, SHARE);
+        account_spend(&modest, now_ns, 100 / SHARE - 1, MOST);
+        account_spend(&greedy, now_ns, 100 / SHARE + 1, MOST);
+    }
+    assert_true(modest.spent_ns <= 100 / SHARE);
+    assert_true(greedy.spent_ns >= MOST - 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_spent_leaks_away),
+        cmocka_unit_test(no_more_than_the_most),
+        cmocka_unit_test(a_clock_that_goes_back),
+        cmocka_unit_test(a_steady_taker),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
