@@ -76,6 +76,8 @@ def distance(left, right):
 
 def run(bench, *arguments, env=None):
     wrapper = os.environ.get("HEARSAY_WRAPPER", "").split()  # an emulator
+    if wrapper:
+        wrapper[0] = shutil.which(wrapper[0])  # `env` may have another PATH
     return subprocess.run([*wrapper, bench, *map(str, arguments)], capture_output=True, text=True, env=env,
                           timeout=600, check=False)
 

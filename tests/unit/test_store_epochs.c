@@ -135,11 +135,14 @@ static void they_go_when_they_are_no_longer_kept(void **state)
     check_same(&found[0], &second);
 }
 
-/* Whether the database or its log has the bytes. */
+/*
+ * Whether the database or its log has the bytes. The log is read first: a scrub takes them from
+ * there into the database, and may do so in between.
+ */
 static bool files_have(const uint8_t *bytes, size_t count)
 {
     static uint8_t content[1 << 20];
-    const char *const suffixes[] = {"", "-wal"};
+    const char *const suffixes[] = {"-wal", ""};
     char path[STORE_PATH_BYTES + 32];
 
     for (size_t s = 0; s < 2; s++) {
