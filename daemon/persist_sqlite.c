@@ -52,7 +52,7 @@ struct persist_sqlite {
 
 static struct persist_sqlite *self(struct persist *persist)
 {
-    return (struct persist_sqlite *)persist;
+    return (struct persist_sqlite *)(void *)persist;
 }
 
 /* --- from the threads to the loop ------------------------------------------------------------- */
@@ -294,7 +294,7 @@ static void cancel_job(struct persist *persist)
 
 static void get_info(const struct persist *persist, struct persist_info *out_info)
 {
-    *out_info = ((const struct persist_sqlite *)persist)->info;
+    *out_info = ((const struct persist_sqlite *)(const void *)persist)->info;
 }
 
 /* 0 where there is none. */

@@ -229,7 +229,7 @@ static void drop_if_over(struct session *session)
 
 void session_respond(struct handler_client *client, const struct msg_response *response)
 {
-    struct session *session = (struct session *)client;
+    struct session *session = (struct session *)(void *)client;
     struct server *server = session->server;
     const struct config_limits *limits = &server->service->config.limits;
 
@@ -255,7 +255,7 @@ void session_respond(struct handler_client *client, const struct msg_response *r
 
 static void on_work_ended(struct handler_client *client)
 {
-    struct session *session = (struct session *)client;
+    struct session *session = (struct session *)(void *)client;
 
     if (session->state == SESSION_CLOSED) {
         free_if_unused(session);
@@ -276,7 +276,7 @@ void session_push(struct session *session, const struct msg_response *response)
 /* Pushes are made when they can soon go: until then they are a few numbers in a queue. */
 static bool on_has_room(const struct handler_client *client)
 {
-    const struct session *session = (const struct session *)client;
+    const struct session *session = (const struct session *)(const void *)client;
     const uint64_t most = session->server->service->config.limits.session_output_bytes / 4;
     const size_t waiting = transport_output_bytes(&session->transport);
 
@@ -285,7 +285,7 @@ static bool on_has_room(const struct handler_client *client)
 
 static bool on_queued(struct handler_client *client, size_t bytes)
 {
-    struct session *session = (struct session *)client;
+    struct session *session = (struct session *)(void *)client;
 
     if (session->state != SESSION_CLOSED) {
         session->queued_bytes = bytes;
@@ -297,7 +297,7 @@ static bool on_queued(struct handler_client *client, size_t bytes)
 
 static void on_drop(struct handler_client *client, enum msg_error_code code, const char *sentence)
 {
-    struct session *session = (struct session *)client;
+    struct session *session = (struct session *)(void *)client;
 
     log_warning("session %" PRIu64 " dropped: %s", session->number, sentence);
     drop(session, code, sentence);

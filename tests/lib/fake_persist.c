@@ -336,7 +336,7 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
 
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
     (void)out_reason;
 
     if (fake->epoch_count == EPOCHS_MAX) {
@@ -350,7 +350,7 @@ static int replay_epochs(struct persist *persist,
                          int (*visit)(void *context, const struct persist_epoch *epoch),
                          void *context, char *out_reason)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
     int rc = 0;
     (void)out_reason;
 
@@ -362,17 +362,17 @@ static int replay_epochs(struct persist *persist,
 
 size_t fake_persist_epochs(const struct persist *persist)
 {
-    return ((const struct fake *)persist)->epoch_count;
+    return ((const struct fake *)(const void *)persist)->epoch_count;
 }
 
 const struct persist_epoch *fake_persist_epoch(const struct persist *persist, size_t i)
 {
-    return &((const struct fake *)persist)->epochs[i];
+    return &((const struct fake *)(const void *)persist)->epochs[i];
 }
 
 size_t fake_persist_commit(struct persist *persist)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
     struct persist_op *op = fake->first_op;
     const bool failing = fake->fail_next;
     struct persist_job *job = fake->job;
@@ -491,7 +491,7 @@ static void read_page(struct fake *fake, struct persist_read *read)
 
 void fake_persist_carry_out_reads(struct persist *persist)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
 
     for (struct persist_read *read = fake->first_read; read != NULL; read = read->next) {
         read->memory = NULL;
@@ -517,7 +517,7 @@ void fake_persist_carry_out_reads(struct persist *persist)
 
 size_t fake_persist_answer_reads(struct persist *persist)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
     size_t count = 0;
 
     fake_persist_carry_out_reads(persist);
@@ -535,7 +535,7 @@ size_t fake_persist_answer_reads(struct persist *persist)
 
 void fake_persist_fail_reads(struct persist *persist)
 {
-    ((struct fake *)persist)->fail_reads = true;
+    ((struct fake *)(void *)persist)->fail_reads = true;
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */
@@ -550,7 +550,7 @@ static void give_reason(const struct fake *fake, char *out_reason)
 static int add_host(struct persist *persist, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile, char *out_reason)
 {
-    const struct fake *fake = (const struct fake *)persist;
+    const struct fake *fake = (const struct fake *)(const void *)persist;
     (void)profile;
 
     if (fake->fail_add_host != 0) {
@@ -569,7 +569,7 @@ static int replay(struct persist *persist,
                   int (*visit)(void *context, const struct persist_message *message), void *context,
                   char *out_reason)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
     int rc = fake->fail_replay;
 
     if (rc != 0) {
@@ -587,7 +587,7 @@ static int replay_rules(struct persist *persist,
                         int (*visit)(void *context, const struct persist_rule *rule), void *context,
                         char *out_reason)
 {
-    const struct fake *fake = (const struct fake *)persist;
+    const struct fake *fake = (const struct fake *)(const void *)persist;
     int rc = 0;
     (void)out_reason;
 
@@ -599,7 +599,7 @@ static int replay_rules(struct persist *persist,
 
 static void submit(struct persist *persist, struct persist_op *op)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
 
     op->next = NULL;
     *fake->last_op = op;
@@ -608,7 +608,7 @@ static void submit(struct persist *persist, struct persist_op *op)
 
 static void read_later(struct persist *persist, struct persist_read *read)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
 
     read->next = NULL;
     *fake->last_read = read;
@@ -632,13 +632,13 @@ static void read_release(struct persist *persist, struct persist_read *read)
 static void info(const struct persist *persist, struct persist_info *out_info)
 {
     memset(out_info, 0, sizeof(*out_info));
-    out_info->clock_ms = ((const struct fake *)persist)->clock_ms;
-    out_info->seq = ((const struct fake *)persist)->last_seq;
+    out_info->clock_ms = ((const struct fake *)(const void *)persist)->clock_ms;
+    out_info->seq = ((const struct fake *)(const void *)persist)->last_seq;
 }
 
 static bool begin_job(struct persist *persist, struct persist_job *job)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
     const bool is_free = fake->job == NULL;
 
     fake->job = is_free ? job : fake->job;
@@ -652,7 +652,8 @@ static void cancel_job(struct persist *persist)
 
 static void count(struct persist *persist, struct persist_counters *out_counters)
 {
-    *out_counters = (struct persist_counters){.operations = ((struct fake *)persist)->operations};
+    *out_counters =
+        (struct persist_counters){.operations = ((struct fake *)(void *)persist)->operations};
 }
 
 static const struct persist_interface interface = {
@@ -687,7 +688,7 @@ struct persist *fake_persist_new(void)
 
 void fake_persist_free(struct persist *persist)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
 
     free(fake->messages);
     free(fake);
@@ -695,23 +696,23 @@ void fake_persist_free(struct persist *persist)
 
 void fake_persist_fail_next(struct persist *persist)
 {
-    ((struct fake *)persist)->fail_next = true;
+    ((struct fake *)(void *)persist)->fail_next = true;
 }
 
 size_t fake_persist_count(const struct persist *persist)
 {
-    return ((const struct fake *)persist)->count;
+    return ((const struct fake *)(const void *)persist)->count;
 }
 
 void fake_persist_set_profile(struct persist *persist, const char *stored)
 {
-    ((struct fake *)persist)->stored_profile = stored;
+    ((struct fake *)(void *)persist)->stored_profile = stored;
 }
 
 void fake_persist_fail_start(struct persist *persist, int add_host_rc, int replay_rc,
                              const char *reason)
 {
-    struct fake *fake = (struct fake *)persist;
+    struct fake *fake = (struct fake *)(void *)persist;
 
     fake->fail_add_host = add_host_rc;
     fake->fail_replay = replay_rc;
@@ -720,5 +721,5 @@ void fake_persist_fail_start(struct persist *persist, int add_host_rc, int repla
 
 void fake_persist_set_clock(struct persist *persist, int64_t clock_ms)
 {
-    ((struct fake *)persist)->clock_ms = clock_ms;
+    ((struct fake *)(void *)persist)->clock_ms = clock_ms;
 }

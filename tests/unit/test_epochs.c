@@ -54,7 +54,7 @@ static void note_epoch(struct fixture *fixture, const struct msg_epoch *epoch)
 
 static void on_respond(struct handler_client *client, const struct msg_response *response)
 {
-    struct fixture *fixture = (struct fixture *)client;
+    struct fixture *fixture = (struct fixture *)(void *)client;
 
     if (response->id != 0) {
         fixture->last = response->kind;

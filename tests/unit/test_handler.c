@@ -62,7 +62,7 @@ static void remember_payload(struct answer *answer, const struct msg_bytes *payl
 
 static void on_respond(struct handler_client *client, const struct msg_response *response)
 {
-    struct fixture *fixture = (struct fixture *)client;
+    struct fixture *fixture = (struct fixture *)(void *)client;
     struct answer *answer = &fixture->answers[fixture->answer_count++];
 
     assert_true(fixture->answer_count <= ANSWERS_MAX);
@@ -97,7 +97,7 @@ static void on_respond(struct handler_client *client, const struct msg_response 
 
 static void on_work_ended(struct handler_client *client)
 {
-    ((struct fixture *)client)->ended_count++;
+    ((struct fixture *)(void *)client)->ended_count++;
 }
 
 static const struct handler_client_events events = {.respond = on_respond,

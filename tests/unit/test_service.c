@@ -43,7 +43,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42};
 
 static void on_respond(struct handler_client *client, const struct msg_response *response)
 {
-    struct fixture *fixture = (struct fixture *)client;
+    struct fixture *fixture = (struct fixture *)(void *)client;
 
     fixture->answered++;
     fixture->last = response->kind;
