@@ -40,7 +40,8 @@ void standing_learn(struct standing *standing, uint32_t count)
 {
     const uint32_t before = standing->likeness_percent;
 
-    if (standing->unsettled > 0) { /* groups are not yet what they will be */
+    /* Groups are not yet what they will be. What came since does not count: it may never end. */
+    if (standing->relearning > 0) {
         begin_window(standing);
         return;
     }
@@ -56,7 +57,9 @@ void standing_learn(struct standing *standing, uint32_t count)
         standing->likeness_percent = less_alike(before);
     }
     if (standing->likeness_percent != before) {
-        standing->unsettled = standing->part_count;
+        standing->relearning = standing->part_count;
+        standing->unsettled =
+            standing->part_count > standing->unsettled ? standing->part_count : standing->unsettled;
         standing->calm = 0;
     }
     begin_window(standing);
@@ -106,8 +109,12 @@ bool standing_arrange(struct standing *standing, size_t budget)
         looked += look_at(standing, next_group(standing));
     }
     standing->unsettled -= looked < standing->unsettled ? looked : standing->unsettled;
+    standing->relearning -= looked < standing->relearning ? looked : standing->relearning;
     if (standing->part_count == 0) {
         standing->unsettled = 0;
+    }
+    if (standing->relearning > standing->unsettled) { /* parts have gone meanwhile */
+        standing->relearning = standing->unsettled;
     }
     return standing->unsettled > 0;
 }

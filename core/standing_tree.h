@@ -128,6 +128,7 @@ struct standing {
     uint64_t in_vain;          /* ... and groups that were opened for these without a hit */
     uint32_t calm;             /* windows since then in which hardly any was */
     size_t unsettled;          /* parts that are to be looked at: see standing_arrange */
+    size_t relearning;         /* of these: before it is learnt what their last change did */
     uint32_t next_node;        /* where the next of them is looked for */
     uint32_t next_lane;
     uint16_t *positions;
