@@ -6,17 +6,16 @@
  * behind; an answer is the right one, or says that something failed, or the connection is dropped;
  * what was acknowledged is there; and with the next request all is well again.
  *
- * Beyond the first dozens of places a sample of them is taken (next_place).
+ * Beyond the first dozens of places a sample of them is taken (faults_next_place). Watches are in
+ * daemon_watch.c.
  */
-#include "daemon/server.h"
+#include "tests/fault/daemon_faults.h"
 
 #include <dirent.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sodium.h>
 
@@ -24,232 +23,6 @@
 #include "proto/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_calls.h"
-#include "tests/lib/loop_fixture.h"
-#include "tests/lib/server_fixture.h"
-
-enum {
-    MESSAGES = 20,      /* that are always there: numbers 1 .. */
-    FIRST_NEW = 100,    /* numbers of filters that no query looks for */
-    PLACES_MAX = 20000, /* a sweep ends before */
-    PATIENCE_MS = 10000,
-    EXPIRING = 5
-};
-
-struct fixture {
-    struct server server;
-    struct options options;
-    struct config config;
-    char directory[LOOP_PATH_BYTES];
-    char file[LOOP_PATH_BYTES + 16];   /* the configuration */
-    char socket[LOOP_PATH_BYTES + 16]; /* the listener */
-    char backup[LOOP_PATH_BYTES + 16];
-    char reason[CONFIG_REASON_BYTES];
-    struct peer peer;
-    uint32_t next_id; /* of messages that are deposited */
-    uint8_t id[LIMIT_ID_BYTES];
-};
-
-struct fault_case {
-    const char *name;
-    unsigned kinds;
-    unsigned times;
-};
-
-static const struct fault_case cases[] = {
-    {"no memory once", FAULT_ALLOC | FAULT_MEMORY, 1},
-    {"no memory", FAULT_ALLOC | FAULT_MEMORY, FAULT_FOR_EVER},
-    {"storage full once", FAULT_WRITE, 1},
-    {"storage full", FAULT_WRITE, FAULT_FOR_EVER},
-    {"write error once", FAULT_WRITE_ERROR, 1},
-    {"write error", FAULT_WRITE_ERROR, FAULT_FOR_EVER},
-    {"sync error", FAULT_SYNC, FAULT_FOR_EVER},
-    {"truncate error", FAULT_TRUNCATE, FAULT_FOR_EVER},
-    {"read error once", FAULT_READ, 1},
-    {"read error", FAULT_READ, FAULT_FOR_EVER},
-    {"no opening", FAULT_OPEN, FAULT_FOR_EVER},
-    {"no descriptor once", FAULT_DESCRIPTOR, 1},
-    {"no descriptor three times", FAULT_DESCRIPTOR, 3},
-    {"no descriptor", FAULT_DESCRIPTOR, FAULT_FOR_EVER},
-    {"no thread once", FAULT_THREAD, 1},
-    {"no thread", FAULT_THREAD, FAULT_FOR_EVER},
-};
-enum { CASES = sizeof(cases) / sizeof(cases[0]) };
-
-/* For the report. */
-static unsigned injected;
-
-/* --- time ------------------------------------------------------------------------------------- */
-
-/* Our own code's clock, which the test moves on (--wrap). */
-static int64_t clock_offset_s;
-
-int __real_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
-{
-    const int rc = __real_clock_gettime(clock, out);
-
-    out->tv_sec += (time_t)clock_offset_s;
-    return rc;
-}
-
-static int64_t real_ms(void)
-{
-    struct timespec now;
-
-    (void)__real_clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* --- fixture ---------------------------------------------------------------------------------- */
-
-static void write_configuration(const struct fixture *fixture, const char *more)
-{
-    FILE *file = fopen(fixture->file, "w");
-
-    assert_non_null(file);
-    /* No cache, so that payloads are read; and no filter of calls for the whole test. */
-    assert_true(fprintf(file,
-                        "[daemon]\ndata = %s\nlisten = %s\ndurability = relaxed\n"
-                        "log_level = error\ncall_filter = no\n[limits]\ncache = 0\n%s",
-                        fixture->directory, fixture->socket, more) > 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-static int start(struct fixture *fixture)
-{
-    return server_start(&fixture->server, &fixture->options, &fixture->config, fixture->reason);
-}
-
-static void stop(struct fixture *fixture)
-{
-    assert_int_equal(raise(SIGTERM), 0);
-    server_run(&fixture->server);
-}
-
-/* A turn of the loop, in which things may fail. */
-static void turn(struct fixture *fixture, const struct peer *peer)
-{
-    fault_vfs_exempt(false);
-    loop_turn(&fixture->server.loop, peer->fd, POLLIN);
-    fault_vfs_exempt(true);
-}
-
-enum outcome { OUTCOME_ANSWERED, OUTCOME_DROPPED };
-
-/* Sends what the peer has, and waits for one answer, or for the end of the connection. */
-static enum outcome exchange(struct fixture *fixture, struct peer *peer,
-                             struct msg_response *out_response)
-{
-    const int64_t begin_ms = real_ms();
-
-    peer_send(peer, &fixture->server.loop);
-    while (!peer_take(peer, out_response)) {
-        if (peer->ended) {
-            return OUTCOME_DROPPED;
-        }
-        if (real_ms() - begin_ms > PATIENCE_MS) {
-            (void)fault_vfs_disarm();
-            fail_msg("no answer came, and the connection was not dropped");
-        }
-        turn(fixture, peer);
-    }
-    return OUTCOME_ANSWERED;
-}
-
-static void connect_peer(struct fixture *fixture)
-{
-    struct msg_response response;
-
-    peer_init(&fixture->peer, loop_connect_unix(fixture->socket));
-    assert_true(fixture->peer.fd >= 0);
-    peer_put_hello(&fixture->peer);
-    assert_int_equal(exchange(fixture, &fixture->peer, &response), OUTCOME_ANSWERED);
-    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
-}
-
-static void reconnect_if_dropped(struct fixture *fixture)
-{
-    struct msg_response response;
-
-    (void)peer_take(&fixture->peer, &response); /* whether its end has come */
-    if (fixture->peer.ended) {
-        peer_deinit(&fixture->peer);
-        connect_peer(fixture);
-    }
-}
-
-/* Asks while nothing fails. The answer is borrowed until the next one. */
-static void ask(struct fixture *fixture, const struct msg_request *request,
-                struct msg_response *out_response)
-{
-    peer_put(&fixture->peer, request);
-    assert_int_equal(exchange(fixture, &fixture->peer, out_response), OUTCOME_ANSWERED);
-    assert_int_equal(out_response->id, request->id);
-}
-
-static void deposit_messages(struct fixture *fixture)
-{
-    struct msg_response response;
-
-    for (uint8_t i = 1; i <= MESSAGES; i++) {
-        ask(fixture, server_fixture_deposit(i, i), &response);
-        assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
-    }
-}
-
-static int setup(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-    assert_non_null(fixture);
-    loop_directory_make(fixture->directory);
-    (void)snprintf(fixture->file, sizeof(fixture->file), "%s/conf", fixture->directory);
-    (void)snprintf(fixture->socket, sizeof(fixture->socket), "%s/socket", fixture->directory);
-    (void)snprintf(fixture->backup, sizeof(fixture->backup), "%s/backup", fixture->directory);
-    fixture->options.config = fixture->file;
-    write_configuration(fixture, "");
-    assert_int_equal(options_load(&fixture->options, &fixture->config, fixture->reason), 0);
-    *state = fixture;
-    return 0;
-}
-
-static int setup_started(void **state)
-{
-    struct fixture *fixture;
-
-    (void)setup(state);
-    fixture = *state;
-    assert_int_equal(start(fixture), 0);
-    connect_peer(fixture);
-    deposit_messages(fixture);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *fixture = *state;
-
-    loop_directory_remove(fixture->directory);
-    free(fixture);
-    return 0;
-}
-
-static int teardown_started(void **state)
-{
-    struct fixture *fixture = *state;
-
-    peer_deinit(&fixture->peer);
-    stop(fixture);
-    return teardown(state);
-}
-
-/* Every place, and a sample of them where there are thousands. */
-static unsigned next_place(unsigned nth)
-{
-    return nth + 1 + nth / 20;
-}
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -258,7 +31,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES];
 static uint8_t token_hash[LIMIT_HASH_BYTES];
 
 /* A message that nobody has had yet. */
-static struct msg_request new_deposit(struct fixture *fixture)
+static struct msg_request new_deposit(struct faults_fixture *fixture)
 {
     struct msg_request request = *server_fixture_deposit(50, FIRST_NEW);
 
@@ -270,7 +43,7 @@ static struct msg_request new_deposit(struct fixture *fixture)
     return request;
 }
 
-static struct msg_request make_request(struct fixture *fixture, enum msg_request_kind kind)
+static struct msg_request make_request(struct faults_fixture *fixture, enum msg_request_kind kind)
 {
     static uint8_t id[LIMIT_ID_BYTES];
     struct msg_request request = {.id = 60, .kind = kind};
@@ -317,12 +90,6 @@ static struct msg_request make_request(struct fixture *fixture, enum msg_request
     return request;
 }
 
-static bool says_failure(const struct msg_response *response)
-{
-    return response->kind == MSG_RESPONSE_ERROR &&
-           (response->error.code == MSG_STORAGE || response->error.code == MSG_INTERNAL);
-}
-
 /* The answer's bytes, where they must be the same each time; else only its kind. */
 static void digest(const struct msg_response *response, uint8_t out[32])
 {
@@ -351,8 +118,8 @@ static void digest(const struct msg_response *response, uint8_t out[32])
 }
 
 /* One round of a request that changes nothing. Whether anything failed. */
-static bool fail_question(struct fixture *fixture, const struct fault_case *fault, unsigned nth,
-                          enum msg_request_kind kind, const uint8_t right[32])
+static bool fail_question(struct faults_fixture *fixture, const struct fault_case *fault,
+                          unsigned nth, enum msg_request_kind kind, const uint8_t right[32])
 {
     struct msg_request request = make_request(fixture, kind);
     struct msg_response response;
@@ -360,39 +127,39 @@ static bool fail_question(struct fixture *fixture, const struct fault_case *faul
 
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
-    const enum outcome outcome = exchange(fixture, &fixture->peer, &response);
+    const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
     if (outcome == OUTCOME_ANSWERED) {
         digest(&response, found);
-        if (memcmp(found, right, 32) != 0 && !(failed && says_failure(&response))) {
+        if (memcmp(found, right, 32) != 0 && !(failed && faults_says_failure(&response))) {
             fail_msg("request %d, %s, place %u: kind %d: %s", (int)kind, fault->name, nth,
                      (int)response.kind,
                      response.kind == MSG_RESPONSE_ERROR ? response.error.message : "wrong");
         }
     }
-    reconnect_if_dropped(fixture);
+    faults_reconnect_if_dropped(fixture);
     request = make_request(fixture, kind);
-    ask(fixture, &request, &response);
+    faults_ask(fixture, &request, &response);
     digest(&response, found);
     assert_memory_equal(found, right, 32);
     return failed;
 }
 
-static void sweep_question(struct fixture *fixture, enum msg_request_kind kind)
+static void sweep_question(struct faults_fixture *fixture, enum msg_request_kind kind)
 {
     const struct msg_request request = make_request(fixture, kind);
     struct msg_response response;
     uint8_t right[32];
 
-    ask(fixture, &request, &response);
+    faults_ask(fixture, &request, &response);
     digest(&response, right);
-    for (size_t i = 0; i < CASES; i++) {
+    for (size_t i = 0; i < FAULTS_CASES; i++) {
         unsigned nth = 1;
 
-        while (fail_question(fixture, &cases[i], nth, kind, right)) {
-            injected++;
-            nth = next_place(nth);
+        while (fail_question(fixture, &faults_cases[i], nth, kind, right)) {
+            faults_injected++;
+            nth = faults_next_place(nth);
             assert_true(nth < PLACES_MAX);
         }
     }
@@ -413,12 +180,12 @@ static void test_questions(void **state)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         sweep_question(*state, kinds[i]);
     }
-    print_message("%u faults so far\n", injected);
+    print_message("%u faults so far\n", faults_injected);
 }
 
 /* --- requests that change something ----------------------------------------------------------- */
 
-static bool is_there(struct fixture *fixture)
+static bool is_there(struct faults_fixture *fixture)
 {
     const struct msg_request request = {
         .id = 70,
@@ -427,7 +194,7 @@ static bool is_there(struct fixture *fixture)
     };
     struct msg_response response;
 
-    ask(fixture, &request, &response);
+    faults_ask(fixture, &request, &response);
     if (response.kind == MSG_RESPONSE_ERROR) {
         assert_int_equal(response.error.code, MSG_NOT_FOUND);
         return false;
@@ -436,7 +203,8 @@ static bool is_there(struct fixture *fixture)
     return true;
 }
 
-static bool fail_deposit(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case *fault,
+                         unsigned nth)
 {
     const struct msg_request request = new_deposit(fixture);
     struct msg_response response;
@@ -445,21 +213,21 @@ static bool fail_deposit(struct fixture *fixture, const struct fault_case *fault
 
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
-    const enum outcome outcome = exchange(fixture, &fixture->peer, &response);
+    const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
     if (outcome == OUTCOME_ANSWERED) {
         acknowledged = response.kind == MSG_RESPONSE_DEPOSITED && !response.deposited.duplicate;
-        assert_true(acknowledged || (failed && says_failure(&response)));
+        assert_true(acknowledged || (failed && faults_says_failure(&response)));
         refused = !acknowledged && response.error.code == MSG_STORAGE;
     }
-    reconnect_if_dropped(fixture);
+    faults_reconnect_if_dropped(fixture);
     if (acknowledged) {
         assert_true(is_there(fixture));
     } else if (refused) { /* "nothing was changed" */
         assert_false(is_there(fixture));
     }
-    ask(fixture, &request, &response);
+    faults_ask(fixture, &request, &response);
     assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
     assert_true(response.deposited.duplicate || !acknowledged);
     assert_false(response.deposited.duplicate && refused);
@@ -467,7 +235,8 @@ static bool fail_deposit(struct fixture *fixture, const struct fault_case *fault
     return failed;
 }
 
-static bool fail_withdrawal(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_case *fault,
+                            unsigned nth)
 {
     const struct msg_request deposit = new_deposit(fixture);
     const struct msg_request request = {
@@ -479,22 +248,22 @@ static bool fail_withdrawal(struct fixture *fixture, const struct fault_case *fa
     bool acknowledged = false;
     bool refused = false;
 
-    ask(fixture, &deposit, &response);
+    faults_ask(fixture, &deposit, &response);
     assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
-    const enum outcome outcome = exchange(fixture, &fixture->peer, &response);
+    const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
     if (outcome == OUTCOME_ANSWERED) {
         acknowledged = response.kind == MSG_RESPONSE_WITHDRAWN;
-        assert_true(acknowledged || (failed && says_failure(&response)));
+        assert_true(acknowledged || (failed && faults_says_failure(&response)));
         refused = !acknowledged;
     }
-    reconnect_if_dropped(fixture);
+    faults_reconnect_if_dropped(fixture);
     assert_false(acknowledged && is_there(fixture));
     assert_false(refused && !is_there(fixture));
-    ask(fixture, &request, &response);
+    faults_ask(fixture, &request, &response);
     assert_true(response.kind == MSG_RESPONSE_WITHDRAWN ||
                 (!refused && response.error.code == MSG_NOT_FOUND));
     assert_false(is_there(fixture));
@@ -503,27 +272,29 @@ static bool fail_withdrawal(struct fixture *fixture, const struct fault_case *fa
 
 static void test_changes(void **state)
 {
-    struct fixture *fixture = *state;
+    struct faults_fixture *fixture = *state;
 
-    for (size_t i = 0; i < CASES; i++) {
+    for (size_t i = 0; i < FAULTS_CASES; i++) {
         unsigned nth = 1;
 
-        for (; fail_deposit(fixture, &cases[i], nth); nth = next_place(nth)) {
+        for (; fail_deposit(fixture, &faults_cases[i], nth); nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
-            injected++;
+            faults_injected++;
         }
-        for (nth = 1; fail_withdrawal(fixture, &cases[i], nth); nth = next_place(nth)) {
+        for (nth = 1; fail_withdrawal(fixture, &faults_cases[i], nth);
+             nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
-            injected++;
+            faults_injected++;
         }
     }
-    print_message("%u faults so far\n", injected);
+    print_message("%u faults so far\n", faults_injected);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
 
 /* Somebody new, while another one stays. */
-static bool fail_connection(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+static bool fail_connection(struct faults_fixture *fixture, const struct fault_case *fault,
+                            unsigned nth)
 {
     struct msg_response response;
     struct peer peer;
@@ -545,52 +316,55 @@ static bool fail_connection(struct fixture *fixture, const struct fault_case *fa
     if (fault->times == FAULT_FOR_EVER) {
         failed = fault_vfs_disarm();
     }
-    const enum outcome outcome = exchange(fixture, &peer, &response);
+    const enum outcome outcome = faults_exchange(fixture, &peer, &response);
     failed = fault_vfs_disarm() || failed;
     if (outcome == OUTCOME_ANSWERED) {
-        assert_true(response.kind == MSG_RESPONSE_WELCOME || (failed && says_failure(&response)));
+        assert_true(response.kind == MSG_RESPONSE_WELCOME ||
+                    (failed && faults_says_failure(&response)));
     } else {
         assert_true(failed);
     }
     peer_deinit(&peer);
     /* The one who was there has noticed nothing, and new ones are welcome. */
     const struct msg_request ping = {.id = 90, .kind = MSG_REQUEST_PING};
-    ask(fixture, &ping, &response);
+    faults_ask(fixture, &ping, &response);
     assert_int_equal(response.kind, MSG_RESPONSE_PONG);
     return failed;
 }
 
 static void test_connections(void **state)
 {
-    struct fixture *fixture = *state;
+    struct faults_fixture *fixture = *state;
 
     /* Who had to wait is accepted at the next tick: at once. */
     uv_timer_set_repeat(&fixture->server.tick, 1);
     assert_int_equal(uv_timer_again(&fixture->server.tick), 0);
-    for (size_t i = 0; i < CASES; i++) {
+    for (size_t i = 0; i < FAULTS_CASES; i++) {
         /* libuv goes on accepting for as long as it fails; a real system gives it the descriptor
            that it keeps for this and has closed. */
-        if (cases[i].kinds == FAULT_DESCRIPTOR && cases[i].times == FAULT_FOR_EVER) {
+        if (faults_cases[i].kinds == FAULT_DESCRIPTOR && faults_cases[i].times == FAULT_FOR_EVER) {
             continue;
         }
-        for (unsigned nth = 1; fail_connection(fixture, &cases[i], nth); nth = next_place(nth)) {
+        for (unsigned nth = 1; fail_connection(fixture, &faults_cases[i], nth);
+             nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
-            injected++;
+            faults_injected++;
         }
     }
-    print_message("%u faults so far\n", injected);
+    print_message("%u faults so far\n", faults_injected);
 }
 
 /* --- reload and sweep ------------------------------------------------------------------------- */
 
 /* All of a configuration is taken, or nothing of it. */
-static bool fail_reload(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+static bool fail_reload(struct faults_fixture *fixture, const struct fault_case *fault,
+                        unsigned nth)
 {
     struct server *server = &fixture->server;
     const bool was_low = server->service->config.limits.k_max == 7;
     int rc;
 
-    write_configuration(fixture, was_low ? "k = 8\npayload = 3K\n" : "k = 7\n");
+    faults_write_configuration(fixture, was_low ? "k = 8\npayload = 3K\n" : "k = 7\n");
     fault_vfs_arm(fault->kinds, nth, fault->times);
     fault_vfs_exempt(false);
     rc = server_reload(server, fixture->reason);
@@ -609,27 +383,28 @@ static bool fail_reload(struct fixture *fixture, const struct fault_case *fault,
 
 static void test_reload(void **state)
 {
-    for (size_t i = 0; i < CASES; i++) {
-        for (unsigned nth = 1; fail_reload(*state, &cases[i], nth); nth = next_place(nth)) {
+    for (size_t i = 0; i < FAULTS_CASES; i++) {
+        for (unsigned nth = 1; fail_reload(*state, &faults_cases[i], nth);
+             nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
-            injected++;
+            faults_injected++;
         }
     }
-    print_message("%u faults so far\n", injected);
+    print_message("%u faults so far\n", faults_injected);
 }
 
-static void await_sweep(struct fixture *fixture)
+static void await_sweep(struct faults_fixture *fixture)
 {
-    const int64_t begin_ms = real_ms();
+    const int64_t begin_ms = faults_real_ms();
 
     while (fixture->server.service->sweeping) {
-        assert_true(real_ms() - begin_ms < PATIENCE_MS);
-        turn(fixture, &fixture->peer);
+        assert_true(faults_real_ms() - begin_ms < PATIENCE_MS);
+        faults_turn(fixture, &fixture->peer);
     }
 }
 
 /* What has expired is shown to nobody, swept or not; and the next sweep takes it out. */
-static bool fail_sweep(struct fixture *fixture, const struct fault_case *fault, unsigned nth)
+static bool fail_sweep(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth)
 {
     struct service *service = fixture->server.service;
     struct msg_response response;
@@ -639,17 +414,17 @@ static bool fail_sweep(struct fixture *fixture, const struct fault_case *fault, 
 
         request.deposit.has_ttl = true;
         request.deposit.ttl_s = 1;
-        ask(fixture, &request, &response);
+        faults_ask(fixture, &request, &response);
         assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
     }
-    clock_offset_s += 10;
+    faults_clock_offset_s += 10;
     fault_vfs_arm(fault->kinds, nth, fault->times);
     fault_vfs_exempt(false);
     service_sweep(service);
     fault_vfs_exempt(true);
     await_sweep(fixture);
     const bool failed = fault_vfs_disarm();
-    reconnect_if_dropped(fixture);
+    faults_reconnect_if_dropped(fixture);
     assert_false(is_there(fixture));
     service_sweep(service);
     await_sweep(fixture);
@@ -660,13 +435,14 @@ static bool fail_sweep(struct fixture *fixture, const struct fault_case *fault, 
 
 static void test_sweep(void **state)
 {
-    for (size_t i = 0; i < CASES; i++) {
-        for (unsigned nth = 1; fail_sweep(*state, &cases[i], nth); nth = next_place(nth)) {
+    for (size_t i = 0; i < FAULTS_CASES; i++) {
+        for (unsigned nth = 1; fail_sweep(*state, &faults_cases[i], nth);
+             nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
-            injected++;
+            faults_injected++;
         }
     }
-    print_message("%u faults so far\n", injected);
+    print_message("%u faults so far\n", faults_injected);
 }
 
 /* --- start-up --------------------------------------------------------------------------------- */
@@ -683,7 +459,7 @@ static size_t thread_count(void)
     return count;
 }
 
-static void empty_store(const struct fixture *fixture)
+static void empty_store(const struct faults_fixture *fixture)
 {
     static const char *const names[] = {"messages.db", "messages.db-wal", "messages.db-shm"};
     char path[LOOP_PATH_BYTES + 32];
@@ -695,7 +471,7 @@ static void empty_store(const struct fixture *fixture)
 }
 
 /* It starts, or says why it does not and leaves nothing open. */
-static bool fail_start(struct fixture *fixture, const struct fault_case *fault, unsigned nth,
+static bool fail_start(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth,
                        bool is_new)
 {
     const size_t descriptors = loop_descriptor_count();
@@ -707,11 +483,11 @@ static bool fail_start(struct fixture *fixture, const struct fault_case *fault, 
     fixture->reason[0] = '\0';
     fault_vfs_arm(fault->kinds, nth, fault->times);
     fault_vfs_exempt(false);
-    const int rc = start(fixture);
+    const int rc = faults_start(fixture);
     fault_vfs_exempt(true);
     const bool failed = fault_vfs_disarm();
     if (rc == 0) {
-        stop(fixture);
+        faults_stop(fixture);
     } else {
         assert_true(failed);
         assert_true(fixture->reason[0] != '\0');
@@ -726,42 +502,48 @@ static bool fail_start(struct fixture *fixture, const struct fault_case *fault, 
     return failed;
 }
 
-static void sweep_start(struct fixture *fixture, bool is_new)
+static void sweep_start(struct faults_fixture *fixture, bool is_new)
 {
-    for (size_t i = 0; i < CASES; i++) {
-        for (unsigned nth = 1; fail_start(fixture, &cases[i], nth, is_new); nth = next_place(nth)) {
+    for (size_t i = 0; i < FAULTS_CASES; i++) {
+        for (unsigned nth = 1; fail_start(fixture, &faults_cases[i], nth, is_new);
+             nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
-            injected++;
+            faults_injected++;
         }
-        assert_int_equal(start(fixture), 0);
+        assert_int_equal(faults_start(fixture), 0);
         assert_int_equal(fixture->server.service->usage.messages, is_new ? 0 : MESSAGES);
-        stop(fixture);
+        faults_stop(fixture);
     }
 }
 
 static void test_start(void **state)
 {
-    struct fixture *fixture = *state;
+    struct faults_fixture *fixture = *state;
 
-    assert_int_equal(start(fixture), 0);
-    connect_peer(fixture);
-    deposit_messages(fixture);
+    assert_int_equal(faults_start(fixture), 0);
+    faults_connect_peer(fixture);
+    faults_deposit_messages(fixture);
     peer_deinit(&fixture->peer);
-    stop(fixture);
+    faults_stop(fixture);
     sweep_start(fixture, false);
     sweep_start(fixture, true);
-    print_message("%u faults in all\n", injected);
+    print_message("%u faults in all\n", faults_injected);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_questions, setup_started, teardown_started),
-        cmocka_unit_test_setup_teardown(test_changes, setup_started, teardown_started),
-        cmocka_unit_test_setup_teardown(test_connections, setup_started, teardown_started),
-        cmocka_unit_test_setup_teardown(test_reload, setup_started, teardown_started),
-        cmocka_unit_test_setup_teardown(test_sweep, setup_started, teardown_started),
-        cmocka_unit_test_setup_teardown(test_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_questions, faults_setup_started,
+                                        faults_teardown_started),
+        cmocka_unit_test_setup_teardown(test_changes, faults_setup_started,
+                                        faults_teardown_started),
+        cmocka_unit_test_setup_teardown(test_watches, faults_setup_started,
+                                        faults_teardown_started),
+        cmocka_unit_test_setup_teardown(test_connections, faults_setup_started,
+                                        faults_teardown_started),
+        cmocka_unit_test_setup_teardown(test_reload, faults_setup_started, faults_teardown_started),
+        cmocka_unit_test_setup_teardown(test_sweep, faults_setup_started, faults_teardown_started),
+        cmocka_unit_test_setup_teardown(test_start, faults_setup, faults_teardown),
     };
 
     (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
