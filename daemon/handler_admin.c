@@ -115,6 +115,7 @@ static void add_store(struct service *service, struct figures *figures)
     figures_add(figures, counters.scrubs, "store_scrubs");
     figures_add(figures, counters.file_bytes, "store_file_bytes");
     figures_add(figures, counters.log_bytes, "store_log_bytes");
+    figures_add(figures, counters.memory_bytes, "store_memory_bytes");
 }
 
 /* Of one host, or of all when it is NULL. */

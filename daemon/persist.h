@@ -244,6 +244,7 @@ struct persist_counters {
     uint64_t scrubs;       /* times that removed messages' bytes were taken out of the log */
     uint64_t file_bytes;   /* of the database */
     uint64_t log_bytes;    /* of what is not brought home yet */
+    uint64_t memory_bytes; /* that it takes */
 };
 
 enum persist_job_kind {

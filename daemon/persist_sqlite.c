@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <sodium.h>
+#include <sqlite3.h>
 
 #include "core/err.h"
 #include "daemon/store_epoch.h"
@@ -318,7 +319,8 @@ static void count(struct persist *persist, struct persist_counters *out_counters
                                               .failures = counters.failures,
                                               .scrubs = counters.scrubs,
                                               .file_bytes = file_bytes(store->path),
-                                              .log_bytes = file_bytes(log_path)};
+                                              .log_bytes = file_bytes(log_path),
+                                              .memory_bytes = (uint64_t)sqlite3_memory_used()};
 }
 
 static void close_store(struct persist *persist, void (*closed)(void *context), void *context)

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import unicodedata
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -54,7 +54,8 @@ def test_labels_and_filter(offline, rng):
         bits, hashes = rng.choice([64, 192, 512, 4096]), rng.randint(1, 6)
         bssid, dbm = f"{rng.randrange(1, 2**46) << 2 & ~(1 << 40):012x}", rng.randint(-127, 0)
         place = (round(rng.uniform(-90, 90), 6), round(rng.uniform(-180, 180), 6))
-        hour = datetime.fromtimestamp(rng.randrange(4 * 10**9), timezone.utc)
+        # Not fromtimestamp, which on 32-bit machines ends in 2038.
+        hour = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=rng.randrange(4 * 10**9))
         expected = (labels.wifi(bssid, dbm) + labels.position(*place, True)
                     + labels.moment(int(hour.timestamp() * 1000)) + labels.topic("Grüße")
                     + ["any:thing"])
