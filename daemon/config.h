@@ -128,6 +128,7 @@ struct config {
     char tls_client_ca[CONFIG_PATH_BYTES];
     size_t listener_count; /* 0: none was named, config_finish adds the defaults */
     bool relaxed;          /* durability = relaxed */
+    uint32_t commit_delay_s;
     enum log_level log_level;
     uint32_t clock_patience_s;
     struct config_limits limits;

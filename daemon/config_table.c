@@ -82,6 +82,9 @@ const struct config_key config_keys[] = {
      .help = "storage: a deposit is acknowledged when it is on storage. relaxed: it survives a "
              "crash of the daemon, but the last ones may be lost when the power fails; needed "
              "where the data directory is in memory."},
+    {DAEMON_KEY("commit_delay", commit_delay_s), CONFIG_TYPE_DURATION, 0, 10, .standard = "0",
+     .help = "What is to be stored waits so long for more, to be written, and acknowledged, "
+             "together: fewer writes wear out less flash. 0: at once."},
     {DAEMON_KEY("log_level", log_level), CONFIG_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
     {DAEMON_KEY("clock_patience", clock_patience_s), CONFIG_TYPE_DURATION, 0, YEARS,

@@ -402,6 +402,7 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
         .job_done = on_job_done,
         .context = store,
         .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
+        .gather_ms = options->gather_ms,
         .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
     int code = store_reader_new(&reader, &store->reader);
 

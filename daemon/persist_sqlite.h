@@ -15,6 +15,7 @@ struct persist_sqlite_options {
     const char *directory;   /* of the database; exists, and is locked by the caller (datadir.h) */
     bool relaxed;            /* synchronous = NORMAL; else FULL */
     uint32_t scrub_after_ms; /* removed messages' bytes leave the log so soon; 0: 30 s */
+    uint32_t gather_ms;      /* operations wait so long for others, to share a commit */
     int64_t marks_max;       /* of withdrawn ids; over it, those that end soonest go; 0: 100,000 */
 };
 

@@ -448,6 +448,7 @@ static int open_store(struct server *server, char *out_reason)
         .loop = &server->loop,
         .directory = config->data,
         .relaxed = config->relaxed,
+        .gather_ms = config->commit_delay_s * 1000,
     };
     return persist_sqlite_open(&options, &server->persist, out_reason);
 }

@@ -41,6 +41,9 @@ struct store_writer {
     uv_cond_t wake;
     struct persist_op *first;
     struct persist_op *last;
+    size_t queued_count; /* of them */
+    size_t queued_bytes;
+    uint64_t gather_until; /* uv_hrtime at which the first of them has waited for long enough */
     bool waiting;
     bool stopping;
     struct persist_job *job; /* under way, or to begin */
@@ -436,14 +439,16 @@ static void take_batch(struct store_writer *writer, struct batch *out_batch)
 
     *out_batch = (struct batch){.first = op, .count = 1};
     while (op->next != NULL && out_batch->count < BATCH_OPS) {
-        bytes += op_bytes(op->next);
-        if (bytes > BATCH_BYTES) {
+        if (bytes + op_bytes(op->next) > BATCH_BYTES) {
             break;
         }
+        bytes += op_bytes(op->next);
         op = op->next;
         out_batch->count++;
     }
     out_batch->last = op;
+    writer->queued_count -= out_batch->count;
+    writer->queued_bytes -= bytes;
     writer->first = op->next;
     if (writer->first == NULL) {
         writer->last = NULL;
@@ -469,6 +474,28 @@ static void wait_for_work(struct store_writer *writer)
     writer->waiting = false;
 }
 
+static bool is_batch_full(const struct store_writer *writer)
+{
+    return writer->queued_count >= BATCH_OPS || writer->queued_bytes >= BATCH_BYTES;
+}
+
+/*
+ * Lets the first operation wait for others, unless there is a batch of them, or something that does
+ * not wait. With the mutex held. What is left of a batch has waited already.
+ */
+static void gather(struct store_writer *writer)
+{
+    while (writer->first != NULL && !writer->stopping && writer->job == NULL &&
+           !is_batch_full(writer)) {
+        const uint64_t now = uv_hrtime();
+
+        if (now >= writer->gather_until) {
+            break;
+        }
+        (void)uv_cond_timedwait(&writer->wake, &writer->mutex, writer->gather_until - now);
+    }
+}
+
 static bool is_under_way(struct store_writer *writer, const struct persist_job *job)
 {
     uv_mutex_lock(&writer->mutex);
@@ -486,6 +513,7 @@ static bool work(struct store_writer *writer)
 
     uv_mutex_lock(&writer->mutex);
     wait_for_work(writer);
+    gather(writer);
     if (writer->first != NULL) {
         take_batch(writer, &batch);
     }
@@ -578,9 +606,12 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
         writer->last->next = op;
     } else {
         writer->first = op;
+        writer->gather_until = uv_hrtime() + ns_of_ms(writer->options.gather_ms);
     }
     writer->last = op;
-    if (writer->waiting) {
+    writer->queued_count++;
+    writer->queued_bytes += op_bytes(op);
+    if (writer->waiting || is_batch_full(writer)) {
         uv_cond_signal(&writer->wake);
     }
     writer->waiting = false; /* once is enough */

@@ -27,6 +27,7 @@ struct store_writer_options {
     void *context;
     int64_t marks_max;       /* of withdrawn ids */
     uint64_t scrub_after_ms; /* at most so long after a removal its bytes leave the log */
+    uint64_t gather_ms;      /* operations wait so long for others, to share their commit */
 };
 
 /* Since the writer began. Consistent with one another. */

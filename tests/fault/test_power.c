@@ -603,6 +603,7 @@ static void do_work(struct work *work)
     power_vfs_begin(fixture->directory);
     power_vfs_observe(before_change, work);
     fixture->options.scrub_after_ms = rng_chance(work->rng, 50) ? 1 : 0;
+    fixture->options.gather_ms = rng_chance(work->rng, 20) ? 1 : 0;
     store_open(fixture);
     for (uint32_t i = 0; i < work->batches; i++) {
         run_batch(work);

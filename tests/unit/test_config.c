@@ -35,6 +35,7 @@ static void test_defaults(void **state)
     assert_string_equal(config.tls_client_ca, "");
     assert_int_equal(config.limits.tls_handshakes_max, 64);
     assert_false(config.relaxed);
+    assert_int_equal(config.commit_delay_s, 0);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_int_equal(config.clock_patience_s, 3600);
     assert_int_equal(config.limits.frame_bytes, 65536);
@@ -162,6 +163,7 @@ static const struct key_case key_cases[] = {
     {"limits", "tls_handshakes", "1", "1", "0", "`tls_handshakes` must be from 1 to 65536; not 0"},
     {"daemon", "durability", "relaxed", "relaxed", "none",
      "`durability` must be storage or relaxed; not `none`"},
+    {"daemon", "commit_delay", "2s", "2s", "11s", "`commit_delay` must be from 0 to 10s; not 11s"},
     {"daemon", "log_level", "debug", "debug", "INFO",
      "`log_level` must be error, warning, info or debug; not `INFO`"},
     {"daemon", "log_level", "error", "error", "",

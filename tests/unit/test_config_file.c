@@ -55,8 +55,8 @@ static const struct {
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
      "t.conf:2: unknown key `colour` in [daemon]; there are data, user, call_filter, "
-     "listen, tls_certificate, tls_key, tls_client_ca, durability, log_level, "
-     "clock_patience"},
+     "listen, tls_certificate, tls_key, tls_client_ca, durability, commit_delay, "
+     "log_level, clock_patience"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
     {"[limits]\nprofile = v1:512/4\n",

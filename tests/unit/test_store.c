@@ -589,6 +589,79 @@ static void test_removed_bytes_are_gone(void **state)
     fixture.options.scrub_after_ms = 0;
 }
 
+/* --- gathering -------------------------------------------------------------------------------- */
+
+static void note_job(struct persist_job *job)
+{
+    job->path = NULL;
+}
+
+/* Runs the loop until all of them are done. */
+static void await_all(struct store_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        while (ops[i].done == 0) {
+            (void)uv_run(&fixture.loop, UV_RUN_ONCE);
+        }
+        assert_int_equal(ops[i].op.outcome, PERSIST_APPLIED);
+    }
+}
+
+/* Operations wait for one another for as long as they are told, share a commit then, and are
+ * acknowledged after it. A whole batch, a job and the end do not wait. */
+static void test_operations_gather(void **state)
+{
+    enum { HOUR_MS = 3600 * 1000, BATCH = 2048 };
+    struct store_op *ops = calloc(BATCH, sizeof(*ops));
+    struct persist_job job = {.kind = PERSIST_COMPACT, .path = "", .done = note_job};
+    const uint64_t began = uv_hrtime();
+    uint64_t before;
+
+    (void)state;
+    assert_non_null(ops);
+    store_close(&fixture);
+    fixture.options.gather_ms = 20;
+    store_open(&fixture);
+    before = counters().transactions;
+    for (uint32_t i = 0; i < 3; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    await_all(ops, 3);
+    assert_true(uv_hrtime() - began >= 20 * 1000 * 1000);
+    assert_in_range(counters().transactions - before, 1, 3); /* we may have been held up between */
+    store_close(&fixture);
+
+    fixture.options.gather_ms = HOUR_MS;
+    store_open(&fixture);
+    before = counters().transactions;
+    for (uint32_t i = 0; i < BATCH; i++) {
+        store_make_deposit(&fixture, &ops[i], 100 + i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    await_all(ops, BATCH);
+    assert_int_equal(counters().transactions - before, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        store_make_deposit(&fixture, &ops[i], 5000 + i, 10, NEVER);
+        ops[i].done = 0;
+        store_submit(&fixture, &ops[i]);
+    }
+    assert_true(fixture.persist->interface->begin_job(fixture.persist, &job));
+    while (job.path != NULL) {
+        (void)uv_run(&fixture.loop, UV_RUN_ONCE);
+    }
+    await_all(ops, 2);
+    assert_int_equal(counters().transactions - before, 2);
+    store_make_deposit(&fixture, &ops[0], 6000, 10, NEVER);
+    ops[0].done = 0;
+    store_submit(&fixture, &ops[0]);
+    store_close(&fixture);
+    assert_true(ops[0].done != 0 && ops[0].op.outcome == PERSIST_APPLIED);
+    assert_true(uv_hrtime() - began < (uint64_t)HOUR_MS * 1000 * 1000);
+    fixture.options.gather_ms = 0;
+    free(ops);
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static void test_reads_payloads(void **state)
@@ -726,6 +799,7 @@ int main(void)
         TEST(test_what_waits_for_a_commit_shares_the_next),
         TEST(test_close_commits_what_was_submitted),
         TEST(test_removed_bytes_are_gone),
+        TEST(test_operations_gather),
         TEST(test_reads_payloads),
         TEST(test_pages_in_order),
         TEST(test_replay_stops_when_told),
