@@ -68,11 +68,16 @@ struct host *handler_host(struct service *service, struct handler_client *client
     return host;
 }
 
-struct epoch *handler_epoch(struct handler_client *client, const struct msg_request *request,
-                            const struct host *host, uint64_t number, const char *field)
+struct epoch *handler_epoch(struct service *service, struct handler_client *client,
+                            const struct msg_request *request, const struct host *host,
+                            uint64_t number, const char *field)
 {
     struct epoch *epoch = host_epoch(host, number);
 
+    /* One that is over is ended with the next tick only. */
+    if (epoch != NULL && number != 0 && epoch->kept_ms <= service_now_ms(service)) {
+        epoch = NULL;
+    }
     if (epoch == NULL) {
         handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, field,
                        "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one", host->config.name,

@@ -163,8 +163,9 @@ bool handler_takes_deposit(struct service *service, struct handler_client *clien
 bool handler_is_administrator(struct handler_client *client, const struct msg_request *request);
 struct host *handler_host(struct service *service, struct handler_client *client,
                           const struct msg_request *request, const struct msg_text *name);
-struct epoch *handler_epoch(struct handler_client *client, const struct msg_request *request,
-                            const struct host *host, uint64_t number, const char *field);
+struct epoch *handler_epoch(struct service *service, struct handler_client *client,
+                            const struct msg_request *request, const struct host *host,
+                            uint64_t number, const char *field);
 bool handler_filter(struct service *service, struct handler_client *client,
                     const struct msg_request *request, const struct host *host,
                     const struct msg_bytes *bytes, const char *field, uint64_t *out_words);

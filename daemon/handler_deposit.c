@@ -102,7 +102,7 @@ static bool check_deposit(struct service *service, struct handler_client *client
     const struct msg_deposit *deposit = &request->deposit;
     const struct config_limits *limits = &service->config.limits;
 
-    if (handler_epoch(client, request, host, deposit->epoch, "epoch") == NULL) {
+    if (handler_epoch(service, client, request, host, deposit->epoch, "epoch") == NULL) {
         return false;
     }
     if (deposit->epoch == 0 && host->config.refuses_open) {

@@ -220,7 +220,8 @@ static bool read_part(struct query_job *job, const struct msg_request *request, 
     uint64_t *filter = job->filters + 2 * i * host->filter_words;
     uint64_t *contains = filter + host->filter_words;
 
-    struct epoch *epoch = handler_epoch(job->client, request, host, part->epoch, "parts.epoch");
+    struct epoch *epoch =
+        handler_epoch(service, job->client, request, host, part->epoch, "parts.epoch");
     if (epoch == NULL) {
         return false;
     }
@@ -377,18 +378,32 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 static void start_search(struct query_job *job);
 
+/* Whether what was read for a result is that message, and it is still shown: not withdrawn or
+ * hidden meanwhile, nor another one under its id. */
+static bool is_it(const struct query_job *job, const struct persist_entry *entry,
+                  const struct nearest_candidate *found)
+{
+    struct index_item item;
+
+    return entry->found && entry->message.deposited_ms == found->item.deposited_ms &&
+           host_find(job->host, found->item.id, NULL, &item, NULL) == 0 &&
+           item.deposited_ms == found->item.deposited_ms;
+}
+
 /* The payloads of a finished read, in the search's order; NULL for want of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->service;
     const struct persist_read *read = &job->read;
+    uint32_t count = 0;
+    const struct nearest_candidate *results = index_search_results(job->search, &count);
     struct persist_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count, sizeof(*messages));
 
     *out_all_found = true;
     for (size_t i = 0; i < read->entry_count && messages != NULL; i++) {
         const struct persist_message *message = &read->entries[i].message;
-        if (!read->entries[i].found) {
+        if (!is_it(job, &read->entries[i], &results[i])) {
             *out_all_found = false;
             continue;
         }

@@ -17,7 +17,7 @@ void handler_summary(struct service *service, struct handler_client *client,
         return;
     }
     const struct epoch *epoch =
-        handler_epoch(client, request, host, request->summary.epoch, "epoch");
+        handler_epoch(service, client, request, host, request->summary.epoch, "epoch");
     if (epoch == NULL) {
         return;
     }

@@ -47,7 +47,7 @@ static bool read_part(struct service *service, struct handler_client *client,
     const uint32_t most = service->config.limits.query_fill_max_ppm;
     uint64_t *contains = words + host->filter_words;
 
-    if (handler_epoch(client, request, host, part->epoch, "query.parts.epoch") == NULL ||
+    if (handler_epoch(service, client, request, host, part->epoch, "query.parts.epoch") == NULL ||
         !handler_filter(service, client, request, host, &part->filter, "query.parts.filter",
                         words) ||
         !handler_fill(client, request, host, words, "query.parts.filter", 0, most)) {

@@ -88,6 +88,7 @@ struct service {
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
     bool saving_clock;
+    bool save_clock_again; /* when that is over */
     struct {
         int64_t now_ms;       /* the host's clock when it was last looked at, for the log ... */
         int64_t monotonic_ms; /* ... with the monotonic one */

@@ -101,10 +101,16 @@ static void on_clock_saved(struct persist_op *op)
 
     service->saving_clock = false; /* if it failed, the next one tries again */
     service->working--;
+    if (service->save_clock_again) {
+        service_save_clock(service);
+    }
 }
 
 void service_save_clock(struct service *service)
 {
+    /* what is under way has an older time */
+    service->save_clock_again =
+        service->saving_clock && service_now_ms(service) > service->clock_saved_ms;
     if (service->saving_clock) {
         return;
     }

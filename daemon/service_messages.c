@@ -21,6 +21,9 @@ int service_keep(struct service *service, struct host *host, const struct persis
     const bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
     int rc = 0;
 
+    if (host_epoch(host, message->epoch) == NULL) {
+        return HOST_NO_EPOCH; /* also for what is hidden, and does not go into an index */
+    }
     memcpy(moderated.id, message->id, MESSAGE_ID_BYTES);
     if (is_known) {
         rc = moderation_put(&host->moderation, &moderated);
@@ -47,7 +50,7 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
     if (host_remove(host, id, &item) == 0) {
         usage_subtract(&host->usage, item.bytes);
         usage_subtract(&service->usage, item.bytes);
-    } else if (is_known && moderated.state >= PERSIST_HIDDEN) {
+    } else if (is_known) { /* it is hidden */
         usage_subtract(&host->usage, moderated.bytes);
         usage_subtract(&service->usage, moderated.bytes);
     }

@@ -585,6 +585,20 @@ static void clock_is_saved_now_and_then(void **state)
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
 }
 
+/* Asked for while it is being saved with an older time, it is saved again: it was the stop. */
+static void clock_is_saved_as_it_is_now(void **state)
+{
+    struct fixture *fixture = *state;
+
+    service_save_clock(fixture->service);
+    advance(fixture, 5);
+    service_save_clock(fixture->service);
+    assert_int_equal(fake_persist_commit(fixture->persist), 1);
+    assert_int_equal(fake_persist_commit(fixture->persist), 1);
+    assert_int_equal(fixture->service->clock_saved_ms, fixture->wall_ms);
+    assert_int_equal(fake_persist_commit(fixture->persist), 0);
+}
+
 /* The clock goes on from the latest time that was saved, and is not trusted while it is ahead. */
 static void clock_goes_on_over_a_restart(void **state)
 {
@@ -881,6 +895,7 @@ int main(void)
         TEST(marks_expire_without_effect),
         TEST(stopping_sweeps_no_more),
         TEST(clock_is_saved_now_and_then),
+        TEST(clock_is_saved_as_it_is_now),
         TEST(clock_goes_on_over_a_restart),
         TEST(reboot_with_a_dead_clock),
         TEST(jump_waits_for_confirmation),
