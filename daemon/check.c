@@ -186,11 +186,8 @@ struct sums {
     uint64_t strays;
 };
 
-/*
- * That the store hides as many as memory follows: the counters have all, and the indexes what is
- * shown. What is known of moderation is no count to go by: it runs ahead of the store, from the
- * moment that something was submitted.
- */
+/* That the store hides as many as memory follows: the counters have all, and the indexes what is
+ * shown. */
 static void check_host(const struct host *host, const struct sums *sums,
                        struct check_problems *problems)
 {

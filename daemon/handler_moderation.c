@@ -20,9 +20,8 @@ struct job {
     struct handler_client *client;
     struct host *host;
     uint64_t request_id;
-    uint32_t sender;           /* report: whose */
-    enum persist_state before; /* restore: to go back to when the storage fails */
-    struct persist_rule rule;  /* remove: the ban that goes with it */
+    uint32_t sender;          /* report: whose */
+    struct persist_rule rule; /* remove: the ban that goes with it */
     char words[LIMIT_REASON_BYTES];
 };
 
@@ -39,7 +38,6 @@ static struct job *job_new(struct service *service, struct handler_client *clien
     job->client = client;
     job->host = host;
     job->request_id = request->id;
-    job->op.now_ms = service_now_ms(service);
     job->op.message.host = host->number;
     memcpy(job->op.message.id, id, MESSAGE_ID_BYTES);
     handler_work_begin(client, sizeof(*job), HANDLER_ANSWER_BYTES);
@@ -51,6 +49,7 @@ static void job_submit(struct job *job, enum persist_kind kind, void (*done)(str
 {
     job->op.kind = kind;
     job->op.done = done;
+    job->op.now_ms = service_now_ms(job->service); /* not when it was asked: see persist_op */
     job->service->persist->interface->submit(job->service->persist, &job->op);
 }
 
@@ -98,18 +97,53 @@ static void job_fail_storage(struct job *job, const char *reason)
 
 /* --- Report ----------------------------------------------------------------------------------- */
 
+/* What is known of the message that a report is about; NULL: it has gone, or has come anew. */
+static struct moderated *find_reported(const struct job *job)
+{
+    struct moderated *known = moderation_find(&job->host->moderation, job->op.message.id);
+
+    return known != NULL && known->deposited_ms == job->op.message.deposited_ms ? known : NULL;
+}
+
+/* It is on storage, and counts. */
+static void take_report(const struct job *job, struct moderated *known)
+{
+    const struct persist_message *message = &job->op.message;
+
+    if (known != NULL) {
+        known->state = message->state;
+        known->reports = message->reports;
+    }
+    if (message->state == PERSIST_HIDDEN) {
+        watch_hidden(job->service, job->host, message->id, message->seq);
+        service_hide(job->service, job->host, message->id);
+    }
+}
+
+/* It is not, and the sender may report again. */
+static void take_report_back(const struct job *job, const struct moderated *known)
+{
+    reports_forget(job->service->reports, job->host->number, job->op.message.id, job->sender);
+    if (known != NULL && known->state == PERSIST_SHOWN && known->reports == 0 &&
+        known->reporting == 0) {
+        (void)moderation_remove(&job->host->moderation, job->op.message.id, NULL);
+    }
+}
+
 static void on_reported(struct persist_op *op)
 {
     struct job *job = (struct job *)op;
+    struct moderated *known = find_reported(job);
 
+    if (known != NULL) {
+        known->reporting--;
+    }
     if (op->outcome == PERSIST_APPLIED) {
-        if (op->message.state == PERSIST_HIDDEN) {
-            service_hide(job->service, job->host, op->message.id);
-        }
+        take_report(job, known);
         job_succeed(job, MSG_RESPONSE_REPORT_TAKEN);
         return;
     }
-    reports_forget(job->service->reports, job->host->number, op->message.id, job->sender);
+    take_report_back(job, known);
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
     } else {
@@ -117,32 +151,27 @@ static void on_reported(struct persist_op *op)
     }
 }
 
-/*
- * What is known of a message with one report more. The state is the one to be: it is hidden when
- * the report is on storage, and what comes meanwhile builds on this one.
- */
-static int count_report(struct host *host, const struct index_item *item, struct moderated *out)
+/* What is known of a message, with one more report on its way. NULL: out of memory. */
+static const struct moderated *count_report(struct host *host, const struct index_item *item)
 {
-    const struct moderated *known = moderation_find(&host->moderation, item->id);
-
-    *out = (struct moderated){
+    struct moderated *known = moderation_find(&host->moderation, item->id);
+    struct moderated fresh = {
         .state = PERSIST_SHOWN,
         .bytes = item->bytes,
         .sender = item->sender,
         .deposited_ms = item->deposited_ms,
         .expires_ms = item->expires_ms,
     };
-    memcpy(out->id, item->id, MESSAGE_ID_BYTES);
-    if (known != NULL) {
-        out->state = known->state;
-        out->reports = known->reports;
+
+    if (known == NULL) {
+        memcpy(fresh.id, item->id, MESSAGE_ID_BYTES);
+        if (moderation_put(&host->moderation, &fresh) != 0) {
+            return NULL;
+        }
+        known = moderation_find(&host->moderation, item->id);
     }
-    out->reports += out->reports < UINT32_MAX;
-    if (out->state == PERSIST_SHOWN && host->config.hide_after > 0 &&
-        out->reports >= host->config.hide_after) {
-        out->state = PERSIST_HIDDEN;
-    }
-    return moderation_put(&host->moderation, out);
+    known->reporting++; /* below 2^32: each holds memory */
+    return known;
 }
 
 /* Whether this is the sender's first report of the message; answers when not. */
@@ -171,7 +200,7 @@ void handler_report(struct service *service, struct handler_client *client,
 {
     const struct msg_report *report = &request->report;
     struct host *host = handler_host(service, client, request, &report->host);
-    struct moderated moderated;
+    const struct moderated *known = NULL;
     struct index_item item;
 
     if (host == NULL) {
@@ -187,7 +216,7 @@ void handler_report(struct service *service, struct handler_client *client,
         return;
     }
     struct job *job = job_new(service, client, host, request, report->id.data);
-    if (job == NULL || count_report(host, &item, &moderated) != 0) {
+    if (job == NULL || (known = count_report(host, &item)) == NULL) {
         reports_forget(service->reports, host->number, report->id.data, client->sender_tag);
         if (job != NULL) {
             job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory");
@@ -196,8 +225,12 @@ void handler_report(struct service *service, struct handler_client *client,
     }
     job->sender = client->sender_tag;
     job->op.message.deposited_ms = item.deposited_ms;
-    job->op.message.state = moderated.state;
-    job->op.message.reports = moderated.reports;
+    /* As many as there will be, when those before it are on storage. */
+    job->op.message.reports = known->reports + known->reporting;
+    job->op.message.state =
+        host->config.hide_after > 0 && job->op.message.reports >= host->config.hide_after
+            ? PERSIST_HIDDEN
+            : PERSIST_SHOWN;
     if (report->reason.text != NULL) {
         memcpy(job->words, report->reason.text, report->reason.length);
         job->op.words = job->words;
@@ -251,7 +284,10 @@ void handler_remove(struct service *service, struct handler_client *client,
     }
     if (request->admin.ban) {
         job->rule = (struct persist_rule){
-            .host = host->number, .kind = PERSIST_BAN_PAYLOAD, .created_ms = job->op.now_ms};
+            .host = host->number,
+            .kind = PERSIST_BAN_PAYLOAD,
+            .created_ms = service_now_ms(service),
+        };
         job->op.rule = &job->rule;
     }
     job_submit(job, PERSIST_REMOVE, on_removed);
@@ -264,21 +300,27 @@ static void on_restored(struct persist_op *op)
     struct job *job = (struct job *)op;
     struct moderated *known = moderation_find(&job->host->moderation, op->message.id);
 
-    if (op->outcome != PERSIST_APPLIED) {
-        if (known != NULL) {
-            known->state = job->before;
-        }
-        if (op->outcome == PERSIST_NOT_FOUND) {
-            job_fail_not_found(job);
-        } else {
-            job_fail_storage(job, op->reason);
-        }
+    if (op->outcome == PERSIST_NOT_FOUND) {
+        job_fail_not_found(job);
         return;
     }
+    if (op->outcome != PERSIST_APPLIED) {
+        job_fail_storage(job, op->reason);
+        return;
+    }
+    if (known != NULL) {
+        known->state = PERSIST_APPROVED; /* reports do not hide it any more */
+        known->reports = op->message.reports;
+    }
     const int rc = service_show(job->service, job->host, &job->entry.message);
+    if (op->shown_seq != 0) {
+        watch_shown(job->service, job->host, rc == 0 ? &job->entry.message : NULL, op->shown_seq,
+                    op->message.seq);
+    }
     if (rc == HOST_NO_EPOCH) {
         job_fail(job, MSG_UNKNOWN_EPOCH, "id", "the message's epoch has ended");
     } else if (rc != 0) {
+        watch_missed(job->service, job->host);
         job_fail(job, MSG_INTERNAL, NULL,
                  "the server is out of memory; the message is shown after its next start");
     } else {
@@ -290,15 +332,13 @@ static void on_restored(struct persist_op *op)
 static void on_read_for_restore(struct persist_read *read)
 {
     struct job *job = (struct job *)(void *)((char *)read - offsetof(struct job, read));
-    struct moderated *known = moderation_find(&job->host->moderation, job->op.message.id);
 
     if (read->failed) {
         job_fail_storage(job, read->reason);
-    } else if (!job->entry.found || known == NULL) {
+    } else if (!job->entry.found ||
+               moderation_find(&job->host->moderation, job->op.message.id) == NULL) {
         job_fail_not_found(job);
     } else {
-        job->before = known->state;
-        known->state = PERSIST_APPROVED; /* what is reported from now on does not hide it */
         job->op.message.deposited_ms = job->entry.message.deposited_ms;
         job->op.message.state = PERSIST_APPROVED;
         job_submit(job, PERSIST_MODERATE, on_restored);

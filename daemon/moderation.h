@@ -20,8 +20,9 @@ struct moderated {
     uint8_t id[MESSAGE_ID_BYTES];
     enum persist_state state;
     uint32_t reports;
-    uint32_t bytes;  /* that count against caps */
-    uint32_t sender; /* who deposited it, or 0 */
+    uint32_t reporting; /* reports on their way to the store */
+    uint32_t bytes;     /* that count against caps */
+    uint32_t sender;    /* who deposited it, or 0 */
     int64_t deposited_ms;
     int64_t expires_ms;
 };

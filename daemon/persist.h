@@ -53,8 +53,9 @@ struct persist_message {
     uint32_t reach_ppm;
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
-    int64_t seq; /* position in the store, from 1 on: grows with each deposit that is new. Filled:
-                    in what is read, and in a deposit that was applied */
+    int64_t seq; /* position in the store, from 1 on: grows with each deposit that is new, and with
+                    each message that is shown after it was not. Filled: in what is read, and in a
+                    deposit and a moderation that was applied */
     uint32_t sender;          /* who deposited it, in memory only: not stored, and 0 of what was */
     enum persist_state state; /* deposit: SHOWN or PENDING */
     uint32_t reports;         /* by different senders */
@@ -90,16 +91,19 @@ struct persist_epoch {
 /* --- writing ---------------------------------------------------------------------------------- */
 
 enum persist_kind {
-    PERSIST_DEPOSIT,   /* message; one of the same id that has expired by now_ms is replaced */
-    PERSIST_WITHDRAW,  /* message.host, message.id, message.withdraw_hash: of the token shown */
-    PERSIST_EXPIRE,    /* at most `limit` messages and marks that expired by now_ms, and all epochs
-                          that are no longer kept */
-    PERSIST_EPOCH,     /* *epoch begins */
-    PERSIST_REMOVE,    /* message.host, message.id: as if withdrawn, without a token. With a rule,
-                          of kind PERSIST_BAN_PAYLOAD, its payload is banned, too: see there */
-    PERSIST_MODERATE,  /* message.host, id, deposited_ms: a message gets this state, and reports
-                          where  that is more than it had; `words` are kept with it, if any */
-    PERSIST_RULE_PUT,  /* rule; in place of an older one */
+    PERSIST_DEPOSIT,  /* message; one of the same id that has expired by now_ms is replaced */
+    PERSIST_WITHDRAW, /* message.host, message.id, message.withdraw_hash: of the token shown */
+    PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms, and all epochs
+                         that are no longer kept */
+    PERSIST_EPOCH,    /* *epoch begins */
+    PERSIST_REMOVE,   /* message.host, message.id: as if withdrawn, without a token. With a rule,
+                         of kind PERSIST_BAN_PAYLOAD, its payload is banned, too: see there */
+    PERSIST_MODERATE, /* message.host, id, deposited_ms. Without reports: a message gets this state.
+                         With reports: so many, where that is more than it had; `words` are kept
+                         with it, if any; and where the state is HIDDEN what was SHOWN becomes so.
+                         State and reports are filled as they are then. One that was not shown and
+                         is now takes the next position, see shown_seq */
+    PERSIST_RULE_PUT, /* rule; in place of an older one */
     PERSIST_RULE_DROP, /* rule: host, kind, value */
     PERSIST_CLOCK,     /* nothing but now_ms, which every operation that changes something saves */
     PERSIST_TALLY      /* fills `tallies`: what the store has after all operations before this one.
@@ -171,6 +175,9 @@ struct persist_op {
     uint32_t limit;                  /* the same: 1 .. PERSIST_EXPIRE_MAX */
     uint32_t removed_count;          /* how many. Expire: fewer than limit: there are no more */
     uint8_t payload_hash[LIMIT_HASH_BYTES]; /* remove with a rule: what is banned now */
+    int64_t shown_seq; /* moderate: 0, or the position that was taken since the message is shown
+                          now. One that had waited for review has it from now on; one that had been
+                          shown before keeps its own (message.seq), and this stays nobody's */
 
     struct persist_op *next; /* the store's, while it has the operation */
 };

@@ -200,31 +200,81 @@ int store_moderation_remove(struct store_ops *ops, struct persist_op *op)
     return rc;
 }
 
-int store_moderation_apply(struct store_ops *ops, struct persist_op *op)
+/* Gives a message another place, under the checksum that it has there. */
+static int move(struct store_ops *ops, int64_t from, int64_t to, int64_t checksum)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_MOVE];
+    int rc = sqlite3_bind_int64(statement, 1, from);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 2, to);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 3, checksum);
+    }
+    if (rc != SQLITE_OK) {
+        store_ops_done_with(statement);
+        return rc;
+    }
+    rc = store_ops_step_to_end(statement);
+    return rc == SQLITE_OK ? store_moderation_drop(ops, from) : rc;
+}
+
+/* The message at *seq is shown, and was not. checksum: of it at the next place. */
+static int show(struct store_ops *ops, struct persist_op *op, enum persist_state before,
+                int64_t checksum, int64_t *seq)
+{
+    const int64_t from = *seq;
+
+    op->shown_seq = ops->state.next_seq++;
+    if (before != PERSIST_PENDING) {
+        return SQLITE_OK;
+    }
+    *seq = op->shown_seq;
+    return move(ops, from, op->shown_seq, checksum);
+}
+
+int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
+                           struct store_times *out_times)
 {
     struct persist_message stored;
     struct row row;
+    int64_t checksum = 0;
     int64_t seq = 0;
     int rc = find_alive(ops, op, &seq, &stored);
 
+    op->shown_seq = 0;
     /* Another message may have come under the same id since the caller looked. */
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         stored.deposited_ms != op->message.deposited_ms) {
         op->outcome = PERSIST_NOT_FOUND;
+    }
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && op->message.state < PERSIST_HIDDEN) {
+        checksum = store_message_checksum(ops->state.next_seq, &stored);
     }
     store_ops_done_with(ops->statements[STORE_FIND]);
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
     rc = find_row(ops, seq, &row);
+    const bool is_report = op->message.reports > 0;
+    if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
+        op->message.state < PERSIST_HIDDEN) {
+        rc = show(ops, op, row.state, checksum, &seq);
+    }
     if (rc != SQLITE_OK) {
         return rc;
     }
-    row.state = op->message.state;
+    if (!is_report || (op->message.state == PERSIST_HIDDEN && row.state == PERSIST_SHOWN)) {
+        row.state = op->message.state;
+    }
     if (op->message.reports > row.reports) {
         row.reports = op->message.reports;
         add_reason(&row, op->words, op->words == NULL ? 0 : op->words_bytes);
     }
+    op->message.seq = seq;
+    out_times->state = row.state;
+    out_times->reports = row.reports;
     return put_row(ops, seq, &row);
 }
 

@@ -10,7 +10,8 @@
 
 /* Operations: each fills its outcome. */
 int store_moderation_remove(struct store_ops *ops, struct persist_op *op);
-int store_moderation_apply(struct store_ops *ops, struct persist_op *op);
+int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
+                           struct store_times *out_times);
 int store_moderation_put_rule(struct store_ops *ops, struct persist_op *op);
 int store_moderation_drop_rule(struct store_ops *ops, struct persist_op *op);
 

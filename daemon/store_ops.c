@@ -47,6 +47,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
     [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
+    [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
     [STORE_MODERATION_FIND] = "SELECT state, reports, reasons FROM moderation WHERE seq = ?1",
     [STORE_MODERATION_PUT] =
         ("INSERT INTO moderation (seq, state, reports, reasons, row_checksum)"
@@ -394,6 +395,10 @@ static int find_evictable(struct store_ops *ops, struct persist_op *op, int64_t 
                           &op->removed[op->removed_count], &more);
         if (rc == SQLITE_OK && op->removed_count == 0) {
             ops->state.evicted.from = place;
+            /* The one that was just stored is passed over now, and may be the first next time. */
+            if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
+                ops->state.evicted.from = op->message.expires_ms;
+            }
         }
         op->removed_count++;
         bytes += more;
@@ -647,7 +652,7 @@ int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_t
     case PERSIST_REMOVE:
         return store_moderation_remove(ops, op);
     case PERSIST_MODERATE:
-        return store_moderation_apply(ops, op);
+        return store_moderation_apply(ops, op, out_times);
     case PERSIST_RULE_PUT:
         return store_moderation_put_rule(ops, op);
     case PERSIST_RULE_DROP:

@@ -54,7 +54,7 @@ static uint64_t scratch_hash(const struct scratch *scratch)
  * The parts are chained by using each hash as the next one's seed. All lengths are in the first
  * part, so that no byte can move from one column to its neighbour unseen.
  */
-static int64_t message_checksum(int64_t seq, const struct persist_message *message)
+int64_t store_message_checksum(int64_t seq, const struct persist_message *message)
 {
     struct scratch scratch = {.used = 0};
     uint64_t hash;
@@ -170,7 +170,7 @@ static int bind_numbers(sqlite3_stmt *statement, int64_t seq, const struct persi
         {COLUMN_DEPOSITED, message->deposited_ms},
         {COLUMN_EXPIRES, message->expires_ms},
         {COLUMN_REACH, message->reach_ppm},
-        {COLUMN_CHECKSUM, message_checksum(seq, message)},
+        {COLUMN_CHECKSUM, store_message_checksum(seq, message)},
     };
     int rc = SQLITE_OK;
 
@@ -305,7 +305,7 @@ int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_mes
     if (rc != SQLITE_OK) {
         return rc;
     }
-    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != message_checksum(seq, &message)) {
+    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != store_message_checksum(seq, &message)) {
         return SQLITE_CORRUPT;
     }
     message.seq = seq;

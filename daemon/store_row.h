@@ -40,7 +40,8 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
-/* Checksums of the other tables' rows, as SQLite stores integers. */
+/* Checksums of rows, as SQLite stores integers. */
+int64_t store_message_checksum(int64_t seq, const struct persist_message *message);
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
 int64_t store_epoch_checksum(const struct persist_epoch *epoch);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);

@@ -215,6 +215,9 @@ static void note_success(struct store_writer *writer, const struct batch *batch)
             op->message.expires_ms = writer->times[i].expires_ms;
             op->message.state = writer->times[i].state;
             op->message.reports = writer->times[i].reports;
+        } else if (op->kind == PERSIST_MODERATE && op->outcome == PERSIST_APPLIED) {
+            op->message.state = writer->times[i].state;
+            op->message.reports = writer->times[i].reports;
         }
     }
     /* At the first commit too: a log from before a crash may hold what was removed then. Not

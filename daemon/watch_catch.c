@@ -53,6 +53,11 @@ void watch_catch_end(struct watch *watch)
     }
 }
 
+bool watch_is_to_catch(const struct watch *watch, int64_t seq)
+{
+    return watch->catch != NULL && seq > watch->catch->caught;
+}
+
 /* The store's message may have gone since it was read, or have come anew. */
 static bool is_there(const struct watch *watch, const struct persist_message *message)
 {
@@ -60,6 +65,13 @@ static bool is_there(const struct watch *watch, const struct persist_message *me
 
     return host_find(watch->host, message->id, NULL, &item, NULL) == 0 &&
            item.deposited_ms == message->deposited_ms;
+}
+
+/* It is shown again, and comes under that place. */
+static bool comes_again(const struct watch *watch, const struct persist_message *message)
+{
+    return (watch->holds_again && watch_holds(watch, message)) ||
+           watch_is_coming_again(watch->watcher->service, watch->host, message->id);
 }
 
 static void try_message(struct watch *watch, const struct persist_message *message)
@@ -79,6 +91,7 @@ static void try_message(struct watch *watch, const struct persist_message *messa
     };
 
     if (message->deposited_ms >= watch->since_ms && is_there(watch, message) &&
+        !comes_again(watch, message) &&
         bloom_load(filter, watch->host->config.profile.bits, message->filter,
                    message->filter_bytes) == 0 &&
         standing_fits(watch->host->standing, watch->query, &deposit, &match.hit)) {

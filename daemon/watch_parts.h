@@ -25,6 +25,15 @@ struct watch_match {
     size_t bytes; /* of the frame that it will be, at most: what it is counted as */
 };
 
+/* Messages, in no order. */
+struct watch_had {
+    struct {
+        uint8_t id[MESSAGE_ID_BYTES];
+        int64_t deposited_ms;
+    } * messages; /* owned: count of room */
+    uint32_t count, room;
+};
+
 struct watch {
     struct watch *prev, *next; /* watcher->watches */
     struct watcher *watcher;
@@ -34,10 +43,14 @@ struct watch {
     struct standing_query *query;
     bool with_payload;
     int64_t since_ms;
-    int64_t live_after; /* what is newer comes by matching, the rest from the store */
+    int64_t live_after;   /* what is newer comes by matching, the rest from the store */
+    int64_t after;        /* ... as far as it is newer than this */
+    bool resumes;         /* its client has named that place */
+    struct watch_had had; /* hidden messages that were pushed before: not again when shown */
 
     struct watch_catch *catch; /* some of that rest is still to be read; NULL: none */
     struct watch_match *held;  /* matched, and newer than what is still to be read */
+    bool holds_again;          /* among these: messages that are shown again */
 };
 
 /* What a watch still reads. It outlives the watch while a page is under way. */
@@ -82,6 +95,16 @@ void watcher_leave(struct watcher *watcher);
 /* Frees a watch that is over. */
 void watch_free(struct watch *watch);
 
+/* Whether the host has watches. */
+bool watch_is_watched(const struct host *host);
+
+/* Whether a message of the host is shown again, and waits to be matched. */
+bool watch_is_coming_again(const struct service *service, const struct host *host,
+                           const uint8_t *id);
+
+/* Forgets a message that waits to be matched; false: there is none. */
+bool watch_forget_pending(struct service *service, const struct host *host, const uint8_t *id);
+
 /* ---- watch_queue.c ---- */
 
 /*
@@ -102,10 +125,26 @@ uint32_t watch_send(struct watcher *watcher, uint32_t most);
 void watcher_make_ready(struct watcher *watcher);
 void watcher_make_unready(struct watcher *watcher);
 
+/* Whether a match of this very message is held. */
+bool watch_holds(const struct watch *watch, const struct persist_message *message);
+
+/* Forgets the match of one message; false: there was none. */
+bool watch_forget_match(struct watch *watch, const uint8_t *id);
+
+/* ---- watch_hide.c ---- */
+
+/* Whether a message that is shown again is to be pushed; seq: its own place. Asked once for it. */
+bool watch_wants_again(struct watch *watch, const uint8_t *id, int64_t deposited_ms, int64_t seq);
+
+void watch_had_deinit(struct watch *watch);
+
 /* ---- watch_catch.c ---- */
 
 /* Begins to read what came after a position. */
 void watch_catch_begin(struct watch *watch, int64_t after);
+
+/* Whether a place is still to be read. */
+bool watch_is_to_catch(const struct watch *watch, int64_t seq);
 
 /* It is not to be read any further. */
 void watch_catch_end(struct watch *watch);

@@ -100,6 +100,43 @@ void watch_forget_matches(struct watch *watch)
     }
 }
 
+static struct watch_match *find_match(struct watch_match *list, const struct watch *watch,
+                                      const uint8_t *id)
+{
+    struct watch_match *match;
+
+    DL_FOREACH (list, match) {
+        if (match->watch == watch && memcmp(match->id, id, MESSAGE_ID_BYTES) == 0) {
+            return match;
+        }
+    }
+    return NULL;
+}
+
+bool watch_holds(const struct watch *watch, const struct persist_message *message)
+{
+    const struct watch_match *held = find_match(watch->held, watch, message->id);
+
+    return held != NULL && held->deposited_ms == message->deposited_ms;
+}
+
+bool watch_forget_match(struct watch *watch, const uint8_t *id)
+{
+    struct watcher *watcher = watch->watcher;
+    struct watch_match *queued = find_match(watcher->queue, watch, id);
+    struct watch_match *held = find_match(watch->held, watch, id);
+
+    if (queued != NULL) {
+        free_match(watcher, &watcher->queue, queued);
+    }
+    if (held != NULL) {
+        free_match(watcher, &watch->held, held);
+    }
+    watcher->service->watch.counts.left_out += queued != NULL;
+    watcher->service->watch.counts.left_out += held != NULL;
+    return queued != NULL || held != NULL;
+}
+
 /* ---- sending ---- */
 
 /* The message as the index knows it; false: it has gone, or has come anew, since it matched. */
@@ -209,7 +246,9 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
         const bool is_whole = !failed && entry->found && !entry->omitted &&
                               entry->message.deposited_ms == match->deposited_ms &&
                               fits_frame(watcher, &entry->message);
-        push(watcher, match, &item, is_whole ? &entry->message : NULL);
+        /* in the place of that match may be one that wants no payload */
+        push(watcher, match, &item,
+             is_whole && match->watch->with_payload ? &entry->message : NULL);
     }
     if (watcher->client != NULL) { /* or pushing was too much, and all of it is gone */
         free_match(watcher, &watcher->queue, match);

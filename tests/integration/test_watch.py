@@ -302,6 +302,65 @@ def test_gone_messages_are_left_out(daemon, rng):
         silence(client)
 
 
+def test_held_messages_come_when_they_are_shown(make_daemon, rng):
+    """In the order in which they are shown, once each; also to who was away, and over a restart."""
+    daemon = make_daemon("[host default]\naccept = review\n")
+    with daemon.administrator() as operator, daemon.client() as reader:
+        one, two, three = (deposit(operator, rng, near(rng, n), payload=b"%d" % n) for n in range(3))
+        watching = reader.call(watch_of(PLACE, with_payload=True))
+        silence(reader)
+        operator.call(pb.Restore(id=two.id))
+        operator.call(pb.Restore(id=one.id))
+        found = matches(reader, 2)
+        assert [m.result.id for m in found] == [two.id, one.id]
+        assert [m.result.payload for m in found] == [b"1", b"0"]
+        assert watching.seq < found[0].seq < found[1].seq
+        operator.call(pb.Restore(id=two.id))  # once more changes nothing
+        silence(reader)
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as operator, daemon.client() as reader:
+        operator.call(pb.Restore(id=three.id))
+        watching = reader.call(watch_of(PLACE, after_seq=found[0].seq))
+        again = matches(reader, 2)
+        assert [m.result.id for m in again] == [one.id, three.id]
+        assert again[0].seq == found[1].seq < again[1].seq == watching.seq
+        silence(reader)
+        reader.call(watch_of(PLACE, after_seq=0))
+        assert [m.result.id for m in matches(reader, 3)] == [two.id, one.id, three.id]
+        silence(reader)
+
+
+def test_hidden_messages_come_back_once(make_daemon, rng):
+    """Reports hide a message, the operator shows it: it comes to those who have not had it."""
+    daemon = make_daemon("[host default]\nhide_after = 1\n")
+    with daemon.administrator() as operator, daemon.client() as had, daemon.client() as late:
+        start = had.call(watch_of(PLACE)).seq
+        one = deposit(operator, rng, PLACE)
+        (first,) = matches(had, 1)
+        two = deposit(operator, rng, PLACE)
+        (second,) = matches(had, 1)
+        operator.call(pb.Report(id=one.id))
+        late.call(watch_of(PLACE))  # begins while it is hidden
+        with daemon.client() as away:  # was away, and has not heard of either
+            away.call(watch_of(PLACE, after_seq=start))
+            assert matches(away, 1)[0].result.id == two.id
+            operator.call(pb.Restore(id=one.id))
+            (match,) = matches(late, 1)
+            assert match.result.id == one.id and match.seq > second.seq
+            (match,) = matches(away, 1)
+            assert match.result.id == one.id and match.seq > second.seq
+            silence(away)
+        silence(late)
+        silence(had)
+        # over a reconnect it stands where it was first shown
+        for after, expected in ((start, [one.id, two.id]), (first.seq, [two.id]), (second.seq, [])):
+            with daemon.client() as again:
+                again.call(watch_of(PLACE, after_seq=after))
+                assert [m.result.id for m in matches(again, len(expected))] == expected
+                silence(again)
+
+
 def test_withdrawn_in_the_queue(make_daemon, rng):
     """A reader that reads nothing has little encoded for it: what goes meanwhile is not sent."""
     daemon = make_daemon("[limits]\nsession_output = 8M\n")

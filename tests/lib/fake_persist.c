@@ -9,14 +9,20 @@
 
 #include "core/profile.h"
 
-enum { MESSAGES_MAX = 4096, CONTENT_MAX = 2048, RULES_MAX = 64, WORDS_MAX = 256, EPOCHS_MAX = 256 };
+enum {
+    MESSAGES_MAX = 4096,
+    CONTENT_MAX = 2048,
+    RULES_MAX = 64,
+    WORDS_MAX = PERSIST_REASONS_KEPT * (LIMIT_REASON_BYTES + 1),
+    EPOCHS_MAX = 256
+};
 
 struct stored {
     struct persist_message message;
     uint8_t content[CONTENT_MAX]; /* what the message points to */
     int64_t seq;                  /* grows with each deposit: the position of pages */
     bool withdrawn;
-    char words[WORDS_MAX]; /* of the latest report, with its newline */
+    char words[WORDS_MAX + 1]; /* of the latest reports, each with its newline */
 };
 
 struct rule {
@@ -28,6 +34,7 @@ struct rule {
 struct copy {
     struct copy *next;
     uint8_t content[CONTENT_MAX];
+    char words[WORDS_MAX + 1];
 };
 
 struct fake {
@@ -97,6 +104,7 @@ static void copy_message(const struct persist_message *message, uint8_t *content
 static void keep(struct stored *stored, const struct persist_message *message)
 {
     copy_message(message, stored->content, &stored->message);
+    stored->message.sender = 0; /* is not stored */
     stored->withdrawn = false;
     stored->words[0] = '\0';
 }
@@ -234,7 +242,7 @@ static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
 {
     struct stored *stored = find(fake, op->message.host, op->message.id);
 
-    if (stored == NULL || stored->withdrawn) {
+    if (stored == NULL || stored->withdrawn || stored->message.expires_ms <= op->now_ms) {
         return PERSIST_NOT_FOUND;
     }
     if (!stored->message.can_withdraw ||
@@ -293,22 +301,57 @@ static enum persist_outcome remove_message(struct fake *fake, struct persist_op 
     return PERSIST_APPLIED;
 }
 
-static enum persist_outcome moderate(struct fake *fake, const struct persist_op *op)
+static void add_words(struct stored *stored, const char *words, size_t count)
+{
+    size_t lines = 0;
+
+    for (const char *at = stored->words; *at != '\0'; at++) {
+        lines += *at == '\n';
+    }
+    if (lines == PERSIST_REASONS_KEPT) { /* the oldest goes */
+        const char *next = strchr(stored->words, '\n') + 1;
+        memmove(stored->words, next, strlen(next) + 1);
+    }
+    const size_t used = strlen(stored->words);
+    (void)snprintf(stored->words + used, sizeof(stored->words) - used, "%.*s\n", (int)count, words);
+}
+
+/* What is shown now, and was not, takes the next place. */
+static void show(struct fake *fake, struct stored *stored, struct persist_op *op)
+{
+    op->shown_seq = ++fake->last_seq;
+    if (stored->message.state == PERSIST_PENDING) {
+        stored->seq = stored->message.seq = op->shown_seq;
+    }
+}
+
+static enum persist_outcome moderate(struct fake *fake, struct persist_op *op)
 {
     struct stored *stored = find(fake, op->message.host, op->message.id);
 
+    op->shown_seq = 0;
     if (stored == NULL || stored->withdrawn || stored->message.expires_ms <= op->now_ms ||
         stored->message.deposited_ms != op->message.deposited_ms) {
         return PERSIST_NOT_FOUND;
     }
-    stored->message.state = op->message.state;
+    const bool is_report = op->message.reports > 0;
+    if (!is_report && stored->message.state >= PERSIST_HIDDEN &&
+        op->message.state < PERSIST_HIDDEN) {
+        show(fake, stored, op);
+    }
+    op->message.seq = stored->seq;
+    if (!is_report ||
+        (op->message.state == PERSIST_HIDDEN && stored->message.state == PERSIST_SHOWN)) {
+        stored->message.state = op->message.state;
+    }
     if (op->message.reports > stored->message.reports) {
         stored->message.reports = op->message.reports;
         if (op->words != NULL) {
-            (void)snprintf(stored->words, sizeof(stored->words), "%.*s\n", (int)op->words_bytes,
-                           op->words);
+            add_words(stored, op->words, op->words_bytes);
         }
     }
+    op->message.state = stored->message.state;
+    op->message.reports = stored->message.reports;
     return PERSIST_APPLIED;
 }
 
@@ -329,9 +372,60 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
             i++;
             continue;
         }
+        const uint32_t before = op->removed_count;
+        const bool was_mark = fake->messages[i].withdrawn;
         take_out(fake, i, op);
+        op->removed_count = was_mark ? before : op->removed_count;
     }
     return PERSIST_APPLIED;
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+static void count_shown(const struct persist_message *message, struct persist_tally *tally)
+{
+    uint32_t set = 0;
+
+    for (size_t i = 0; i < message->filter_bytes; i++) {
+        tally->whole[i] |= message->filter[i];
+        set += (uint32_t)__builtin_popcount(message->filter[i]);
+    }
+    tally->low = tally->shown == 0 || set < tally->low ? set : tally->low;
+    tally->high = set > tally->high ? set : tally->high;
+    tally->shown++;
+    tally->shown_bytes += content_bytes(message);
+}
+
+static struct persist_tally *find_tally(const struct persist_op *op, uint32_t host, uint64_t epoch)
+{
+    for (size_t i = 0; i < op->tally_count; i++) {
+        if (op->tallies[i].host == host && op->tallies[i].epoch == epoch) {
+            return &op->tallies[i];
+        }
+    }
+    return NULL;
+}
+
+static void tally(const struct fake *fake, const struct persist_op *op)
+{
+    for (size_t i = 0; i < fake->count; i++) {
+        const struct persist_message *message = &fake->messages[i].message;
+        struct persist_tally *open = find_tally(op, message->host, 0);
+        struct persist_tally *own = find_tally(op, message->host, message->epoch);
+
+        if (fake->messages[i].withdrawn || open == NULL) {
+            continue;
+        }
+        if (message->state >= PERSIST_HIDDEN) {
+            own = own != NULL ? own : open;
+            own->hidden++;
+            own->hidden_bytes += content_bytes(message);
+        } else if (own != NULL) {
+            count_shown(message, own);
+        } else {
+            open->strays++;
+        }
+    }
 }
 
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
@@ -409,6 +503,7 @@ size_t fake_persist_commit(struct persist *persist)
         } else if (op->kind == PERSIST_RULE_DROP) {
             op->outcome = drop_rule(fake, op->rule);
         } else {
+            tally(fake, op); /* of the clock's saving, nothing */
             op->outcome = PERSIST_APPLIED;
         }
         if (!failing && op->now_ms > fake->clock_ms) {
@@ -437,6 +532,9 @@ static void fill_entry(struct persist_read *read, const struct stored *stored,
     copy->next = read->memory;
     read->memory = copy;
     copy_message(&stored->message, copy->content, &out_entry->message);
+    memcpy(copy->words, stored->words, sizeof(copy->words));
+    out_entry->reasons = copy->words[0] == '\0' ? NULL : copy->words;
+    out_entry->reasons_bytes = strlen(copy->words);
     out_entry->found = true;
 }
 
@@ -448,21 +546,23 @@ static void read_payloads(struct fake *fake, struct persist_read *read)
         entry->found = false;
         if (stored != NULL && !stored->withdrawn) {
             fill_entry(read, stored, entry);
-            entry->reasons = stored->words[0] == '\0' ? NULL : stored->words;
-            entry->reasons_bytes = strlen(stored->words);
         }
     }
 }
 
-/* The host's first message behind position `after`; NULL: there is none. */
-static const struct stored *next_of_page(const struct fake *fake, uint32_t host, int64_t after)
+/* The first message of the page behind position `after`; NULL: there is none. */
+static const struct stored *next_of_page(const struct fake *fake, const struct persist_read *read,
+                                         int64_t after)
 {
+    const bool is_check = read->kind == PERSIST_READ_CHECK; /* all hosts', hidden or not */
     const struct stored *next = NULL;
 
     for (size_t i = 0; i < fake->count; i++) {
         const struct stored *stored = &fake->messages[i];
-        if (stored->message.host == host && !stored->withdrawn && stored->seq > after &&
-            stored->message.state < PERSIST_HIDDEN && (next == NULL || stored->seq < next->seq)) {
+        if ((is_check ||
+             (stored->message.host == read->page_host && stored->message.state < PERSIST_HIDDEN)) &&
+            !stored->withdrawn && stored->seq > after &&
+            (next == NULL || stored->seq < next->seq)) {
             next = stored;
         }
     }
@@ -477,7 +577,7 @@ static void read_page(struct fake *fake, struct persist_read *read)
 
     read->entry_count = 0;
     read->page_last = read->page_after;
-    while ((next = next_of_page(fake, read->page_host, read->page_last)) != NULL) {
+    while ((next = next_of_page(fake, read, read->page_last)) != NULL) {
         bytes += content_bytes(&next->message);
         if (read->entry_count == room ||
             (read->entry_count > 0 && bytes > read->page_bytes_limit)) {
@@ -500,7 +600,7 @@ void fake_persist_carry_out_reads(struct persist *persist)
         if (read->failed) {
             continue;
         }
-        if (read->kind == PERSIST_READ_PAGE) {
+        if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
             read_page(fake, read);
         } else {
             read_payloads(fake, read);

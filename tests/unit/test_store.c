@@ -322,6 +322,24 @@ static void test_evicts_the_oldest(void **state)
     assert_int_equal(store_deposit(&fixture, 3, 30, NEVER), PERSIST_APPLIED);
 }
 
+/* Who came with an eviction of its own, and expires first, is the next to go. */
+static void test_evicts_who_came_last(void **state)
+{
+    struct store_op op;
+    const uint32_t first[] = {1};
+    const uint32_t next[] = {3};
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, 1, 10, SOON + 20), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 10, SOON + 30), PERSIST_APPLIED);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 3, SOON + 10, PERSIST_EVICT_SOONEST, 1, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, first, 1);
+    assert_int_equal(deposit_evicting(&op, fixture.host, 4, SOON + 40, PERSIST_EVICT_SOONEST, 1, 0),
+                     PERSIST_APPLIED);
+    assert_removed(&op, next, 1);
+}
+
 static void test_evicts_what_expires_first(void **state)
 {
     struct store_op op;
@@ -790,6 +808,7 @@ int main(void)
         TEST(test_expiry_in_slices),
         TEST(test_marks_expire_in_slices),
         TEST(test_evicts_the_oldest),
+        TEST(test_evicts_who_came_last),
         TEST(test_evicts_what_expires_first),
         TEST(test_evicts_of_its_host_only),
         TEST(test_duplicates_evict_nothing),

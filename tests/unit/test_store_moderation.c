@@ -136,6 +136,83 @@ static void test_pending_deposit(void **state)
     assert_int_equal(op.op.message.state, PERSIST_APPROVED);
 }
 
+/* The place of a message, by the page that it is on; 0: it is on none. */
+static int64_t place_of(uint32_t number)
+{
+    struct persist_entry entries[8] = {0};
+    struct persist_read read = {.kind = PERSIST_READ_PAGE,
+                                .entries = entries,
+                                .entry_count = 8,
+                                .page_host = fixture.host,
+                                .page_bytes_limit = 1 << 20};
+    int64_t place = 0;
+
+    store_read(&fixture, &read);
+    for (size_t i = 0; i < read.entry_count; i++) {
+        if (store_check_message(&entries[i].message) == number) {
+            place = entries[i].message.seq;
+        }
+    }
+    fixture.persist->interface->read_release(fixture.persist, &read);
+    return place;
+}
+
+/*
+ * What waited for review has its place from when it is shown; what reports had hidden keeps its
+ * own, and the place at which it is shown again is nobody's. Also over a restart, and with what was
+ * reported of it.
+ */
+static void test_places_of_what_is_shown(void **state)
+{
+    struct found found[16];
+    struct store_op op;
+    (void)state;
+
+    store_make_deposit(&fixture, &op, 1, 10, NEVER);
+    op.op.message.state = PERSIST_PENDING;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 20, NEVER), PERSIST_APPLIED);
+    assert_int_equal(moderate(2, 20, PERSIST_HIDDEN, 3, "rude"), PERSIST_APPLIED);
+    assert_int_equal(place_of(1), 0);
+    assert_int_equal(place_of(2), 0);
+    store_make_moderate(&fixture, &op, 1, 10, PERSIST_APPROVED, 0, NULL);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(op.op.shown_seq, 3);
+    assert_int_equal(op.op.message.seq, 3);
+    store_make_moderate(&fixture, &op, 2, 20, PERSIST_APPROVED, 0, NULL);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(op.op.shown_seq, 4);
+    assert_int_equal(op.op.message.seq, 2);
+    assert_int_equal(op.op.message.reports, 3);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED); /* done twice is done once */
+    assert_int_equal(op.op.shown_seq, 0);
+    reopen();
+    replay(found); /* which proves the checksums */
+    assert_true(found[1].state == PERSIST_APPROVED && found[2].state == PERSIST_APPROVED);
+    assert_int_equal(found[2].reports, 3);
+    assert_int_equal(place_of(1), 3);
+    assert_int_equal(place_of(2), 2);
+    assert_int_equal(count_rows("SELECT count(*) FROM moderation"), 2);
+    assert_int_equal(store_deposit(&fixture, 3, 30, NEVER), PERSIST_APPLIED);
+    assert_int_equal(place_of(3), 5);
+}
+
+/* Reports hide only what nobody has decided on, in whatever order they come. */
+static void test_reports_do_not_overrule(void **state)
+{
+    struct store_op op;
+    (void)state;
+
+    assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
+    assert_int_equal(moderate(1, 10, PERSIST_SHOWN, 1, NULL), PERSIST_APPLIED);
+    assert_int_equal(moderate(1, 10, PERSIST_APPROVED, 0, NULL), PERSIST_APPLIED);
+    store_make_moderate(&fixture, &op, 1, 10, PERSIST_HIDDEN, 2, NULL);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(op.op.message.state, PERSIST_APPROVED);
+    assert_int_equal(op.op.message.reports, 2);
+    assert_int_equal(place_of(1), 1);
+}
+
 /* What is known of a message goes with it, however it goes; the next of its id begins anew. */
 static void test_goes_with_the_message(void **state)
 {
@@ -436,6 +513,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_states_last, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pending_deposit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_places_of_what_is_shown, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reports_do_not_overrule, setup, teardown),
         cmocka_unit_test_setup_teardown(test_goes_with_the_message, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reasons_and_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
