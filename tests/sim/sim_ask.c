@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_ask: see sim_world.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "proto/codec.h"
+#include "proto/work.h"
+#include "tests/sim/sim_world.h"
+
+enum { IDS = 40, PAYLOADS = 9, TOKENS = 2 };
+
+/* --- material --------------------------------------------------------------------------------- */
+
+/* The same few come again and again, also when their messages have gone. */
+static void make_id(struct world *world, uint32_t host, uint8_t *out)
+{
+    const uint64_t number = rng_below(&world->rng, IDS) + IDS * host;
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(&number, sizeof(number), world->seed);
+
+    memcpy(out, &hash, MESSAGE_ID_BYTES);
+}
+
+static void make_token(uint32_t number, uint8_t *out)
+{
+    memset(out, 0, LIMIT_TOKEN_BYTES);
+    out[0] = (uint8_t)number;
+}
+
+static void flip_bits(struct world *world, uint32_t host, uint32_t most, uint8_t *filter)
+{
+    const uint32_t bits = world->config.hosts[host].profile.bits;
+
+    for (uint32_t i = rng_below(&world->rng, most + 1); i > 0; i--) {
+        const uint32_t bit = rng_below(&world->rng, bits);
+        filter[bit / 8] ^= (uint8_t)(1U << bit % 8);
+    }
+}
+
+static void make_filter(struct world *world, uint32_t host, uint8_t *out)
+{
+    memcpy(out, world->contexts[host][rng_below(&world->rng, 8)], M_FILTER_BYTES);
+    if (rng_chance(&world->rng, 70)) {
+        flip_bits(world, host, 12, out);
+    }
+    if (rng_chance(&world->rng, 2)) {
+        memset(out, rng_chance(&world->rng, 50) ? 0xff : 0, world->model.hosts[host].filter_bytes);
+    }
+}
+
+/* Mostly the current one or the open one; sometimes one that is over, or never was. */
+static uint64_t choose_epoch(struct world *world, uint32_t host)
+{
+    const struct m_host *own = &world->model.hosts[host];
+    const uint32_t dice = rng_below(&world->rng, 100);
+
+    if (dice < 3) {
+        return 1 + rng_below(&world->rng, 1000);
+    }
+    if (own->epoch_count == 0 || dice < 50) {
+        return 0;
+    }
+    if (own->current > 0 && dice < 80) {
+        return own->epochs[own->current - 1].number;
+    }
+    return own->epochs[rng_below(&world->rng, own->epoch_count)].number;
+}
+
+static uint32_t choose_distance(struct world *world)
+{
+    return rng_chance(&world->rng, 60) ? LIMIT_DISTANCE_PPM
+                                       : rng_below(&world->rng, LIMIT_DISTANCE_PPM + 1);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+struct w_request *client_request(struct world *world, struct w_client *client,
+                                 enum msg_request_kind kind)
+{
+    struct w_request *request = calloc(1, sizeof(*request));
+
+    SIM_CHECK(request != NULL && world->request_count < W_REQUESTS);
+    world->requests[world->request_count++] = request;
+    request->id = world->request_count;
+    request->kind = kind;
+    request->client = client;
+    request->session = client->session;
+    request->after_seq = UINT64_MAX;
+    request->host = rng_below(&world->rng, 3) == 0;
+    request->names_host = request->host > 0 || rng_chance(&world->rng, 30);
+    request->unknown_host = rng_chance(&world->rng, 1);
+    make_id(world, request->host, request->message_id);
+    return request;
+}
+
+static void feed(void *context, const void *data, size_t count)
+{
+    (void)crypto_generichash_update(context, data, count);
+}
+
+/* Looks for a proof of work; sometimes it does not. */
+static void do_work(struct world *world, struct w_request *request,
+                    const struct msg_deposit *deposit)
+{
+    crypto_generichash_state state;
+    uint8_t hash[LIMIT_HASH_BYTES];
+    uint8_t proof[WORK_PROOF_BYTES];
+    uint8_t result[LIMIT_HASH_BYTES];
+    const uint32_t wanted = world->config.limits.work_bits;
+    const uint64_t last = rng_chance(&world->rng, 80) ? UINT64_MAX : 0;
+
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+    work_feed(deposit, world->config.hosts[request->host].name, world->store_id, feed, &state);
+    (void)crypto_generichash_final(&state, hash, sizeof(hash));
+    do {
+        work_proof(hash, ++request->work, proof);
+        (void)crypto_generichash(result, sizeof(result), proof, sizeof(proof), NULL, 0);
+        request->has_work = result[0] >> (8 - wanted) == 0;
+    } while (!request->has_work && request->work < last);
+}
+
+static struct msg_text text_of(const char *text)
+{
+    return text == NULL ? (struct msg_text){NULL, 0} : (struct msg_text){text, strlen(text)};
+}
+
+static struct msg_text host_text(const struct world *world, const struct w_request *request)
+{
+    if (request->unknown_host) {
+        return text_of("gamma");
+    }
+    return request->names_host ? text_of(world->config.hosts[request->host].name) : text_of(NULL);
+}
+
+static void fill_query(const struct world *world, const struct w_request *request,
+                       struct msg_query_part *parts, struct msg_slice *slice, struct msg_query *out)
+{
+    const struct m_query *query = &request->query;
+    const uint32_t bytes = world->model.hosts[request->host].filter_bytes;
+
+    *out = (struct msg_query){.host = host_text(world, request),
+                              .k = query->k,
+                              .parts = parts,
+                              .part_count = query->part_count,
+                              .max_distance_ppm = query->max_distance_ppm,
+                              .since_ms = query->since_ms,
+                              .until_ms = query->until_ms,
+                              .metric = query->estimated ? MSG_METRIC_ESTIMATED : MSG_METRIC_BITS,
+                              .order = query->by_time ? MSG_ORDER_TIME : MSG_ORDER_SIMILARITY,
+                              .with_payload = query->with_payload};
+    for (uint32_t p = 0; p < query->part_count; p++) {
+        parts[p] = (struct msg_query_part){.epoch = query->parts[p].epoch,
+                                           .filter = {query->parts[p].filter, bytes}};
+        if (query->parts[p].has_contains) {
+            parts[p].contains = (struct msg_bytes){query->parts[p].contains, bytes};
+        }
+    }
+    if (query->exclude_bytes > 0) {
+        *slice = (struct msg_slice){.bits = {query->exclude, query->exclude_bytes},
+                                    .hashes = query->exclude_hashes,
+                                    .seed = query->exclude_seed};
+        out->exclude = slice;
+        out->exclude_count = 1;
+    }
+}
+
+static void put_deposit(struct world *world, struct w_client *client, struct w_request *request,
+                        struct msg_request *out)
+{
+    static uint8_t hash[LIMIT_HASH_BYTES];
+    static uint8_t payload[512];
+    uint8_t token[LIMIT_TOKEN_BYTES];
+
+    memcpy(payload, m_payload_text(request->payload), sizeof(payload));
+    out->deposit = (struct msg_deposit){
+        .host = host_text(world, request),
+        .id = {request->message_id, MESSAGE_ID_BYTES},
+        .epoch = request->epoch,
+        .filter = {request->filter, request->filter_bytes},
+        .media_type = text_of("text/plain"),
+        .payload = {payload, m_payload_bytes(request->payload)},
+        .has_ttl = request->has_ttl,
+        .ttl_s = request->ttl_s,
+        .reach_ppm = request->reach_ppm,
+    };
+    if (request->can_withdraw) {
+        make_token(request->token, token);
+        (void)crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
+        out->deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
+    }
+    if (world->config.limits.work_bits > 0 && client->sender != 0) {
+        do_work(world, request, &out->deposit);
+        out->deposit.work = request->work;
+    }
+}
+
+static void put_admin(const struct world *world, const struct w_request *request,
+                      struct msg_request *out)
+{
+    const struct msg_bytes value = {request->rule.value,
+                                    request->rule.is_payload
+                                        ? LIMIT_HASH_BYTES
+                                        : world->model.hosts[request->host].filter_bytes};
+
+    out->admin = (struct msg_admin){.host = host_text(world, request),
+                                    .id = {request->message_id, MESSAGE_ID_BYTES},
+                                    .ban = request->ban,
+                                    .pending = request->pending,
+                                    .number = request->number,
+                                    .max_distance_ppm = request->rule.max_distance_ppm,
+                                    .word = text_of(request->word)};
+    if (request->kind == MSG_REQUEST_BAN || request->kind == MSG_REQUEST_UNBAN) {
+        *(request->rule.is_payload ? &out->admin.payload_hash : &out->admin.filter) = value;
+    }
+}
+
+/* Encodes it behind what the client sends. */
+void client_put(struct world *world, struct w_client *client, struct w_request *request)
+{
+    static const char reasons[][8] = {"", "spam", "rude", "old"};
+    struct msg_request out = {.id = request->id, .kind = request->kind};
+    struct msg_query_part parts[M_PARTS];
+    struct msg_slice slice;
+    uint8_t token[LIMIT_TOKEN_BYTES];
+    uint8_t cursor[8];
+
+    if (request->kind == MSG_REQUEST_HELLO) {
+        out.hello = (struct msg_hello){.versions = {1}, .version_count = 1};
+        if (client->has_token) {
+            request->has_shown = true;
+            memcpy(request->shown, client->token, sizeof(client->token));
+            out.hello.resume_token = (struct msg_bytes){client->token, sizeof(client->token)};
+        }
+    } else if (request->kind == MSG_REQUEST_DEPOSIT) {
+        put_deposit(world, client, request, &out);
+    } else if (request->kind == MSG_REQUEST_QUERY) {
+        fill_query(world, request, parts, &slice, &out.query);
+    } else if (request->kind == MSG_REQUEST_WATCH) {
+        fill_query(world, request, parts, &slice, &out.watch.query);
+        out.watch.after_seq = request->after_seq;
+    } else if (request->kind == MSG_REQUEST_UNWATCH) {
+        out.unwatch.watch_id = request->watch_id;
+    } else if (request->kind == MSG_REQUEST_WITHDRAW) {
+        make_token(request->token, token);
+        out.withdraw = (struct msg_withdraw){.host = host_text(world, request),
+                                             .id = {request->message_id, MESSAGE_ID_BYTES},
+                                             .token = {token, sizeof(token)}};
+    } else if (request->kind == MSG_REQUEST_GET) {
+        out.get = (struct msg_get){.host = host_text(world, request),
+                                   .id = {request->message_id, MESSAGE_ID_BYTES}};
+    } else if (request->kind == MSG_REQUEST_SUMMARY) {
+        out.summary =
+            (struct msg_summary){.host = host_text(world, request), .epoch = request->epoch};
+    } else if (request->kind == MSG_REQUEST_HERE) {
+        out.here = (struct msg_here){.host = host_text(world, request)};
+    } else if (request->kind == MSG_REQUEST_REPORT) {
+        out.report = (struct msg_report){.host = host_text(world, request),
+                                         .id = {request->message_id, MESSAGE_ID_BYTES}};
+        if (request->reason > 0) {
+            out.report.reason = text_of(reasons[request->reason]);
+        }
+    } else if (request->kind == MSG_REQUEST_EXPORT) {
+        out.export_page =
+            (struct msg_export){.host = host_text(world, request), .limit = request->number};
+        for (unsigned i = 0; i < 8 && request->has_cursor; i++) {
+            cursor[i] = (uint8_t)((uint64_t)request->cursor >> (8 * (7 - i)));
+            out.export_page.after = (struct msg_bytes){cursor, sizeof(cursor)};
+        }
+    } else {
+        put_admin(world, request, &out);
+    }
+    SIM_CHECK(codec_encode_request(&out, LIMIT_FRAME_BYTES_MAX, &client->output) == 0);
+}
+
+/* --- at random -------------------------------------------------------------------------------- */
+
+static void make_query(struct world *world, struct w_request *request)
+{
+    struct rng *rng = &world->rng;
+    struct m_query *query = &request->query;
+
+    *query = (struct m_query){.host = request->host,
+                              .k = 1 + rng_below(rng, M_RESULTS),
+                              .part_count = 1 + rng_below(rng, M_PARTS),
+                              .max_distance_ppm = choose_distance(world),
+                              .since_ms = INT64_MIN,
+                              .until_ms = INT64_MAX,
+                              .estimated = rng_chance(rng, 30),
+                              .by_time = rng_chance(rng, 25),
+                              .with_payload = rng_chance(rng, 50)};
+    if (rng_chance(rng, 60)) {
+        query->part_count = 1;
+    }
+    for (uint32_t p = 0; p < query->part_count; p++) {
+        struct m_part *part = &query->parts[p];
+        part->epoch = choose_epoch(world, request->host);
+        make_filter(world, request->host, part->filter);
+        part->has_contains = rng_chance(rng, 15);
+        for (unsigned i = 0; i < M_FILTER_BYTES && part->has_contains; i++) {
+            part->contains[i] = (uint8_t)(part->filter[i] & rng_next(rng) & rng_next(rng));
+        }
+    }
+    if (rng_chance(rng, 15)) {
+        query->since_ms = world->model.now_ms - rng_below(rng, 600) * 1000;
+    }
+    if (rng_chance(rng, 10)) {
+        query->until_ms = world->model.now_ms - rng_below(rng, 300) * 1000;
+    }
+    if (rng_chance(rng, 15)) {
+        query->exclude_bytes = 1 + rng_below(rng, 24);
+        query->exclude_hashes = 1 + rng_below(rng, 4);
+        query->exclude_seed = rng_next(rng);
+        for (uint32_t i = 0; i < query->exclude_bytes; i++) {
+            query->exclude[i] = (uint8_t)(rng_next(rng) & rng_next(rng));
+        }
+    }
+}
+
+static void make_deposit(struct world *world, struct w_request *request)
+{
+    struct rng *rng = &world->rng;
+
+    request->epoch = choose_epoch(world, request->host);
+    make_filter(world, request->host, request->filter);
+    request->filter_bytes = world->model.hosts[request->host].filter_bytes;
+    if (rng_chance(rng, 1)) {
+        request->filter_bytes--;
+    }
+    request->payload = rng_below(rng, PAYLOADS);
+    request->has_ttl = rng_chance(rng, 90);
+    request->ttl_s = 1 + (rng_chance(rng, 60) ? rng_below(rng, 120) : rng_below(rng, 200000));
+    if (rng_chance(rng, 1)) {
+        request->ttl_s = world->config.limits.ttl_max_s + rng_below(rng, 2);
+    }
+    request->reach_ppm = choose_distance(world);
+    request->can_withdraw = rng_chance(rng, 60);
+    request->token = rng_below(rng, TOKENS);
+    if (rng_chance(rng, 25) && world->model.message_count > 0) { /* the same again */
+        const struct m_message *again =
+            &world->model.messages[rng_below(rng, world->model.message_count)];
+        request->host = again->host;
+        request->names_host = true;
+        request->filter_bytes = world->model.hosts[again->host].filter_bytes;
+        request->epoch = again->epoch;
+        request->payload = again->payload;
+        request->reach_ppm = again->reach_ppm;
+        request->can_withdraw = again->can_withdraw;
+        request->token = again->token;
+        memcpy(request->message_id, again->id, MESSAGE_ID_BYTES);
+        memcpy(request->filter, again->filter, M_FILTER_BYTES);
+    }
+}
+
+/* What only the operator may ask; others try it, too. */
+static void make_administrative(struct world *world, struct w_request *request)
+{
+    static const char *const modes[] = {NULL, "open", "open", "review", "closed", "auto", "ajar"};
+    static const char *const levels[] = {NULL, "noise", "error"};
+    struct rng *rng = &world->rng;
+
+    request->ban = rng_chance(rng, 15);
+    request->pending = rng_chance(rng, 50);
+    if (request->kind == MSG_REQUEST_ACCEPT) {
+        request->word = modes[rng_below(rng, 7)];
+    } else if (request->kind == MSG_REQUEST_LOG_LEVEL) {
+        request->word = levels[rng_below(rng, 3)];
+    } else if (request->kind == MSG_REQUEST_BACKUP) {
+        (void)snprintf(request->path, sizeof(request->path), "%s/copy-%llu",
+                       rng_chance(rng, 20) ? "there" : world->directory,
+                       (unsigned long long)request->id);
+        request->word = request->path;
+    } else if (request->kind == MSG_REQUEST_BANS) {
+        request->number = rng_below(rng, 3);
+    } else if (request->kind == MSG_REQUEST_REPORTED || request->kind == MSG_REQUEST_EXPORT) {
+        request->number = 1 + rng_below(rng, 8);
+    } else if (request->kind == MSG_REQUEST_BAN || request->kind == MSG_REQUEST_UNBAN) {
+        const struct m_host *host = &world->model.hosts[request->host];
+        if (request->kind == MSG_REQUEST_UNBAN && host->ban_count > 0 && rng_chance(rng, 80)) {
+            request->rule = host->bans[rng_below(rng, host->ban_count)];
+            return;
+        }
+        request->rule.is_payload = rng_chance(rng, 50);
+        if (request->rule.is_payload) {
+            m_payload_hash(rng_below(rng, PAYLOADS), request->rule.value);
+        } else {
+            memcpy(request->rule.value, world->contexts[request->host][rng_below(rng, 8)],
+                   M_FILTER_BYTES);
+            request->rule.max_distance_ppm = rng_chance(rng, 50) ? 0 : rng_below(rng, 200000);
+        }
+    }
+}
+
+/* Of those that are there, mostly; in every case an id of this world. */
+static void choose_message(struct world *world, struct w_request *request)
+{
+    const struct model *model = &world->model;
+
+    for (unsigned i = 0; i < 30 && model->message_count > 0; i++) {
+        const struct m_message *one =
+            &model->messages[rng_below(&world->rng, model->message_count)];
+        const bool is_for_restore = one->looked_at && (i >= 20 || one->state >= PERSIST_HIDDEN);
+        if (one->served && (request->kind != MSG_REQUEST_RESTORE || is_for_restore)) {
+            request->host = one->host;
+            request->names_host = true;
+            memcpy(request->message_id, one->id, MESSAGE_ID_BYTES);
+            return;
+        }
+    }
+}
+
+static enum msg_request_kind choose_kind(struct world *world, const struct w_client *client)
+{
+    static const uint8_t usual[][2] = {
+        {MSG_REQUEST_DEPOSIT, 40}, {MSG_REQUEST_QUERY, 30},  {MSG_REQUEST_GET, 8},
+        {MSG_REQUEST_WITHDRAW, 6}, {MSG_REQUEST_REPORT, 12}, {MSG_REQUEST_PING, 2},
+        {MSG_REQUEST_SUMMARY, 4},  {MSG_REQUEST_HERE, 1},    {MSG_REQUEST_WATCH, 5},
+        {MSG_REQUEST_UNWATCH, 2},  {MSG_REQUEST_HELLO, 1},
+    };
+    static const uint8_t operators[][2] = {
+        {MSG_REQUEST_RESTORE, 30}, {MSG_REQUEST_REMOVE, 5},  {MSG_REQUEST_REPORTED, 6},
+        {MSG_REQUEST_BAN, 3},      {MSG_REQUEST_UNBAN, 4},   {MSG_REQUEST_BANS, 3},
+        {MSG_REQUEST_ACCEPT, 5},   {MSG_REQUEST_CHECK, 4},   {MSG_REQUEST_EXPORT, 6},
+        {MSG_REQUEST_STATS, 5},    {MSG_REQUEST_RELOAD, 1},  {MSG_REQUEST_LOG_LEVEL, 1},
+        {MSG_REQUEST_BACKUP, 1},   {MSG_REQUEST_COMPACT, 1},
+    };
+    const bool is_operator = rng_chance(&world->rng, client->is_administrator ? 70 : 2);
+    const uint8_t(*kinds)[2] = is_operator ? operators : usual;
+    const size_t count = is_operator ? sizeof(operators) / 2 : sizeof(usual) / 2;
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += kinds[i][1];
+    }
+    uint32_t dice = rng_below(&world->rng, sum);
+    size_t at = 0;
+    for (; dice >= kinds[at][1]; at++) {
+        dice -= kinds[at][1];
+    }
+    return (enum msg_request_kind)kinds[at][0];
+}
+
+static void make_watch(struct world *world, struct w_request *request)
+{
+    make_query(world, request);
+    request->query.k = 0;
+    request->query.until_ms = INT64_MAX;
+    request->query.by_time = false;
+    request->query.exclude_bytes = 0;
+    if (rng_chance(&world->rng, 60)) { /* much of what comes */
+        request->query.max_distance_ppm = LIMIT_DISTANCE_PPM;
+        request->query.parts[0].epoch = 0;
+        request->query.parts[0].has_contains = false;
+    }
+    if (rng_chance(&world->rng, 40)) {
+        request->after_seq = rng_below(&world->rng, (uint32_t)world->model.seq + 3);
+    }
+}
+
+void ask_something(struct world *world, struct w_client *client)
+{
+    struct rng *rng = &world->rng;
+    const enum msg_request_kind kind = choose_kind(world, client);
+    struct w_request *request = client_request(world, client, kind);
+
+    switch (kind) {
+    case MSG_REQUEST_DEPOSIT:
+        make_deposit(world, request);
+        break;
+    case MSG_REQUEST_QUERY:
+        make_query(world, request);
+        break;
+    case MSG_REQUEST_WATCH:
+        make_watch(world, request);
+        break;
+    case MSG_REQUEST_UNWATCH:
+        request->watch_id = 1 + rng_below(rng, (uint32_t)world->watch_number + 1);
+        break;
+    case MSG_REQUEST_SUMMARY:
+        request->epoch = choose_epoch(world, request->host);
+        break;
+    case MSG_REQUEST_EXPORT:
+        make_administrative(world, request);
+        request->has_cursor = rng_chance(rng, 60);
+        request->cursor = rng_below(rng, (uint32_t)world->model.seq + 2);
+        break;
+    case MSG_REQUEST_GET:
+    case MSG_REQUEST_WITHDRAW:
+    case MSG_REQUEST_REPORT:
+    case MSG_REQUEST_REMOVE:
+    case MSG_REQUEST_RESTORE:
+        make_administrative(world, request);
+        request->token = rng_below(rng, TOKENS);
+        request->reason = rng_below(rng, 4);
+        choose_message(world, request);
+        break;
+    default:
+        make_administrative(world, request);
+    }
+    client_put(world, client, request);
+}
+
+void ask_hello(struct world *world, struct w_client *client)
+{
+    client_put(world, client, client_request(world, client, MSG_REQUEST_HELLO));
+}
+
+void ask_plain(struct world *world, struct w_client *client, enum msg_request_kind kind,
+               uint32_t host)
+{
+    struct w_request *request = client_request(world, client, kind);
+
+    request->host = host;
+    request->names_host = true;
+    request->unknown_host = false;
+    client_put(world, client, request);
+}
+
+/* What a client goes on with after each reconnect, from where it was. */
+void ask_interest(struct world *world, struct w_client *client, struct w_interest *interest)
+{
+    struct w_request *request = client_request(world, client, MSG_REQUEST_WATCH);
+
+    request->unknown_host = false;
+    if (!interest->is_set) {
+        make_watch(world, request);
+        memset(interest, 0, sizeof(*interest));
+        interest->is_set = true;
+        interest->last_seq = -1;
+        interest->query = request->query;
+    }
+    request->host = interest->query.host;
+    request->names_host = true;
+    request->query = interest->query;
+    request->after_seq = interest->last_seq >= 0 ? (uint64_t)interest->last_seq : UINT64_MAX;
+    request->interest = interest;
+    client_put(world, client, request);
+}

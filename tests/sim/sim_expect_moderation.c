@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_expect_moderation: reports, what they hide, and what the operator shows again. */
+#include <string.h>
+
+#include "tests/sim/sim_expect.h"
+
+/* --- moderation ------------------------------------------------------------------------------- */
+
+void expect_report(struct world *world, struct w_request *request)
+{
+    struct model *model = &world->model;
+    struct m_message *message = m_served(model, request->host, request->message_id);
+    const uint32_t hide_after = world->config.hosts[request->host].hide_after;
+
+    if (message == NULL || !m_visible(model, message)) {
+        expect_error(request, MSG_NOT_FOUND, "id");
+        return;
+    }
+    for (uint32_t i = 0; i < model->reporter_count; i++) {
+        if (model->reporters[i].sender == request->client->sender &&
+            model->reporters[i].host == request->host &&
+            memcmp(model->reporters[i].id, message->id, MESSAGE_ID_BYTES) == 0) {
+            expect(request, MSG_RESPONSE_REPORT_TAKEN);
+            return;
+        }
+    }
+    SIM_CHECK(model->reporter_count < M_REPORTERS);
+    memcpy(model->reporters[model->reporter_count].id, message->id, MESSAGE_ID_BYTES);
+    model->reporters[model->reporter_count].host = request->host;
+    model->reporters[model->reporter_count++].sender = request->client->sender;
+    message->looked_at = true;
+    message->reporting++;
+    request->deposited_ms = message->deposited_ms;
+    request->reports = message->reports + message->reporting;
+    request->state =
+        hide_after > 0 && request->reports >= hide_after ? PERSIST_HIDDEN : PERSIST_SHOWN;
+}
+
+static void forget_reporter(struct model *model, const struct w_request *request)
+{
+    for (uint32_t i = 0; i < model->reporter_count; i++) {
+        if (model->reporters[i].sender == request->client->sender &&
+            model->reporters[i].host == request->host &&
+            memcmp(model->reporters[i].id, request->message_id, MESSAGE_ID_BYTES) == 0) {
+            model->reporters[i] = model->reporters[--model->reporter_count];
+            return;
+        }
+    }
+}
+
+void expect_report_done(struct world *world, struct w_request *request, struct persist_op *op,
+                        bool failed)
+{
+    struct model *model = &world->model;
+    struct m_message *message = m_served(model, request->host, request->message_id);
+    enum persist_outcome outcome = PERSIST_FAILED;
+    int64_t seq = 0;
+
+    if (message != NULL && message->deposited_ms != request->deposited_ms) {
+        message = NULL; /* another one */
+    }
+    if (message != NULL) {
+        message->reporting--;
+    }
+    if (!failed) {
+        outcome = m_moderate(model, request->host, request->message_id, request->deposited_ms,
+                             request->state, request->reports, request->reason, op->now_ms, &seq);
+        SIM_EQUAL(op->outcome, outcome);
+    }
+    if (outcome != PERSIST_APPLIED) {
+        forget_reporter(model, request);
+        expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
+        if (message != NULL && message->state == PERSIST_SHOWN && message->reports == 0 &&
+            message->reporting == 0) {
+            message->looked_at = false;
+        }
+        return;
+    }
+    expect(request, MSG_RESPONSE_REPORT_TAKEN);
+    SIM_CHECK(message != NULL);
+    if (message->state == PERSIST_HIDDEN && message->shown) {
+        message->was_hidden = true;
+        message->shown = false;
+        watches_hidden(world, (uint32_t)(message - model->messages));
+    }
+}
+
+void expect_restore(struct world *world, struct w_request *request)
+{
+    const struct m_message *message = m_served(&world->model, request->host, request->message_id);
+
+    if (message == NULL || !message->looked_at) {
+        expect_error(request, message != NULL ? MSG_INVALID : MSG_NOT_FOUND, "id");
+    }
+}
+
+void expect_restore_read(struct world *world, struct w_request *request,
+                         const struct w_held_read *held)
+{
+    struct m_message *message = m_served(&world->model, request->host, request->message_id);
+
+    if (held->read->failed) {
+        expect_error(request, MSG_STORAGE, "");
+    } else if (held->found[0] == M_MESSAGES || message == NULL || !message->looked_at) {
+        expect_error(request, MSG_NOT_FOUND, "id");
+    } else {
+        request->deposited_ms = world->model.messages[held->found[0]].deposited_ms;
+    }
+}
+
+void expect_restore_done(struct world *world, struct w_request *request, struct persist_op *op,
+                         bool failed)
+{
+    struct model *model = &world->model;
+    struct m_message *message = m_served(model, request->host, request->message_id);
+    int64_t seq = 0;
+    enum persist_outcome outcome = PERSIST_FAILED;
+
+    if (!failed) {
+        outcome = m_moderate(model, request->host, request->message_id, request->deposited_ms,
+                             PERSIST_APPROVED, 0, 0, op->now_ms, &seq);
+        SIM_EQUAL(op->outcome, outcome);
+    }
+    if (outcome != PERSIST_APPLIED) {
+        expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
+        return;
+    }
+    model->newest = seq > model->newest ? seq : model->newest;
+    if (m_epoch(model, message->host, message->epoch) == NULL &&
+        message->expires_ms <= model->now_ms) {
+        expect(request, MSG_RESPONSE_RESTORED); /* or its epoch has ended: see answer_check */
+        request->expected.code = MSG_UNKNOWN_EPOCH;
+        request->expected.or_not_found = true;
+        for (uint32_t e = 0; e < model->hosts[message->host].epoch_count; e++) {
+            const struct m_epoch *epoch = &model->hosts[message->host].epochs[e];
+            message->shown |= epoch->number == message->epoch && !epoch->over;
+        }
+        return;
+    }
+    expect(request, MSG_RESPONSE_RESTORED);
+    if (!message->shown) {
+        message->shown = true;
+        watches_restored(world, (uint32_t)(message - model->messages), seq);
+    }
+}
+
+static bool is_listed(const struct world *world, const struct w_request *request,
+                      const struct m_message *message)
+{
+    return message->served && message->looked_at && message->host == request->host &&
+           message->expires_ms > world->model.now_ms &&
+           (message->state == PERSIST_PENDING) == request->pending &&
+           (request->pending || message->state == PERSIST_HIDDEN ||
+            (message->state == PERSIST_SHOWN && message->reports > 0));
+}
+
+static bool is_listed_before(const struct m_message *a, const struct m_message *b)
+{
+    if (a->reports != b->reports) {
+        return a->reports > b->reports;
+    }
+    return a->deposited_ms != b->deposited_ms ? a->deposited_ms < b->deposited_ms
+                                              : memcmp(a->id, b->id, MESSAGE_ID_BYTES) < 0;
+}
+
+/* Each time the first of those behind the last one. */
+void expect_reported(struct world *world, struct w_request *request)
+{
+    const struct model *model = &world->model;
+    struct w_expected *expected = &request->expected;
+    const struct m_message *last = NULL;
+
+    for (;;) {
+        const struct m_message *next = NULL;
+        for (uint32_t i = 0; i < model->message_count; i++) {
+            const struct m_message *one = &model->messages[i];
+            if (is_listed(world, request, one) && (last == NULL || is_listed_before(last, one)) &&
+                (next == NULL || is_listed_before(one, next))) {
+                next = one;
+            }
+        }
+        if (next == NULL) {
+            return;
+        }
+        if (expected->count < request->number) {
+            expected->results[expected->count++] = (struct m_result){
+                .message = (uint32_t)(next - model->messages),
+                .both = next->reports,
+                .either = next->state,
+            };
+        }
+        expected->total++;
+        last = next;
+    }
+}
+
+void expect_reported_read(struct w_request *request, const struct w_held_read *held)
+{
+    struct w_expected *expected = &request->expected;
+    uint32_t kept = 0;
+
+    if (held->read->failed) {
+        expect_error(request, MSG_STORAGE, "");
+        return;
+    }
+    SIM_EQUAL(held->count, expected->count);
+    for (uint32_t i = 0; i < held->count; i++) {
+        if (held->found[i] != M_MESSAGES) {
+            expected->results[kept] = expected->results[i];
+            expected->results[kept++].part = held->found[i];
+        }
+    }
+    expected->count = kept;
+    expect(request, MSG_RESPONSE_REPORTED_LIST);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Simulated worlds, each made from a number: clients of all kinds ask at random, their bytes come
+ * in pieces, they leave and come again; the store commits, or fails, when it likes; the server is
+ * stopped, or killed, and started again; clocks run, jump, stop and wake up in 1970. Every answer
+ * is held against the model (sim_model.h), and in the end nothing may be missing, and `check` must
+ * agree.
+ *
+ * HEARSAY_SEED gives all worlds anew, HEARSAY_SIM_WORLD one of them (add "s": over SQLite),
+ * HEARSAY_SIM_WORLDS says how many.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/log.h"
+#include "tests/sim/sim_world.h"
+
+enum {
+    WORLDS = 240,     /* unless the environment says otherwise */
+    SQLITE_EVERY = 4, /* the others are in memory */
+    STEPS_MAX = 700
+};
+
+/* --- randomness of the server's own: from the world's number ---------------------------------- */
+
+static _Thread_local struct rng server_rng; /* the store's threads have their own */
+
+static const char *rng_name(void)
+{
+    return "simulated";
+}
+
+static uint32_t rng_random(void)
+{
+    return (uint32_t)rng_next(&server_rng);
+}
+
+static void rng_buf(void *const buf, const size_t size)
+{
+    uint8_t *at = buf;
+
+    for (size_t i = 0; i < size; i++) {
+        at[i] = (uint8_t)rng_random();
+    }
+}
+
+static struct randombytes_implementation rng_implementation = {
+    .implementation_name = rng_name, .random = rng_random, .buf = rng_buf};
+
+/* --- what happens ----------------------------------------------------------------------------- */
+
+static void pass_time(struct world *world, int64_t ms)
+{
+    world_set_clocks(world, world->wall_ms + ms, world->monotonic_ms + ms, world->synchronised);
+}
+
+/* To the very millisecond at which a message expires, or an epoch ends or is over. */
+static void pass_to_a_limit(struct world *world)
+{
+    const struct model *model = &world->model;
+    const struct m_host *host = &model->hosts[rng_below(&world->rng, M_HOSTS)];
+    int64_t at_ms = 0;
+
+    if (rng_chance(&world->rng, 70) && model->message_count > 0) {
+        at_ms = model->messages[rng_below(&world->rng, model->message_count)].expires_ms;
+    } else if (host->epoch_count > 0) {
+        const struct m_epoch *epoch = &host->epochs[rng_below(&world->rng, host->epoch_count)];
+        at_ms = rng_chance(&world->rng, 50) ? epoch->ends_ms : epoch->kept_ms;
+    }
+    if (at_ms > model->now_ms && at_ms - model->now_ms < 400 * 1000) {
+        pass_time(world, at_ms - model->now_ms - rng_below(&world->rng, 2));
+    }
+}
+
+static void jump(struct world *world)
+{
+    static const int64_t steps_s[] = {61, 3600, 23 * 3600, 25 * 3600, 40 * 24 * 3600};
+    const int64_t step_ms = steps_s[rng_below(&world->rng, 5)] * 1000;
+    const int64_t wall_ms =
+        rng_chance(&world->rng, 50) ? world->wall_ms + step_ms : world->wall_ms - step_ms;
+
+    world_set_clocks(world, wall_ms, world->monotonic_ms, rng_chance(&world->rng, 30));
+}
+
+static void connect_or_not(struct world *world, struct w_client *client)
+{
+    if (!client->connected) {
+        client_connect(world, client);
+        for (unsigned i = 0; i < 2; i++) {
+            struct w_interest *interest = &client->interests[i];
+            if (interest->is_set || rng_chance(&world->rng, 60)) {
+                ask_interest(world, client, interest);
+            }
+        }
+    } else if (rng_chance(&world->rng, 70)) {
+        client_cut(world, client);
+    } else if (client->output.count == 0) {
+        client->stream.client_ended = true; /* it still reads */
+    }
+}
+
+/* Off for a while; the clock of the machine may not know the time when it is on again. */
+static void restart(struct world *world)
+{
+    struct rng *rng = &world->rng;
+
+    world_stop(world, rng_chance(rng, 50));
+    const int64_t off_ms =
+        rng_chance(rng, 70) ? rng_below(rng, 5000) : (int64_t)rng_below(rng, 3 * 24 * 3600) * 1000;
+    world->wall_ms += off_ms;
+    if (rng_chance(rng, 15)) {
+        world->wall_ms = rng_below(rng, 1000000); /* 1970 */
+    }
+    world->monotonic_ms = sim_stream_now_ms = 1 + rng_below(rng, 100000);
+    world->synchronised = rng_chance(rng, 50);
+    world_start(world);
+}
+
+static void act(struct world *world, struct w_client *client)
+{
+    if (!client->connected) {
+        if (rng_chance(&world->rng, 30)) {
+            connect_or_not(world, client);
+        }
+        return;
+    }
+    for (uint32_t i = 1 + rng_below(&world->rng, 3); i > 0 && !client->stream.client_ended; i--) {
+        ask_something(world, client);
+    }
+}
+
+static const struct {
+    const char *name;
+    uint32_t weight;
+} events[] = {{"a client asks", 150},     {"bytes go up", 130},
+              {"bytes come down", 90},    {"a turn", 80},
+              {"a commit", 40},           {"reads are carried out", 30},
+              {"reads are answered", 30}, {"time passes", 20},
+              {"a second passes", 14},    {"a client comes or goes", 8},
+              {"a commit fails", 3},      {"reads fail", 2},
+              {"the clock jumps", 2},     {"the machine sleeps", 1},
+              {"a restart", 2},           {"all is quiet", 2}};
+enum { EVENTS = sizeof(events) / sizeof(events[0]) };
+
+static void happen(struct world *world, unsigned event)
+{
+    struct rng *rng = &world->rng;
+    struct w_client *client = &world->clients[rng_below(rng, W_CLIENTS)];
+    const size_t some = 1 + rng_below(rng, rng_chance(rng, 50) ? 30 : 3000);
+
+    switch (event) {
+    case 0:
+        act(world, client);
+        break;
+    case 1:
+        if (client->connected) {
+            client_send(world, client, some);
+            (void)sim_stream_deliver(&client->stream, some);
+        }
+        break;
+    case 2:
+        if (client->connected) {
+            (void)client_receive(world, client, some);
+        }
+        break;
+    case 3:
+        world_turn(world);
+        break;
+    case 4:
+    case 10:
+        (void)gate_commit(world, event == 10);
+        break;
+    case 5:
+    case 11:
+        (void)gate_carry_out(world, event == 11);
+        break;
+    case 6:
+        (void)gate_answer(world);
+        break;
+    case 7:
+        if (rng_chance(rng, 40)) {
+            pass_to_a_limit(world);
+        } else {
+            pass_time(world, rng_below(rng, 3000));
+        }
+        break;
+    case 8:
+        pass_time(world, 1000);
+        world_tick(world);
+        break;
+    case 9:
+        connect_or_not(world, client);
+        break;
+    case 12:
+        jump(world);
+        break;
+    case 13:
+        pass_time(world, rng_below(rng, 2 * 3600) * 1000);
+        world_tick(world);
+        break;
+    case 14:
+        restart(world);
+        break;
+    default:
+        world_settle(world);
+    }
+    while (sim_stream_close_all()) {
+    }
+}
+
+static unsigned choose_event(struct world *world)
+{
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < EVENTS; i++) {
+        sum += events[i].weight;
+    }
+    uint32_t dice = rng_below(&world->rng, sum);
+    unsigned at = 0;
+    for (; dice >= events[at].weight; at++) {
+        dice -= events[at].weight;
+    }
+    return at;
+}
+
+/* --- the end of a world ----------------------------------------------------------------------- */
+
+/* The operator looks at everything, and finds it in order. */
+static void look_at_all(struct world *world)
+{
+    struct w_client *operator= & world->clients[0];
+
+    sim_position.doing = "the operator looks at all";
+    if (operator->connected) {
+        client_cut(world, operator);
+    }
+    client_connect(world, operator);
+    ask_plain(world, operator, MSG_REQUEST_CHECK, 0);
+    for (uint32_t h = 0; h < world->config.host_count; h++) {
+        ask_plain(world, operator, MSG_REQUEST_STATS, h);
+        ask_plain(world, operator, MSG_REQUEST_BANS, h);
+        ask_plain(world, operator, MSG_REQUEST_SUMMARY, h);
+        for (unsigned c = 0; c < 8; c++) {
+            struct w_request *request = client_request(world, operator, MSG_REQUEST_QUERY);
+            request->host = h;
+            request->names_host = true;
+            request->unknown_host = false;
+            request->query = (struct m_query){.host = h,
+                                              .k = M_RESULTS,
+                                              .part_count = 1,
+                                              .max_distance_ppm = LIMIT_DISTANCE_PPM,
+                                              .since_ms = INT64_MIN,
+                                              .until_ms = INT64_MAX,
+                                              .with_payload = c % 2 == 0};
+            memcpy(request->query.parts[0].filter, world->contexts[h][c], M_FILTER_BYTES);
+            client_put(world, operator, request);
+        }
+    }
+    world_settle(world);
+    SIM_CHECK(operator->connected);
+}
+
+struct sums {
+    uint64_t worlds, steps, sessions, restarts, answers, matches, errors;
+    uint64_t kinds[MSG_RESPONSE_EPOCH_CHANGED + 1];
+};
+
+static void add(struct sums *sums, const struct world *world, uint32_t steps)
+{
+    sums->worlds++;
+    sums->steps += steps;
+    sums->sessions += world->sessions;
+    sums->restarts += world->restarts;
+    sums->answers += world->answers;
+    sums->matches += world->matches;
+    sums->errors += world->errors;
+    for (unsigned i = 0; i <= MSG_RESPONSE_EPOCH_CHANGED; i++) {
+        sums->kinds[i] += world->kinds[i];
+    }
+}
+
+/* A whole world. What its clients have got, as a hash. */
+static uint64_t live(uint64_t seed, bool on_sqlite, struct sums *sums)
+{
+    static struct world world;
+    uint32_t steps;
+
+    server_rng.state = ~seed;
+    world_begin(&world, seed, on_sqlite);
+    steps = 200 + rng_below(&world.rng, STEPS_MAX - 200);
+    for (uint32_t i = 0; i < steps; i++) {
+        const unsigned event = choose_event(&world);
+        sim_position.step = i;
+        sim_position.doing = events[event].name;
+        happen(&world, event);
+    }
+    sim_position.doing = "the end";
+    world_settle(&world);
+    look_at_all(&world);
+    world_stop(&world, rng_chance(&world.rng, 50));
+    world_start(&world);
+    look_at_all(&world);
+    world_stop(&world, true);
+    add(sums, &world, steps);
+    const uint64_t trace = world.trace;
+    world_end(&world);
+    return trace;
+}
+
+/* --- all worlds ------------------------------------------------------------------------------- */
+
+static void report(const struct sums *sums)
+{
+    printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " sessions, %" PRIu64 " restarts, "
+           "%" PRIu64 " answers (%" PRIu64 " errors), %" PRIu64 " matches\n",
+           sums->worlds, sums->steps, sums->sessions, sums->restarts, sums->answers, sums->errors,
+           sums->matches);
+}
+
+/* One that is to be looked at. */
+static int run_one(const char *text)
+{
+    char *end = NULL;
+    struct sums sums = {0};
+    const uint64_t seed = strtoull(text, &end, 0);
+    const bool on_sqlite = *end == 's';
+
+    printf("trace %016" PRIx64 "\n", live(seed, on_sqlite, &sums));
+    report(&sums);
+    return 0;
+}
+
+int main(void)
+{
+    const char *one = getenv("HEARSAY_SIM_WORLD");
+    const char *many = getenv("HEARSAY_SIM_WORLDS");
+    const uint64_t worlds = many != NULL ? strtoull(many, NULL, 0) : WORLDS;
+    struct sums sums = {0};
+    struct rng rng;
+
+    (void)setenv("TZ", "UTC", 1); /* schedules are by local time */
+    log_set_level(LOG_LEVEL_ERROR);
+    SIM_CHECK(randombytes_set_implementation(&rng_implementation) == 0 && sodium_init() >= 0);
+    if (one != NULL) {
+        return run_one(one);
+    }
+    rng_init(&rng);
+    for (uint64_t i = 0; i < worlds; i++) {
+        const uint64_t seed = rng_next(&rng);
+        const bool on_sqlite = i % SQLITE_EVERY == SQLITE_EVERY - 1;
+        const uint64_t trace = live(seed, on_sqlite, &sums);
+        if (i % 16 == 0) { /* the same again is the same */
+            struct sums again = {0};
+            SIM_EXPECT(live(seed, on_sqlite, &again) == trace, "it went another way");
+        }
+    }
+    report(&sums);
+    /* everything that can be asked was answered at times */
+    for (unsigned kind = MSG_RESPONSE_ERROR; kind <= MSG_RESPONSE_EPOCH_CHANGED && worlds >= WORLDS;
+         kind++) {
+        SIM_EXPECT(sums.kinds[kind] > 0 || kind == MSG_RESPONSE_HERE_CHANGED,
+                   "no answer of kind %u was ever seen", kind);
+    }
+    return 0;
+}
