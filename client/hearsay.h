@@ -215,6 +215,13 @@ enum hearsay_evict {
     HEARSAY_EVICT_SOONEST = 3 /* those go that would expire first */
 };
 
+/* What becomes of messages that are left at a host. */
+enum hearsay_accept {
+    HEARSAY_ACCEPT_OPEN = 1,   /* they are shown */
+    HEARSAY_ACCEPT_REVIEW = 2, /* they are held until the operator has looked at them */
+    HEARSAY_ACCEPT_CLOSED = 3  /* they are refused: HEARSAY_CODE_FORBIDDEN */
+};
+
 /* An interval of a host with a key that only those on site are given. */
 struct hearsay_epoch {
     uint64_t number;                /* 0: there is none */
@@ -233,6 +240,8 @@ struct hearsay_host {
     uint64_t messages;               /* that it stores at most; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters */
     enum hearsay_evict evict;
+    enum hearsay_accept accept; /* as the connection was made, */
+    int64_t accept_until_ms;    /* ... and until the schedule changes it; 0: not said */
     struct hearsay_epoch epoch; /* the current one, as the server has told: hearsay_current_epoch */
     /* What is around the access point, by its own account, as the connection was made. None may
      * also mean that there was no room for them: hearsay_here. */

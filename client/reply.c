@@ -295,6 +295,8 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].messages = from->hosts[i].messages;
         hosts[i].bytes = from->hosts[i].bytes;
         hosts[i].evict = (enum hearsay_evict)from->hosts[i].evict;
+        hosts[i].accept = (enum hearsay_accept)from->hosts[i].accept;
+        hosts[i].accept_until_ms = from->hosts[i].accept_until_ms;
         reply_translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
         hosts[i].here_count = from->hosts[i].here_count;
         int status = translate_labels(from->hosts[i].here, from->hosts[i].here_count, arena,

@@ -211,6 +211,18 @@ void handler_push_epoch(struct handler_client *client, const struct host *host)
     client->events->respond(client, &response);
 }
 
+static void fill_acceptance(const struct host *host, int64_t now_ms, struct msg_host *out)
+{
+    static const enum msg_acceptance modes[ACCEPT_MODES] = {
+        [ACCEPT_OPEN] = MSG_ACCEPT_OPEN,
+        [ACCEPT_REVIEW] = MSG_ACCEPT_REVIEW,
+        [ACCEPT_CLOSED] = MSG_ACCEPT_CLOSED,
+    };
+    const char *source = NULL;
+
+    out->accept = modes[handler_accept_now(host, now_ms, &source, &out->accept_until_ms)];
+}
+
 bool handler_welcome(struct service *service, struct handler_client *client,
                      const struct msg_request *request)
 {
@@ -226,6 +238,7 @@ bool handler_welcome(struct service *service, struct handler_client *client,
         return false;
     }
 
+    const int64_t now_ms = service_now_ms(service);
     struct msg_host hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {
         const struct host *host = &service->hosts[i];
@@ -241,13 +254,14 @@ bool handler_welcome(struct service *service, struct handler_client *client,
         if (host->current != NULL) {
             fill_epoch(client, host->current, &hosts[i].epoch);
         }
+        fill_acceptance(host, now_ms, &hosts[i]);
     }
     handler_here_welcome(service, hosts);
     response.kind = MSG_RESPONSE_WELCOME;
     response.welcome = (struct msg_welcome){
         .version = LIMIT_VERSION,
         .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},
-        .now_ms = service_now_ms(service),
+        .now_ms = now_ms,
         .clock_trusted = service_clock_trusted(service),
         .capabilities = capabilities,
         .capability_count = CAPABILITY_COUNT - (client->is_administrator ? 0 : ADMINISTRATIVE),

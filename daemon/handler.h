@@ -151,6 +151,11 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
 /* Searches that have not begun yet. O(n). */
 size_t handler_searches_waiting(const struct service *service);
 
+/* Which deposits a host takes now, why ("operator", "schedule", "configuration"; static storage),
+ * and until when, 0: not known. */
+enum accept handler_accept_now(const struct host *host, int64_t now_ms, const char **out_source,
+                               int64_t *out_until_ms);
+
 /*
  * Whether the operator lets the host take this deposit now, and in which state it begins; answers
  * when not.

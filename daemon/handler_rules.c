@@ -36,9 +36,8 @@ static uint32_t local_minute(int64_t now_ms)
     return (uint32_t)(local.tm_hour * 60 + local.tm_min);
 }
 
-/* In force now, why ("operator", "schedule", "configuration"), and until when (0: not known). */
-static enum accept accept_now(const struct host *host, int64_t now_ms, const char **out_source,
-                              int64_t *out_until_ms)
+enum accept handler_accept_now(const struct host *host, int64_t now_ms, const char **out_source,
+                               int64_t *out_until_ms)
 {
     uint32_t left = 0;
 
@@ -66,7 +65,7 @@ bool handler_takes_deposit(struct service *service, struct handler_client *clien
     const int64_t now_ms = service_now_ms(service);
     const char *source = NULL;
     int64_t until_ms = 0;
-    const enum accept mode = accept_now(host, now_ms, &source, &until_ms);
+    const enum accept mode = handler_accept_now(host, now_ms, &source, &until_ms);
 
     *out_state = mode == ACCEPT_REVIEW ? PERSIST_PENDING : PERSIST_SHOWN;
     if (mode == ACCEPT_CLOSED) {
@@ -299,7 +298,8 @@ static void fill_accepting(struct service *service, const struct host *host,
                            struct msg_accepting *out)
 {
     const char *source = NULL;
-    const enum accept mode = accept_now(host, service_now_ms(service), &source, &out->until_ms);
+    const enum accept mode =
+        handler_accept_now(host, service_now_ms(service), &source, &out->until_ms);
 
     out->mode = (struct msg_text){accept_name(mode), strlen(accept_name(mode))};
     out->source = (struct msg_text){source, strlen(source)};

@@ -97,6 +97,10 @@ static const struct map_field host_fields[] = {
     {MAP_ENUM_ROW(Hearsay__V1__HostInfo, Hearsay__V1__Evict, evict, struct msg_host, enum msg_evict,
                   evict),
      .min = MSG_EVICT_REJECT, .max = MSG_EVICT_SOONEST_EXPIRING, .absent = MSG_EVICT_REJECT},
+    {MAP_ENUM_ROW(Hearsay__V1__HostInfo, Hearsay__V1__Acceptance, accept, struct msg_host,
+                  enum msg_acceptance, accept),
+     .min = MSG_ACCEPT_OPEN, .max = MSG_ACCEPT_CLOSED, .absent = MSG_ACCEPT_OPEN},
+    {MAP_I64_ROW(Hearsay__V1__HostInfo, accept_until_ms, struct msg_host, accept_until_ms)},
 };
 static const struct map host_map =
     MAP_OF("a host", &hearsay__v1__host_info__descriptor, struct msg_host, host_fields);

@@ -80,6 +80,7 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
 enum msg_metric { MSG_METRIC_BITS = 1, MSG_METRIC_ESTIMATED = 2 };
 enum msg_order { MSG_ORDER_SIMILARITY = 1, MSG_ORDER_TIME = 2 };
 enum msg_evict { MSG_EVICT_REJECT = 1, MSG_EVICT_OLDEST = 2, MSG_EVICT_SOONEST_EXPIRING = 3 };
+enum msg_acceptance { MSG_ACCEPT_OPEN = 1, MSG_ACCEPT_REVIEW = 2, MSG_ACCEPT_CLOSED = 3 };
 enum msg_durability { MSG_DURABILITY_STORAGE = 1, MSG_DURABILITY_RELAXED = 2 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -280,8 +281,10 @@ struct msg_host {
     uint32_t suggested_max_distance_ppm;
     uint64_t messages; /* that it stores at most; 0 when absent */
     uint64_t bytes;
-    enum msg_evict evict; /* MSG_EVICT_REJECT when absent */
-    bool has_epoch;       /* the current one */
+    enum msg_evict evict;       /* MSG_EVICT_REJECT when absent */
+    enum msg_acceptance accept; /* MSG_ACCEPT_OPEN when absent */
+    int64_t accept_until_ms;    /* 0 when absent: not said */
+    bool has_epoch;             /* the current one */
     struct msg_epoch epoch;
     const struct msg_text *here; /* here_count labels; none may also mean: ask */
     size_t here_count;

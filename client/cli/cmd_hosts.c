@@ -17,6 +17,18 @@ static const struct args_option hosts_options[] = {
      .help = "one line of JSON a host"},
 };
 
+static const char *accept_word(const struct hearsay_host *host)
+{
+    switch (host->accept) {
+    case HEARSAY_ACCEPT_REVIEW:
+        return "review";
+    case HEARSAY_ACCEPT_CLOSED:
+        return "closed";
+    default:
+        return "open";
+    }
+}
+
 static int print_json(const struct cli *cli, const struct hearsay_host *host)
 {
     json_t *line = json_object();
@@ -25,6 +37,10 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host)
     failed |= json_object_set_new(line, "profile", json_string(host->profile));
     failed |= json_object_set_new(line, "suggested_max_distance",
                                   out_json_millionths(host->suggested_max_distance));
+    failed |= json_object_set_new(line, "accept", json_string(accept_word(host)));
+    if (host->accept_until_ms != 0) {
+        failed |= json_object_set_new(line, "accept_until_ms", json_integer(host->accept_until_ms));
+    }
     if (failed != 0) {
         json_decref(line);
         return cli_report_nomem(cli);
@@ -37,8 +53,8 @@ static void print_row(const struct cli *cli, const struct hearsay_host *host, in
     char distance[16];
     out_print_millionths(host->suggested_max_distance, distance);
     out_text(&cli->out, host->name, (size_t)name_columns);
-    (void)fprintf(cli->out.stream, "%*s  %-12s  ", name_columns - (int)strlen(host->name), "",
-                  distance);
+    (void)fprintf(cli->out.stream, "%*s  %-12s  %-8s  ", name_columns - (int)strlen(host->name), "",
+                  distance, accept_word(host));
     out_text(&cli->out, host->profile, 0);
     (void)fputc('\n', cli->out.stream);
 }
@@ -52,8 +68,8 @@ static int print_hosts(const struct cli *cli, const struct hearsay_welcome *welc
     }
     if (!json) {
         out_colour(&cli->out, OUT_BOLD);
-        (void)fprintf(cli->out.stream, "%-*s  %-12s  %s", name_columns, "HOST", "MAX DISTANCE",
-                      "PROFILE");
+        (void)fprintf(cli->out.stream, "%-*s  %-12s  %-8s  %s", name_columns, "HOST",
+                      "MAX DISTANCE", "DEPOSITS", "PROFILE");
         out_colour(&cli->out, OUT_PLAIN);
         (void)fputc('\n', cli->out.stream);
     }
@@ -91,7 +107,9 @@ const struct cli_command command_hosts = {
     .summary = "list the message stores of the server",
     .arguments = "[OPTION]...",
     .details = "The first one is used where no --host is given. Queries apply the suggested\n"
-               "largest distance unless --max-distance says otherwise.\n",
+               "largest distance unless --max-distance says otherwise. Deposits are shown at\n"
+               "once (open), after the operator has looked at them (review), or refused\n"
+               "(closed).\n",
     .examples = "  hearsay hosts\n"
                 "  hearsay hosts --json\n",
     .options = hosts_options,

@@ -363,6 +363,30 @@ def test_accept(make_daemon, rng):
         assert not client.call(wire.deposit_of(rng, LABELS, host="a")).held
 
 
+def test_welcome_says_what_is_taken(make_daemon):
+    """Open, review, closed, of each host; as it is when one connects, and until when."""
+    always = "\naccept_schedule = 00:00-12:00 closed\naccept_schedule = 12:00-00:00 closed\n"
+    daemon = make_daemon("[host a]\n[host b]\naccept = review\n[host c]" + always)
+
+    def welcome():
+        with daemon.client() as client:
+            return client.welcome
+
+    hosts = welcome().hosts
+    assert [host.accept for host in hosts] == [pb.OPEN, pb.REVIEW, pb.CLOSED]
+    assert [host.HasField("accept_until_ms") for host in hosts] == [False, False, True]
+    left_ms = hosts[2].accept_until_ms - welcome().now_ms
+    assert -60_000 < left_ms <= 12 * 3600 * 1000
+    with daemon.administrator() as operator:
+        operator.call(pb.Accept(host="a", mode="closed"))
+        operator.call(pb.Accept(host="c", mode="open"))
+    hosts = welcome().hosts
+    assert [host.accept for host in hosts] == [pb.CLOSED, pb.REVIEW, pb.OPEN]
+    assert not any(host.HasField("accept_until_ms") for host in hosts)
+    lines = cli_runner.of_daemon(daemon).json_lines("hosts", "--json")
+    assert [line["accept"] for line in lines] == ["closed", "review", "open"]
+
+
 def test_schedule(make_daemon, rng):
     """By local time; the operator stands above it, and a reload changes it."""
     now = time.localtime()  # of the daemon's zone, which is ours

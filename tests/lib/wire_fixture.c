@@ -186,11 +186,14 @@ static const struct msg_host sample_hosts[] = {
      .bytes = UINT64_C(1) << 34,
      .here = sample_labels,
      .here_count = 2,
-     .evict = MSG_EVICT_OLDEST},
+     .evict = MSG_EVICT_OLDEST,
+     .accept = MSG_ACCEPT_CLOSED,
+     .accept_until_ms = INT64_C(1789999999999)},
     {.name = SAMPLE_TEXT("b"),
      .profile = SAMPLE_TEXT("v1:1024/4"),
      .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM,
-     .evict = MSG_EVICT_REJECT},
+     .evict = MSG_EVICT_REJECT,
+     .accept = MSG_ACCEPT_OPEN},
 };
 static const struct msg_result sample_results[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},

@@ -71,6 +71,8 @@ static void check_welcome(struct world *world, struct w_client *client,
         const struct msg_host *host = &welcome->hosts[h];
         SIM_CHECK(is_text(&host->name, world->config.hosts[h].name));
         SIM_EQUAL(host->messages, world->config.hosts[h].messages_max);
+        SIM_EQUAL(host->accept, (int)expected->accept[h] + 1);
+        SIM_EQUAL(host->accept_until_ms, expected->accept_until_ms[h]);
         SIM_EQUAL(host->has_epoch, expected->epochs[h].number != 0);
         if (host->has_epoch) {
             SIM_EQUAL(host->epoch.number, expected->epochs[h].number);

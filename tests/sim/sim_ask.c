@@ -516,6 +516,17 @@ void ask_plain(struct world *world, struct w_client *client, enum msg_request_ki
     client_put(world, client, request);
 }
 
+void ask_get(struct world *world, struct w_client *client, const struct m_message *message)
+{
+    struct w_request *request = client_request(world, client, MSG_REQUEST_GET);
+
+    request->host = message->host;
+    request->names_host = true;
+    request->unknown_host = false;
+    memcpy(request->message_id, message->id, MESSAGE_ID_BYTES);
+    client_put(world, client, request);
+}
+
 /* What a client goes on with after each reconnect, from where it was. */
 void ask_interest(struct world *world, struct w_client *client, struct w_interest *interest)
 {

@@ -108,6 +108,9 @@ static void expect_welcome(struct world *world, struct w_client *client, struct 
     expected->trusted = model_clock_trusted(&world->model);
     for (size_t h = 0; h < world->config.host_count; h++) {
         const struct m_host *host = &world->model.hosts[h];
+        const char *source = NULL;
+        expected->accept[h] =
+            m_accept(&world->model, (uint32_t)h, &source, &expected->accept_until_ms[h]);
         if (host->current > 0) {
             const struct m_epoch *epoch = &host->epochs[host->current - 1];
             expected->epochs[h] = (struct msg_epoch){.number = epoch->number,

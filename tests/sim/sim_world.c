@@ -84,7 +84,7 @@ static void set_host(struct world *world, const char *section, const char *profi
     struct rng *rng = &world->rng;
 
     set(world, section, "profile", "%s", profile);
-    set(world, section, "messages", "%u", 8 + rng_below(rng, 40));
+    set(world, section, "messages", "%u", 4 + rng_below(rng, 24));
     set(world, section, "evict", "%s", evictions[rng_below(rng, 3)]);
     set(world, section, "hide_after", "%u", rng_below(rng, 4));
     set(world, section, "accept", "%s", modes[rng_below(rng, 3)]);
@@ -114,7 +114,7 @@ static void configure(struct world *world)
     set_host(world, "host beta", "v1:geo=64/2,topic=128/2,any=64/1");
     set(world, "limits", "cache", rng_chance(rng, 50) ? "0" : "64K");
     set(world, "limits", "k", "%d", M_RESULTS);
-    set(world, "limits", "messages", "%u", 30 + rng_below(rng, 60));
+    set(world, "limits", "messages", "%u", 20 + rng_below(rng, 40));
     set(world, "limits", "deposit_burst", "%u", 5 + rng_below(rng, 40));
     set(world, "limits", "deposits_per_minute", "%u", 10 + rng_below(rng, 100));
     set(world, "limits", "query_burst", "%u", 10 + rng_below(rng, 60));

@@ -60,6 +60,8 @@ struct w_expected {
     const char *mode, *source;
     int64_t until_ms;
     struct msg_epoch epochs[M_HOSTS]; /* welcome: current ones; number 0: none */
+    enum accept accept[M_HOSTS];
+    int64_t accept_until_ms[M_HOSTS];
     bool has_dropped;
     uint8_t filter[M_FILTER_BYTES];
     uint32_t low, high;
@@ -281,6 +283,7 @@ void answer_check(struct world *world, struct w_client *client,
 void ask_something(struct world *world, struct w_client *client);
 void ask_hello(struct world *world, struct w_client *client);
 void ask_interest(struct world *world, struct w_client *client, struct w_interest *interest);
+void ask_get(struct world *world, struct w_client *client, const struct m_message *message);
 void ask_plain(struct world *world, struct w_client *client, enum msg_request_kind kind,
                uint32_t host);
 

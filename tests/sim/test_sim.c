@@ -58,21 +58,37 @@ static void pass_time(struct world *world, int64_t ms)
     world_set_clocks(world, world->wall_ms + ms, world->monotonic_ms + ms, world->synchronised);
 }
 
-/* To the very millisecond at which a message expires, or an epoch ends or is over. */
-static void pass_to_a_limit(struct world *world)
+/* Somebody asks for a message in the last millisecond in which it is there, or in the next. */
+static void pass_to_an_expiry(struct world *world, struct w_client *client)
 {
     const struct model *model = &world->model;
-    const struct m_host *host = &model->hosts[rng_below(&world->rng, M_HOSTS)];
-    int64_t at_ms = 0;
+    const struct m_message *message =
+        &model->messages[rng_below(&world->rng, model->message_count)];
+    const int64_t left_ms = message->expires_ms - model->now_ms;
 
-    if (rng_chance(&world->rng, 70) && model->message_count > 0) {
-        at_ms = model->messages[rng_below(&world->rng, model->message_count)].expires_ms;
-    } else if (host->epoch_count > 0) {
-        const struct m_epoch *epoch = &host->epochs[rng_below(&world->rng, host->epoch_count)];
-        at_ms = rng_chance(&world->rng, 50) ? epoch->ends_ms : epoch->kept_ms;
+    if (left_ms > 0 && left_ms < 400 * 1000) {
+        pass_time(world, left_ms - rng_below(&world->rng, 2));
+        if (client->connected && !client->stream.client_ended) {
+            ask_get(world, client, message);
+            client_send(world, client, SIZE_MAX);
+            (void)sim_stream_deliver(&client->stream, SIZE_MAX);
+        }
     }
-    if (at_ms > model->now_ms && at_ms - model->now_ms < 400 * 1000) {
-        pass_time(world, at_ms - model->now_ms - rng_below(&world->rng, 2));
+}
+
+/* To the last millisecond before an epoch ends, or is over, or to the next. */
+static void pass_to_an_end(struct world *world)
+{
+    const struct m_host *host = &world->model.hosts[rng_below(&world->rng, M_HOSTS)];
+
+    if (host->epoch_count == 0) {
+        return;
+    }
+    const struct m_epoch *epoch = &host->epochs[rng_below(&world->rng, host->epoch_count)];
+    const int64_t left_ms =
+        (rng_chance(&world->rng, 50) ? epoch->ends_ms : epoch->kept_ms) - world->model.now_ms;
+    if (left_ms > 0 && left_ms < 400 * 1000) {
+        pass_time(world, left_ms - rng_below(&world->rng, 2));
     }
 }
 
@@ -182,8 +198,10 @@ static void happen(struct world *world, unsigned event)
         (void)gate_answer(world);
         break;
     case 7:
-        if (rng_chance(rng, 40)) {
-            pass_to_a_limit(world);
+        if (rng_chance(rng, 30) && world->model.message_count > 0) {
+            pass_to_an_expiry(world, client);
+        } else if (rng_chance(rng, 20)) {
+            pass_to_an_end(world);
         } else {
             pass_time(world, rng_below(rng, 3000));
         }

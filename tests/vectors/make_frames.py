@@ -436,6 +436,12 @@ def good_messages():
              {"name": "b", "profile": "v1:64/1",
               "epoch": {"number": 2**64 - 1, "key": TOKEN, "starts_ms": NOW, "ends_ms": NOW + 1,
                         "kept_ms": NOW + 2}, "messages": 3}]}),
+        ("welcome, which deposits are taken", "response", 2, "welcome",
+         {**WELCOME, "hosts": [
+             {"name": "a", "profile": "v1:64/1"},
+             {"name": "b", "profile": "v1:64/1", "accept": pb.REVIEW},
+             {"name": "c", "profile": "v1:64/1", "accept": pb.CLOSED,
+              "accept_until_ms": NOW}]}),
         ("epoch_changed, least", "response", 0, "epoch_changed", {"host": "a", "epoch": {}}),
         ("epoch_changed", "response", 0, "epoch_changed",
          {"host": "a", "epoch": {"number": NOW, "key": TOKEN, "starts_ms": NOW,

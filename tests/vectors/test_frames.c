@@ -426,6 +426,11 @@ static void put_welcome(json_t *body, const struct msg_response *response)
             put_name(host, "evict",
                      welcome->hosts[i].evict == MSG_EVICT_OLDEST ? "OLDEST" : "SOONEST_EXPIRING");
         }
+        if (welcome->hosts[i].accept != MSG_ACCEPT_OPEN) {
+            put_name(host, "accept",
+                     welcome->hosts[i].accept == MSG_ACCEPT_REVIEW ? "REVIEW" : "CLOSED");
+        }
+        put_i64(host, "accept_until_ms", welcome->hosts[i].accept_until_ms, 0);
     }
     put_text(body, "agent", welcome->agent);
     put_bytes(body, "resume_token", welcome->resume_token);
