@@ -308,11 +308,11 @@ def deposit_at(client, workload, rate):
         while left >= 0:
             left = began + i / rate.per_second - time.monotonic()
             if select.select([client.socket], [], [], max(left, 0))[0]:
-                client._take_available(answers)
+                client.take_available(answers)
         client.post(workload.deposit(rate.ttl_s))
     while len(answers) < rate.count:
         select.select([client.socket], [], [], wire.PATIENCE)
-        client._take_available(answers)
+        client.take_available(answers)
     return answers
 
 
