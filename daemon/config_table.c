@@ -173,7 +173,7 @@ const struct config_key config_keys[] = {
              "as so many. 0: nobody can watch."},
     {LIMITS_KEY("watches", watches), CONFIG_TYPE_COUNT, 0, 1000000, .unit = "filters",
      .standard = "10000", .reloadable = true,
-     .help = "The same for all sessions together; about 600 bytes each, with 512 bits."},
+     .help = "The same for all sessions together; about 0.7 to 1.5 KiB each, with 512 bits."},
     {LIMITS_KEY("session_output", session_output_bytes), CONFIG_TYPE_SIZE,
      2 * LIMIT_FRAME_BYTES_MIN, 256 * MIB, .standard = "1M", .reloadable = true,
      .help = "Most bytes that wait to be sent to one session, at least two frames; a client that "
