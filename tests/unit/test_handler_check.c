@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Check: finds what is wrong in memory, and nothing where all is well, whatever goes on. */
+#include "tests/lib/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/handler_fixture.h"
+
+enum { LONG_S = 3600 };
+
+static const struct msg_request check_request = {
+    .id = 9, .name = "check", .kind = MSG_REQUEST_CHECK};
+
+static int setup(void **state)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "hide_after", "1");
+    handler_fixture_set(fixture, "host default", "epoch_length", "1h");
+    handler_fixture_start(fixture);
+    for (uint8_t i = 1; i <= 5; i++) {
+        assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(i, "text", i * 60U)),
+                         MSG_RESPONSE_DEPOSITED);
+    }
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 2)),
+                     MSG_RESPONSE_REPORT_TAKEN);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
+static const struct msg_checked *check(struct handler_fixture *fixture)
+{
+    assert_int_equal(handler_fixture_do(fixture, &check_request), MSG_RESPONSE_CHECKED);
+    assert_false(fixture->service->checking);
+    return &fixture->answer.checked;
+}
+
+/* One problem is found, and a word of its sentence. */
+static void assert_finds(struct handler_fixture *fixture, const char *words)
+{
+    const struct msg_checked *checked = check(fixture);
+
+    assert_true(checked->problem_count >= 1);
+    assert_non_null(strstr(checked->problems[0].text, words));
+}
+
+static void all_is_well(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    assert_int_equal(check(fixture)->problem_count, 0);
+    assert_int_equal(fixture->answer.checked.messages, 5);
+    fixture->wall_ms += 150 * 1000; /* two have expired, one of them hidden */
+    assert_int_equal(check(fixture)->problem_count, 0);
+    assert_int_equal(fixture->service->usage.messages, 3); /* and are swept for it */
+}
+
+static void counters_that_are_wrong(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    struct host *host = &fixture->service->hosts[0];
+
+    host->usage.messages++;
+    fixture->service->usage.messages++;
+    assert_finds(fixture, "the counters say 6");
+    host->usage.messages--;
+    assert_finds(fixture, "all hosts together");
+    fixture->service->usage.messages--;
+    host->epochs[0]->summary.count++;
+    assert_finds(fixture, "summary");
+    host->epochs[0]->summary.count--;
+    assert_int_equal(check(fixture)->problem_count, 0);
+}
+
+static void messages_that_are_wrong(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    struct host *host = &fixture->service->hosts[0];
+    uint8_t id[MESSAGE_ID_BYTES] = {2};
+    struct moderated *known = moderation_find(&host->moderation, id);
+
+    known->reports++;
+    assert_finds(fixture, "its reports");
+    known->reports--;
+    known->expires_ms++;
+    assert_finds(fixture, "its times");
+    known->expires_ms--;
+    known->state = PERSIST_SHOWN;
+    assert_finds(fixture, "the store hides it");
+    known->state = PERSIST_HIDDEN;
+    assert_int_equal(check(fixture)->problem_count, 0);
+    id[0] = 4;
+    assert_int_equal(host_remove(host, id, NULL), 0);
+    assert_finds(fixture, "no index");
+}
+
+/* A message that comes or goes while it is being read is no problem. */
+static void while_messages_come_and_go(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    handler_fixture_ask(fixture, &check_request);
+    fake_persist_carry_out_reads(fixture->persist); /* the page has all five */
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1));
+    handler_fixture_ask(fixture, handler_fixture_deposit(6, "text", LONG_S));
+    (void)fake_persist_commit(fixture->persist);
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 2));
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_CHECKED);
+    assert_int_equal(fixture->answer.checked.problem_count, 0);
+    assert_int_equal(fixture->service->usage.messages, 5);
+}
+
+static void one_at_a_time(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    handler_fixture_ask(fixture, &check_request);
+    handler_fixture_ask(fixture, &check_request);
+    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_CHECKED);
+    assert_int_equal(check(fixture)->problem_count, 0);
+}
+
+/* A store that cannot be read, or not written, is told as that; and checking may begin again. */
+static void failing_storage(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    fake_persist_fail_reads(fixture->persist);
+    assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_STORAGE);
+    handler_fixture_ask(fixture, &check_request);
+    while (fake_persist_answer_reads(fixture->persist) > 0) {
+    }
+    fake_persist_fail_next(fixture->persist); /* the removal of what has expired */
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_int_equal(check(fixture)->problem_count, 0);
+}
+
+/* It ends when the service stops, or when nobody waits for it any more. */
+static void ends_early(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    handler_fixture_ask(fixture, &check_request);
+    fixture->client.is_gone = true;
+    (void)handler_fixture_settle(fixture);
+    assert_false(fixture->service->checking);
+    fixture->client.is_gone = false;
+    handler_fixture_ask(fixture, &check_request);
+    service_stop(fixture->service);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_SHUTTING_DOWN);
+    assert_false(fixture->service->checking);
+}
+
+static void memory_and_rights(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    enum msg_response_kind kind = MSG_RESPONSE_ERROR;
+
+    for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
+        assert_true(n < 100);
+        fail_alloc_arm(&fixture->alloc, n);
+        kind = handler_fixture_do(fixture, &check_request);
+        fail_alloc_arm(&fixture->alloc, 0);
+        assert_true(kind == MSG_RESPONSE_CHECKED || fixture->answer.error.code == MSG_INTERNAL);
+        assert_false(fixture->service->checking);
+    }
+    fixture->client.is_administrator = false;
+    assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_FORBIDDEN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_is_well, setup, teardown),
+        cmocka_unit_test_setup_teardown(counters_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(messages_that_are_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(while_messages_come_and_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_at_a_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(failing_storage, setup, teardown),
+        cmocka_unit_test_setup_teardown(ends_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

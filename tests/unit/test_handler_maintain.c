@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backup and Compact: one at a time, answered when the store has done it. */
+#include "tests/lib/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/handler_fixture.h"
+
+static struct msg_request request_of(enum msg_request_kind kind, const char *path)
+{
+    struct msg_request request = {.id = 5, .kind = kind};
+
+    request.name = kind == MSG_REQUEST_BACKUP ? "backup" : "compact";
+    if (path != NULL) {
+        request.admin.word = (struct msg_text){path, strlen(path)};
+    }
+    return request;
+}
+
+static int setup(void **state)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    handler_fixture_start(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
+static void answered_when_it_is_done(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request backup = request_of(MSG_REQUEST_BACKUP, "/nowhere/copy");
+    const struct msg_request compact = request_of(MSG_REQUEST_COMPACT, NULL);
+
+    handler_fixture_ask(fixture, &backup);
+    assert_int_equal(fixture->answers, 0);
+    assert_int_equal(fixture->service->working, 1);
+    handler_fixture_ask(fixture, &compact);
+    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    handler_fixture_ask(fixture, &backup);
+    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_BACKED_UP);
+    assert_int_equal(handler_fixture_do(fixture, &compact), MSG_RESPONSE_COMPACTED);
+    assert_int_equal(handler_fixture_do(fixture, &backup), MSG_RESPONSE_BACKED_UP);
+}
+
+static void failures_are_told(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request relative = request_of(MSG_REQUEST_BACKUP, "copy");
+    const struct msg_request backup = request_of(MSG_REQUEST_BACKUP, "/nowhere/copy");
+    const struct msg_request compact = request_of(MSG_REQUEST_COMPACT, NULL);
+
+    assert_int_equal(handler_fixture_refused(fixture, &relative), MSG_INVALID);
+    assert_string_equal(fixture->answer.error.field, "path");
+    fake_persist_fail_next(fixture->persist);
+    handler_fixture_ask(fixture, &compact);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    fake_persist_fail_next(fixture->persist);
+    handler_fixture_ask(fixture, &backup);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_int_equal(handler_fixture_do(fixture, &backup), MSG_RESPONSE_BACKED_UP);
+}
+
+/* The client may go: what is under way comes to its end, and is nobody's. */
+static void client_goes(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request compact = request_of(MSG_REQUEST_COMPACT, NULL);
+
+    handler_fixture_ask(fixture, &compact);
+    fixture->client.is_gone = true;
+    (void)handler_fixture_settle(fixture);
+    assert_int_equal(fixture->client.work_count, 0);
+}
+
+static void memory_and_rights(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request requests[] = {request_of(MSG_REQUEST_BACKUP, "/nowhere/copy"),
+                                           request_of(MSG_REQUEST_COMPACT, NULL)};
+
+    for (size_t i = 0; i < 2; i++) {
+        fail_alloc_arm(&fixture->alloc, 1);
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_INTERNAL);
+        fail_alloc_arm(&fixture->alloc, 0);
+        fixture->client.is_administrator = false;
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_FORBIDDEN);
+        assert_string_equal(fixture->answer.error.field, requests[i].name);
+        fixture->client.is_administrator = true;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(answered_when_it_is_done, setup, teardown),
+        cmocka_unit_test_setup_teardown(failures_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(client_goes, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Report, Remove, Restore and Reported: what they change, when, and what remains when they fail. */
+#include "tests/lib/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/handler_fixture.h"
+
+enum { LONG_S = 3600 };
+
+static int setup(void **state)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "hide_after", "2");
+    handler_fixture_start(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
+static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
+{
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
+                     MSG_RESPONSE_DEPOSITED);
+}
+
+static enum msg_response_kind report(struct handler_fixture *fixture, uint8_t number,
+                                     uint32_t sender)
+{
+    fixture->client.sender_tag = sender;
+    return handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REPORT, number));
+}
+
+static void hide(struct handler_fixture *fixture, uint8_t number)
+{
+    assert_int_equal(report(fixture, number, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, number, 2), MSG_RESPONSE_REPORT_TAKEN);
+    assert_false(handler_fixture_finds(fixture, number));
+}
+
+static const struct msg_reported_list *list(struct handler_fixture *fixture, bool pending,
+                                            uint32_t limit)
+{
+    const struct msg_request request = {.id = 3000,
+                                        .name = "reported",
+                                        .kind = MSG_REQUEST_REPORTED,
+                                        .admin = {.pending = pending, .number = limit}};
+
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    return &fixture->answer.reported_list;
+}
+
+static uint64_t usage(const struct handler_fixture *fixture)
+{
+    const struct service *service = fixture->service;
+
+    assert_int_equal(service->usage.messages, service->hosts[0].usage.messages);
+    assert_int_equal(service->usage.bytes, service->hosts[0].usage.bytes);
+    return service->usage.messages;
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+/* The second sender's report hides it, when it is stored and not before; it still counts. */
+static void reports_hide_when_they_are_stored(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "rude");
+    deposit(fixture, 2, "fine");
+    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN); /* counts once */
+    assert_true(handler_fixture_finds(fixture, 1));
+    fixture->client.sender_tag = 2;
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1));
+    assert_non_null(service_host(fixture->service, NULL));
+    assert_int_equal(host_count(&fixture->service->hosts[0]), 2);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(host_count(&fixture->service->hosts[0]), 1);
+    assert_false(handler_fixture_finds(fixture, 1));
+    assert_true(handler_fixture_finds(fixture, 2));
+    assert_int_equal(usage(fixture), 2);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1)),
+                     MSG_NOT_FOUND);
+}
+
+/* What could not be stored does not count, and its sender may report again. */
+static void a_failed_report_does_not_count(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "rude");
+    fixture->client.sender_tag = 1;
+    fake_persist_fail_next(fixture->persist);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1)),
+                     MSG_STORAGE);
+    assert_int_equal(list(fixture, false, 0)->total, 0);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        MSG_INVALID); /* there is nothing to be restored */
+    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
+    fake_persist_fail_next(fixture->persist);
+    fixture->client.sender_tag = 2;
+    (void)handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1));
+    assert_true(handler_fixture_finds(fixture, 1));
+    assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
+    assert_false(fixture->answer.reported_list.messages[0].hidden);
+    assert_int_equal(report(fixture, 1, 2), MSG_RESPONSE_REPORT_TAKEN);
+    assert_false(handler_fixture_finds(fixture, 1));
+}
+
+/* A message that goes while its report is on its way leaves nothing behind, nor does the next. */
+static void reports_of_what_goes_meanwhile(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "rude");
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1));
+    fixture->client.sender_tag = 1;
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1));
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_NOT_FOUND);
+    assert_int_equal(fixture->service->hosts[0].moderation.count, 0);
+    assert_int_equal(usage(fixture), 0);
+}
+
+/* --- restore ---------------------------------------------------------------------------------- */
+
+static void restored_is_shown_for_good(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "fine");
+    deposit(fixture, 2, "fine, too");
+    hide(fixture, 1);
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1));
+    (void)fake_persist_answer_reads(fixture->persist);
+    fake_persist_fail_next(fixture->persist);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_false(handler_fixture_finds(fixture, 1));
+    fake_persist_fail_reads(fixture->persist);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        MSG_STORAGE);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+                     MSG_RESPONSE_RESTORED);
+    assert_true(handler_fixture_finds(fixture, 1));
+    assert_int_equal(report(fixture, 1, 3), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 4), MSG_RESPONSE_REPORT_TAKEN);
+    assert_true(handler_fixture_finds(fixture, 1)); /* the operator has decided */
+    assert_int_equal(usage(fixture), 2);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 2)),
+        MSG_INVALID);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 9)),
+        MSG_NOT_FOUND);
+}
+
+/* It expires after it was read to be shown, and before that is stored: nothing of it counts. */
+static void expires_while_it_is_restored(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "fine");
+    hide(fixture, 1);
+    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1));
+    fixture->wall_ms += INT64_C(1000) * LONG_S;
+    service_sweep(fixture->service);
+    (void)fake_persist_answer_reads(fixture->persist);
+    (void)fake_persist_commit(fixture->persist);
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.error.code, MSG_NOT_FOUND);
+    assert_int_equal(usage(fixture), 0);
+    assert_int_equal(fixture->service->usage.bytes, 0);
+    assert_int_equal(fixture->service->hosts[0].moderation.count, 0);
+}
+
+/* --- remove ----------------------------------------------------------------------------------- */
+
+static void removed_is_gone(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "rude");
+    deposit(fixture, 2, "ruder");
+    fake_persist_fail_next(fixture->persist);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1)),
+                     MSG_STORAGE);
+    assert_true(handler_fixture_finds(fixture, 1));
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1)),
+                     MSG_RESPONSE_REMOVED);
+    assert_false(handler_fixture_finds(fixture, 1));
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1)),
+                     MSG_NOT_FOUND);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(1, "rude", LONG_S)),
+                     MSG_ALREADY_EXISTS);
+    hide(fixture, 2);
+    assert_int_equal(usage(fixture), 1);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 2)),
+                     MSG_RESPONSE_REMOVED);
+    assert_int_equal(usage(fixture), 0);
+}
+
+static void removed_and_banned(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    struct msg_request request;
+    uint8_t value[LIMIT_HASH_BYTES] = {0};
+    const struct persist_rule rule = {
+        .kind = PERSIST_BAN_PAYLOAD, .value = value, .value_bytes = sizeof(value)};
+
+    deposit(fixture, 1, "rude");
+    request = *handler_fixture_about(MSG_REQUEST_REMOVE, 1);
+    request.admin.ban = true;
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REMOVED);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(2, "rude", LONG_S)),
+                     MSG_FORBIDDEN);
+    assert_string_equal(fixture->answer.error.field, "payload");
+    deposit(fixture, 3, "fine");
+
+    for (uint32_t i = 1; fixture->service->hosts[0].rules.ban_count < RULES_BANS_MAX; i++) {
+        memcpy(value, &i, sizeof(i));
+        assert_int_equal(rules_put(&fixture->service->hosts[0].rules, &rule), 0);
+    }
+    request = *handler_fixture_about(MSG_REQUEST_REMOVE, 3);
+    request.admin.ban = true;
+    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_QUOTA);
+    assert_true(handler_fixture_finds(fixture, 3));
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static void lists_are_in_order(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    for (uint8_t i = 1; i <= 4; i++) {
+        deposit(fixture, i, "text");
+        fixture->wall_ms++;
+    }
+    fixture->service->hosts[0].rules.has_accept = true;
+    fixture->service->hosts[0].rules.accept = ACCEPT_REVIEW;
+    deposit(fixture, 5, "held");
+    fixture->wall_ms++;
+    deposit(fixture, 6, "held, too");
+    assert_int_equal(report(fixture, 3, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
+    hide(fixture, 2);
+    const struct msg_reported_list *found = list(fixture, false, 0);
+    assert_int_equal(found->total, 3);
+    assert_int_equal(found->message_count, 3);
+    assert_int_equal(found->messages[0].id.data[0], 2); /* most reported, then oldest */
+    assert_int_equal(found->messages[1].id.data[0], 1);
+    assert_int_equal(found->messages[2].id.data[0], 3);
+    assert_true(found->messages[0].hidden && !found->messages[1].hidden);
+    found = list(fixture, false, 1);
+    assert_true(found->total == 3 && found->message_count == 1);
+    found = list(fixture, true, 0);
+    assert_int_equal(found->message_count, 2);
+    assert_int_equal(found->messages[0].id.data[0], 5);
+    assert_true(found->messages[0].pending && found->messages[0].hidden);
+    fake_persist_fail_reads(fixture->persist);
+    const struct msg_request request = {.id = 1, .name = "reported", .kind = MSG_REQUEST_REPORTED};
+    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_STORAGE);
+    fixture->wall_ms += INT64_C(1000) * LONG_S; /* what has expired is not listed */
+    assert_int_equal(list(fixture, true, 0)->total, 0);
+}
+
+/* --- who may, and memory ---------------------------------------------------------------------- */
+
+static void only_the_operator_may(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const enum msg_request_kind kinds[] = {MSG_REQUEST_REMOVE, MSG_REQUEST_RESTORE,
+                                           MSG_REQUEST_REPORTED};
+
+    deposit(fixture, 1, "text");
+    fixture->client.is_administrator = false;
+    for (unsigned local = 0; local < 2; local++) {
+        fixture->client.is_local = local;
+        for (size_t i = 0; i < 3; i++) {
+            struct msg_request request = *handler_fixture_about(kinds[i], 1);
+            assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
+        }
+    }
+    assert_true(handler_fixture_finds(fixture, 1));
+}
+
+/* Whichever request for memory fails, there is an answer, and the next try succeeds. */
+static void memory_out_is_answered(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const enum msg_request_kind kinds[] = {MSG_REQUEST_REPORT, MSG_REQUEST_REPORTED,
+                                           MSG_REQUEST_RESTORE, MSG_REQUEST_REMOVE};
+
+    deposit(fixture, 1, "text");
+    for (size_t i = 0; i < 4; i++) {
+        enum msg_response_kind kind = MSG_RESPONSE_ERROR;
+        fixture->client.sender_tag = 1;
+        for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
+            const struct msg_request request = *handler_fixture_about(kinds[i], 1);
+            assert_true(n < 100);
+            fail_alloc_arm(&fixture->alloc, n);
+            kind = handler_fixture_do(fixture, &request);
+            fail_alloc_arm(&fixture->alloc, 0);
+            assert_true(kind != MSG_RESPONSE_ERROR || fixture->answer.error.code == MSG_INTERNAL);
+        }
+    }
+    assert_int_equal(usage(fixture), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reports_hide_when_they_are_stored, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_report_does_not_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(reports_of_what_goes_meanwhile, setup, teardown),
+        cmocka_unit_test_setup_teardown(restored_is_shown_for_good, setup, teardown),
+        cmocka_unit_test_setup_teardown(expires_while_it_is_restored, setup, teardown),
+        cmocka_unit_test_setup_teardown(removed_is_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown(removed_and_banned, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_are_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_the_operator_may, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_out_is_answered, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ban, Unban, Bans and Accept: what is in force, from when on, and what refuses a deposit. */
+#include "tests/lib/check.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/handler_fixture.h"
+
+enum { LONG_S = 3600 };
+
+static uint8_t hash_of_rude[LIMIT_HASH_BYTES];
+
+static int setup(void **state)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    (void)setenv("TZ", "UTC", 1); /* schedules are by local time */
+    (void)crypto_generichash(hash_of_rude, sizeof(hash_of_rude), (const uint8_t *)"rude", 4, NULL,
+                             0);
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "accept_schedule", "08:10-08:20 closed");
+    handler_fixture_start(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
+static struct msg_request ban_request(enum msg_request_kind kind)
+{
+    struct msg_request request = {.id = 5, .kind = kind};
+
+    request.name = kind == MSG_REQUEST_BAN ? "ban" : "unban";
+    request.admin.payload_hash = (struct msg_bytes){hash_of_rude, LIMIT_HASH_BYTES};
+    return request;
+}
+
+static struct msg_request accept_request(const char *mode)
+{
+    struct msg_request request = {.id = 6, .name = "accept", .kind = MSG_REQUEST_ACCEPT};
+
+    if (mode != NULL) {
+        request.admin.word = (struct msg_text){mode, strlen(mode)};
+    }
+    return request;
+}
+
+static bool takes(struct handler_fixture *fixture, uint8_t number, const char *text)
+{
+    const enum msg_response_kind kind =
+        handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S));
+
+    assert_true(kind == MSG_RESPONSE_DEPOSITED || fixture->answer.error.code == MSG_FORBIDDEN);
+    return kind == MSG_RESPONSE_DEPOSITED;
+}
+
+static const struct msg_accepting *accept_mode(struct handler_fixture *fixture, const char *mode)
+{
+    const struct msg_request request = accept_request(mode);
+
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_ACCEPTING);
+    return &fixture->answer.accepting;
+}
+
+/* --- bans ------------------------------------------------------------------------------------- */
+
+/* A ban is in force when it is stored; what is there stays, and may be sent again. */
+static void payloads(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request ban = ban_request(MSG_REQUEST_BAN);
+    const struct msg_request unban = ban_request(MSG_REQUEST_UNBAN);
+
+    assert_true(takes(fixture, 1, "rude"));
+    handler_fixture_ask(fixture, &ban);
+    handler_fixture_ask(fixture, handler_fixture_deposit(2, "rude", LONG_S)); /* not yet */
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_DEPOSITED);
+    assert_false(takes(fixture, 3, "rude"));
+    assert_string_equal(fixture->answer.error.field, "payload");
+    assert_true(takes(fixture, 3, "fine"));
+    assert_true(takes(fixture, 1, "rude"));
+    assert_true(fixture->answer.deposited.duplicate);
+    assert_int_equal(handler_fixture_do(fixture, &unban), MSG_RESPONSE_UNBANNED);
+    assert_true(takes(fixture, 4, "rude"));
+    assert_int_equal(handler_fixture_refused(fixture, &unban), MSG_NOT_FOUND);
+}
+
+/* A filter and those within the distance, inclusive; banned again it has the new distance. */
+static void filters(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    uint8_t filter[HANDLER_FILTER_BYTES];
+    struct msg_request ban = ban_request(MSG_REQUEST_BAN);
+
+    memcpy(filter, handler_fixture_deposit(10, "", LONG_S)->deposit.filter.data, sizeof(filter));
+    ban.admin.payload_hash = (struct msg_bytes){NULL, 0};
+    ban.admin.filter = (struct msg_bytes){filter, sizeof(filter)};
+    assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
+    assert_false(takes(fixture, 10, "text"));
+    assert_string_equal(fixture->answer.error.field, "filter");
+    assert_true(takes(fixture, 11, "text")); /* 9 of 11 bits are the same: 2/11 away */
+    ban.admin.max_distance_ppm = 333333;
+    assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
+    assert_false(takes(fixture, 9, "text"));
+    assert_true(takes(fixture, 12, "text")); /* 8 of 12: a third, which is more */
+    ban.admin.max_distance_ppm = 333334;
+    assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
+    assert_false(takes(fixture, 8, "text"));
+    assert_int_equal(fixture->service->hosts[0].rules.ban_count, 1);
+    ban.admin.filter.count--;
+    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_PROFILE_MISMATCH);
+}
+
+static void exactly_one_thing_is_banned(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    struct msg_request ban = ban_request(MSG_REQUEST_BAN);
+
+    ban.admin.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
+    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
+    ban.admin.filter = ban.admin.payload_hash = (struct msg_bytes){NULL, 0};
+    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
+}
+
+/* As many as fit a frame, on from where one says; a host has a thousand. */
+static void lists_of_bans(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    struct rules *rules = &fixture->service->hosts[0].rules;
+    const struct msg_request ban = ban_request(MSG_REQUEST_BAN);
+    struct msg_request bans = {.id = 7, .name = "bans", .kind = MSG_REQUEST_BANS};
+    uint8_t value[LIMIT_FILTER_BYTES] = {0};
+    uint32_t seen = 0;
+
+    while (rules->ban_count < RULES_BANS_MAX) {
+        memcpy(value, &rules->ban_count, sizeof(rules->ban_count));
+        const struct persist_rule rule = {.kind = PERSIST_BAN_FILTER,
+                                          .value = value,
+                                          .value_bytes = HANDLER_FILTER_BYTES,
+                                          .number = rules->ban_count};
+        assert_int_equal(rules_put(rules, &rule), 0);
+    }
+    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_QUOTA);
+    do {
+        bans.admin.number = seen;
+        assert_int_equal(handler_fixture_do(fixture, &bans), MSG_RESPONSE_BAN_LIST);
+        for (size_t i = 0; i < fixture->answer.ban_list.ban_count; i++) {
+            assert_int_equal(fixture->answer.ban_list.bans[i].max_distance_ppm, seen++);
+        }
+    } while (fixture->answer.ban_list.more);
+    assert_int_equal(seen, RULES_BANS_MAX);
+    assert_true(bans.admin.number > 0); /* they did not fit one frame */
+    bans.admin.number = seen + 1;
+    assert_int_equal(handler_fixture_do(fixture, &bans), MSG_RESPONSE_BAN_LIST);
+    assert_int_equal(fixture->answer.ban_list.ban_count, 0);
+}
+
+/* --- which deposits are taken ----------------------------------------------------------------- */
+
+static void modes(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request wrong = accept_request("ajar");
+
+    assert_string_equal(accept_mode(fixture, NULL)->mode.text, "open");
+    assert_string_equal(accept_mode(fixture, NULL)->source.text, "configuration");
+    assert_true(takes(fixture, 1, "text"));
+    assert_string_equal(accept_mode(fixture, "review")->mode.text, "review");
+    assert_string_equal(fixture->answer.accepting.source.text, "operator");
+    assert_true(takes(fixture, 2, "text"));
+    assert_true(fixture->answer.deposited.held);
+    assert_false(handler_fixture_finds(fixture, 2));
+    assert_string_equal(accept_mode(fixture, "closed")->mode.text, "closed");
+    assert_false(takes(fixture, 3, "text"));
+    assert_int_equal(fixture->answer.error.retry_after_ms, 0); /* nobody knows */
+    assert_true(takes(fixture, 1, "text"));                    /* is there already */
+    assert_int_equal(handler_fixture_refused(fixture, &wrong), MSG_INVALID);
+    assert_string_equal(accept_mode(fixture, "auto")->source.text, "configuration");
+    assert_true(takes(fixture, 3, "text"));
+}
+
+/* By the clock, unless the operator has decided; who is refused is told for how long. */
+static void schedules(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+    const int64_t minute_ms = 60 * 1000;
+    const int64_t midnight_ms = (fixture->wall_ms / day_ms + 1) * day_ms;
+
+    fixture->wall_ms = midnight_ms + (8 * 60 + 10) * minute_ms - 1;
+    assert_true(takes(fixture, 1, "text"));
+    fixture->wall_ms += 1 + minute_ms;
+    assert_false(takes(fixture, 2, "text"));
+    assert_int_equal(fixture->answer.error.retry_after_ms, 9 * minute_ms);
+    const struct msg_accepting *accepting = accept_mode(fixture, NULL);
+    assert_string_equal(accepting->source.text, "schedule");
+    assert_int_equal(accepting->until_ms, midnight_ms + (8 * 60 + 20) * minute_ms);
+    assert_string_equal(accept_mode(fixture, "open")->source.text, "operator");
+    assert_true(takes(fixture, 2, "text"));
+    assert_string_equal(accept_mode(fixture, "auto")->mode.text, "closed");
+    fixture->wall_ms += 9 * minute_ms;
+    assert_true(takes(fixture, 3, "text"));
+}
+
+/* --- what fails ------------------------------------------------------------------------------- */
+
+static void failing_storage_changes_nothing(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request requests[] = {
+        ban_request(MSG_REQUEST_BAN),
+        accept_request("closed"),
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        fake_persist_fail_next(fixture->persist);
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_STORAGE);
+    }
+    assert_true(takes(fixture, 1, "rude"));
+    assert_int_equal(handler_fixture_do(fixture, &requests[0]), MSG_RESPONSE_BANNED);
+    fake_persist_fail_next(fixture->persist);
+    const struct msg_request unban = ban_request(MSG_REQUEST_UNBAN);
+    assert_int_equal(handler_fixture_refused(fixture, &unban), MSG_STORAGE);
+    assert_false(takes(fixture, 2, "rude"));
+}
+
+static void memory_and_rights(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request bans = {.id = 7, .name = "bans", .kind = MSG_REQUEST_BANS};
+    const struct msg_request requests[] = {ban_request(MSG_REQUEST_BAN), bans,
+                                           accept_request("review"),
+                                           ban_request(MSG_REQUEST_UNBAN)};
+
+    for (size_t i = 0; i < 4; i++) {
+        enum msg_response_kind kind = MSG_RESPONSE_ERROR;
+        for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
+            assert_true(n < 100);
+            fail_alloc_arm(&fixture->alloc, n);
+            kind = handler_fixture_do(fixture, &requests[i]);
+            fail_alloc_arm(&fixture->alloc, 0);
+            assert_true(kind != MSG_RESPONSE_ERROR || fixture->answer.error.code == MSG_INTERNAL);
+        }
+    }
+    fixture->client.is_administrator = false;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_FORBIDDEN);
+        assert_string_equal(fixture->answer.error.field, requests[i].name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(payloads, setup, teardown),
+        cmocka_unit_test_setup_teardown(filters, setup, teardown),
+        cmocka_unit_test_setup_teardown(exactly_one_thing_is_banned, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_of_bans, setup, teardown),
+        cmocka_unit_test_setup_teardown(modes, setup, teardown),
+        cmocka_unit_test_setup_teardown(schedules, setup, teardown),
+        cmocka_unit_test_setup_teardown(failing_storage_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
