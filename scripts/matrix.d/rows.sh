@@ -56,7 +56,7 @@ row_valgrind() {
     export HEARSAY_TEST_SLOWNESS=10
     # Not those that are scripts: it is our own programs that are looked at.
     # shellcheck disable=SC2046 # names
-    check "$dir/valgrind" memcheck -t 30 --wrapper "$memcheck" --suite unit --suite model \
+    check "$dir/valgrind" memcheck-valgrind -t 30 --wrapper "$memcheck" --suite unit --suite model \
         $(programs "$dir/valgrind")
     export HEARSAY_WRAPPER="$memcheck"
     check "$dir/valgrind" blackbox -t 20 --suite integration deposit query storage watch epochs \

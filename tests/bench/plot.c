@@ -15,7 +15,10 @@
 
 extern char **environ;
 
-enum { PATH_BYTES = 4096 };
+enum {
+    PATH_BYTES = 4096,
+    NOT_STARTED = 127 /* how a system (QEMU's, too) may say late that there was nothing to spawn */
+};
 
 int plot_make_directory(const char *directory)
 {
@@ -28,6 +31,14 @@ int plot_make_directory(const char *directory)
         return bench_fail("%s is not a directory", directory);
     }
     return 0;
+}
+
+static int fail_to_start(int error)
+{
+    return bench_fail(error == ENOENT
+                          ? "--plot needs gnuplot, which is not installed (Debian: gnuplot-nox)"
+                          : "cannot run gnuplot: %s",
+                      strerror(error));
 }
 
 int plot_run(const char *directory, const char *argument)
@@ -50,15 +61,15 @@ int plot_run(const char *directory, const char *argument)
     }
     (void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
     if (rc != 0) {
-        return bench_fail(rc == ENOENT
-                              ? "--plot needs gnuplot, which is not installed (Debian: gnuplot-nox)"
-                              : "cannot run gnuplot: %s",
-                          strerror(rc));
+        return fail_to_start(rc);
     }
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) {
             return bench_fail("gnuplot: %s", strerror(errno));
         }
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED) {
+        return fail_to_start(ENOENT);
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0
                ? 0
