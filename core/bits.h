@@ -124,7 +124,8 @@ struct bits_kernels {
      * Lane by lane of the first `count`: 1 + the highest floor (see scan) that a filter can pass
      * that shares at most `shared` bits with a query of `base` bits (1 .. 255) and has between
      * `least` and `most` bits, of which 255 means any number from there on; 0 if that is below
-     * `floor`. Rounded down. Lanes behind, up to a multiple of BITS_STRIDE, become 0.
+     * `floor`. Rounded down. Lanes behind, up to a multiple of BITS_STRIDE, are read as well, and
+     * become 0.
      */
     void (*bound_lanes)(const struct bits_bound *bound, const uint8_t *shared, size_t count,
                         uint16_t *out);

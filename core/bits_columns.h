@@ -101,11 +101,10 @@ static BITS_INLINE void column_lanes(const uint64_t *columns, const uint16_t *po
     }
 }
 
-static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
-                          size_t lane_words, uint64_t *planes)
+static BITS_INLINE void columns_counted(const uint64_t *columns, const uint16_t *positions,
+                                        size_t count, size_t lane_words, size_t plane_count,
+                                        uint64_t *planes)
 {
-    size_t plane_count = bits_planes(count);
-
     for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
         struct column_sums sums;
 
@@ -113,6 +112,27 @@ static void count_columns(const uint64_t *columns, const uint16_t *positions, si
         for (size_t p = 0; p < plane_count; p++) {
             vec_store(planes + p * BITS_LANE_WORDS + w, column_plane(&sums, p));
         }
+    }
+}
+
+/* With the number of planes known beforehand, for filters of 32 to 255 bits, sums stay in
+ * registers. */
+static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
+                          size_t lane_words, uint64_t *planes)
+{
+    switch (bits_planes(count)) {
+    case 6:
+        columns_counted(columns, positions, count, lane_words, 6, planes);
+        break;
+    case 7:
+        columns_counted(columns, positions, count, lane_words, 7, planes);
+        break;
+    case 8:
+        columns_counted(columns, positions, count, lane_words, 8, planes);
+        break;
+    default:
+        columns_counted(columns, positions, count, lane_words, bits_planes(count), planes);
+        break;
     }
 }
 
@@ -153,8 +173,7 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
     return any;
 }
 
-/* With the number of planes known beforehand, for filters of 32 to 255 bits, sums stay in
- * registers. */
+/* The same, for the same reason. */
 static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 {
     const size_t counted = bits_planes(reach->count);

@@ -13,6 +13,8 @@
 #ifndef CORE_BITS_LANES_H
 #define CORE_BITS_LANES_H
 
+#include <string.h>
+
 #include "core/sliced.h"
 
 #if defined(BITS_LANES_DIVIDE)
@@ -25,14 +27,15 @@ static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
 
 #else
 
-/* The overlap, below 2^8, is exact in single precision, and so is the sum; a quotient that is
- * rounded up to the next whole number is found by multiplying. */
+/*
+ * The overlap, below 2^8, is exact in single precision, and so is the sum, at most 510. The
+ * quotient is at most 2^15, as no overlap is more than half of a sum; so it is rounded by at most
+ * 2^-10, which is less than what a fraction of that sum lacks to the next whole number.
+ */
 static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
 {
-    int32_t all = overlap << BITS_FLOOR_SHIFT;
-    int32_t quotient = (int32_t)((float)all / (float)sum);
+    int32_t quotient = (int32_t)((float)(overlap << BITS_FLOOR_SHIFT) / (float)sum);
 
-    quotient -= quotient * sum > all;
     return (uint16_t)(quotient >= floor ? 1 + quotient : 0);
 }
 
@@ -45,16 +48,15 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
     const uint8_t *restrict most = bound->most;
     int32_t base = (int32_t)bound->base;
     int32_t floor = (int32_t)bound->floor;
+    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* nothing left over */
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < end; i++) {
         int32_t overlap = shared[i] < most[i] ? shared[i] : most[i];
         int32_t cardinality = overlap > least[i] ? overlap : least[i];
 
         out[i] = reach_of(overlap, base + cardinality, floor);
     }
-    for (; count % BITS_STRIDE != 0; count++) {
-        out[count] = 0;
-    }
+    memset(out + count, 0, (end - count) * sizeof *out);
 }
 
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };

@@ -89,6 +89,35 @@ static void check_bounds(const struct bits_kernels *kernels, struct rng *rng)
     }
 }
 
+/* Every number of shared bits with every cardinality, for quotients are not computed in integers.
+ */
+static void check_all_bounds(const struct bits_kernels *kernels, struct rng *rng)
+{
+    uint8_t shared[BITS_LANES];
+    uint8_t least[BITS_LANES];
+    uint8_t most[BITS_LANES];
+    uint16_t out[BITS_LANES];
+    size_t wrong = 0;
+
+    (void)rng;
+    memset(most, UINT8_MAX, sizeof most);
+    for (size_t i = 0; i < BITS_LANES; i++) {
+        least[i] = (uint8_t)i;
+    }
+    for (uint32_t base = 1; base <= BASE_MAX; base++) {
+        const struct bits_bound bound = {.least = least, .most = most, .base = base};
+
+        for (uint32_t overlap = 0; overlap <= base; overlap++) {
+            memset(shared, (int)overlap, sizeof shared);
+            kernels->bound_lanes(&bound, shared, UINT8_MAX + 1, out);
+            for (size_t i = 0; i <= UINT8_MAX; i++) {
+                wrong += out[i] != plain_bound(&bound, overlap, i);
+            }
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* Between two floors, in their order, what is had is between two needs. */
 static uint16_t plain_promise(const int16_t *needs, uint32_t base, uint32_t shared)
 {
@@ -223,6 +252,12 @@ static void test_bounds(void **state)
     run_all_tables(check_bounds);
 }
 
+static void test_all_bounds(void **state)
+{
+    (void)state;
+    run_all_tables(check_all_bounds);
+}
+
 static void test_promises(void **state)
 {
     (void)state;
@@ -238,9 +273,8 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_promises),
+        cmocka_unit_test(test_spread),     cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_all_bounds), cmocka_unit_test(test_promises),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
