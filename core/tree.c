@@ -21,6 +21,7 @@ static int tree_create(const struct index_options *options, void **out_engine)
     tree->fanout = fanout < TREE_FANOUT_MIN || fanout > TREE_GROUPS ? TREE_GROUPS : fanout;
     tree->quick_inserts = options->quick_inserts;
     tree->seed = options->hash_seed;
+    tree->small_most = TREE_SMALL_MOST;
     idmap_init(&tree->ids, options->alloc, options->hash_seed);
     *out_engine = tree;
     return 0;

@@ -33,7 +33,9 @@ enum {
     TREE_GROUPS = BITS_LANES, /* groups a node, at most */
     TREE_SLOTS = TREE_GROUP * TREE_GROUPS,
     TREE_FANOUT_MIN = 2,
-    TREE_UNION_PERCENT = 40, /* of all bits may be in the union of a group, if possible */
+    TREE_UNION_PERCENT = 40, /* of all bits may be in the union of a group, if possible; */
+    TREE_SMALL_PERCENT = 33, /* ... in a tree of at most */
+    TREE_SMALL_MOST = 65536, /* ... so many messages */
     TREE_LINE_WORDS = 8      /* of a cache line */
 };
 
@@ -112,6 +114,7 @@ struct tree {
     size_t words;  /* of a filter */
     uint32_t fanout;
     uint64_t seed;                   /* for sampling */
+    size_t small_most;               /* messages of a small tree: see tree_is_small */
     size_t count;                    /* messages */
     size_t slot_count;               /* of all nodes */
     struct tree_node **nodes;        /* in order */
@@ -282,8 +285,10 @@ struct tree_formed {
 struct tree_arranger {
     const struct tree *tree;
     struct tree_order *order;
-    size_t window_room; /* messages that are compared all with all, at most */
-    uint64_t *rows;     /* their filters, interleaved */
+    size_t window_room;    /* messages that are compared all with all, at most */
+    uint32_t most_percent; /* of all bits may be in the union of a group, if possible */
+    bool may_be_small;     /* groups of few messages may be as many as need be */
+    uint64_t *rows;        /* the window's filters, interleaved */
     uint16_t *cardinalities;
     uint32_t *numbers; /* where they stood in the window */
     struct tree_formed *formed;
@@ -311,6 +316,9 @@ void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size
 /* Moves the loose groups of an order behind all others, and takes their marks away: they rule out
  * little, and should not spoil nodes that rule out much. O(n) */
 void tree_part_loose(struct tree_arranger *arranger);
+
+/* Whether lanes may be spent freely: see tree_arrange.c. */
+bool tree_is_small(const struct tree *tree);
 
 /* Whether similar filters are worth looking for: not if they are nearly full anyway. */
 bool tree_is_sparse(const struct tree *tree);

@@ -31,7 +31,13 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
     const struct alloc *alloc = tree->alloc;
     size_t room = (window + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
 
-    *arranger = (struct tree_arranger){.tree = tree, .order = order, .window_room = room};
+    *arranger = (struct tree_arranger){
+        .tree = tree,
+        .order = order,
+        .window_room = room,
+        .most_percent = tree_is_small(tree) ? TREE_SMALL_PERCENT : TREE_UNION_PERCENT,
+        .may_be_small = tree_is_small(tree),
+    };
     arranger->rows = alloc_array(alloc, room * tree->words, sizeof *arranger->rows);
     arranger->cardinalities = alloc_array(alloc, room, sizeof *arranger->cardinalities);
     arranger->numbers = alloc_array(alloc, room, sizeof *arranger->numbers);
@@ -60,6 +66,16 @@ void tree_arranger_deinit(struct tree_arranger *arranger)
     alloc_release(alloc, arranger->scores, arranger->order->count, sizeof *arranger->scores);
     alloc_release(alloc, arranger->histogram, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
     alloc_release(alloc, arranger->moved, arranger->order->count, sizeof *arranger->moved);
+}
+
+/*
+ * Few messages of many places, as an epoch has them, are one or two of each: a union of eight would
+ * be of four places, and rule out nothing. Groups of fewer take more lanes, each of which is as
+ * many bits as a filter. A big tree has messages enough of each place, and no memory to spare.
+ */
+bool tree_is_small(const struct tree *tree)
+{
+    return tree->count <= tree->small_most;
 }
 
 /*
@@ -326,17 +342,19 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
 }
 
 /*
- * Full groups first; then smaller ones of what is left, as long as there are not too many of them:
- * each takes a lane; then whatever is left together, in groups that rule out little.
+ * Full groups first; then smaller ones of what is left, as long as there are not too many of them,
+ * but in a small tree: each takes a lane; then whatever is left together, in groups that rule out
+ * little.
  */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {
     size_t first = arranger->order->group_count;
     size_t grouped =
-        form_groups(arranger, positions, count, TREE_UNION_PERCENT, TREE_GROUP, SIZE_MAX);
+        form_groups(arranger, positions, count, arranger->most_percent, TREE_GROUP, SIZE_MAX);
+    size_t most_small = arranger->may_be_small ? SIZE_MAX : count / TREE_GROUP / SMALL_PARTS;
 
-    grouped += form_groups(arranger, positions + grouped, count - grouped, TREE_UNION_PERCENT,
-                           SMALL_LEAST, count / TREE_GROUP / SMALL_PARTS);
+    grouped += form_groups(arranger, positions + grouped, count - grouped, arranger->most_percent,
+                           SMALL_LEAST, most_small);
     (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
     tree_gather_alike(arranger, positions, first);
 }
@@ -344,8 +362,8 @@ void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, si
 /* The same while others wait: a message around which no full group forms is not asked again. */
 static void arrange_quickly(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {
-    size_t grouped =
-        form_groups(arranger, positions, count, TREE_UNION_PERCENT, QUICK_LEAST, SIZE_MAX);
+    size_t grouped = form_groups(arranger, positions, count, arranger->most_percent,
+                                 arranger->may_be_small ? SMALL_LEAST : QUICK_LEAST, SIZE_MAX);
 
     (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
 }

@@ -465,10 +465,46 @@ int tree_repack(struct tree *tree, struct tree_node *node)
     return error;
 }
 
-/* Messages of one node at a time, so that each is in the best company that its node has. */
-static int arrange_all(struct tree *tree, struct tree_order *order, uint32_t groups_a_node)
+/* Groups that a rebuild puts into a node. */
+static uint32_t filled_groups(const struct tree *tree)
 {
-    size_t window = (size_t)groups_a_node * TREE_GROUP;
+    return (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
+}
+
+/* The same once it is known how many there are in all. In a small tree as few nodes as will do, all
+ * alike: to count one takes the same time, whatever it has, but one of few groups is compared in
+ * order. Where nothing is inserted into arranged nodes they need no room. */
+static uint32_t built_groups(const struct tree *tree, size_t groups)
+{
+    size_t most = filled_groups(tree);
+
+    if (groups < tree->fanout) {
+        return (uint32_t)groups;
+    }
+    if (!tree_is_small(tree)) {
+        return (uint32_t)most;
+    }
+    most = tree->quick_inserts ? tree->fanout : most;
+    size_t nodes = (groups + most - 1) / most;
+    return (uint32_t)((groups + nodes - 1) / nodes);
+}
+
+/* Messages that are arranged at a time: those of a node of full groups; in a small tree, where
+ * groups may be smaller, about as many, but none are left over. */
+static size_t window_of(const struct tree *tree, size_t count)
+{
+    size_t windows = (count + TREE_SLOTS / 2) / TREE_SLOTS;
+
+    if (!tree_is_small(tree)) {
+        return (size_t)filled_groups(tree) * TREE_GROUP;
+    }
+    return windows == 0 ? count : (count + windows - 1) / windows;
+}
+
+/* Messages of one window at a time, so that each is in the best company that is there. */
+static int arrange_all(struct tree *tree, struct tree_order *order)
+{
+    size_t window = window_of(tree, order->count);
     struct tree_arranger arranger;
     size_t count = order->count;
     int error = tree_arranger_init(&arranger, tree, order, count < window ? count : window);
@@ -511,8 +547,6 @@ static int build_beside(struct tree *tree, const struct tree_order *order, uint3
 
 int tree_rebuild(struct tree *tree)
 {
-    uint32_t groups_a_node =
-        (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
     struct tree_order order;
     size_t listed = 0;
 
@@ -525,15 +559,14 @@ int tree_rebuild(struct tree *tree)
             listed += list_positions(tree->nodes[n], order.positions + listed);
         }
         if (tree_is_sparse(tree)) {
-            error = arrange_all(tree, &order, groups_a_node);
+            error = arrange_all(tree, &order);
         } else {
             order_plainly(&order);
         }
     }
     if (error == 0) {
-        if (order.group_count < tree->fanout) {
-            groups_a_node = (uint32_t)order.group_count;
-        }
+        uint32_t groups_a_node = built_groups(tree, order.group_count);
+
         error = is_dense(tree) ? build_in_place(tree, &order, groups_a_node)
                                : build_beside(tree, &order, groups_a_node);
     }

@@ -199,6 +199,9 @@ static void begin_world(const struct profile *profile, uint32_t fanout,
     assert_int_equal(index_new(&list_engine, &options, &world.list), 0);
     assert_int_equal(index_new(&engine, &options, &world.index), 0);
     world.tree = created;
+    if (rng_chance(&world.rng, 50)) {
+        world.tree->small_most = rng_below(&world.rng, 500); /* mostly it is big */
+    }
 }
 
 static void end_world(void)
