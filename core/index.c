@@ -239,13 +239,14 @@ static int begin_part(struct index_search *search, uint32_t p, const struct inde
     *probe = (struct index_probe){
         .query = &search->query,
         .filter = filters,
-        .cardinality = bloom_cardinality(filters, index->words),
+        .cardinality = index->options.kernels->cardinality(filters, index->words),
         .labels = estimate_labels(index->options.estimate, filters),
         .part = p,
         .source = source_of(search, p),
         .part_bits = index->profile.bits,
         .estimate = index->options.estimate,
         .nearest = &search->nearest,
+        .expected = (search->query.k + search->query.part_count - 1) / search->query.part_count,
     };
     if (given->contains != NULL) {
         uint64_t *contains = filters + index->words;
@@ -330,12 +331,16 @@ static bool finds_repeats(const struct index_search *search, uint32_t p)
 static void rewind_search(struct index_search *search)
 {
     nearest_clear(&search->nearest);
+    search->looking = search->query.part_count > 1;
     search->current = 0;
+    search->opened = 0;
     search->restart = false;
     for (uint32_t p = 0; p < search->query.part_count; p++) {
         struct search_part *part = &search->parts[p];
 
         part->probe.check_repeats = finds_repeats(search, p);
+        part->probe.promise = 0;
+        part->walked = false;
         part->index->engine->cursor_restart(part->index->handle, part->cursor);
     }
 }
@@ -347,25 +352,54 @@ static void restart_search(struct index_search *search)
     rewind_search(search);
 }
 
+/* Walks one part on, as walk says. Whether it is done with for now. */
+static bool walk_part(struct index_search *search, struct search_part *part, uint64_t *left)
+{
+    uint64_t before = part->probe.comparisons;
+
+    part->probe.first_look = search->looking;
+    part->probe.opened = search->opened;
+    int result =
+        part->index->engine->cursor_step(part->index->handle, part->cursor, &part->probe, *left);
+    uint64_t looked = part->probe.comparisons - before;
+
+    *left -= looked < *left ? looked : *left;
+    search->opened = part->probe.opened;
+    part->walked = result != INDEX_MORE;
+    return part->walked || part->probe.first_look != search->looking;
+}
+
+/* The part to walk next: while all are looked at one after another, then the one that promises the
+ * most of those not walked to the end. NULL if all are. */
+static struct search_part *next_part(struct index_search *search)
+{
+    struct search_part *best = NULL;
+
+    search->looking = search->looking && search->current < search->query.part_count;
+    if (search->looking) {
+        return &search->parts[search->current];
+    }
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        struct search_part *part = &search->parts[p];
+
+        if (!part->walked && (best == NULL || part->probe.promise > best->probe.promise)) {
+            best = part;
+        }
+    }
+    return best;
+}
+
 /* Walks on for about *left filters, and counts them down. Whether the end was reached. */
 static bool walk(struct index_search *search, uint64_t *left)
 {
-    while (search->current < search->query.part_count) {
-        struct search_part *part = &search->parts[search->current];
-        uint64_t before = part->probe.comparisons;
+    struct search_part *part = next_part(search);
 
-        if (*left == 0) {
-            return false;
-        }
-        int result = part->index->engine->cursor_step(part->index->handle, part->cursor,
-                                                      &part->probe, *left);
-        uint64_t looked = part->probe.comparisons - before;
-
-        *left -= looked < *left ? looked : *left;
-        if (result == INDEX_MORE) {
+    while (part != NULL) {
+        if (*left == 0 || !walk_part(search, part, left)) {
             return false;
         }
         search->current++;
+        part = next_part(search);
     }
     return true;
 }

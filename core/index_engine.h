@@ -25,6 +25,10 @@ struct index_probe {
     uint32_t part_bits; /* m of the part's profile */
     const struct estimate *estimate;
     struct nearest *nearest; /* the k best, shared by all parts of the search */
+    uint32_t expected;       /* of these, about how many messages of this part; at least 1 */
+    bool first_look;         /* the other parts are yet to be looked at: see cursor_step */
+    uint16_t promise;        /* what this part has left then: the more, the sooner is its turn */
+    uint32_t opened;         /* leaves opened so far, of all parts; counted by engines of trees */
     bool check_repeats;      /* an offer may be held already */
     bool incomplete;         /* set by an engine that left out what it did not look at */
     int64_t now_ms;
@@ -93,7 +97,13 @@ struct index_engine {
                                                                       -ERR_NOMEM, INDEX_STOPPED */
     void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
-    /* A walk for one part. Made and freed by index.c; step returns 0 (end) or INDEX_MORE. */
+    /*
+     * A walk for one part. Made and freed by index.c; step returns 0 (end) or INDEX_MORE. At a
+     * first look an engine that knows where its best messages are offers some of these and leaves
+     * the rest: all parts share the k best, and the sooner good ones are known the more is ruled
+     * out. When it returns for that reason it sets probe->first_look to false and says what it has
+     * left.
+     */
     int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
     void (*cursor_free)(void *engine, void *cursor);
     void (*cursor_restart)(void *engine, void *cursor);

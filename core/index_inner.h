@@ -16,6 +16,7 @@ struct search_part {
     void *cursor;
     void *next_cursor; /* renewal.c's, while it exchanges engines */
     struct index_probe probe;
+    bool walked;              /* to the end */
     struct search_part *next; /* in index->parts */
     struct search_part **link;
 };
@@ -37,7 +38,9 @@ struct index_search {
     uint64_t *filters; /* for each part its filter, then its contains */
     size_t filter_words;
     struct nearest nearest;
-    uint32_t current; /* the part being walked; query.part_count at the end */
+    bool looking;     /* at each part for the first time, before any is walked to its end, */
+    uint32_t current; /* ... at this one */
+    uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
     uint64_t before_restart; /* comparisons that led to nothing: the budget begins again */
     int64_t now_ms;

@@ -6,7 +6,8 @@
 
 enum {
     FEW_COLUMNS = 1000, /* what looking at a node takes besides columns, in these */
-    SWEEP_PERCENT = 50  /* if more of a node's groups pass, all of it is compared in order */
+    SWEEP_PERCENT = 50  /* of a node's blocks: if more groups pass, all of it is compared in
+                           order, as a small group, too, takes a block to open */
 };
 
 static void make_ready(struct walk *walk)
@@ -14,9 +15,11 @@ static void make_ready(struct walk *walk)
     const struct index_probe *probe = walk->probe;
 
     if (!walk->ready) {
-        walk->position_count = sliced_positions(probe->filter, walk->tree->words, walk->positions);
+        walk->position_count =
+            walk->tree->kernels->positions(probe->filter, walk->tree->words, walk->positions);
         if (probe->contains != NULL) {
-            walk->wanted_count = sliced_positions(probe->contains, walk->tree->words, walk->wanted);
+            walk->wanted_count =
+                walk->tree->kernels->positions(probe->contains, walk->tree->words, walk->wanted);
         }
         walk->ready = true;
     }
@@ -196,8 +199,9 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
  * is less work. */
 static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
 {
-    return walk->cursor->opened >= WALK_SETTLED && walk->floor > 0 &&
-           walk->probe->contains == NULL && passing * 100 > node->group_count * SWEEP_PERCENT;
+    return walk->probe->opened >= WALK_SETTLED && walk->floor > 0 &&
+           walk->probe->contains == NULL &&
+           passing * BITS_BLOCK * 100 > node->slot_count * SWEEP_PERCENT;
 }
 
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,

@@ -312,7 +312,7 @@ void walk_flush(struct walk *walk)
         } else if (!first) {
             continue;
         }
-        walk->cursor->opened += pending->count;
+        walk->probe->opened += pending->count;
         walk->probe->comparisons += message_count(pending);
     }
     walk->pending_count = 0;

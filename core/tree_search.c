@@ -26,11 +26,13 @@ enum {
 
 /* ---- cursors ---- */
 
-static size_t cursor_bytes(uint32_t room)
+/* The cursor, what it keeps, and what it knows of `room` nodes. */
+static size_t cursor_bytes(uint32_t room, uint32_t kept_room)
 {
     const struct tree_cursor *cursor = NULL;
 
-    return sizeof *cursor + room * (sizeof *cursor->reach + sizeof *cursor->kept_at);
+    return sizeof *cursor + WALK_LINE_BYTES - 1 + kept_room * sizeof *cursor->kept +
+           room * (sizeof *cursor->reach + sizeof *cursor->kept_at);
 }
 
 void tree_cursor_restart(void *engine, void *cursor)
@@ -41,7 +43,6 @@ void tree_cursor_restart(void *engine, void *cursor)
     c->keeps = tree->node_count <= c->room;
     c->phase = c->keeps ? PHASE_RANK : PHASE_SWEEP;
     c->left = tree->node_count;
-    c->opened = 0;
     c->swept = 0;
     c->gives_up = false;
     c->changes = tree->changes;
@@ -51,14 +52,18 @@ int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
 {
     struct tree *tree = engine;
     uint32_t room = (tree->node_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
-    struct tree_cursor *cursor = alloc_array(alloc, 1, cursor_bytes(room));
+    uint32_t kept_room = tree->node_count < KEPT_NODES ? tree->node_count + 1 : KEPT_NODES;
+    struct tree_cursor *cursor = alloc_array(alloc, 1, cursor_bytes(room, kept_room));
 
     if (cursor == NULL) {
         return -ERR_NOMEM;
     }
     cursor->alloc = alloc;
     cursor->room = room;
-    cursor->reach = cursor->storage;
+    cursor->kept_room = kept_room;
+    size_t past = (uintptr_t)cursor->storage % WALK_LINE_BYTES;
+    cursor->kept = (void *)(cursor->storage + (WALK_LINE_BYTES - past) % WALK_LINE_BYTES);
+    cursor->reach = (uint16_t *)(cursor->kept + kept_room);
     cursor->kept_at = (uint8_t *)(cursor->reach + room);
     cursor->next = tree->cursors;
     cursor->link = &tree->cursors;
@@ -83,7 +88,7 @@ void tree_cursor_free(void *engine, void *cursor)
     if (c->next != NULL) {
         c->next->link = c->link;
     }
-    alloc_release(c->alloc, c, 1, cursor_bytes(c->room));
+    alloc_release(c->alloc, c, 1, cursor_bytes(c->room, c->kept_room));
 }
 
 void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,
@@ -163,7 +168,7 @@ static void rank_nodes(struct walk *walk)
     }
     walk_rank(walk, cursor->reach);
     memset(cursor->kept_at, 0, cursor->room * sizeof *cursor->kept_at);
-    for (uint32_t k = 0; k < KEPT_NODES; k++) {
+    for (uint32_t k = 0; k < cursor->kept_room; k++) {
         cursor->kept[k].in_use = false;
     }
     cursor->phase = PHASE_OPEN;
@@ -196,7 +201,7 @@ static struct kept_node *free_kept(struct walk *walk)
     struct tree_cursor *cursor = walk->cursor;
     struct kept_node *worst = NULL;
 
-    for (uint32_t k = 0; k < KEPT_NODES; k++) {
+    for (uint32_t k = 0; k < cursor->kept_room; k++) {
         struct kept_node *kept = &cursor->kept[k];
 
         if (!kept->in_use) {
@@ -218,20 +223,22 @@ static struct kept_node *free_kept(struct walk *walk)
     return worst;
 }
 
-/* The same as long as fewer than k messages are known: about as many groups as have half of k
- * messages in each, of those that promise at least half as much as the best. */
+/* The same as long as fewer than k messages are known, or at a first look: about as many groups as
+ * have half of the messages that are expected of this part, of those that promise at least half as
+ * much as the best, and enough. */
 static uint16_t first_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                             uint16_t highest)
 {
     enum { STEPS = 16 };
-    uint32_t wanted = walk->probe->nearest->k / 2;
+    uint32_t wanted = walk->probe->expected / 2;
+    uint16_t enough = (uint16_t)(walk->floor + 1);
+    uint16_t lowest = enough > highest / 2 ? enough : highest / 2;
     uint16_t least = highest;
 
-    while (least > highest / 2 &&
-           walk->tree->kernels->count_least(kept->reach, lanes, least) < wanted) {
+    while (least > lowest && walk->tree->kernels->count_least(kept->reach, lanes, least) < wanted) {
         least = (uint16_t)(least - highest / STEPS - 1);
     }
-    return least;
+    return least > enough ? least : enough;
 }
 
 /*
@@ -245,10 +252,9 @@ static uint16_t part_least(const struct walk *walk, const struct kept_node *kept
     uint16_t enough = (uint16_t)(walk->floor + 1);
     uint16_t least = (uint16_t)(highest - (highest - enough) / 2);
 
-    if (walk->floor == 0) {
+    if (walk->floor == 0 || walk->probe->first_look) {
         least = first_least(walk, kept, lanes, highest);
-    }
-    if (walk->floor > 0 && walk->cursor->opened >= WALK_SETTLED) {
+    } else if (walk->probe->opened >= WALK_SETTLED) {
         return enough;
     }
     while (least < highest &&
@@ -283,6 +289,9 @@ static void count_best(struct walk *walk, uint32_t place)
         return;
     }
     cursor->reach[place] = count_node(walk, node, kept);
+    if (next < cursor->room && cursor->reach[next] > cursor->reach[place]) {
+        walk->next = next;
+    }
     if (cursor->reach[place] > walk->floor && cursor->reach[place] != REACH_PLAIN) {
         kept->in_use = true;
         kept->opened = false;
@@ -294,15 +303,19 @@ static void count_best(struct walk *walk, uint32_t place)
 static void open_next(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;
-    uint32_t best = best_node(walk);
+    bool known = walk->next < cursor->room && cursor->reach[walk->next] > walk->floor;
+    uint32_t best = known ? walk->next : best_node(walk);
 
+    walk->next = cursor->room;
     if (best == cursor->room) {
         cursor->left = 0;
         learn(walk);
         return;
     }
     const struct tree_node *node = walk->tree->nodes[best];
-    if (cursor->reach[best] == REACH_PLAIN) {
+    if (cursor->reach[best] == REACH_PLAIN && walk->probe->first_look) {
+        walk->looked = true;
+    } else if (cursor->reach[best] == REACH_PLAIN) {
         walk_sweep(walk, node);
         cursor->reach[best] = REACH_DONE;
     } else if (cursor->kept_at[best] == 0) {
@@ -312,6 +325,7 @@ static void open_next(struct walk *walk)
         uint16_t least = part_least(walk, kept, node->group_count, cursor->reach[best]);
 
         kept->opened = true;
+        walk->looked = walk->probe->first_look;
         cursor->reach[best] = walk_open_best(walk, node, kept, least);
     }
 }
@@ -364,6 +378,8 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
     walk.cursor = cursor;
     walk.probe = probe;
     walk.ready = false;
+    walk.looked = false;
+    walk.next = c->room;
     walk.floor = index_probe_floor(probe);
     walk.position_count = 0;
     walk.wanted_count = 0;
@@ -373,15 +389,22 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
         c->left = 0;
     }
     forget_if_changed(&walk);
-    while (c->left > 0 && (probe->comparisons - before < budget || probe->comparisons == before)) {
+    while (c->left > 0 && !walk.looked &&
+           (probe->comparisons - before < budget || probe->comparisons == before)) {
         if (c->phase == PHASE_RANK) {
             rank_nodes(&walk);
         } else if (c->phase == PHASE_OPEN) {
             open_next(&walk);
+        } else if (probe->first_look) {
+            walk.looked = true;
         } else {
             sweep_next(&walk);
         }
     }
     walk_flush(&walk);
+    if (walk.looked) {
+        probe->first_look = false;
+        probe->promise = c->keeps ? walk.tree->kernels->largest(c->reach, c->room) : REACH_PLAIN;
+    }
     return c->left > 0 ? INDEX_MORE : 0;
 }

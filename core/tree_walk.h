@@ -5,12 +5,15 @@
 #ifndef CORE_TREE_WALK_H
 #define CORE_TREE_WALK_H
 
+#include <assert.h>
+
 #include "core/sliced.h"
 #include "core/tree.h"
 
 enum {
     PENDING_MAX = 64,
-    KEPT_NODES = 32,   /* of which something is kept at a time */
+    WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
+    KEPT_NODES = 32,   /* of which something is kept at a time, at most */
     WALK_SETTLED = 32, /* after so many groups the k best are not far from the final ones */
     REACH_DONE = 0,    /* opened as far as need be, or known to hold nothing */
     REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
@@ -21,12 +24,15 @@ enum phase { PHASE_RANK, PHASE_OPEN, PHASE_SWEEP };
 
 /* What is kept of a node that was counted and is not done. */
 struct kept_node {
-    uint32_t place;
-    bool in_use;
-    bool opened;                 /* some of its groups were */
     uint16_t reach[TREE_GROUPS]; /* 1 + the highest floor that a group passes; REACH_DONE */
     uint8_t shared[TREE_GROUPS]; /* bits that its union shares with the query */
+    uint32_t place;
+    bool in_use;
+    bool opened;                              /* some of its groups were */
+    uint16_t unused[WALK_LINE_BYTES / 2 - 3]; /* so that the next one begins at a line, too */
 };
+
+static_assert(sizeof(struct kept_node) % WALK_LINE_BYTES == 0, "nodes kept begin at cache lines");
 
 struct tree_cursor {
     const struct alloc *alloc;
@@ -36,14 +42,14 @@ struct tree_cursor {
     uint64_t changes; /* tree->changes when the walk began: what is kept holds while it is that */
     bool keeps;       /* whether anything is kept */
     uint32_t left;    /* nodes at places below are still to be visited by the sweep */
-    uint32_t opened;  /* groups opened so far, */
-    uint32_t swept;   /* ... and nodes compared in order although they were counted */
+    uint32_t swept;   /* nodes compared in order although they were counted */
     bool gives_up;    /* all is compared in order: see tree->futile */
     uint32_t room;    /* nodes of which something can be kept, a multiple of BITS_STRIDE */
     uint16_t *reach;  /* by place: 1 + the highest floor that a group to be opened passes */
     uint8_t *kept_at; /* by place: 1 + the number of what is kept; 0 if the node is not counted */
-    struct kept_node kept[KEPT_NODES];
-    uint16_t storage[];
+    struct kept_node *kept; /* at the start of a cache line, as kernels read and write them whole */
+    uint32_t kept_room;     /* 1 .. KEPT_NODES */
+    uint8_t storage[];      /* of the last three */
 };
 
 /* Groups about to be opened, one or several in a row. */
@@ -63,6 +69,9 @@ struct walk {
     size_t position_count; /* of the filter's set bits */
     size_t wanted_count;   /* of those of `contains` */
     bool ready;
+    bool looked;    /* a first look is over: the most promising groups are opened, or what comes
+                     * next would be to compare all of a node */
+    uint32_t next;  /* the node that promises the most; the cursor's room where it is not known */
     uint16_t floor; /* index_probe_floor, which divides: asked again after offers only */
     uint32_t pending_count;
     struct pending pending[PENDING_MAX];
