@@ -415,14 +415,14 @@ static enum msg_request_kind choose_kind(struct world *world, const struct w_cli
         {MSG_REQUEST_DEPOSIT, 40}, {MSG_REQUEST_QUERY, 30},  {MSG_REQUEST_GET, 8},
         {MSG_REQUEST_WITHDRAW, 6}, {MSG_REQUEST_REPORT, 12}, {MSG_REQUEST_PING, 2},
         {MSG_REQUEST_SUMMARY, 4},  {MSG_REQUEST_HERE, 1},    {MSG_REQUEST_WATCH, 5},
-        {MSG_REQUEST_UNWATCH, 2},  {MSG_REQUEST_HELLO, 1},
+        {MSG_REQUEST_UNWATCH, 4},  {MSG_REQUEST_HELLO, 1},
     };
     static const uint8_t operators[][2] = {
         {MSG_REQUEST_RESTORE, 30}, {MSG_REQUEST_REMOVE, 5},  {MSG_REQUEST_REPORTED, 6},
-        {MSG_REQUEST_BAN, 3},      {MSG_REQUEST_UNBAN, 4},   {MSG_REQUEST_BANS, 3},
+        {MSG_REQUEST_BAN, 6},      {MSG_REQUEST_UNBAN, 14},  {MSG_REQUEST_BANS, 3},
         {MSG_REQUEST_ACCEPT, 5},   {MSG_REQUEST_CHECK, 4},   {MSG_REQUEST_EXPORT, 6},
-        {MSG_REQUEST_STATS, 5},    {MSG_REQUEST_RELOAD, 1},  {MSG_REQUEST_LOG_LEVEL, 1},
-        {MSG_REQUEST_BACKUP, 1},   {MSG_REQUEST_COMPACT, 1},
+        {MSG_REQUEST_STATS, 5},    {MSG_REQUEST_RELOAD, 2},  {MSG_REQUEST_LOG_LEVEL, 2},
+        {MSG_REQUEST_BACKUP, 2},   {MSG_REQUEST_COMPACT, 3},
     };
     const bool is_operator = rng_chance(&world->rng, client->is_administrator ? 70 : 2);
     const uint8_t(*kinds)[2] = is_operator ? operators : usual;
