@@ -104,7 +104,8 @@ void watch_missed(struct service *service, const struct host *host);
 
 /*
  * A message is hidden, and still in the index of its host; seq: its place. What waits to be pushed
- * of it is not, and who has had it is remembered. O(watches / 100) or so.
+ * of it is not, and who has had it is remembered. Costs what matching a deposit costs, and a look
+ * through the queues of those whom it fits.
  */
 void watch_hidden(struct service *service, struct host *host, const uint8_t *id, int64_t seq);
 
