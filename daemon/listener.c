@@ -24,7 +24,7 @@ enum {
     ACCEPTS_PER_TURN = 4,
     /* Refusals are reckoned at a multiple: those who come again and again get less of the time than
      * a crowd that comes for the first time. */
-    REFUSALS_COUNT = 4
+    REFUSALS_COUNT = 16
 };
 
 /* Else it wakes the loop when it may. */
