@@ -190,27 +190,34 @@ def seen_ids(path):
     return [body[at:at + 16].hex() for at in range(0, len(body), SEEN_RECORD)]
 
 
+MISSED = 3
+
+
 @pytest.fixture
 def reader(stocked, tmp_path):
     return cli_runner.of_daemon(stocked[0]), tmp_path / "seen"
 
 
 def test_unseen_shows_each_message_once(reader, stocked):
-    """Again and again k others, until all have been shown; then nothing, with exit code 1."""
+    """Again and again k others, until all have been shown; then nothing, with exit code 1.
+
+    A message is taken for a seen one with a chance of 0.001, so of the 20 that the last round is
+    about up to MISSED may be left out: more are as likely as one run in a hundred million.
+    """
     cli, path = reader
     query = ["query", *on(LABELS[:5]), "-k", "70", "--max-distance", "1", "--json",
              "--unseen", str(path)]
     shown = []
     for _ in range(5):
+        left = 300 - len(shown)
         found = cli.json_lines(*query)
-        assert len(found) == min(70, 300 - len(shown))
+        assert min(70, left) - (MISSED if left < 70 else 0) <= len(found) <= min(70, left)
         shown += [line["id"] for line in found]
         assert sorted(seen_ids(path)) == sorted(shown)
-        if len(shown) >= 299:  # one may be missed by chance; a later query shows it
-            break
     assert len(set(shown)) == len(shown)
     code, out, err = cli.run(*query)
-    assert (code, out) == (1, "") and "nothing found" in err or len(shown) == 299
+    if len(shown) == 300:
+        assert (code, out) == (1, "") and "nothing found" in err
 
 
 def test_only_what_was_shown_is_seen(reader, rng):
