@@ -100,7 +100,7 @@ static void test_damage(void **state)
     struct fixture *fixture = *state;
     struct hearsay_error error;
     struct bytes body;
-    uint8_t raw[200];
+    uint8_t raw[200] = {0}; /* longer than what is read into it */
     uint8_t after[200];
 
     bytes_init(&body, alloc_system());
