@@ -286,6 +286,19 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
     return HEARSAY_OK;
 }
 
+void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_parts)
+{
+    memset(out_parts, 0, LIMIT_PARTS * sizeof(*out_parts));
+    for (size_t i = 0; i < query->part_count; i++) {
+        const struct hearsay_part *from = &query->parts[i];
+        out_parts[i].epoch = from->epoch;
+        out_parts[i].filter = calls_bytes(from->filter->bytes, from->filter->byte_count);
+        if (from->contains != NULL) {
+            out_parts[i].contains = calls_bytes(from->contains->bytes, from->contains->byte_count);
+        }
+    }
+}
+
 int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
@@ -294,15 +307,7 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
         return status;
     }
     struct msg_query_part parts[LIMIT_PARTS];
-    memset(parts, 0, sizeof(parts));
-    for (size_t i = 0; i < query->part_count; i++) {
-        const struct hearsay_part *from = &query->parts[i];
-        parts[i].epoch = from->epoch;
-        parts[i].filter = calls_bytes(from->filter->bytes, from->filter->byte_count);
-        if (from->contains != NULL) {
-            parts[i].contains = calls_bytes(from->contains->bytes, from->contains->byte_count);
-        }
-    }
+    calls_parts(query, parts);
     struct msg_slice slices[LIMIT_SLICES];
     memset(slices, 0, sizeof(slices));
     for (size_t i = 0; i < query->exclude_count; i++) {

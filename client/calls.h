@@ -27,4 +27,7 @@ int calls_finish(struct hearsay *server, int submitted, uint64_t ticket, int tim
 /* What is wrong with a query before it is sent: ERR_ARGUMENT. */
 int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
 
+/* The parts of a checked query as the wire has them; out_parts[LIMIT_PARTS] borrow its filters. */
+void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_parts);
+
 #endif

@@ -34,15 +34,7 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
         return status;
     }
     struct msg_query_part parts[LIMIT_PARTS];
-    memset(parts, 0, sizeof(parts));
-    for (size_t i = 0; i < query->part_count; i++) {
-        const struct hearsay_part *from = &query->parts[i];
-        parts[i].epoch = from->epoch;
-        parts[i].filter = calls_bytes(from->filter->bytes, from->filter->byte_count);
-        if (from->contains != NULL) {
-            parts[i].contains = calls_bytes(from->contains->bytes, from->contains->byte_count);
-        }
-    }
+    calls_parts(query, parts);
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_WATCH;
