@@ -2,8 +2,8 @@
 /*
  * hearsay-bench load: a daemon under a load of given rates, with messages that expire and clients
  * that watch; the times of requests and matches from when the requests were to be sent; memory,
- * descriptors and storage meanwhile. With attackers, the
- * same load twice in one run, quiet and attacked, so that what attackers do to others is a ratio.
+ * descriptors and storage meanwhile. With attackers, the same load several times in one run, quiet
+ * and attacked, so that what attackers do to others is a ratio.
  */
 #include "tests/bench/bench_load.h"
 
@@ -43,6 +43,7 @@ struct lookout {
 /* Who is there. */
 struct theatre {
     const struct child *child;
+    const struct child *other; /* nobody's but attackers'; NULL where there are none */
     struct load_client *client;
     struct lookout lookout;
 };
@@ -57,9 +58,10 @@ static void print_help(void)
            "  --seconds N      of each phase (10)\n"
            "  --stored N       messages deposited beforehand (10000)\n"
            "  --ttl N          seconds after which the others expire (60)\n"
-           "  --attack KIND    rounds of three phases: quiet, beside attackers (slow, unread,\n"
-           "                   greedy, noise), and beside a process that uses as much of the\n"
-           "                   processor as they did and does not talk to the daemon (control)\n"
+           "  --attack KIND    rounds of four phases: quiet, beside attackers (slow, unread,\n"
+           "                   greedy, noise), beside the same at another daemon (elsewhere),\n"
+           "                   and beside a process that uses as much of the processor as they\n"
+           "                   did and talks to nobody (control)\n"
            "  --rounds N       of these (1)\n"
            "  --attackers N    connections of theirs (64)\n"
            "  --unlimited      without the limits that addresses have by default\n"
@@ -230,14 +232,22 @@ static int run_beside(const struct load_options *options, struct theatre *theatr
     return rc;
 }
 
-/* Quiet, attacked, and beside a process that is as busy as the attackers were. */
+static uint16_t attacked_port(const struct load_options *options, const struct child *child)
+{
+    return options->unlimited ? child->port : child->limited_port;
+}
+
+/*
+ * Quiet; attacked; beside the same attackers at another daemon, and beside a process that is as
+ * busy as they were: what these two do is the machine's doing.
+ */
 static int run_round(const struct load_options *options, struct theatre *theatre,
                      struct load_rounds *rounds)
 {
     static struct load_phase phases[LOAD_TURNS];
     struct load_attack_plan plan = {
         .kind = options->attack,
-        .port = options->unlimited ? theatre->child->port : theatre->child->limited_port,
+        .port = attacked_port(options, theatre->child),
         .source = "127.0.0.66",
         .peers = options->attackers,
         .seed = options->plan.seed + 1,
@@ -246,6 +256,10 @@ static int run_round(const struct load_options *options, struct theatre *theatre
     int rc = run_phase(options, theatre, &phases[LOAD_QUIET]);
     if (rc == 0) {
         rc = run_beside(options, theatre, &plan, &phases[LOAD_ATTACKED]);
+    }
+    plan.port = attacked_port(options, theatre->other);
+    if (rc == 0) {
+        rc = run_beside(options, theatre, &plan, &phases[LOAD_ELSEWHERE]);
     }
     plan.kind = ATTACK_BURN;
     plan.burn_share = phases[LOAD_ATTACKED].attacker_share;
@@ -311,10 +325,12 @@ static int run_phases(const struct load_options *options, struct theatre *theatr
     return rc;
 }
 
-static int run_with(const struct load_options *options, const struct child *child, const char *data)
+static int run_with(const struct load_options *options, const struct child *child,
+                    const struct child *other, const char *data)
 {
     struct load_plan plan = options->plan;
-    struct theatre theatre = {.child = child, .lookout.watch = {.pid = child->pid, .data = data}};
+    struct theatre theatre = {
+        .child = child, .other = other, .lookout.watch = {.pid = child->pid, .data = data}};
 
     plan.port = child->port;
     theatre.client = load_client_new(&plan);
@@ -328,37 +344,62 @@ static int run_with(const struct load_options *options, const struct child *chil
     return rc;
 }
 
-static int run(const struct load_options *options)
+/* A daemon with the messages that are there beforehand. 0 or -1; put_away in any case. */
+static int put_up(const struct load_options *options, struct stage *stage,
+                  struct child_directory *directory)
 {
-    static struct stage stage;
-    struct child_directory directory = {.path = ""};
     char limits[256];
-    char data[CHILD_PATH_BYTES];
 
     (void)snprintf(limits, sizeof(limits),
                    "sessions = %zu\nwatches = %zu\nwatches_per_session = %zu\n",
                    options->plan.sessions + options->attackers + 16, options->plan.watches,
                    options->plan.watches / options->plan.sessions + 1);
     const struct child_config config = {.limits = limits, .has_limited = !options->unlimited};
+    int rc = child_directory_make(directory, options->bench.dir);
+    if (rc == 0) {
+        rc = child_start_daemon_with(&stage->child, options->bench.hearsayd, directory->path,
+                                     &config);
+    }
+    if (rc == 0) {
+        rc = stage_connect(stage, 1);
+    }
+    if (rc == 0) {
+        rc = store(options, stage);
+    }
+    if (rc == 0) {
+        peer_close(&stage->peers[0]); /* it would be idle from now on */
+    }
+    return rc;
+}
+
+static void put_away(struct stage *stage, struct child_directory *directory)
+{
+    stage_end(stage);
+    child_directory_remove(directory);
+}
+
+static int run(const struct load_options *options)
+{
+    static struct stage stage;
+    static struct stage other;
+    struct child_directory directory = {.path = ""};
+    struct child_directory other_directory = {.path = ""};
+    char data[CHILD_PATH_BYTES];
+    const bool attacked = options->attack != ATTACK_NONE;
+
     raise_limits(options);
-    int rc = child_directory_make(&directory, options->bench.dir);
-    if (rc == 0) {
-        rc =
-            child_start_daemon_with(&stage.child, options->bench.hearsayd, directory.path, &config);
+    int rc = put_up(options, &stage, &directory);
+    if (rc == 0 && attacked) {
+        rc = put_up(options, &other, &other_directory);
     }
     if (rc == 0) {
-        rc = stage_connect(&stage, 1);
-    }
-    if (rc == 0) {
-        rc = store(options, &stage);
-    }
-    if (rc == 0) {
-        peer_close(&stage.peers[0]); /* it would be idle from now on */
         (void)snprintf(data, sizeof(data), "%.*s/data", CHILD_PATH_BYTES - 8, directory.path);
-        rc = run_with(options, &stage.child, data);
+        rc = run_with(options, &stage.child, attacked ? &other.child : NULL, data);
     }
-    stage_end(&stage);
-    child_directory_remove(&directory);
+    if (attacked) {
+        put_away(&other, &other_directory);
+    }
+    put_away(&stage, &directory);
     return rc;
 }
 

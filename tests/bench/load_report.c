@@ -6,7 +6,7 @@
 #include "tests/bench/stats.h"
 
 static const char *const kind_names[LOAD_KINDS] = {"deposit", "query", "match"};
-const char *const load_turn_names[LOAD_TURNS] = {"quiet", "attacked", "control"};
+const char *const load_turn_names[LOAD_TURNS] = {"quiet", "attacked", "elsewhere", "control"};
 
 /* --- a phase ---------------------------------------------------------------------------------- */
 
@@ -15,7 +15,7 @@ static void tell_counts(bool json, const char *phase, enum load_kind kind,
 {
     printf(json ? "{\"phase\": \"%s\", \"request\": \"%s\", \"sent\": %llu, \"answered\": %llu, "
                   "\"refused\": %llu, \"unanswered\": %llu"
-                : "  %-8s %-8s %8llu sent, %llu answered, %llu refused, %llu unanswered;",
+                : "  %-9s %-8s %8llu sent, %llu answered, %llu refused, %llu unanswered;",
            phase, kind_names[kind], (unsigned long long)result->sent,
            (unsigned long long)result->answered, (unsigned long long)result->refused,
            (unsigned long long)result->unanswered);
@@ -47,7 +47,7 @@ static void tell_trend(bool json, const char *name, const struct load_phase *pha
     printf(json ? "{\"phase\": \"%s\", \"after_s\": %.0f, \"resident_mib\": [%.2f, %.2f], "
                   "\"store_mib\": [%.2f, %.2f], \"messages\": [%.0f, %.0f], "
                   "\"descriptors\": [%.0f, %.0f]}\n"
-                : "  %-8s after %.0f s, medians of the first and last third: resident %.2f and "
+                : "  %-9s after %.0f s, medians of the first and last third: resident %.2f and "
                   "%.2f MiB, storage %.2f and %.2f MiB, %.0f and %.0f messages; %.0f to %.0f "
                   "descriptors\n",
            name, phase->warm_s, trend->resident_mib[0], trend->resident_mib[1], trend->store_mib[0],
@@ -62,7 +62,7 @@ void load_report_phase(bool json, const char *name, const struct load_phase *pha
     }
     printf(json ? "{\"phase\": \"%s\", \"daemon_cpu_share\": %.3f, \"attacker_cpu_share\": %.3f, "
                   "\"daemon_peak_mib\": %.1f}\n"
-                : "  %-8s daemon: %.2f of a core, attackers %.2f; the daemon took at most %.1f "
+                : "  %-9s daemon: %.2f of a core, attackers %.2f; the daemon took at most %.1f "
                   "MiB\n",
            name, phase->cpu_share, phase->attacker_share, phase->peak_mib);
     if (phase->has_trend) {
@@ -110,12 +110,16 @@ void load_report_rounds(bool json, const char *attack, const struct load_rounds 
         }
         printf(json ? "{\"attack\": \"%s\", \"request\": \"%s\", \"rounds\": %zu, "
                       "\"quiet_p99_ms\": %.3f, \"attacked_p99_ms\": %.3f, "
-                      "\"control_p99_ms\": %.3f, \"attacked_ratio\": %.2f, "
+                      "\"elsewhere_p99_ms\": %.3f, \"control_p99_ms\": %.3f, "
+                      "\"attacked_ratio\": %.2f, \"elsewhere_ratio\": %.2f, "
                       "\"control_ratio\": %.2f}\n"
-                    : "  %s, p99 of a %s, median of %zu: quiet %.2f, attacked %.2f, control %.2f "
-                      "ms; of the quiet one: attacked %.2f, control %.2f\n",
+                    : "  %s, p99 of a %s, median of %zu: quiet %.2f, attacked %.2f, elsewhere "
+                      "%.2f, control %.2f ms; of the quiet one: attacked %.2f, elsewhere %.2f, "
+                      "control %.2f\n",
                attack, kind_names[kind], rounds->count, median_p99(rounds, kind, LOAD_QUIET),
-               median_p99(rounds, kind, LOAD_ATTACKED), median_p99(rounds, kind, LOAD_CONTROL),
-               median_ratio(rounds, kind, LOAD_ATTACKED), median_ratio(rounds, kind, LOAD_CONTROL));
+               median_p99(rounds, kind, LOAD_ATTACKED), median_p99(rounds, kind, LOAD_ELSEWHERE),
+               median_p99(rounds, kind, LOAD_CONTROL), median_ratio(rounds, kind, LOAD_ATTACKED),
+               median_ratio(rounds, kind, LOAD_ELSEWHERE),
+               median_ratio(rounds, kind, LOAD_CONTROL));
     }
 }

@@ -23,8 +23,11 @@ struct load_phase {
 
 void load_report_phase(bool json, const char *name, const struct load_phase *phase);
 
-/* Phases of one round, in turn: nobody else; attackers; a process as busy as they, at nothing. */
-enum load_turn { LOAD_QUIET, LOAD_ATTACKED, LOAD_CONTROL, LOAD_TURNS };
+/*
+ * Phases of one round, in turn: nobody else; attackers; attackers of another daemon; a process as
+ * busy as they, at nothing.
+ */
+enum load_turn { LOAD_QUIET, LOAD_ATTACKED, LOAD_ELSEWHERE, LOAD_CONTROL, LOAD_TURNS };
 enum { LOAD_ROUNDS_MAX = 99 };
 
 /* The 99th percentiles of all rounds, ms; zeroed it is empty. */
