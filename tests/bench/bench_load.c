@@ -388,6 +388,9 @@ static int run(const struct load_options *options)
     const bool attacked = options->attack != ATTACK_NONE;
 
     raise_limits(options);
+    if (attacked) {
+        load_attack_leave_a_processor();
+    }
     int rc = put_up(options, &stage, &directory);
     if (rc == 0 && attacked) {
         rc = put_up(options, &other, &other_directory);

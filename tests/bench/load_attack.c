@@ -29,6 +29,7 @@ enum {
     EXCLUDE_BYTES = 48 * 1024,
     QUERIES = 32, /* different ones, in one block that is sent again and again */
     READ_BYTES = 64 * 1024,
+    UNSENT_BYTES = 64 * 1024,
     TURN_MS = 20 /* between looks at those that wait for nothing */
 };
 
@@ -125,6 +126,15 @@ static void hang_up(struct attacker *attacker)
     attacker->descriptor = -1;
 }
 
+/* What attackers have not got rid of stays on their machines. Here the kernel keeps it, and frees
+ * it in the daemon's time as that closes their connections. */
+static void keep_little(int descriptor)
+{
+    const int bytes = UNSENT_BYTES;
+
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 /* Connects, if it can; a server that is full is tried again at the next turn. */
 static void call(const struct attack *attack, struct attacker *attacker)
 {
@@ -135,6 +145,7 @@ static void call(const struct attack *attack, struct attacker *attacker)
     if (attacker->descriptor < 0) {
         return;
     }
+    keep_little(attacker->descriptor);
     (void)inet_pton(AF_INET, attack->plan.source, &address.sin_addr);
     if (bind(attacker->descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0) {
         hang_up(attacker);
@@ -249,16 +260,38 @@ static void burn(double share)
     }
 }
 
-/*
- * Attackers have machines of their own: here they get what the daemon and its clients do not want
- * of the processor; and where the kernel groups processes by session, what their own group gets.
- */
-static void leave_the_processor(void)
+/* The last processor that there is; 0 when it is the only one. */
+static size_t last_processor(void)
+{
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return count > 1 && count <= CPU_SETSIZE ? (size_t)count - 1 : 0;
+}
+
+void load_attack_leave_a_processor(void)
+{
+    const size_t last = last_processor();
+    cpu_set_t others;
+
+    CPU_ZERO(&others);
+    for (size_t processor = 0; processor < last; processor++) {
+        CPU_SET(processor, &others);
+    }
+    if (last > 0) {
+        (void)sched_setaffinity(0, sizeof(others), &others); /* else the machine has its say, too */
+    }
+}
+
+/* Where there is but one, they get what daemon and clients leave of it. */
+static void take_the_last_processor(void)
 {
     const struct sched_param none = {0};
+    cpu_set_t last;
 
-    (void)sched_setscheduler(0, SCHED_IDLE, &none); /* else they only look worse than they are */
-    (void)setsid();
+    CPU_ZERO(&last);
+    CPU_SET(last_processor(), &last);
+    (void)sched_setaffinity(0, sizeof(last), &last);
+    (void)sched_setscheduler(0, SCHED_IDLE, &none);
 }
 
 pid_t load_attack_begin(const struct load_attack_plan *plan)
@@ -277,7 +310,7 @@ pid_t load_attack_begin(const struct load_attack_plan *plan)
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() == parent) {
-            leave_the_processor();
+            take_the_last_processor();
             if (plan->kind == ATTACK_BURN) {
                 burn(plan->burn_share);
             }

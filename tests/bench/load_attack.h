@@ -31,6 +31,12 @@ struct load_attack_plan {
     double burn_share; /* of one core; ATTACK_BURN */
 };
 
+/*
+ * Attackers have machines of their own: here they have the last processor, if there are two, and
+ * this process and those that it starts from now on have the others.
+ */
+void load_attack_leave_a_processor(void);
+
 /* Starts it. The process id, or -1: it is said. */
 pid_t load_attack_begin(const struct load_attack_plan *plan);
 
