@@ -159,7 +159,7 @@ const struct config_key config_keys[] = {
      .standard = "4096",
      .help = "How many addresses (as salted hashes, in memory only) are told apart: those that "
              "are connected, or have not regained all that they may do at once. Further ones "
-             "share 16 times the limits of one address. About 100 bytes each."},
+             "share 16 times the limits of one address. About 120 bytes each."},
     {LIMITS_KEY("tls_handshakes", tls_handshakes_max), CONFIG_TYPE_COUNT, 1, 65536,
      .unit = "handshakes", .standard = "64", .reloadable = true,
      .help = "Most TLS handshakes under way at a time; more connections are closed unanswered."},

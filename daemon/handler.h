@@ -43,7 +43,7 @@ struct handler_client {
     bool is_gone;            /* nobody reads the answers any more */
     struct sender *sender;   /* whose limits count; NULL: none do */
     uint32_t sender_tag;     /* tells senders apart; 0: exempt */
-    uint32_t over_rate;      /* requests in a row that were refused for its sender's rates */
+    bool is_over_rate;       /* its last request was refused for its sender's rates */
     uint32_t searches;       /* under way in several steps; one at a time is fair to the others */
     uint32_t work_count;     /* requests taken and not yet answered */
     size_t work_bytes;       /* what they hold in memory, about */

@@ -95,10 +95,9 @@ bool handler_admit(struct service *service, struct handler_client *client,
                                  : sender_take(client->sender, action, &service->sender_limits,
                                                cost, service_monotonic_ms(service));
     if (wait_ms == 0) {
-        client->over_rate = cost == 0 ? client->over_rate : 0;
         return true;
     }
-    client->over_rate++;
+    client->is_over_rate = true;
     msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
                   "this address sends more %s than are taken here",
                   action == SENDER_DEPOSIT ? "deposits" : "queries");

@@ -19,6 +19,7 @@ struct sender {
     uint32_t next;        /* in its chain, or among the free; NOWHERE: the last */
     uint32_t connections; /* of this sender; of a prefix, of all its addresses */
     struct bucket buckets[SENDER_ACTIONS];
+    struct account spent;
     struct sender *prefix; /* while connected: counts, too; NULL: there is none */
     bool is_wide;
 };
@@ -147,6 +148,11 @@ void senders_free(struct senders *senders)
     alloc_release(senders->alloc, senders->chains, senders->chain_count, sizeof(*senders->chains));
     alloc_release(senders->alloc, senders->places, senders->capacity, sizeof(*senders->places));
     alloc_release(senders->alloc, senders, 1, sizeof(*senders));
+}
+
+struct account *sender_account(struct sender *sender)
+{
+    return &sender->spent;
 }
 
 uint32_t senders_count(const struct senders *senders)

@@ -27,6 +27,7 @@
 
 #include "core/alloc.h"
 #include "core/bucket.h"
+#include "daemon/account.h"
 
 enum { SENDERS_KEY_BYTES = 16, SENDERS_WIDE = 16 };
 
@@ -48,8 +49,9 @@ void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local
 /* Whether the peer is this machine: loopback, or not IP at all. */
 bool sender_is_local(const struct sockaddr *peer);
 
-/* What is limited to so many a minute. SENDER_TOLD: to be told why a connection is refused. */
-enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_ACTIONS };
+/* What is limited to so many a minute. SENDER_TOLD: to be told why a connection is refused;
+ * SENDER_OVER: to be refused requests that are over a rate. */
+enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_OVER, SENDER_ACTIONS };
 
 struct sender_limits {
     uint32_t connections; /* of one sender at a time */
@@ -83,6 +85,9 @@ uint32_t senders_tag(const struct senders *senders, const struct sender_address 
  */
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
+
+/* The processor time that all its connections took lately; for the caller to keep. */
+struct account *sender_account(struct sender *sender);
 
 /* Senders that are remembered. */
 uint32_t senders_count(const struct senders *senders);

@@ -24,17 +24,8 @@
 enum {
     TICK_MS = 1000,
     STOPPING_TICK_MS = 100,
-    SWEEP_TICKS = 5,           /* seconds between looks for expired messages */
-    STOP_PATIENCE_MS = 3500,   /* then clients that still hold on are dropped */
-    SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
-    /* What those who want much get of a turn, all together: sessions that use up their slice again
-     * and again, and searches of several steps. All others are served in every turn. */
-    BUSY_NS = 250 * 1000,
-    /* What all who arrive may take at once, the part of the time that they may take in the long
-     * run, and the most that they are made to wait for. */
-    ARRIVALS_NS = 500 * 1000,
-    ARRIVALS_SHARE = 4,
-    ARRIVALS_NS_MAX = 8 * ARRIVALS_NS,
+    SWEEP_TICKS = 5,         /* seconds between looks for expired messages */
+    STOP_PATIENCE_MS = 3500, /* then clients that still hold on are dropped */
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
 
@@ -77,133 +68,6 @@ int64_t server_loop_ms(const struct server *server)
 
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 
-static void on_idle(uv_idle_t *handle)
-{
-    (void)handle; /* that it is active keeps the loop from waiting */
-}
-
-void server_wake(struct server *server)
-{
-    if (!server->closing) {
-        (void)uv_idle_start(&server->idle, on_idle); /* fails only without a callback */
-    }
-}
-
-/* --- arrivals --------------------------------------------------------------------------------- */
-
-void server_spend_on_arrivals(struct server *server, uint64_t now_ns, uint64_t spent_ns)
-{
-    if (spent_ns > 0) {
-        account_leak(&server->arrivals, now_ns, ARRIVALS_SHARE);
-        account_spend(&server->arrivals, now_ns, spent_ns, ARRIVALS_NS_MAX);
-    }
-}
-
-static void on_arrival_time(uv_timer_t *timer)
-{
-    server_wake(timer->data);
-}
-
-bool server_takes_arrivals(struct server *server)
-{
-    account_leak(&server->arrivals, service_monotonic_ns(server->service), ARRIVALS_SHARE);
-    if (server->arrivals.spent_ns < ARRIVALS_NS) {
-        return true;
-    }
-    const uint64_t over_ns = server->arrivals.spent_ns - ARRIVALS_NS + 1;
-    const uint64_t wait_ms = (over_ns * ARRIVALS_SHARE + 999999) / 1000000;
-    if (server->arrival.data == NULL) { /* a server without timers: it looks again and again */
-        server_wake(server);
-    } else if (!server->closing && !uv_is_active((uv_handle_t *)&server->arrival)) {
-        (void)uv_timer_start(&server->arrival, on_arrival_time, wait_ms, 0); /* has a callback */
-    }
-    return false;
-}
-
-/* --- turns ------------------------------------------------------------------------------------ */
-
-static void flush_all(struct server *server)
-{
-    while (server->dirty != NULL) {
-        struct session *session = server->dirty;
-        DL_DELETE2(server->dirty, session, dirty_prev, dirty_next);
-        session->is_dirty = false;
-        session_flush(session);
-    }
-}
-
-/* Sessions that were kept waiting by the store go on when it has caught up. */
-static void end_congestion(struct server *server)
-{
-    struct session *session;
-
-    if (!server->was_congested || service_is_congested(server->service)) {
-        return;
-    }
-    server->was_congested = false;
-    DL_FOREACH (server->sessions, session) {
-        session_resume(session);
-    }
-}
-
-/* Those that want much take turns, for as long as they all together may. */
-static void process_busy(struct server *server)
-{
-    const uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;
-
-    while (server->busy != NULL) {
-        struct session *session = server->busy;
-        DL_DELETE2(server->busy, session, ready_prev, ready_next);
-        session->is_ready = false;
-        session_process(session);
-        if (service_monotonic_ns(server->service) >= until_ns) {
-            break;
-        }
-    }
-}
-
-/* Whether some wait for the next turn; those for whom there is no time wait for the timer. */
-static bool take_arrivals(struct server *server)
-{
-    bool waits = false;
-
-    for (size_t i = 0; i < server->listener_count; i++) {
-        listener_turn(&server->listeners[i]);
-        waits = waits || server->listeners[i].waits_a_turn;
-    }
-    return waits &&
-           !(server->arrival.data != NULL && uv_is_active((uv_handle_t *)&server->arrival));
-}
-
-void server_turn(struct server *server)
-{
-    struct session *session;
-    size_t waiting = 0;
-
-    end_congestion(server);
-    /* Those that become ready meanwhile wait for the next turn. */
-    DL_COUNT2(server->ready, session, waiting, ready_next);
-    for (; waiting > 0 && server->ready != NULL; waiting--) {
-        session = server->ready;
-        DL_DELETE2(server->ready, session, ready_prev, ready_next);
-        session->is_ready = false;
-        session_process(session);
-    }
-    process_busy(server);
-    const bool searching = handler_run_searches(server->service, SEARCH_BUDGET,
-                                                service_monotonic_ns(server->service) + BUSY_NS);
-    const bool arranging = service_turn(server->service);
-    watch_turn(server->service);
-    const bool arriving = take_arrivals(server); /* last: who is here goes first */
-    flush_all(server);
-    if (searching || arranging || arriving || server->ready != NULL || server->busy != NULL ||
-        watch_is_due(server->service)) {
-        server_wake(server);
-    } else {
-        (void)uv_idle_stop(&server->idle);
-    }
-}
-
 static void on_check(uv_check_t *handle)
 {
     server_turn(handle->data);
@@ -211,7 +75,7 @@ static void on_check(uv_check_t *handle)
 
 static void on_prepare(uv_prepare_t *handle)
 {
-    flush_all(handle->data);
+    server_flush(handle->data);
 }
 
 void server_push(struct server *server, const struct msg_response *response)

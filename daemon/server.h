@@ -52,7 +52,9 @@ struct server {
     size_t refused_count;    /* of these: told that they are too many, and ending */
     struct account arrivals; /* what connections took: accepting, refusing, their first requests */
     uint64_t session_number;
-    size_t output_bytes; /* of all sessions */
+    size_t output_bytes;    /* of all sessions */
+    uint64_t read_began_ns; /* from the session that is being read */
+    uint64_t spent_ns;      /* on requests since the last turn */
     struct arena decode_arena;
 
     uv_prepare_t prepare; /* before the loop waits: sends what timers left */
@@ -92,6 +94,9 @@ void server_run(struct server *server);
  * that have put a server together by hand.
  */
 void server_turn(struct server *server);
+
+/* Sends all output that waits. */
+void server_flush(struct server *server);
 
 /*
  * Reads the configuration again: all of it is taken (0), or nothing (CONFIG_REFUSED, -ERR_NOMEM)

@@ -21,7 +21,10 @@ enum {
     CLOCK_SAVE_MS = 10 * 60 * 1000,
     /* How often an address is told why its connections are refused; others are just closed. */
     TOLD_PER_MINUTE = 60,
-    TOLD_BURST = 16
+    TOLD_BURST = 16,
+    /* Refusals of requests over a rate, and of each KiB of these. */
+    OVER_BURST = 128,
+    OVER_PER_MINUTE = 60 * OVER_BURST
 };
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -208,7 +211,8 @@ static void set_sender_limits(struct service *service)
         .connections = limits->sessions_per_address,
         .rates = {[SENDER_DEPOSIT] = {limits->deposits_per_minute, limits->deposit_burst},
                   [SENDER_QUERY] = {limits->queries_per_minute, limits->query_burst},
-                  [SENDER_TOLD] = {TOLD_PER_MINUTE, TOLD_BURST}},
+                  [SENDER_TOLD] = {TOLD_PER_MINUTE, TOLD_BURST},
+                  [SENDER_OVER] = {OVER_PER_MINUTE, OVER_BURST}},
     };
 }
 

@@ -17,12 +17,13 @@
 enum {
     SHARE = 16, /* one that takes more than a 16th of the time is busy: server_turn */
     SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* and is so for at most a 16th of a second longer */
-    OVER_RATE_MAX = 128,   /* refused for its rate in a row: then nothing until the next second */
+    OVER_BYTES = 1024,                    /* a request over its rate counts once more for each */
     FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
     LINGER_MS = 2000,             /* for the peer to take the last answers and end */
     STUCK_MS = 30 * 1000,         /* output that the peer takes none of */
-    PUSH_BYTES_MAX = 64 * 1024    /* output up to which pushes are made */
+    PUSH_BYTES_MAX = 64 * 1024,   /* output up to which pushes are made */
+    READ_BYTES = 64 * 1024        /* at a time, so that one busy client cannot fill a turn */
 };
 
 /* --- states ----------------------------------------------------------------------------------- */
@@ -48,12 +49,30 @@ static bool takes_requests(const struct session *session)
 
 /* --- lists of the server ---------------------------------------------------------------------- */
 
+/* What counts is what all connections of its sender took, where limits hold for one. */
+static struct account *account_of(struct session *session)
+{
+    struct sender *sender = session->client.sender;
+
+    return sender != NULL ? sender_account(sender) : &session->spent;
+}
+
+/* Whether it has had more than its share lately. */
+static bool is_over_share(struct session *session, uint64_t now_ns)
+{
+    struct account *account = account_of(session);
+
+    account_leak(account, now_ns, SHARE);
+    return account->spent_ns > SESSION_SLICE_NS;
+}
+
 static void mark_ready(struct session *session)
 {
     if (session->is_ready || session->state == SESSION_CLOSED) {
         return;
     }
     session->is_ready = true;
+    session->is_busy = is_over_share(session, service_monotonic_ns(session->server->service));
     if (session->is_busy) {
         DL_APPEND2(session->server->busy, session, ready_prev, ready_next);
     } else {
@@ -338,7 +357,7 @@ static bool may_take_more(struct session *session)
     }
     return session->client.work_count < limits->requests_in_flight &&
            session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
-           session->client.over_rate < OVER_RATE_MAX && has_room_for_answer(session, limits);
+           !session->is_held_back && has_room_for_answer(session, limits);
 }
 
 static void act(struct session *session, const struct msg_request *request)
@@ -363,6 +382,20 @@ static void act(struct session *session, const struct msg_request *request)
     }
 }
 
+/* What is over a rate has to be read to be refused: that has a rate, too. Then nothing more is read
+ * until the next second. */
+static void hold_back_if_over(struct session *session, size_t length)
+{
+    struct service *service = session->server->service;
+    struct handler_client *client = &session->client;
+
+    if (client->is_over_rate && client->sender != NULL) {
+        const uint32_t cost = 1 + (uint32_t)(length / OVER_BYTES);
+        session->is_held_back = sender_take(client->sender, SENDER_OVER, &service->sender_limits,
+                                            cost, service_monotonic_ms(service)) > 0;
+    }
+}
+
 static void take_frame(struct session *session, const uint8_t *frame, size_t length)
 {
     struct server *server = session->server;
@@ -372,7 +405,9 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     const int rc =
         codec_decode_request(frame, length, &server->decode_arena, &request, &refusal.error);
     if (rc == 0) {
+        session->client.is_over_rate = false;
         act(session, &request);
+        hold_back_if_over(session, length);
     } else if (rc < 0) {
         log_warning("session %" PRIu64 " dropped: %s", session->number, err_text(rc));
         session_close(session);
@@ -439,39 +474,42 @@ static bool take_some(struct session *session, uint64_t until_ns)
     return false;
 }
 
-/*
- * Whether it has had more than its share lately. What it takes as a newcomer is reckoned as part of
- * arriving, too: else who comes and goes would have a new session's first slice again and again.
- */
-static bool is_busy_now(struct session *session, uint64_t began_ns)
+/* What it takes as a newcomer is reckoned as part of arriving, too: else who comes and goes would
+ * have a new session's first slice again and again. */
+static void spend(struct session *session, uint64_t began_ns)
 {
     const uint64_t now_ns = service_monotonic_ns(session->server->service);
     const uint64_t took_ns = now_ns - began_ns;
     const uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
+    struct account *account = account_of(session);
 
-    account_leak(&session->spent, began_ns, SHARE);
-    account_spend(&session->spent, now_ns, took_ns, SPENT_NS_MAX);
+    account_leak(account, began_ns, SHARE);
+    account_spend(account, now_ns, took_ns, SPENT_NS_MAX);
     session->fresh_ns -= fresh_ns;
+    session->server->spent_ns += took_ns;
     server_spend_on_arrivals(session->server, now_ns, fresh_ns);
-    return session->spent.spent_ns > SESSION_SLICE_NS;
 }
 
-void session_process(struct session *session)
+static void process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
-    const uint64_t began_ns = service_monotonic_ns(session->server->service);
+    const bool has_more = take_some(session, began_ns + slice_ns);
 
-    const bool has_more = take_some(session, began_ns + SESSION_SLICE_NS);
-    const bool is_busy = is_busy_now(session, began_ns);
-    if (session->state == SESSION_CLOSED) {
-        return;
-    }
-    if (!session->is_ready) { /* else it stays on the list that it is on */
-        session->is_busy = is_busy;
-    }
-    if (has_more) {
+    spend(session, began_ns);
+    if (has_more && session->state != SESSION_CLOSED) {
         transport_pause(&session->transport);
         mark_ready(session);
     }
+}
+
+void session_process(struct session *session, uint64_t slice_ns)
+{
+    const uint64_t began_ns = service_monotonic_ns(session->server->service);
+
+    if (!session->is_busy && is_over_share(session, began_ns)) {
+        mark_ready(session); /* others of its sender had the share since */
+        return;
+    }
+    process_since(session, began_ns, slice_ns);
 }
 
 /* --- the transport's events ------------------------------------------------------------------- */
@@ -481,18 +519,30 @@ static struct session *session_of(struct transport *transport)
     return CONTAINER_OF(transport, struct session, transport);
 }
 
+static size_t on_reading(struct transport *transport)
+{
+    struct session *session = session_of(transport);
+    struct server *server = session->server;
+
+    server->read_began_ns = service_monotonic_ns(server->service);
+    return READ_BYTES;
+}
+
 static void on_readable(struct transport *transport)
 {
     struct session *session = session_of(transport);
+    const uint64_t began_ns = session->server->read_began_ns;
 
     end_handshake(session); /* no request comes before it is done */
     session->activity_ms = server_loop_ms(session->server);
-    if (session->is_ready || session->is_busy) {
+    if (session->is_ready || is_over_share(session, began_ns)) {
         transport_pause(transport); /* its turn comes; until then there may be no room for more */
-        mark_ready(session);
-    } else {
-        session_process(session);
+    } else if (session->server->spent_ns <= SESSION_SLICE_NS) {
+        process_since(session, began_ns, SESSION_SLICE_NS);
+        return;
     }
+    spend(session, began_ns);
+    mark_ready(session);
 }
 
 static bool is_done(const struct session *session)
@@ -536,6 +586,7 @@ static void on_closed(struct transport *transport)
 }
 
 const struct transport_events session_transport_events = {
+    .reading = on_reading,
     .readable = on_readable,
     .ended = on_ended,
     .written = on_written,
@@ -564,8 +615,8 @@ void session_tick(struct session *session, int64_t now_ms)
     if (session->state == SESSION_CLOSED) {
         return;
     }
-    if (session->client.over_rate >= OVER_RATE_MAX) {
-        session->client.over_rate = 0;
+    if (session->is_held_back) {
+        session->is_held_back = false;
         resume_if_held(session);
     }
     if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {

@@ -42,9 +42,11 @@ struct session {
     bool is_shaking_hands; /* counted in server->handshakes */
     bool peer_ended;       /* it sends no more, and may still read */
     bool stream_closed;
-    bool is_refused; /* one too many: told so, and counted apart */
-    bool is_ready;   /* on one of the next two lists */
-    bool is_busy;    /* it had more to do than a slice of a turn when it was last processed */
+    bool is_refused;   /* one too many: told so, and counted apart */
+    bool is_held_back; /* it is over its sender's rates again and again: nothing until the next
+                          second */
+    bool is_ready;     /* on one of the next two lists */
+    bool is_busy;      /* it had more to do than a slice of a turn when it was last processed */
     bool is_dirty;
     struct session *prev, *next;             /* server->sessions */
     struct session *ready_prev, *ready_next; /* server->ready: requests wait to be taken */
@@ -59,8 +61,14 @@ struct session {
 enum { SESSION_REFUSED = 1 };
 int session_accept(struct server *server, struct listener *listener);
 
-/* Takes a bounded number of the requests that wait. */
-void session_process(struct session *session);
+/*
+ * What a session may take of a turn, and of one read. Also how much more than its share of the time
+ * makes it busy.
+ */
+enum { SESSION_SLICE_NS = 100 * 1000 };
+
+/* Takes one of the requests that wait, and more until slice_ns have gone. */
+void session_process(struct session *session, uint64_t slice_ns);
 
 /* Sends a push to a client that has been greeted; to others nothing. */
 void session_push(struct session *session, const struct msg_response *response);

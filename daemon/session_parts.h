@@ -7,9 +7,6 @@
 
 #include "daemon/session.h"
 
-/* Of the requests of one session, in one turn: then the others have theirs. */
-enum { SESSION_SLICE_NS = 250 * 1000 };
-
 extern const struct handler_client_events session_client_events;
 extern const struct transport_events session_transport_events;
 

@@ -8,8 +8,8 @@
 #include "daemon/transport_tls.h"
 #include "tls/tls.h"
 
-/* One read takes at most this much, so that one busy client cannot fill a whole turn. */
-enum { READ_BYTES = 64 * 1024 };
+/* Of what still comes after the end, so that it does not destroy the last answers. */
+enum { THROWN_AWAY_MAX = 256 * 1024 };
 
 int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
                    const struct transport_events *events, const struct alloc *alloc,
@@ -50,14 +50,24 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     size_t bytes = 0;
     (void)suggested; /* always the same, and larger than we may want to hold */
 
+    const size_t most = transport->events->reading(transport);
     if (transport->tls != NULL) {
         *out_buf = uv_buf_init((char *)transport->scratch, (unsigned int)transport->scratch_bytes);
         return;
     }
-    if (frame_decoder_reserve(&transport->input, READ_BYTES, &room, &bytes) != 0) {
+    if (frame_decoder_reserve(&transport->input, most, &room, &bytes) != 0) {
         bytes = 0; /* libuv reports UV_ENOBUFS to on_read */
     }
     *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
+}
+
+/* Whoever goes on and on is not listened to for ever; its end is not noticed then. */
+static void throw_away(struct transport *transport, size_t count)
+{
+    transport->thrown_away += count;
+    if (transport->thrown_away > THROWN_AWAY_MAX) {
+        transport_pause(transport);
+    }
 }
 
 /* The peer's end of an encrypted stream comes after what it said. */
@@ -66,6 +76,9 @@ static void receive_encrypted(struct transport *transport, size_t count)
     size_t received = 0;
     const int rc = transport_tls_receive(transport, count, &received);
 
+    if (transport->ending) {
+        throw_away(transport, count);
+    }
     transport_flush(transport); /* the handshake's answer, or the reason why there is none */
     if (received > 0 && !transport->closing) {
         transport->events->readable(transport);
@@ -95,6 +108,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
     }
     if (transport->ending) {
         frame_decoder_release(&transport->input);
+        throw_away(transport, (size_t)count);
         return;
     }
     frame_decoder_commit(&transport->input, (size_t)count);

@@ -21,6 +21,8 @@ struct tls_pipe;
 struct transport;
 
 struct transport_events {
+    /* It is about to be read: at most how many bytes, not 0. */
+    size_t (*reading)(struct transport *transport);
     void (*readable)(struct transport *transport); /* bytes were added to `input` */
     /* The peer sent its end (clean), or the stream failed. A clean end may come more than once. */
     void (*ended)(struct transport *transport, bool clean);
@@ -45,6 +47,7 @@ struct transport {
     uv_write_t write_request;
     uv_shutdown_t shutdown_request;
     size_t write_remaining; /* as the loop said when it was last asked */
+    size_t thrown_away;     /* bytes, since it is ending */
     int64_t progress_ms;    /* when the peer last took bytes, or there were none to take */
     bool reading;
     bool write_active;
@@ -88,7 +91,8 @@ bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t pat
 /*
  * Ends it gently: what is in `output` goes out, then our end of the stream; what the peer still
  * sends is thrown away until its end (`ended`), so that nothing destroys the last answers on their
- * way. The owner closes it after `ended` or when it loses patience.
+ * way; but no more than 256 KiB of it, then `ended` does not come. The owner closes it after
+ * `ended` or when it loses patience.
  */
 void transport_end(struct transport *transport);
 

@@ -2,6 +2,7 @@
 #include "tests/lib/server_fixture.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct server_fixture *server_fixture_new(void)
     struct server_fixture *fixture = calloc(1, sizeof(*fixture));
 
     assert_non_null(fixture);
+    (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
     fixture->wall_ms = INT64_C(1800000000000);
     loop_directory_make(fixture->directory);
     (void)snprintf(fixture->path, sizeof(fixture->path), "%s/socket", fixture->directory);

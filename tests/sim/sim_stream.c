@@ -59,6 +59,8 @@ bool sim_stream_deliver(struct sim_stream *stream, size_t most)
         transport->events->ended(transport, true);
         return true;
     }
+    const size_t at_once = transport->events->reading(transport);
+    count = count < at_once ? count : at_once;
     if (!transport->ending) {
         uint8_t *room = NULL;
         size_t bytes = 0;

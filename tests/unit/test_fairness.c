@@ -13,7 +13,9 @@ enum {
     REQUESTS = 3000,    /* that each greedy one has sent before anything is answered */
     LOOK_NS = 2 * 1000, /* what a look at the clock takes: one a request */
     ARRIVAL_NS = 200 * 1000,
-    WAIT_NS = 750 * 1000 /* a slice of one, the share of all greedy ones, and searches' */
+    /* A slice of one as its bytes come, the shares of those that wait and of the greedy ones, and
+     * looks at the clock of all of them. */
+    WAIT_NS = (100 + 200 + 100 + 100) * 1000
 };
 
 static uint64_t now_ns;
@@ -79,12 +81,10 @@ static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
     for (int i = 0; i < GREEDY; i++) {
         ask_much(fixture, &greedy[i]);
     }
-    server_fixture_turn(fixture, NULL); /* here they show what they are */
-    assert_true(any_waits(fixture));
-    while (any_waits(fixture)) {
+    do { /* from the first one, when nobody knows yet who is greedy */
         const uint64_t took_ns = ping(fixture, &modest, id++);
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
-    }
+    } while (any_waits(fixture));
     assert_true(id > 20); /* there was something to wait for, for long */
     assert_true(longest_ns <= WAIT_NS);
 
@@ -115,13 +115,44 @@ static void test_greedy_sessions_get_all_their_answers(void **state)
         assert_true(peer_await(&peer, &fixture->server.loop, &response));
         assert_int_equal(response.id, id);
     }
-    assert_true(session->is_busy);
+    assert_true(session->spent.spent_ns > SESSION_SLICE_NS);
 
     /* After a while of little it is as any other. */
     now_ns += UINT64_C(1000) * 1000 * 1000;
     (void)ping(fixture, &peer, 2 + REQUESTS);
-    assert_false(session->is_busy);
+    assert_true(session->spent.spent_ns < SESSION_SLICE_NS);
     peer_deinit(&peer);
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
+/* Whose other connections want much waits with these, even if it asks for little; others do not. */
+static void test_connections_of_a_sender_share_its_time(void **state)
+{
+    struct server_fixture *fixture = server_fixture_new();
+    struct msg_response response;
+    struct peer greedy;
+    struct peer sibling;
+
+    (void)state;
+    server_fixture_start(fixture, true);
+    fixture->server.listeners[0].is_limited = true;
+    struct session *first = server_fixture_greet(fixture, &greedy);
+    const struct session *second = server_fixture_greet(fixture, &sibling);
+    assert_non_null(first->client.sender);
+    assert_ptr_equal(first->client.sender, second->client.sender);
+    fixture->server.service->read_ns = read_ns;
+    ask_much(fixture, &greedy);
+    while (!(first->is_ready && first->is_busy)) {
+        server_fixture_turn(fixture, NULL);
+    }
+    peer_put_ping(&sibling, 2);
+    peer_send(&sibling, &fixture->server.loop);
+    server_fixture_turn(fixture, NULL);
+    assert_true(second->is_ready && second->is_busy);
+    assert_true(peer_await(&sibling, &fixture->server.loop, &response)); /* its turn comes */
+    peer_deinit(&greedy);
+    peer_deinit(&sibling);
     server_fixture_await_sessions(fixture, 0);
     server_fixture_free(fixture);
 }
@@ -213,10 +244,11 @@ static size_t take_refusals(struct server_fixture *fixture, struct peer *peer, s
     return refused;
 }
 
-/* Who goes on asking although it is refused is read no further until the next second. */
+/* Who goes on asking although it is refused is read no further until the next second, over however
+ * many connections; and the sooner the more it sends. */
 static void test_who_is_over_its_rate_is_left_waiting(void **state)
 {
-    enum { SERVED = 5, ASKED = 500, A_SECOND = 128 };
+    enum { SERVED = 5, ASKED = 500, A_SECOND = 128 + 1 }; /* the last one is one too many */
     struct server_fixture *fixture = server_fixture_new();
     struct peer peer;
     size_t served = 0;
@@ -238,6 +270,7 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
         const size_t now = take_refusals(fixture, &peer, &served);
         assert_true(now <= A_SECOND);
         refused += now;
+        fixture->wall_ms += 1000;
         session_tick(session, server_loop_ms(&fixture->server));
         assert_true(++seconds < 100);
     }
@@ -258,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modest_sessions_do_not_wait_for_greedy_ones),
         cmocka_unit_test(test_greedy_sessions_get_all_their_answers),
+        cmocka_unit_test(test_connections_of_a_sender_share_its_time),
         cmocka_unit_test(test_connections_come_in_a_few_a_turn),
         cmocka_unit_test(test_connections_get_a_part_of_the_time),
         cmocka_unit_test(test_who_is_over_its_rate_is_left_waiting),

@@ -19,13 +19,14 @@
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/loop_fixture.h"
 
-enum { FRAME_BYTES = 4096, LARGE = 1024 * 1024 };
+enum { FRAME_BYTES = 4096, LARGE = 1024 * 1024, READ_BYTES = 16 * 1024 };
 
 struct fixture {
     uv_loop_t loop;
     struct fail_alloc alloc;
     struct transport transport;
     int peer; /* -1: closed */
+    unsigned reading_count;
     unsigned readable_count;
     unsigned ended_clean;
     unsigned ended_badly;
@@ -39,6 +40,12 @@ struct fixture {
 static struct fixture *fixture_of(struct transport *transport)
 {
     return CONTAINER_OF(transport, struct fixture, transport);
+}
+
+static size_t on_reading(struct transport *transport)
+{
+    fixture_of(transport)->reading_count++;
+    return READ_BYTES;
 }
 
 static void on_readable(struct transport *transport)
@@ -67,7 +74,8 @@ static void on_closed(struct transport *transport)
     fixture_of(transport)->closed_count++;
 }
 
-static const struct transport_events events = {on_readable, on_ended, on_written, on_closed};
+static const struct transport_events events = {on_reading, on_readable, on_ended, on_written,
+                                               on_closed};
 
 static void open_pair(struct fixture *fixture, bool is_tcp)
 {
@@ -419,6 +427,21 @@ static void pause_bounds_what_is_buffered(void **state)
     assert_null(fixture->transport.input.buffer);
 }
 
+/* No more is read at a time than the owner says, who is asked before. */
+static void a_read_is_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    static const uint8_t zeroes[READ_BYTES + 1];
+
+    peer_writes(fixture, zeroes, sizeof(zeroes));
+    transport_read(&fixture->transport);
+    while (frame_decoder_pending(&fixture->transport.input) < sizeof(zeroes)) {
+        turn(fixture, 0);
+    }
+    assert_true(fixture->readable_count >= 2);
+    assert_true(fixture->reading_count >= fixture->readable_count);
+}
+
 /* The peer's end is told as a clean one, after all its bytes; we can still write. */
 static void half_close_leaves_the_other_half(void **state)
 {
@@ -516,6 +539,25 @@ static void end_without_output(void **state)
     expect_end(fixture);
 }
 
+/* Who goes on and on after our end is not listened to for ever. */
+static void what_is_thrown_away_is_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    static const uint8_t zeroes[LARGE];
+    size_t sent = 0;
+
+    transport_end(&fixture->transport);
+    while (fixture->transport.reading) {
+        const ssize_t count = send(fixture->peer, zeroes, sizeof(zeroes), MSG_NOSIGNAL);
+        sent += count > 0 ? (size_t)count : 0;
+        (void)uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    }
+    assert_true(sent >= 256 * 1024); /* a pipeline's rest is taken */
+    assert_true(fixture->transport.thrown_away <= 256 * 1024 + READ_BYTES);
+    expect_end(fixture);
+    assert_int_equal(fixture->ended_clean + fixture->ended_badly, 0);
+}
+
 /* A peer that resets after our end is no error that anybody waits for. */
 static void reset_after_end(void **state)
 {
@@ -582,6 +624,7 @@ int main(void)
         UNIX(writing_to_nobody_fails), /* TCP hears of it with the next segment only */
         TCP(peer_leaves_during_a_write),
         BOTH(reading_fills_the_decoder),
+        BOTH(a_read_is_bounded),
         BOTH(pause_holds_the_peer),
         BOTH(pause_bounds_what_is_buffered),
         BOTH(half_close_leaves_the_other_half),
@@ -589,6 +632,7 @@ int main(void)
         BOTH(no_memory_to_read_is_a_failure),
         BOTH(end_sends_what_waits),
         BOTH(end_without_output),
+        BOTH(what_is_thrown_away_is_bounded),
         TCP(reset_after_end),
         BOTH(close_with_writes_queued),
         BOTH(close_from_an_event),
