@@ -53,7 +53,7 @@ row_valgrind() {
     memcheck="valgrind --quiet --error-exitcode=99 --leak-check=full --num-callers=24
         --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect"
     memcheck=$(echo "$memcheck" | tr -s ' \n' '  ')
-    export HEARSAY_TEST_SLOWNESS=10
+    export HEARSAY_TEST_SLOWNESS=10 HEARSAY_TEST_BRIEF=1
     # Not those that are scripts: it is our own programs that are looked at.
     # shellcheck disable=SC2046 # names
     check "$dir/valgrind" memcheck-valgrind -t 30 --wrapper "$memcheck" --suite unit --suite model \

@@ -24,6 +24,11 @@ void rng_init(struct rng *rng)
     (void)fflush(stdout); /* so that it is there after a crash */
 }
 
+bool rng_is_brief(void)
+{
+    return getenv("HEARSAY_TEST_BRIEF") != NULL;
+}
+
 /* SplitMix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014. */
 uint64_t rng_next(struct rng *rng)
 {

@@ -16,6 +16,10 @@ struct rng {
 /* Seeds from HEARSAY_SEED, else from the clock, and prints the seed. */
 void rng_init(struct rng *rng);
 
+/* Whether a part of a test's random work is enough, as it takes very long where it runs:
+ * HEARSAY_TEST_BRIEF is in the environment, as under valgrind. */
+bool rng_is_brief(void);
+
 uint64_t rng_next(struct rng *rng);
 
 /* 0 .. bound - 1; bound >= 1. */
