@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154 # of scripts/matrix: dir, jobs
+# shellcheck shell=sh disable=SC2154 # of scripts/matrix: dir, jobs, mirror
 # Compiling for, and running on, what this machine is not. Part of scripts/matrix.
 
 # What we and our tests are linked with.
@@ -30,9 +30,8 @@ processor() {
 unpack() {
     rm -rf "$root"
     mkdir -p "$dir/sysroot"
-    # shellcheck disable=SC2086 # a mirror, or nothing
     mmdebstrap --quiet --mode=root --variant=extract --architectures="$1" \
-        --include="$debian_libraries" bookworm "$root" ${MATRIX_MIRROR:-} || return 1
+        --include="$debian_libraries" bookworm "$root" "$mirror" || return 1
     # The emulator prefers what is here: only libraries may be.
     (cd "$root" && rm -rf boot dev etc home media mnt opt proc run srv sys tmp var)
     find "$root" -type l -lname '/*' | while read -r link; do
@@ -131,7 +130,7 @@ sources() {
     [ ! -f "$dir/sources/complete" ] || return 0
     rm -rf "$dir/sources"
     mkdir -p "$dir/sources/lists/partial"
-    echo "deb-src ${MATRIX_MIRROR:-http://deb.debian.org/debian} bookworm main" >"$dir/sources/list"
+    echo "deb-src $mirror bookworm main" >"$dir/sources/list"
     (
         cd "$dir/sources" || exit
         set -- -q -o "Dir::Etc::SourceList=$PWD/list" -o Dir::Etc::SourceParts=/dev/null \
