@@ -27,6 +27,7 @@ struct load_options {
     uint32_t stored; /* messages deposited beforehand, which stay */
     enum load_attack attack;
     uint32_t attackers;
+    uint32_t addresses; /* theirs */
     uint32_t rounds;
     bool unlimited; /* attackers are not held to the limits of an address */
     const char *plot;
@@ -64,6 +65,7 @@ static void print_help(void)
            "                   did and talks to nobody (control)\n"
            "  --rounds N       of these (1)\n"
            "  --attackers N    connections of theirs (64)\n"
+           "  --addresses N    that these come from (1)\n"
            "  --unlimited      without the limits that addresses have by default\n"
            "  --plot DIR       memory and descriptors over time, as CSV, SVG and PNG\n"
            "  --seed N         of contexts and times (1)\n"
@@ -82,6 +84,7 @@ static const struct option known[] = {
     {"watches", required_argument, NULL, 'w'},
     {"attack", required_argument, NULL, 'a'},
     {"attackers", required_argument, NULL, 'A'},
+    {"addresses", required_argument, NULL, 'F'},
     {"rounds", required_argument, NULL, 'r'},
     {"unlimited", no_argument, NULL, 'u'},
     {"plot", required_argument, NULL, 'p'},
@@ -154,6 +157,8 @@ static int take_option(struct load_options *options, int option)
         return read_attack(optarg, &options->attack);
     case 'A':
         return read_number(optarg, 1, 5000, &options->attackers);
+    case 'F':
+        return read_number(optarg, 1, 5000, &options->addresses);
     case 'r':
         return read_number(optarg, 1, LOAD_ROUNDS_MAX, &options->rounds);
     case 'S':
@@ -248,8 +253,8 @@ static int run_round(const struct load_options *options, struct theatre *theatre
     struct load_attack_plan plan = {
         .kind = options->attack,
         .port = attacked_port(options, theatre->child),
-        .source = "127.0.0.66",
         .peers = options->attackers,
+        .addresses = options->addresses,
         .seed = options->plan.seed + 1,
     };
 
@@ -414,6 +419,7 @@ int bench_load(int argc, char **argv, const char *hearsayd)
         .seconds = 10,
         .stored = 10000,
         .attackers = 64,
+        .addresses = 1,
         .rounds = 1,
     };
     int option;

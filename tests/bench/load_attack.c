@@ -30,12 +30,14 @@ enum {
     QUERIES = 32, /* different ones, in one block that is sent again and again */
     READ_BYTES = 64 * 1024,
     UNSENT_BYTES = 64 * 1024,
-    TURN_MS = 20 /* between looks at those that wait for nothing */
+    FIRST_ADDRESS = 0x7f010001, /* 127.1.0.1 */
+    TURN_MS = 20                /* between looks at those that wait for nothing */
 };
 
 const char *const load_attack_names[] = {"none", "slow", "unread", "greedy", "noise", "burn"};
 
 struct attacker {
+    uint32_t number;
     int descriptor; /* -1: none */
     size_t sent;    /* of what it says */
     int64_t next_ns;
@@ -138,7 +140,10 @@ static void keep_little(int descriptor)
 /* Connects, if it can; a server that is full is tried again at the next turn. */
 static void call(const struct attack *attack, struct attacker *attacker)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(FIRST_ADDRESS + attacker->number % attack->plan.addresses),
+    };
 
     attacker->sent = 0;
     attacker->descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -146,7 +151,6 @@ static void call(const struct attack *attack, struct attacker *attacker)
         return;
     }
     keep_little(attacker->descriptor);
-    (void)inet_pton(AF_INET, attack->plan.source, &address.sin_addr);
     if (bind(attacker->descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0) {
         hang_up(attacker);
         return;
@@ -234,7 +238,7 @@ static void run(struct attack *attack)
     static struct pollfd polled[ATTACKERS_MAX];
 
     for (uint32_t i = 0; i < attack->plan.peers; i++) {
-        attackers[i].descriptor = -1;
+        attackers[i] = (struct attacker){.number = i, .descriptor = -1};
     }
     for (;;) {
         const int64_t now_ns = stats_now_ns();

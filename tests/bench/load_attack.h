@@ -25,8 +25,8 @@ extern const char *const load_attack_names[];
 struct load_attack_plan {
     enum load_attack kind;
     uint16_t port;
-    const char *source; /* address that they come from, in 127.0.0.0/8 */
     uint32_t peers;     /* connections at a time */
+    uint32_t addresses; /* that they come from in turn, from 127.1.0.1 on; >= 1 */
     uint64_t seed;
     double burn_share; /* of one core; ATTACK_BURN */
 };
