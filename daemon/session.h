@@ -43,10 +43,9 @@ struct session {
     bool peer_ended;       /* it sends no more, and may still read */
     bool stream_closed;
     bool is_refused;   /* one too many: told so, and counted apart */
-    bool is_held_back; /* it is over its sender's rates again and again: nothing until the next
-                          second */
+    bool is_held_back; /* over its sender's rates again and again: nothing until the next second */
     bool is_ready;     /* on one of the next two lists */
-    bool is_busy;      /* it had more to do than a slice of a turn when it was last processed */
+    bool is_busy;      /* then: on the list of those that want much */
     bool is_dirty;
     struct session *prev, *next;             /* server->sessions */
     struct session *ready_prev, *ready_next; /* server->ready: requests wait to be taken */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_parts: what session.c and session_accept.c share; nobody else includes it.
+ * session_parts: what session.c, session_accept.c and session_requests.c share; nobody else
+ * includes it.
  */
 #ifndef DAEMON_SESSION_PARTS_H
 #define DAEMON_SESSION_PARTS_H
@@ -9,6 +10,21 @@
 
 extern const struct handler_client_events session_client_events;
 extern const struct transport_events session_transport_events;
+
+void session_move_to(struct session *session, enum session_state state);
+bool session_takes_requests(const struct session *session);
+
+/* Its requests wait for its turn: among those that want much, if it is one. */
+void session_mark_ready(struct session *session);
+
+/* Whether it, or all connections of its sender, had more than the share of the time lately. */
+bool session_is_over_share(struct session *session, uint64_t now_ns);
+
+/* Charges it with the time since. */
+void session_spend(struct session *session, uint64_t began_ns);
+
+/* Takes requests until slice_ns after began_ns, from when on it is charged. */
+void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns);
 
 /* Puts a response into the output; drops the session where that cannot be. */
 void session_respond(struct handler_client *client, const struct msg_response *response);
