@@ -18,7 +18,8 @@ enum {
     LINGER_MS = 2000,           /* for the peer to take the last answers and end */
     STUCK_MS = 30 * 1000,       /* output that the peer takes none of */
     PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
-    READ_BYTES = 64 * 1024      /* at a time, so that one busy client cannot fill a turn */
+    READ_BYTES = 64 * 1024,     /* at a time, so that one busy client cannot fill a turn */
+    READ_BYTES_LATER = 2 * 1024 /* of what is left for a turn: many may wait with it */
 };
 
 /* --- states ----------------------------------------------------------------------------------- */
@@ -302,11 +303,10 @@ static struct session *session_of(struct transport *transport)
 
 static size_t on_reading(struct transport *transport)
 {
-    struct session *session = session_of(transport);
-    struct server *server = session->server;
+    struct server *server = session_of(transport)->server;
 
     server->read_began_ns = service_monotonic_ns(server->service);
-    return READ_BYTES;
+    return server->spent_ns <= SESSION_SLICE_NS ? READ_BYTES : READ_BYTES_LATER;
 }
 
 static void on_readable(struct transport *transport)

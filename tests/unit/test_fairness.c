@@ -5,6 +5,8 @@
  */
 #include <sys/socket.h>
 
+#include <utlist.h>
+
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 
@@ -19,13 +21,14 @@ enum {
 };
 
 static uint64_t now_ns;
+static uint64_t look_ns = LOOK_NS;
 static const struct server *slow_server; /* which takes ARRIVAL_NS for each connection */
 static uint64_t arrived;
 
 static uint64_t read_ns(void *context)
 {
     (void)context;
-    now_ns += LOOK_NS;
+    now_ns += look_ns;
     if (slow_server != NULL) {
         now_ns += (slow_server->session_number - arrived) * ARRIVAL_NS;
         arrived = slow_server->session_number;
@@ -153,6 +156,42 @@ static void test_connections_of_a_sender_share_its_time(void **state)
     assert_true(peer_await(&sibling, &fixture->server.loop, &response)); /* its turn comes */
     peer_deinit(&greedy);
     peer_deinit(&sibling);
+    server_fixture_await_sessions(fixture, 0);
+    server_fixture_free(fixture);
+}
+
+/* What is read and not yet looked at is little, however many wait. */
+static void test_those_that_wait_hold_little(void **state)
+{
+    enum { MANY = 60, READ = 64 * 1024, LATER = 2 * 1024 };
+    static struct peer peers[MANY];
+    struct server_fixture *fixture = server_fixture_new();
+    const struct session *session = NULL;
+    struct msg_response response;
+    size_t held = 0;
+
+    (void)state;
+    server_fixture_start(fixture, true);
+    for (int i = 0; i < MANY; i++) {
+        (void)server_fixture_greet(fixture, &peers[i]);
+    }
+    fixture->server.service->read_ns = read_ns;
+    look_ns = 150 * 1000; /* a request takes longer than there is time for */
+    for (int i = 0; i < MANY; i++) {
+        peer_put_ping(&peers[i], 2);
+        peer_send(&peers[i], &fixture->server.loop);
+    }
+    server_fixture_turn(fixture, NULL);
+    DL_FOREACH (fixture->server.sessions, session) {
+        held += session->transport.input.capacity;
+    }
+    assert_true(any_waits(fixture));
+    assert_true(held <= 2 * READ + MANY * LATER);
+    for (int i = 0; i < MANY; i++) {
+        assert_true(peer_await(&peers[i], &fixture->server.loop, &response));
+        peer_deinit(&peers[i]);
+    }
+    look_ns = LOOK_NS;
     server_fixture_await_sessions(fixture, 0);
     server_fixture_free(fixture);
 }
@@ -292,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_modest_sessions_do_not_wait_for_greedy_ones),
         cmocka_unit_test(test_greedy_sessions_get_all_their_answers),
         cmocka_unit_test(test_connections_of_a_sender_share_its_time),
+        cmocka_unit_test(test_those_that_wait_hold_little),
         cmocka_unit_test(test_connections_come_in_a_few_a_turn),
         cmocka_unit_test(test_connections_get_a_part_of_the_time),
         cmocka_unit_test(test_who_is_over_its_rate_is_left_waiting),
