@@ -152,7 +152,7 @@ void senders_free(struct senders *senders)
 
 struct account *sender_account(struct sender *sender)
 {
-    return &sender->spent;
+    return sender->is_wide ? NULL : &sender->spent;
 }
 
 uint32_t senders_count(const struct senders *senders)

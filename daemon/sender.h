@@ -86,7 +86,8 @@ uint32_t senders_tag(const struct senders *senders, const struct sender_address 
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* The processor time that all its connections took lately; for the caller to keep. */
+/* The processor time that all its connections took lately, for the caller to keep; NULL for those
+ * who found no place, and have nothing to do with each other. */
 struct account *sender_account(struct sender *sender);
 
 /* Senders that are remembered. */

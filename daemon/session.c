@@ -303,25 +303,31 @@ static struct session *session_of(struct transport *transport)
 
 static size_t on_reading(struct transport *transport)
 {
-    struct server *server = session_of(transport)->server;
+    const struct session *session = session_of(transport);
+    struct server *server = session->server;
+    const bool is_later = session->is_ready || server->spent_ns > SESSION_SLICE_NS;
 
     server->read_began_ns = service_monotonic_ns(server->service);
-    return server->spent_ns <= SESSION_SLICE_NS ? READ_BYTES : READ_BYTES_LATER;
+    return is_later ? READ_BYTES_LATER : READ_BYTES;
 }
 
+/* Served as its bytes arrive, unless it wants much, or the turn's time for that is over. */
 static void on_readable(struct transport *transport)
 {
     struct session *session = session_of(transport);
     const uint64_t began_ns = session->server->read_began_ns;
+    const uint64_t spent_ns = session->server->spent_ns;
 
     end_handshake(session); /* no request comes before it is done */
     session->activity_ms = server_loop_ms(session->server);
     if (session->is_ready || session_is_over_share(session, began_ns)) {
         transport_pause(transport); /* its turn comes; until then there may be no room for more */
-    } else if (session->server->spent_ns <= SESSION_SLICE_NS) {
-        session_process_since(session, began_ns, SESSION_SLICE_NS);
+    } else if (spent_ns <= SESSION_SLICE_NS) {
+        session_process_since(session, began_ns, SESSION_SLICE_NS - spent_ns);
         return;
-    }
+    } else if (transport->tls != NULL) {
+        transport_pause(transport); /* what it holds may be a record more than was read */
+    } /* else there is room for another short read, and mostly it is served before that */
     session_spend(session, began_ns);
     session_mark_ready(session);
 }

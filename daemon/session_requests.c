@@ -27,8 +27,9 @@ enum {
 static struct account *account_of(struct session *session)
 {
     struct sender *sender = session->client.sender;
+    struct account *account = sender != NULL ? sender_account(sender) : NULL;
 
-    return sender != NULL ? sender_account(sender) : &session->spent;
+    return account != NULL ? account : &session->spent;
 }
 
 /* Whether it has had more than its share lately. */
@@ -196,18 +197,19 @@ static bool take_some(struct session *session, uint64_t until_ns)
             transport_flush(transport);
         }
     }
-    transport_pause(transport); /* session_process is called again when there is room */
+    if (session_takes_requests(session)) {
+        transport_pause(transport); /* session_process is called again when there is room */
+    }
     return false;
 }
 
 /* What it takes as a newcomer is reckoned as part of arriving, too: else who comes and goes would
  * have a new session's first slice again and again. */
-void session_spend(struct session *session, uint64_t began_ns)
+static void charge(struct session *session, struct account *account, uint64_t began_ns)
 {
     const uint64_t now_ns = service_monotonic_ns(session->server->service);
     const uint64_t took_ns = now_ns - began_ns;
     const uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
-    struct account *account = account_of(session);
 
     account_leak(account, began_ns, SHARE);
     account_spend(account, now_ns, took_ns, SPENT_NS_MAX);
@@ -216,11 +218,17 @@ void session_spend(struct session *session, uint64_t began_ns)
     server_spend_on_arrivals(session->server, now_ns, fresh_ns);
 }
 
+void session_spend(struct session *session, uint64_t began_ns)
+{
+    charge(session, account_of(session), began_ns);
+}
+
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
-    const bool has_more = take_some(session, began_ns + slice_ns);
+    struct account *account = account_of(session); /* a session that ends leaves its sender */
 
-    session_spend(session, began_ns);
+    const bool has_more = take_some(session, began_ns + slice_ns);
+    charge(session, account, began_ns);
     if (has_more && session->state != SESSION_CLOSED) {
         transport_pause(&session->transport);
         session_mark_ready(session);

@@ -52,7 +52,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
 
     const size_t most = transport->events->reading(transport);
     if (transport->tls != NULL) {
-        *out_buf = uv_buf_init((char *)transport->scratch, (unsigned int)transport->scratch_bytes);
+        bytes = most < transport->scratch_bytes ? most : transport->scratch_bytes;
+        *out_buf = uv_buf_init((char *)transport->scratch, (unsigned int)bytes);
         return;
     }
     if (frame_decoder_reserve(&transport->input, most, &room, &bytes) != 0) {

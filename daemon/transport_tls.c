@@ -8,14 +8,17 @@
 /* Encrypted bytes are a copy: not of all output at once. */
 enum { WRITE_BYTES = 64 * 1024 };
 
-/* One piece. Where it goes: into the frames, or nowhere. */
-static int read_piece(struct transport *transport, size_t *out_count)
+/* Of plain bytes that one record holds, and may have waited for its last byte. */
+enum { RECORD_BYTES = 16 * 1024 };
+
+/* One piece, of at most so many bytes. Where it goes: into the frames, or nowhere. */
+static int read_piece(struct transport *transport, size_t most, size_t *out_count)
 {
     uint8_t *room = transport->scratch; /* what was in it has been fed */
     size_t bytes = transport->scratch_bytes;
 
     *out_count = 0;
-    if (!transport->ending && frame_decoder_reserve(&transport->input, bytes, &room, &bytes) != 0) {
+    if (!transport->ending && frame_decoder_reserve(&transport->input, most, &room, &bytes) != 0) {
         return -ERR_NOMEM;
     }
     const int rc = tls_pipe_read(transport->tls, room, bytes, out_count);
@@ -34,7 +37,7 @@ int transport_tls_receive(struct transport *transport, size_t count, size_t *out
 
     *out_count = 0;
     while (rc == 0) {
-        rc = read_piece(transport, &piece);
+        rc = read_piece(transport, count + RECORD_BYTES, &piece);
         *out_count += piece;
     }
     frame_decoder_release(&transport->input);

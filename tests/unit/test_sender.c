@@ -278,6 +278,7 @@ static void no_bucket_is_reset_by_others(void **state)
         const struct sender_address address = numbered(i);
         struct sender *sender = enter(senders, &address, 0);
         given += deposit(sender, 0) == 0 ? 1 : 0;
+        assert_null(sender_account(sender));
         senders_leave(sender);
     }
     assert_int_equal(given, 2 * SENDERS_WIDE);
@@ -285,6 +286,7 @@ static void no_bucket_is_reset_by_others(void **state)
         const struct sender_address address = numbered(i);
         struct sender *sender = enter(senders, &address, 0);
         assert_int_equal(deposit(sender, 0), 1000);
+        assert_non_null(sender_account(sender));
         senders_leave(sender);
     }
     senders_free(senders);

@@ -753,6 +753,51 @@ static void stop_answers_what_was_received(void **state)
     leave(fixture, &idle);
 }
 
+static uint64_t stand_still(void *context)
+{
+    (void)context;
+    return UINT64_C(1000000000);
+}
+
+static void ends_while_it_waits_for_its_turn(bool is_stopping)
+{
+    static const uint8_t malformed[20000];
+    struct server_fixture *fixture = server_fixture_new();
+    struct peer peer;
+
+    server_fixture_start(fixture, true);
+    struct session *session = server_fixture_greet(fixture, &peer);
+    for (uint64_t id = 2; id < 80; id++) {
+        peer_put(&peer, server_fixture_query(id, 1));
+    }
+    if (!is_stopping) {
+        peer_put_bytes(&peer, malformed, sizeof(malformed));
+    }
+    fixture->server.service->read_ns = stand_still; /* so that all is done in one slice */
+    fixture->server.spent_ns = UINT64_MAX / 2;      /* others had the turn */
+    peer_send(&peer, &fixture->server.loop);
+    if (is_stopping) {
+        fixture->server.stopping = true;
+        session_stop(session);
+    }
+    while (session->state != SESSION_ENDING || session->is_ready) {
+        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+    }
+    peer_shut_down(&peer);
+    server_fixture_await_sessions(fixture, 0); /* no tick, so no deadline */
+    fixture->server.stopping = false;
+    peer_deinit(&peer);
+    server_fixture_free(fixture);
+}
+
+/* It goes on to listen for the peer's end, although it is on the list of those with requests. */
+static void an_end_is_noticed_by_those_that_wait(void **state)
+{
+    (void)state;
+    ends_while_it_waits_for_its_turn(false);
+    ends_while_it_waits_for_its_turn(true);
+}
+
 /* A peer that does not end after our end is not waited for longer than two seconds. */
 static void lingering_has_a_deadline(void **state)
 {
@@ -816,6 +861,7 @@ int main(void)
         TEST(work_ends_before_the_stream_is_closed),
         TEST(answer_to_a_client_that_left),
         TEST(stop_answers_what_was_received),
+        cmocka_unit_test(an_end_is_noticed_by_those_that_wait),
         TEST(lingering_has_a_deadline),
         TEST(own_user_is_the_administrator),
     };

@@ -8,53 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
+#include "tests/lib/certificate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
 enum { MESSAGE_BYTES = 100000 };
 
-static char directory[] = "tls-test-XXXXXX"; /* in the build folder */
-static char certificate_file[64];
-static char key_file[64];
+static struct certificate certificate;
 static char reason[TLS_REASON_BYTES];
-
-/* --- a certificate ---------------------------------------------------------------------------- */
-
-static void write_key(EVP_PKEY *key)
-{
-    FILE *file = fopen(key_file, "we");
-
-    assert_non_null(file);
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(key_file, 0600), 0);
-}
-
-static void write_certificate(EVP_PKEY *key)
-{
-    X509 *one = X509_new();
-    FILE *file = fopen(certificate_file, "we");
-
-    assert_non_null(one);
-    assert_non_null(file);
-    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(one), 1), 1);
-    assert_non_null(X509_gmtime_adj(X509_getm_notBefore(one), -60));
-    assert_non_null(X509_gmtime_adj(X509_getm_notAfter(one), 3600));
-    assert_int_equal(X509_set_pubkey(one, key), 1);
-    X509_NAME *name = X509_get_subject_name(one);
-    assert_int_equal(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                                (const unsigned char *)"server", -1, -1, 0),
-                     1);
-    assert_int_equal(X509_set_issuer_name(one, name), 1);
-    assert_true(X509_sign(one, key, EVP_sha256()) > 0);
-    assert_int_equal(PEM_write_X509(file, one), 1);
-    assert_int_equal(fclose(file), 0);
-    X509_free(one);
-}
 
 struct ends {
     struct tls_pipe *client;
@@ -67,7 +28,7 @@ static struct tls_context *client_context;
 
 static void make_contexts(void)
 {
-    const struct tls_server_options options = {certificate_file, key_file, NULL};
+    const struct tls_server_options options = {certificate.file, certificate.key_file, NULL};
     const struct tls_client_options ours = {NULL, NULL, NULL};
 
     assert_int_equal(tls_server_new(&options, &server_context, reason), 0);
@@ -86,18 +47,7 @@ static struct ends make_ends(void)
 static int setup(void **state)
 {
     (void)state;
-    if (mkdtemp(directory) == NULL) {
-        return -1;
-    }
-    (void)snprintf(certificate_file, sizeof(certificate_file), "%s/cert.pem", directory);
-    (void)snprintf(key_file, sizeof(key_file), "%s/key.pem", directory);
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    if (key == NULL) {
-        return -1;
-    }
-    write_key(key);
-    write_certificate(key);
-    EVP_PKEY_free(key);
+    certificate_make(&certificate);
     make_contexts();
     return 0;
 }
@@ -107,9 +57,8 @@ static int teardown(void **state)
     (void)state;
     tls_context_free(server_context);
     tls_context_free(client_context);
-    (void)unlink(certificate_file);
-    (void)unlink(key_file);
-    return rmdir(directory);
+    certificate_remove(&certificate);
+    return 0;
 }
 
 /* --- two ends --------------------------------------------------------------------------------- */
@@ -296,7 +245,7 @@ static void test_who_the_server_is(void **state)
 
 static void test_pipes_outlive_their_context(void **state)
 {
-    const struct tls_server_options options = {certificate_file, key_file, NULL};
+    const struct tls_server_options options = {certificate.file, certificate.key_file, NULL};
     struct ends ends = make_ends();
     struct tls_context *replaced = NULL;
 
@@ -342,24 +291,24 @@ static void test_pins_as_text(void **state)
 static void test_files_that_are_wrong(void **state)
 {
     struct tls_context *context = NULL;
-    struct tls_server_options options = {certificate_file, key_file, NULL};
+    struct tls_server_options options = {certificate.file, certificate.key_file, NULL};
 
     (void)state;
     options.certificate = "none.pem";
     assert_true(tls_server_new(&options, &context, reason) < 0);
     assert_non_null(strstr(reason, "none.pem"));
-    options.certificate = key_file; /* a PEM file of something else */
+    options.certificate = certificate.key_file; /* a PEM file of something else */
     assert_true(tls_server_new(&options, &context, reason) < 0);
-    assert_non_null(strstr(reason, key_file));
-    options.certificate = certificate_file;
+    assert_non_null(strstr(reason, certificate.key_file));
+    options.certificate = certificate.file;
     options.client_ca = "nobody.pem";
     assert_true(tls_server_new(&options, &context, reason) < 0);
     assert_non_null(strstr(reason, "nobody.pem"));
     options.client_ca = NULL;
-    assert_int_equal(chmod(key_file, 0604), 0);
+    assert_int_equal(chmod(certificate.key_file, 0604), 0);
     assert_true(tls_server_new(&options, &context, reason) < 0);
     assert_non_null(strstr(reason, "others may read or change the key"));
-    assert_int_equal(chmod(key_file, 0600), 0);
+    assert_int_equal(chmod(certificate.key_file, 0600), 0);
 }
 
 int main(void)
