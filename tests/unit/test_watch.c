@@ -70,7 +70,7 @@ static void note_push(struct test_client *client, const struct msg_match *match)
 
 static void on_respond(struct handler_client *handler, const struct msg_response *response)
 {
-    struct test_client *client = (struct test_client *)handler;
+    struct test_client *client = (struct test_client *)(void *)handler;
 
     if (handler->is_gone) {
         return;
@@ -95,7 +95,7 @@ static void on_work_ended(struct handler_client *client)
 
 static bool on_has_room(const struct handler_client *client)
 {
-    return ((const struct test_client *)client)->room > 0;
+    return ((const struct test_client *)(const void *)client)->room > 0;
 }
 
 /* As a session does: its watches go at once. */
@@ -107,7 +107,7 @@ static void leave(struct test_client *client)
 
 static bool on_queued(struct handler_client *handler, size_t bytes)
 {
-    struct test_client *client = (struct test_client *)handler;
+    struct test_client *client = (struct test_client *)(void *)handler;
 
     client->queued = bytes;
     if (bytes > client->queued_max) {
@@ -119,7 +119,7 @@ static bool on_queued(struct handler_client *handler, size_t bytes)
 
 static void on_drop(struct handler_client *handler, enum msg_error_code code, const char *sentence)
 {
-    struct test_client *client = (struct test_client *)handler;
+    struct test_client *client = (struct test_client *)(void *)handler;
 
     assert_true(strlen(sentence) > 10);
     client->dropped = code;
