@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/read_fixture.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/codec.h"
+#include "tests/lib/check.h"
+
+static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message back */
+
+/* --- fixture ---------------------------------------------------------------------------------- */
+
+static uint32_t number_of(const struct msg_bytes *id)
+{
+    assert_int_equal(id->count, MESSAGE_ID_BYTES);
+    return (uint32_t)id->data[0] | (uint32_t)id->data[1] << 8;
+}
+
+void read_fixture_make_id(uint32_t number, uint8_t out[MESSAGE_ID_BYTES])
+{
+    memset(out, 0xee, MESSAGE_ID_BYTES);
+    out[0] = (uint8_t)number;
+    out[1] = (uint8_t)(number >> 8);
+}
+
+/* A filter with ten bits set; another number, another filter, mostly. */
+void read_fixture_make_filter(uint32_t number, uint8_t out[READ_FILTER_BYTES])
+{
+    memset(out, 0, READ_FILTER_BYTES);
+    for (unsigned p = number % 500; p < number % 500 + 10; p++) {
+        out[p / 8] |= (uint8_t)(1U << p % 8);
+    }
+}
+
+static void note_payload(struct read_answers *answers, const struct msg_bytes *payload)
+{
+    assert_non_null(payload->data);
+    assert_true(payload->count <= sizeof(answers->payload));
+    memcpy(answers->payload, payload->data, payload->count);
+    answers->payload_bytes = payload->count;
+}
+
+static void note_media_type(struct read_answers *answers, const struct msg_text *media_type)
+{
+    assert_true(media_type->length < sizeof(answers->media_type));
+    memcpy(answers->media_type, media_type->text, media_type->length);
+    answers->media_type[media_type->length] = '\0';
+}
+
+static void note_page(struct read_answers *answers, const struct msg_exported *page)
+{
+    assert_true(page->message_count <= READ_PAGE_MAX);
+    answers->page_count = page->message_count;
+    for (size_t i = 0; i < page->message_count; i++) {
+        const struct msg_exported_message *message = &page->messages[i];
+        answers->numbers[i] = number_of(&message->id);
+        assert_int_equal(message->filter.count, READ_FILTER_BYTES);
+        note_payload(answers, &message->payload);
+        answers->page_bytes +=
+            message->filter.count + message->media_type.length + message->payload.count;
+    }
+    if (page->message_count > 0) {
+        const struct msg_exported_message *first = &page->messages[0];
+        answers->first = *first;
+        memcpy(answers->first_filter, first->filter.data, READ_FILTER_BYTES);
+        note_media_type(answers, &first->media_type);
+        if (first->withdraw_hash.data != NULL) {
+            assert_int_equal(first->withdraw_hash.count, LIMIT_HASH_BYTES);
+            memcpy(answers->first_hash, first->withdraw_hash.data, LIMIT_HASH_BYTES);
+        }
+    }
+    answers->has_next = page->next.data != NULL;
+    if (answers->has_next) {
+        assert_int_equal(page->next.count, READ_CURSOR_BYTES);
+        memcpy(answers->next, page->next.data, READ_CURSOR_BYTES);
+    }
+}
+
+/* Every answer fits the frame, and the output that was charged for it. */
+static void check_frame(const struct read_fixture *fixture, const struct handler_client *client,
+                        const struct msg_response *response)
+{
+    struct bytes frame;
+
+    bytes_init(&frame, alloc_system());
+    assert_int_equal(
+        codec_encode_response(response, fixture->service->config.limits.frame_bytes, &frame), 0);
+    if (client->work_count == 1) {
+        assert_true(client->answer_bytes >= frame.count);
+    }
+    bytes_deinit(&frame);
+}
+
+static void on_respond(struct handler_client *client, const struct msg_response *response)
+{
+    struct read_fixture *fixture = ((struct read_client *)client)->fixture;
+    struct read_answers *answers = &fixture->answers;
+    const size_t count = answers->count + 1;
+
+    memset(answers, 0, sizeof(*answers));
+    answers->count = count;
+    answers->id = response->id;
+    answers->kind = response->kind;
+    if (response->kind == MSG_RESPONSE_ERROR) {
+        answers->code = response->error.code;
+        memcpy(answers->field, response->error.field, sizeof(answers->field));
+        assert_true(strlen(response->error.message) > 10); /* a sentence, always */
+    } else if (response->kind == MSG_RESPONSE_GOT) {
+        const size_t length = strlen(fixture->got_ids);
+        snprintf(fixture->got_ids + length, sizeof(fixture->got_ids) - length, "%u:%.*s ",
+                 (unsigned)response->id, (int)response->got.payload.count,
+                 (const char *)response->got.payload.data);
+        note_payload(answers, &response->got.payload);
+        note_media_type(answers, &response->got.media_type);
+        answers->numbers[0] = number_of(&response->got.id);
+        answers->deposited_ms = response->got.deposited_ms;
+        answers->expires_ms = response->got.expires_ms;
+    } else if (response->kind == MSG_RESPONSE_EXPORTED) {
+        note_page(answers, &response->exported);
+    }
+    check_frame(fixture, client, response);
+}
+
+static void on_work_ended(struct handler_client *client)
+{
+    struct read_fixture *fixture = ((struct read_client *)client)->fixture;
+
+    if (client->is_gone && client->work_count == 0) {
+        memset(client, 0x5a, sizeof(struct read_client));
+        free(client);
+        fixture->client = NULL;
+    }
+}
+
+static const struct handler_client_events events = {.respond = on_respond,
+                                                    .work_ended = on_work_ended};
+
+static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+{
+    const struct read_fixture *fixture = context;
+
+    *out_wall_ms = fixture->wall_ms;
+    *out_monotonic_ms = fixture->monotonic_ms;
+}
+
+static bool clock_synchronised(void *context)
+{
+    const struct read_fixture *fixture = context;
+
+    return fixture->synchronised;
+}
+
+static void configure(struct read_fixture *fixture, const char *frame, const char *cache)
+{
+    char reason[CONFIG_REASON_BYTES];
+    struct config *config = &fixture->config;
+
+    config_defaults(config);
+    snprintf(config->data, sizeof(config->data), "/nowhere");
+    assert_int_equal(config_set(config, "test", "limits", "frame", frame, reason), 0);
+    assert_int_equal(config_set(config, "test", "limits", "payload", "2K", reason), 0);
+    assert_int_equal(config_set(config, "test", "limits", "cache", cache, reason), 0);
+    assert_int_equal(config_finish(config, reason), 0);
+    assert_int_equal(config->host_count, 1);
+    config->hosts[1] = config->hosts[0];
+    config->host_count = 2;
+    snprintf(config->hosts[0].name, sizeof(config->hosts[0].name), "a");
+    snprintf(config->hosts[1].name, sizeof(config->hosts[1].name), "b");
+}
+
+struct read_client *read_client_new(struct read_fixture *fixture)
+{
+    struct read_client *client = calloc(1, sizeof(*client));
+
+    assert_non_null(client);
+    client->client.events = &events;
+    client->fixture = fixture;
+    return client;
+}
+
+struct read_fixture *read_fixture_new(const char *frame, const char *cache)
+{
+    struct read_fixture *fixture = calloc(1, sizeof(*fixture));
+    char reason[CONFIG_REASON_BYTES];
+
+    assert_non_null(fixture);
+    fixture->wall_ms = INT64_C(1800000000000);
+    fixture->synchronised = true;
+    crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
+    configure(fixture, frame, cache);
+    fail_alloc_init(&fixture->alloc);
+    fixture->persist = fake_persist_new();
+    fixture->client = read_client_new(fixture);
+    const struct service_options options = {
+        .alloc = &fixture->alloc.alloc,
+        .config = &fixture->config,
+        .persist = fixture->persist,
+        .hash_seed = 7,
+        .read_clocks = read_clocks,
+        .clock_synchronised = clock_synchronised,
+        .clock_context = fixture,
+    };
+    assert_int_equal(service_new(&options, &fixture->service, reason), 0);
+    return fixture;
+}
+
+void read_fixture_free(struct read_fixture *fixture)
+{
+    if (fixture->client != NULL) {
+        assert_int_equal(fixture->client->client.work_count, 0);
+        assert_int_equal(fixture->client->client.work_bytes, 0);
+        assert_int_equal(fixture->client->client.answer_bytes, 0);
+        free(fixture->client);
+    }
+    assert_int_equal(fixture->service->working, 0);
+    service_free(fixture->service);
+    assert_int_equal(fixture->alloc.live_blocks, 0);
+    assert_int_equal(fixture->alloc.live_bytes, 0);
+    fake_persist_free(fixture->persist);
+    free(fixture);
+}
+
+/* --- what the tests do ------------------------------------------------------------------------ */
+
+void read_fixture_advance(struct read_fixture *fixture, int64_t ms)
+{
+    fixture->wall_ms += ms;
+    fixture->monotonic_ms += ms;
+}
+
+static struct msg_text text_of(const char *text)
+{
+    return (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+}
+
+static void handle(struct read_fixture *fixture, const struct msg_request *request)
+{
+    handler_handle(fixture->service, &fixture->client->client, request);
+}
+
+void read_fixture_deposit_bytes(struct read_fixture *fixture, const char *host, uint32_t number,
+                                const void *payload, size_t payload_bytes, uint32_t ttl_s)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint8_t filter[READ_FILTER_BYTES];
+    struct msg_request request = {.id = 9, .name = "deposit", .kind = MSG_REQUEST_DEPOSIT};
+
+    read_fixture_make_id(number, id);
+    read_fixture_make_filter(number, filter);
+    request.deposit = (struct msg_deposit){
+        .host = text_of(host),
+        .id = {id, sizeof(id)},
+        .filter = {filter, sizeof(filter)},
+        .media_type = text_of("text/plain"),
+        .payload = {payload, payload_bytes},
+        .has_ttl = true,
+        .ttl_s = ttl_s,
+        .reach_ppm = 1000000 - number,
+        .withdraw_hash = {fixture->withdraw_hash, LIMIT_HASH_BYTES},
+    };
+    handle(fixture, &request);
+    assert_int_equal(fake_persist_commit(fixture->persist), 1);
+    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_DEPOSITED);
+}
+
+void read_fixture_deposit(struct read_fixture *fixture, uint32_t number, const char *text,
+                          uint32_t ttl_s)
+{
+    read_fixture_deposit_bytes(fixture, NULL, number, text, strlen(text), ttl_s);
+}
+
+void read_fixture_withdraw(struct read_fixture *fixture, uint32_t number)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+    const struct msg_request request = {
+        .id = 5,
+        .kind = MSG_REQUEST_WITHDRAW,
+        .withdraw = {.id = {id, sizeof(id)}, .token = {token, sizeof(token)}},
+    };
+
+    read_fixture_make_id(number, id);
+    handle(fixture, &request);
+    assert_int_equal(fake_persist_commit(fixture->persist), 1);
+    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_WITHDRAWN);
+}
+
+void read_fixture_send_get(struct read_fixture *fixture, const char *host, uint32_t number)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+    const struct msg_request request = {
+        .id = 500 + number,
+        .name = "get",
+        .kind = MSG_REQUEST_GET,
+        .get = {.host = text_of(host), .id = {id, sizeof(id)}},
+    };
+
+    read_fixture_make_id(number, id);
+    handle(fixture, &request);
+}
+
+void read_fixture_send_export(struct read_fixture *fixture, const char *host, const uint8_t *after,
+                              size_t after_bytes, uint32_t limit)
+{
+    const struct msg_request request = {
+        .id = 700,
+        .name = "export",
+        .kind = MSG_REQUEST_EXPORT,
+        .export_page = {.host = text_of(host), .after = {after, after_bytes}, .limit = limit},
+    };
+
+    handle(fixture, &request);
+}
+
+void read_fixture_export_page(struct read_fixture *fixture, const uint8_t *after, uint32_t limit)
+{
+    fixture->client->client.is_administrator = true;
+    read_fixture_send_export(fixture, NULL, after, after == NULL ? 0 : READ_CURSOR_BYTES, limit);
+    assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
+    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_EXPORTED);
+    assert_int_equal(fixture->answers.id, 700);
+}
+
+void read_fixture_expect_error(const struct read_fixture *fixture, uint64_t id,
+                               enum msg_error_code code, const char *field)
+{
+    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answers.id, id);
+    assert_int_equal(fixture->answers.code, code);
+    assert_string_equal(fixture->answers.field, field);
+}
+
+void read_fixture_expect_page(const struct read_fixture *fixture, size_t count,
+                              const uint32_t *numbers)
+{
+    assert_int_equal(fixture->answers.page_count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(fixture->answers.numbers[i], numbers[i]);
+    }
+}
