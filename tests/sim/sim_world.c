@@ -306,7 +306,8 @@ static void find_stuck(struct world *world)
             continue;
         }
         const bool is_ending =
-            client->peer != NULL && ((const struct session *)client->peer)->state == SESSION_ENDING;
+            client->peer != NULL &&
+            ((const struct session *)(const void *)client->peer)->state == SESSION_ENDING;
         client->is_stuck =
             transport_is_stuck(transport, world->monotonic_ms, is_ending ? 2000 : 30 * 1000);
         client->may_be_dropped |= client->is_stuck;
