@@ -334,6 +334,8 @@ def test_closed_output(cli):
 def test_closed_streams(cli, client, closed):
     """Nothing that is opened takes the place of a stream that is not there: no read from the
     connection, no output to it."""
+    if "valgrind" in os.environ.get("HEARSAY_WRAPPER", ""):
+        pytest.skip("valgrind opens streams of its own in their place")
     def close():
         for fd in closed:
             os.close(fd)
