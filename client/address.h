@@ -22,4 +22,8 @@ struct address {
  */
 int address_parse(const char *text, struct address *out_address, struct hearsay_error *out_error);
 
+/* HOST:PORT or [IPV6]:PORT of a TCP address, as in the file of known servers. */
+enum { ADDRESS_NAME_BYTES = 272 };
+void address_print(const struct address *address, char out_name[ADDRESS_NAME_BYTES]);
+
 #endif

@@ -3,11 +3,13 @@
  * admin: reports, and the administrator's requests. Each is a translation into a msg_request and a
  * wait.
  */
+#include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
 
 #include "client/calls.h"
 #include "client/fail.h"
+#include "client/work.h"
 
 _Static_assert(crypto_generichash_BYTES == HEARSAY_HASH_BYTES, "BLAKE2b-256");
 
@@ -27,11 +29,22 @@ int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, 
     if (status != HEARSAY_OK) {
         return status;
     }
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    const struct hearsay_host *found = hearsay_find_host(server, host);
+    if (welcome->limits.work_bits > HEARSAY_WORK_BITS) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "the server asks for a proof of work of %" PRIu32
+                        " bits on each report; at most %d are done",
+                        welcome->limits.work_bits, HEARSAY_WORK_BITS);
+    }
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_REPORT;
     request.report.host = calls_text(host);
     request.report.id = calls_bytes(id, HEARSAY_ID_BYTES);
     request.report.reason = calls_text(reason);
+    if (welcome->limits.work_bits > 0 && found != NULL) { /* else the server refuses it */
+        work_find_report(&request.report, found->name, welcome);
+    }
     status = client_submit(server, &request, &ticket, out_error);
     return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
 }

@@ -40,7 +40,9 @@ const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server)
 
 int64_t hearsay_now_ms(const struct hearsay *server)
 {
-    return server->welcome.now_ms + (sock_now_ms() - server->welcome_at_ms);
+    const int64_t since_ms = sock_now_ms() - server->welcome_at_ms;
+    const int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
+    return since_ms > 0 && then_ms > INT64_MAX - since_ms ? INT64_MAX : then_ms + since_ms;
 }
 
 const struct hearsay_host *hearsay_find_host(const struct hearsay *server, const char *name)

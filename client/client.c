@@ -132,15 +132,15 @@ static int receive(struct hearsay *server, struct arena *arena, int64_t deadline
         }
         flush(server);
         status = fill(server, error);
-        if (status == HEARSAY_OK) {
-            late_reads += sock_now_ms() >= deadline_ms ? 1 : 0;
-            if (late_reads > LATE_READS_MAX) {
-                return SOCK_TIMEOUT;
-            }
-            continue;
-        }
-        if (status != SOCK_AGAIN) {
+        if (status != HEARSAY_OK && status != SOCK_AGAIN) {
             return status;
+        }
+        late_reads += sock_now_ms() >= deadline_ms ? 1 : 0;
+        if (late_reads > LATE_READS_MAX) {
+            return SOCK_TIMEOUT;
+        }
+        if (status == HEARSAY_OK) {
+            continue;
         }
         short events = wants_write(server) ? POLLIN | POLLOUT : POLLIN;
         status = sock_wait(server->fd, events, deadline_ms, error);
@@ -388,6 +388,7 @@ int client_open_resuming(const struct alloc *alloc, int fd, struct secure *secur
     server->alloc = alloc;
     server->fd = fd;
     server->secure = secure;
+    server->tls = secure != NULL ? secure_info(secure) : NULL;
     conn_init(&server->conn, alloc);
     server->conn.resume_token = resume->token;
     server->conn.resume_bytes = resume->token_bytes;
@@ -466,7 +467,7 @@ int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls, const
 
 const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server)
 {
-    return server->secure != NULL ? secure_info(server->secure) : NULL;
+    return server->tls;
 }
 
 void hearsay_close(struct hearsay *server)

@@ -34,9 +34,10 @@ struct client_epoch {
 struct hearsay {
     const struct alloc *alloc; /* borrowed */
     struct conn conn;
-    int fd;                /* owned; -1: none */
-    struct secure *secure; /* owned; NULL: nothing is encrypted */
-    int write_errno;       /* not 0: the socket takes no more; what it sends is still read */
+    int fd;                             /* owned; -1: none */
+    struct secure *secure;              /* owned; NULL: nothing is encrypted */
+    const struct hearsay_tls_info *tls; /* in `secure`; NULL: nothing is encrypted */
+    int write_errno; /* not 0: the socket takes no more; what it sends is still read */
     struct arena welcome_arena;
     struct hearsay_welcome welcome; /* borrows from welcome_arena; epochs as they are now */
     struct hearsay_host *hosts;     /* the Welcome's */

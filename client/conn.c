@@ -164,6 +164,7 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
     slot->ticket = ticket;
     slot->kind = fitting_reply(request->kind);
     slot->abandoned = false;
+    promise_make(request, &slot->promise);
     conn->flight_count++;
     conn->last_ticket = ticket;
     *out_ticket = ticket;
@@ -297,6 +298,14 @@ static int accept_reply(struct conn *conn, const struct msg_response *response,
     }
     if (response->kind != MSG_RESPONSE_ERROR && response->kind != slot->kind) {
         return break_protocol(conn, out_error, "its answer does not fit the question");
+    }
+    const char *lie =
+        response->kind == MSG_RESPONSE_ERROR ? NULL : promise_broken(&slot->promise, response);
+    if (lie != NULL) {
+        struct hearsay_error reason;
+        (void)fail_set(&reason, HEARSAY_ERR_PROTOCOL, "the server is not to be believed: it %s",
+                       lie);
+        return conn_break(conn, &reason, out_error);
     }
     bool abandoned = slot->abandoned;
     memset(slot, 0, sizeof(*slot));

@@ -13,6 +13,7 @@
 #define CLIENT_CONN_H
 
 #include "client/hearsay.h"
+#include "client/promise.h"
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"
@@ -43,6 +44,7 @@ struct conn_slot {
     uint64_t ticket;             /* 0: free */
     enum msg_response_kind kind; /* the reply that fits */
     bool abandoned;              /* nobody waits for it any more */
+    struct promise promise;      /* about the reply */
 };
 
 struct conn {

@@ -2,7 +2,10 @@
 /* Topics: what people write alike becomes one label, by Unicode's rules and no locale's. */
 #include <stdlib.h>
 #include <string.h>
+
+#if HEARSAY_UTF8PROC
 #include <utf8proc.h>
+#endif
 
 #include "client/context_build.h"
 #include "client/fail.h"
@@ -12,6 +15,8 @@ static bool is_space(char byte)
 {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
+
+#if HEARSAY_UTF8PROC
 
 /* NFC, or NFC of the full case folding. 0 with *out_text owned (free), or utf8proc's error. */
 static utf8proc_ssize_t map(const char *text, size_t length, int more, char **out_text)
@@ -27,6 +32,54 @@ static utf8proc_ssize_t map(const char *text, size_t length, int more, char **ou
     *out_text = (char *)mapped;
     return 0;
 }
+
+/* The topic as a label has it. HEARSAY_OK with *out_folded owned (free), or a status. */
+static int fold(const char *topic, size_t length, char **out_folded,
+                struct hearsay_error *out_error)
+{
+    char *composed = NULL;
+    utf8proc_ssize_t failed = map(topic, length, 0, &composed);
+    if (failed == 0) {
+        failed = map(composed, strlen(composed), UTF8PROC_CASEFOLD, out_folded);
+    }
+    free(composed);
+    if (failed == UTF8PROC_ERROR_NOMEM) {
+        return fail_set_nomem(out_error);
+    }
+    if (failed != 0) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic \"%.60s\": %s", topic,
+                        utf8proc_errmsg(failed));
+    }
+    return HEARSAY_OK;
+}
+
+#else
+
+/* Of ASCII the full case folding is lower case, and NFC changes nothing. Other characters are
+ * refused: folded wrongly they would be another topic than everybody else's. */
+static int fold(const char *topic, size_t length, char **out_folded,
+                struct hearsay_error *out_error)
+{
+    char *folded = malloc(length + 1);
+    if (folded == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)topic[i] >= 0x80) {
+            free(folded);
+            return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                            "the topic \"%.60s\" has characters other than ASCII, which this "
+                            "libhearsay cannot compare: it was built without utf8proc",
+                            topic);
+        }
+        folded[i] = (char)(topic[i] >= 'A' && topic[i] <= 'Z' ? topic[i] - 'A' + 'a' : topic[i]);
+    }
+    folded[length] = '\0';
+    *out_folded = folded;
+    return HEARSAY_OK;
+}
+
+#endif
 
 static int add_folded(struct hearsay_context *context, const char *folded,
                       struct hearsay_error *out_error)
@@ -62,22 +115,11 @@ int hearsay_context_add_topic(struct hearsay_context *context, const char *topic
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic \"%.60s\" is %s", topic,
                         length > CONTEXT_TOPIC_BYTES ? "too long" : "not UTF-8");
     }
-    char *composed = NULL;
     char *folded = NULL;
-    utf8proc_ssize_t failed = map(topic, length, 0, &composed);
-    if (failed == 0) {
-        failed = map(composed, strlen(composed), UTF8PROC_CASEFOLD, &folded);
-    }
-    int status = HEARSAY_OK;
-    if (failed == UTF8PROC_ERROR_NOMEM) {
-        status = fail_set_nomem(out_error);
-    } else if (failed != 0) {
-        status = fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic \"%.60s\": %s", topic,
-                          utf8proc_errmsg(failed));
-    } else {
+    int status = fold(topic, length, &folded, out_error);
+    if (status == HEARSAY_OK) {
         status = add_folded(context, folded, out_error);
     }
-    free(composed);
     free(folded);
     return status;
 }

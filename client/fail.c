@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* strerror_r as POSIX has it: with _GNU_SOURCE glibc has another one, which musl does not have. */
+#undef _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #include "client/fail.h"
 
 #include <stdarg.h>
@@ -42,10 +45,12 @@ int fail_set_errno(struct hearsay_error *error, int status, int errno_value, con
     fail_set_list(error, status, format, list);
     va_end(list);
 
-    char text[128];
-    const char *reason = strerror_r(errno_value, text, sizeof(text));
+    char text[128] = "";
     size_t used = strlen(error->sentence);
-    (void)snprintf(error->sentence + used, sizeof(error->sentence) - used, ": %s", reason);
+    if (strerror_r(errno_value, text, sizeof(text)) != 0 && text[0] == '\0') {
+        (void)snprintf(text, sizeof(text), "error %d", errno_value);
+    }
+    (void)snprintf(error->sentence + used, sizeof(error->sentence) - used, ": %s", text);
     return status;
 }
 

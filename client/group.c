@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/fail.h"
+#include "proto/codec.h"
 #include "proto/limits.h"
 
 /*
@@ -19,6 +20,9 @@ enum { ARGON2_PASSES = 3, ARGON2_BYTES = 64 * 1024 * 1024 };
 /* No label, as there is no colon in it. */
 static const char seal_purpose[] = "hearsay seal v1";
 static const char nonce_purpose[] = "hearsay nonce v1";
+
+static const char plain_type[] = "text/plain";
+static const char unknown_type[] = "application/octet-stream";
 
 _Static_assert(HEARSAY_KEY_BYTES == LIMIT_KEY_BYTES, "the public key is the protocol's");
 _Static_assert(sizeof(((struct hearsay_content *)0)->media_type) == LIMIT_MEDIA_TYPE_BYTES + 1,
@@ -138,24 +142,43 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce, con
     return HEARSAY_OK;
 }
 
+/* As the server does for plain messages: it cannot see this one. */
+static int check_type(const char *type, struct hearsay_error *error)
+{
+    return codec_is_media_type(type, strlen(type))
+               ? HEARSAY_OK
+               : fail_set(error, HEARSAY_ERR_ARGUMENT,
+                          "\"%.140s\" is no media type like text/plain: 1 to %d visible ASCII "
+                          "characters and spaces, with others before and behind the first /",
+                          type, LIMIT_MEDIA_TYPE_BYTES);
+}
+
 int hearsay_group_seal(const struct hearsay_group *group, const uint8_t *id, const char *media_type,
                        const void *payload, size_t payload_bytes,
                        struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
     uint8_t nonce[GROUP_NONCE_BYTES];
+    const char *type = media_type != NULL ? media_type : plain_type;
+    const int status = check_type(type, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
     randombytes_buf(nonce, sizeof(nonce));
-    return group_seal_with(group, nonce, id, media_type != NULL ? media_type : "text/plain",
-                           payload, payload_bytes, out_content, out_error);
+    return group_seal_with(group, nonce, id, type, payload, payload_bytes, out_content, out_error);
 }
 
 int hearsay_group_seal_again(const struct hearsay_group *group, const uint8_t *id,
                              const char *media_type, const void *payload, size_t payload_bytes,
                              struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
-    const char *type = media_type != NULL ? media_type : "text/plain";
+    const char *type = media_type != NULL ? media_type : plain_type;
     uint8_t key[HEARSAY_KEY_BYTES];
     uint8_t nonce[GROUP_NONCE_BYTES];
     crypto_generichash_state state;
+    const int status = check_type(type, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
     keyed_hash(group->seal_key, nonce_purpose, sizeof(nonce_purpose) - 1, key);
     /* These fail for sizes out of range only. The type with its NUL: its end shows. */
     (void)crypto_generichash_init(&state, key, sizeof(key), sizeof(nonce));
@@ -167,15 +190,24 @@ int hearsay_group_seal_again(const struct hearsay_group *group, const uint8_t *i
     return group_seal_with(group, nonce, id, type, payload, payload_bytes, out_content, out_error);
 }
 
-/* What was sealed, `count` bytes of it, taken apart. False: a member's program has a fault. */
+/*
+ * What was sealed, `count` bytes of it, taken apart. No media type means text/plain, as in a
+ * deposit. Any member can have written anything: what is no media type is not shown as one. False:
+ * the length does not fit.
+ */
 static bool take_apart(const uint8_t *text, size_t count, struct hearsay_content *out)
 {
     const size_t type_bytes = text[0];
-    if (type_bytes > LIMIT_MEDIA_TYPE_BYTES || type_bytes > count - 1 ||
-        memchr(text + 1, '\0', type_bytes) != NULL) {
+    if (type_bytes > LIMIT_MEDIA_TYPE_BYTES || type_bytes > count - 1) {
         return false;
     }
-    memcpy(out->media_type, text + 1, type_bytes);
+    if (type_bytes == 0) {
+        memcpy(out->media_type, plain_type, sizeof(plain_type));
+    } else if (codec_is_media_type((const char *)text + 1, type_bytes)) {
+        memcpy(out->media_type, text + 1, type_bytes);
+    } else {
+        memcpy(out->media_type, unknown_type, sizeof(unknown_type));
+    }
     out->payload_bytes = count - 1 - type_bytes;
     memcpy(out->payload, text + 1 + type_bytes, out->payload_bytes);
     return true;

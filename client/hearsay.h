@@ -74,7 +74,7 @@ enum {
     HEARSAY_ERR_CONNECT = -3,  /* the server could not be reached */
     HEARSAY_ERR_TIMEOUT = -4,  /* timeout_ms passed */
     HEARSAY_ERR_LOST = -5,     /* the connection broke; make a new one */
-    HEARSAY_ERR_PROTOCOL = -6, /* the peer does not speak the protocol; the connection is broken */
+    HEARSAY_ERR_PROTOCOL = -6, /* the peer does not keep the protocol; the connection is broken */
     HEARSAY_ERR_REFUSED = -7,  /* the server answered with an error: see `code` */
     HEARSAY_ERR_SYSTEM = -8,   /* the operating system refused something */
     HEARSAY_ERR_FILE = -9,     /* a file is not what it should be; it was left as it is */
@@ -139,13 +139,16 @@ HEARSAY_API int hearsay_connect(const char *server, const char *agent, int timeo
 /*
  * How to encrypt, and whom to believe. All are NULL at first and borrowed during the call.
  *
- * With `pin` only a server with that key is believed, by nothing else. Else one whose certificate
+ * With `pins` only a server with one of these keys is believed, by nothing else. Give two while an
+ * operator changes the key: the old one and the new one. Else one whose certificate
  * is good for its name or address, by the roots in `ca`, or by the system's where that is NULL.
  * Else, unless `ca` is given, one that has the key that `known_servers` has for it; a server met
  * for the first time is believed, and entered there: see hearsay_tls_info.
  */
 struct hearsay_tls {
-    const char *pin;           /* SHA-256 of the public key (RFC 7469), 64 hexadecimal digits */
+    const char *const
+        *pins; /* pin_count SHA-256 of public keys (RFC 7469), 64 hexadecimal digits */
+    size_t pin_count;
     const char *ca;            /* PEM file of roots */
     const char *known_servers; /* text file, made if it is not there; its folder must be there */
     const char *certificate;   /* PEM file of one's own, where a server asks for it */
@@ -160,6 +163,32 @@ HEARSAY_API void hearsay_tls_init(struct hearsay_tls *tls);
 HEARSAY_API int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls,
                                     const char *agent, int timeout_ms, struct hearsay **out_server,
                                     struct hearsay_error *out_error);
+
+/*
+ * The file of known servers. hearsay_known_each calls `take` for each, in the order of the file,
+ * with strings that are borrowed for the call: HOST:PORT, and the pin as 64 hexadecimal digits. No
+ * file is as good as an empty one. ERR_FILE for a line that is neither a server nor a comment,
+ * ERR_SYSTEM, ERR_NOMEM.
+ */
+HEARSAY_API int hearsay_known_each(const char *path,
+                                   void (*take)(void *context, const char *server, const char *pin),
+                                   void *context, struct hearsay_error *out_error);
+
+/*
+ * Removes a server (as for hearsay_connect) from the file, so that it is met for the first time
+ * again. *out_was_known: whether it was there. ERR_ARGUMENT for what is no TCP address; else as
+ * hearsay_known_each. The file is replaced whole or not at all.
+ */
+HEARSAY_API int hearsay_known_remove(const char *path, const char *server, bool *out_was_known,
+                                     struct hearsay_error *out_error);
+
+/*
+ * The pin of the first certificate in a PEM file, 64 hexadecimal digits and a NUL. ERR_FILE with
+ * the reason, also where the library was built without TLS.
+ */
+#define HEARSAY_PIN_TEXT_BYTES 65
+HEARSAY_API int hearsay_certificate_pin(const char *path, char out_pin[HEARSAY_PIN_TEXT_BYTES],
+                                        struct hearsay_error *out_error);
 
 /* How the server was believed. */
 enum hearsay_believed_by {
@@ -202,7 +231,7 @@ struct hearsay_limits {
     uint64_t session_output_bytes; /* that wait for one client to read them */
     uint64_t messages;             /* stored, all hosts together */
     uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
-    uint32_t work_bits;            /* of the proof of work on each deposit; 0: none */
+    uint32_t work_bits;            /* of the proof of work on each deposit and report; 0: none */
     uint32_t sender_share_ppm;     /* of k, that one sender's messages may be; at least 1 */
     uint32_t watches_per_session;  /* filters that stand in one connection's watches */
     uint32_t watches;              /* the same, of all clients together */
@@ -227,6 +256,7 @@ struct hearsay_epoch {
     uint64_t number;                /* 0: there is none */
     bool has_key;                   /* the connection came by a listener for those on site */
     uint8_t key[HEARSAY_KEY_BYTES]; /* with has_key */
+    bool is_certain;                /* this server gave the key: see hearsay_keyring_living */
     int64_t starts_ms;              /* by the server's clock */
     int64_t ends_ms;                /* the next one begins */
     int64_t kept_ms;                /* then the epoch and all its messages are gone */
@@ -371,7 +401,7 @@ HEARSAY_API void hearsay_make_id(uint8_t *out_id);
 /*
  * Seals a message that is to be deposited under the id: give the content's type and payload to
  * hearsay_deposit, the same again where a deposit is repeated. media_type NULL: text/plain.
- * ERR_ARGUMENT, ERR_NOMEM.
+ * ERR_ARGUMENT, also for what no server takes as a media type; ERR_NOMEM.
  */
 HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group, const uint8_t *id,
                                    const char *media_type, const void *payload,
@@ -389,7 +419,8 @@ HEARSAY_API int hearsay_group_seal_again(const struct hearsay_group *group, cons
 
 /*
  * Opens what was found. HEARSAY_NOT_OURS when it is not sealed, sealed by others, under another id,
- * or has been changed. ERR_NOMEM.
+ * or has been changed. The media type is text/plain where the message has none inside, and
+ * application/octet-stream where it has something else inside. ERR_NOMEM.
  */
 HEARSAY_API int hearsay_group_open(const struct hearsay_group *group, const uint8_t *id,
                                    const char *media_type, const uint8_t *payload,
@@ -965,9 +996,15 @@ HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
 /* --- keys of epochs --------------------------------------------------------------------------- */
 
 /*
- * The keys of the epochs that one was present for, in a file, by store and host. They are forgotten
- * when their epochs are gone. Of two programs that save the file at a time the later one wins; the
- * key that the other learned is given again as long as its epoch is the current one.
+ * The keys of the epochs that one was present for, in a file. A key is stored with the pin of the
+ * server's TLS key (or the fact that there was no TLS), the store id and the host, and is used only
+ * on connections that have the same. It is forgotten when its epoch is gone, and after 366 days.
+ *
+ * The file has up to 2,048 keys that came over TLS, and 2,048 others. At this limit the oldest key
+ * of the server with the most keys goes; a server is a pin, or without TLS a store id.
+ *
+ * Of two programs that save the file at a time the later one wins; the key that the other learned
+ * is given again as long as its epoch is the current one.
  */
 struct hearsay_keyring;
 
@@ -981,19 +1018,29 @@ HEARSAY_API void hearsay_keyring_close(struct hearsay_keyring *keyring); /* NULL
 
 /*
  * Takes the keys that the server gave: of the current epochs, and the newest 64 in all since the
- * connection was made, as far as they were read (hearsay_current_epoch). Those that are there
- * already change nothing. ERR_NOMEM. O(count) for each of them.
+ * connection was made, as far as they were read (hearsay_current_epoch). A key replaces another key
+ * that was stored for the same epoch. *out_replaced (may be NULL): how many did; tell the user, for
+ * a server does not change the key of an epoch: its store is a new one with the old id, or somebody
+ * imitated it before, or does now. ERR_NOMEM. O(count) for each key.
  */
 HEARSAY_API int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
-                                      struct hearsay_error *out_error);
+                                      size_t *out_replaced, struct hearsay_error *out_error);
 
 /* Replaces the file (mode 0600), whole or not at all, where there is something new. ERR_SYSTEM,
  * ERR_NOMEM. */
 HEARSAY_API int hearsay_keyring_save(struct hearsay_keyring *keyring,
                                      struct hearsay_error *out_error);
 
-/* The living epochs of a host whose keys are there, newest first, at most `room`; how many. Only
- * number, key and kept_ms are set. O(count). */
+/*
+ * The living epochs of a host whose keys were learned from this server, those learned last first,
+ * at most `room`; returns how many. Call hearsay_keyring_learn first. O(count). Sets number, key,
+ * has_key, kept_ms and is_certain:
+ *
+ * true   This connection gave the key, or an earlier one over TLS to a server with the same pin.
+ * false  The key was stored without TLS, and not given on this connection. Anybody who imitated the
+ *        server may have given it. Ask with it only in a query that asks in the open epoch, too,
+ *        which tells a listener as much. Never deposit with it.
+ */
 HEARSAY_API size_t hearsay_keyring_living(const struct hearsay_keyring *keyring,
                                           const struct hearsay *server,
                                           const struct hearsay_host *host,

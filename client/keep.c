@@ -15,7 +15,7 @@
 #include "client/fail.h"
 #include "core/hash.h"
 
-enum { VERSION = 1, HEAD_BYTES = KEEP_MAGIC_BYTES + 4, CHECKSUM_BYTES = 8 };
+enum { HEAD_BYTES = KEEP_MAGIC_BYTES + 4, CHECKSUM_BYTES = 8 };
 
 static void put_le(uint8_t *out, uint64_t value, size_t count)
 {
@@ -88,22 +88,28 @@ static int read_whole(int fd, const char *path, size_t most, struct bytes *out,
     }
 }
 
+static uint32_t version_of(const struct keep_kind *kind)
+{
+    return kind->version != 0 ? kind->version : 1;
+}
+
 /* Kind, version, size and checksum. */
 static int check(const char *path, const struct keep_kind *kind, const struct bytes *whole,
                  struct hearsay_error *error)
 {
     const char *wrong = NULL;
+    const uint32_t known = version_of(kind);
     if (whole->count < HEAD_BYTES || memcmp(whole->data, kind->magic, KEEP_MAGIC_BYTES) != 0) {
         return fail_set(error, HEARSAY_ERR_FILE,
                         "%.300s is not a %s; it was left as it is: name another file", path,
                         kind->what);
     }
     uint32_t version = keep_u32(whole->data + KEEP_MAGIC_BYTES);
-    if (version != VERSION) {
+    if (version != known) {
         return fail_set(error, HEARSAY_ERR_FILE,
-                        "%.300s is a %s of version %" PRIu32
-                        ", this program knows version %d; it was left as it is",
-                        path, kind->what, version, VERSION);
+                        "%.300s is a %s of version %" PRIu32 ", this program knows version %" PRIu32
+                        "; it was left as it is: remove it to begin anew",
+                        path, kind->what, version, known);
     }
     if (whole->count < HEAD_BYTES + CHECKSUM_BYTES) {
         wrong = "it is too short";
@@ -124,8 +130,20 @@ static int check(const char *path, const struct keep_kind *kind, const struct by
     return 0;
 }
 
+int keep_check_private(const char *path, const struct stat *info, struct hearsay_error *out_error)
+{
+    if (!S_ISREG(info->st_mode) || info->st_uid != geteuid() ||
+        (info->st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+        return HEARSAY_OK;
+    }
+    return fail_set(out_error, HEARSAY_ERR_FILE,
+                    "others may read or change %.200s (mode %04o), which has to be secret: "
+                    "chmod 600 %.200s",
+                    path, (unsigned)(info->st_mode & 07777), path);
+}
+
 /* Reads a file into `whole` (initialised). 0, KEEP_ABSENT, or why not. */
-static int read_file(const char *path, size_t bytes_max, struct bytes *whole,
+static int read_file(const char *path, bool is_secret, size_t bytes_max, struct bytes *whole,
                      struct hearsay_error *out_error)
 {
     /* Not to wait where somebody names a pipe. */
@@ -140,7 +158,8 @@ static int read_file(const char *path, size_t bytes_max, struct bytes *whole,
     } else if (!S_ISREG(info.st_mode)) {
         status = fail_set(out_error, HEARSAY_ERR_FILE, "%.300s is no regular file", path);
     } else {
-        status = read_whole(fd, path, bytes_max, whole, out_error);
+        status = is_secret ? keep_check_private(path, &info, out_error) : 0;
+        status = status == 0 ? read_whole(fd, path, bytes_max, whole, out_error) : status;
     }
     (void)close(fd); /* it was only read */
     return status;
@@ -151,8 +170,8 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
 {
     struct bytes whole;
     bytes_init(&whole, out_body->alloc);
-    int status =
-        read_file(path, kind->body_bytes_max + HEAD_BYTES + CHECKSUM_BYTES, &whole, out_error);
+    int status = read_file(path, kind->is_secret,
+                           kind->body_bytes_max + HEAD_BYTES + CHECKSUM_BYTES, &whole, out_error);
     if (status == 0) {
         status = check(path, kind, &whole, out_error);
     }
@@ -167,7 +186,7 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
 int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,
                    struct hearsay_error *out_error)
 {
-    int status = read_file(path, bytes_max, out_text, out_error);
+    int status = read_file(path, false, bytes_max, out_text, out_error);
     if (status == 0 && out_text->count > bytes_max) {
         return fail_set(out_error, HEARSAY_ERR_FILE, "%.300s is over %zu bytes", path, bytes_max);
     }
@@ -252,7 +271,7 @@ int keep_write(const char *path, const struct keep_kind *kind, const struct byte
     struct bytes whole;
     bytes_init(&whole, body->alloc);
     int rc = bytes_append(&whole, kind->magic, KEEP_MAGIC_BYTES);
-    rc = rc == 0 ? keep_append_u32(&whole, VERSION) : rc;
+    rc = rc == 0 ? keep_append_u32(&whole, version_of(kind)) : rc;
     rc = rc == 0 && body->count > 0 ? bytes_append(&whole, body->data, body->count) : rc;
     if (rc == 0) {
         rc = keep_append_u64(&whole, hash_seeded(whole.data, whole.count, 0));

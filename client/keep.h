@@ -3,7 +3,7 @@
  * keep: small files that remember something from one run to the next. Within libhearsay only.
  *
  *   8 bytes   what kind of file it is
- *   4 bytes   version, 1
+ *   4 bytes   version
  *   n bytes   the body
  *   8 bytes   XXH3-64 of all before it, seed 0
  *
@@ -20,13 +20,23 @@ enum { KEEP_MAGIC_BYTES = 8 };
 
 struct keep_kind {
     const char *magic; /* KEEP_MAGIC_BYTES characters */
+    uint32_t version;  /* of the body; 0: 1 */
     const char *what;  /* in sentences: "memory of messages seen" */
+    bool is_secret;    /* a file that others may read is refused */
     size_t body_bytes_max;
 };
 
 /*
+ * A secret that others may read is no secret. HEARSAY_ERR_FILE where the file is regular and the
+ * user's own, and its group or others have any right on it (as ssh does for keys); else 0.
+ */
+struct stat;
+int keep_check_private(const char *path, const struct stat *info, struct hearsay_error *out_error);
+
+/*
  * Reads the body into *out_body (initialised, appended to). 0; KEEP_ABSENT when there is no such
- * file; HEARSAY_ERR_FILE when it is of another kind or version, too large or damaged;
+ * file; HEARSAY_ERR_FILE when it is of another kind or version, too large or damaged, or secret and
+ * readable by others;
  * HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM. The file is never changed.
  */
 enum { KEEP_ABSENT = 1 };

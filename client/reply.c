@@ -269,6 +269,7 @@ void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *t
     memset(to, 0, sizeof(*to));
     to->number = from->number;
     to->has_key = from->key.count == HEARSAY_KEY_BYTES && from->number != 0;
+    to->is_certain = to->has_key;
     if (to->has_key) {
         memcpy(to->key, from->key.data, HEARSAY_KEY_BYTES);
     }

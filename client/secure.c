@@ -13,7 +13,11 @@
 #include "client/sock.h"
 #include "tls/tls.h"
 
-enum { WIRE_BYTES = 16 * 1024, NAME_BYTES = 272 };
+enum {
+    WIRE_BYTES = 16 * 1024,
+    READS_MAX = 4, /* of the socket, in one call: then the caller looks at the clock */
+    WAITING_BYTES_MAX = 64 * 1024 /* that the server does not read, while it makes TLS answer */
+};
 
 struct secure {
     int fd; /* borrowed */
@@ -22,6 +26,7 @@ struct secure {
     uint8_t wire[WIRE_BYTES]; /* taken out of the pipe, and not yet sent: wire_at .. wire_end */
     size_t wire_at;
     size_t wire_end;
+    const char *reason; /* why it failed, when the pipe does not know; NULL: it has not */
 };
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -46,22 +51,45 @@ int secure_flush(struct secure *secure, int *out_errno)
     }
 }
 
+/* Everything that the pipe holds, up to the next plain bytes. As secure_read. */
+static int read_held(struct secure *secure, void *buffer, size_t count, size_t *out_count,
+                     int *out_errno)
+{
+    for (;;) {
+        switch (tls_pipe_read(secure->pipe, buffer, count, out_count)) {
+        case 0:
+            return HEARSAY_OK;
+        case TLS_RECORD:
+            break;
+        case TLS_MORE:
+            return SOCK_AGAIN;
+        case TLS_ENDED:
+            *out_errno = 0;
+            return SOCK_CLOSED;
+        case TLS_FAILED:
+            *out_errno = EPROTO;
+            return SOCK_CLOSED;
+        default:
+            *out_errno = ENOMEM;
+            return SOCK_CLOSED;
+        }
+    }
+}
+
 int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_count,
                 int *out_errno)
 {
     uint8_t wire[WIRE_BYTES];
 
-    for (;;) {
+    int status = read_held(secure, buffer, count, out_count, out_errno);
+    for (int reads = 0; status == SOCK_AGAIN && reads < READS_MAX; reads++) {
         size_t got = 0;
-        const int outcome = tls_pipe_read(secure->pipe, buffer, count, out_count);
-        if (outcome == 0) {
-            return HEARSAY_OK;
-        }
-        if (outcome != TLS_MORE) {
-            *out_errno = outcome == TLS_ENDED ? 0 : EPROTO;
+        if (tls_pipe_waiting(secure->pipe) > WAITING_BYTES_MAX) {
+            secure->reason = "the server makes TLS answer again and again, and does not read";
+            *out_errno = EPROTO;
             return SOCK_CLOSED;
         }
-        const int status = sock_read(secure->fd, wire, sizeof(wire), &got, out_errno);
+        status = sock_read(secure->fd, wire, sizeof(wire), &got, out_errno);
         if (status != HEARSAY_OK) {
             return status;
         }
@@ -69,7 +97,9 @@ int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_c
             *out_errno = ENOMEM;
             return SOCK_CLOSED;
         }
+        status = read_held(secure, buffer, count, out_count, out_errno);
     }
+    return status;
 }
 
 int secure_write(struct secure *secure, const void *data, size_t count, size_t *out_count,
@@ -99,7 +129,7 @@ bool secure_wants_write(const struct secure *secure)
 
 const char *secure_reason(const struct secure *secure)
 {
-    return tls_pipe_reason(secure->pipe);
+    return secure->reason != NULL ? secure->reason : tls_pipe_reason(secure->pipe);
 }
 
 const struct hearsay_tls_info *secure_info(const struct secure *secure)
@@ -111,7 +141,7 @@ const struct hearsay_tls_info *secure_info(const struct secure *secure)
 
 static int fail_handshake(const struct secure *secure, int errno_value, struct hearsay_error *error)
 {
-    const char *reason = tls_pipe_reason(secure->pipe);
+    const char *reason = secure_reason(secure);
 
     if (reason[0] != '\0') {
         return fail_set(error, HEARSAY_ERR_TRUST, "no encrypted connection: %s", reason);
@@ -146,7 +176,10 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
                                       : HEARSAY_OK;
         }
         const short events = secure_wants_write(secure) ? POLLIN | POLLOUT : POLLIN;
-        const int status = sock_wait(secure->fd, events, deadline_ms, error);
+        int status = sock_wait(secure->fd, events, deadline_ms, error);
+        if (status == HEARSAY_OK && sock_now_ms() >= deadline_ms) {
+            status = SOCK_TIMEOUT; /* bytes keep coming, and no end of the handshake */
+        }
         if (status == SOCK_TIMEOUT) {
             return fail_set(error, HEARSAY_ERR_TIMEOUT,
                             "the server did not answer to TLS in time; does it speak TLS on this "
@@ -160,17 +193,23 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
 
 /* --- whom to believe -------------------------------------------------------------------------- */
 
-static int believe_pin(struct secure *secure, const char *wanted, struct hearsay_error *error)
+static int believe_pin(struct secure *secure, const struct hearsay_tls *tls,
+                       struct hearsay_error *error)
 {
     uint8_t pin[TLS_PIN_BYTES];
     char text[TLS_PIN_TEXT_BYTES];
+    bool is_one = false;
 
-    if (!tls_pin_parse(wanted, pin)) {
-        return fail_set(error, HEARSAY_ERR_ARGUMENT,
-                        "\"%.80s\" is no pin, 64 hexadecimal digits: hearsayd's log has its own",
-                        wanted);
+    for (size_t i = 0; i < tls->pin_count; i++) {
+        if (!tls_pin_parse(tls->pins[i], pin)) {
+            return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                            "\"%.80s\" is no pin, 64 hexadecimal digits: hearsayd's log has its "
+                            "own",
+                            tls->pins[i]);
+        }
+        is_one = is_one || memcmp(pin, secure->info.pin, sizeof(pin)) == 0;
     }
-    if (memcmp(pin, secure->info.pin, sizeof(pin)) != 0) {
+    if (!is_one) {
         tls_pin_print(secure->info.pin, text);
         return fail_set(error, HEARSAY_ERR_TRUST,
                         "this is not the server that is meant: its pin is %s", text);
@@ -186,9 +225,10 @@ static int refuse_changed(const char *path, const char *name, const uint8_t *pin
 
     tls_pin_print(pin, text);
     return fail_set(error, HEARSAY_ERR_TRUST,
-                    "%.120s has another key than before, pin %s: somebody may stand between you "
-                    "and it. If its operator says that the key is new, remove its line from %.160s",
-                    name, text, path);
+                    "%.100s has another key than before, pin %s: somebody may stand between you "
+                    "and this server. If its operator says that this pin is the new one: "
+                    "hearsay known remove %.100s (the old one is in %.100s)",
+                    name, text, name, path);
 }
 
 static int believe_known(struct secure *secure, const char *path, const char *name,
@@ -215,12 +255,11 @@ static int believe_known(struct secure *secure, const char *path, const char *na
 static int believe(struct secure *secure, const struct address *address,
                    const struct hearsay_tls *tls, struct hearsay_error *error)
 {
-    char name[NAME_BYTES];
-    const bool is_ipv6 = strchr(address->host, ':') != NULL;
+    char name[ADDRESS_NAME_BYTES];
 
     tls_pipe_pin(secure->pipe, secure->info.pin);
-    if (tls->pin != NULL) {
-        return believe_pin(secure, tls->pin, error);
+    if (tls->pin_count > 0) {
+        return believe_pin(secure, tls, error);
     }
     const char *objection = tls_pipe_objection(secure->pipe);
     if (objection == NULL) {
@@ -232,7 +271,7 @@ static int believe(struct secure *secure, const struct address *address,
                         "the certificate of %.200s is not to be believed: %s", address->host,
                         objection);
     }
-    (void)snprintf(name, sizeof(name), is_ipv6 ? "[%s]:%s" : "%s:%s", address->host, address->port);
+    address_print(address, name);
     return believe_known(secure, tls->known_servers, name, error);
 }
 

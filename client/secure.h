@@ -2,10 +2,10 @@
 /*
  * secure: TLS over a socket, and whether to believe the other side. Within libhearsay only.
  *
- * Whom to believe, in this order: who has the pin that was given; who has a certificate of the
- * roots that were given; who has one of the system's roots for the server's name; who has the pin
- * that this server had before, by the file of known servers, where one met for the first time is
- * entered.
+ * Whom to believe, in this order: who has one of the pins that were given; who has a certificate of
+ * the roots that were given; who has one of the system's roots for the server's name; who has the
+ * pin that this server had before, by the file of known servers, where one met for the first time
+ * is entered.
  */
 #ifndef CLIENT_SECURE_H
 #define CLIENT_SECURE_H
@@ -34,7 +34,8 @@ const struct hearsay_tls_info *secure_info(const struct secure *secure);
 
 /*
  * As sock_read and sock_write: 0 with *out_count >= 1, SOCK_AGAIN, or SOCK_CLOSED with the errno,
- * which is EPROTO where the encryption failed.
+ * which is EPROTO where the encryption failed. secure_read reads the socket a few times at most, so
+ * that the caller sees its deadline pass: SOCK_AGAIN also when bytes came and none was plain.
  */
 int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_count,
                 int *out_errno);

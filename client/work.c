@@ -22,19 +22,38 @@ static uint32_t try_number(const uint8_t *content, uint64_t number)
     return work_zero_bits(hash);
 }
 
+/* The first number whose proof has so many zero bits. Ends `state`. */
+static uint64_t find_number(crypto_generichash_state *state, uint32_t bits)
+{
+    uint8_t content[LIMIT_HASH_BYTES];
+    uint64_t number = 0;
+
+    (void)crypto_generichash_final(state, content, sizeof(content));
+    while (try_number(content, number) < bits) {
+        number++; /* ends long before 2^64: the bits are bounded */
+    }
+    return number;
+}
+
 void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                uint32_t bits)
 {
     crypto_generichash_state state;
-    uint8_t content[LIMIT_HASH_BYTES];
 
-    (void)crypto_generichash_init(&state, NULL, 0, sizeof(content));
+    (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
     work_feed(deposit, host, store_id, feed, &state);
-    (void)crypto_generichash_final(&state, content, sizeof(content));
-    deposit->work = 0;
-    while (try_number(content, deposit->work) < bits) {
-        deposit->work++; /* ends long before 2^64: the bits are bounded */
-    }
+    deposit->work = find_number(&state, bits);
+}
+
+void work_find_report(struct msg_report *report, const char *host,
+                      const struct hearsay_welcome *welcome)
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
+    work_feed_report(report->id.data, host, welcome->store_id, welcome->resume_token,
+                     welcome->resume_bytes, feed, &state);
+    report->work = find_number(&state, welcome->limits.work_bits);
 }
 
 int64_t hearsay_work_ms(const struct hearsay *server)

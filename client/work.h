@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work: finds the number that a server wants as a proof of work on a deposit. */
+/* work: finds the number that a server wants as a proof of work on a deposit or report. */
 #ifndef CLIENT_WORK_H
 #define CLIENT_WORK_H
 
@@ -12,5 +12,9 @@
  */
 void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                uint32_t bits);
+
+/* The same for a report, with as many bits as the Welcome of this session asks for. */
+void work_find_report(struct msg_report *report, const char *host,
+                      const struct hearsay_welcome *welcome);
 
 #endif

@@ -46,14 +46,16 @@ uint32_t counting_ceiling(const struct counting *counting)
     return (uint32_t)((UINT64_C(1) << counting->width) - 1);
 }
 
+/* A width divides a word's bits, so that the counter of a position begins at bit position * width.
+ */
 static uint32_t shift_of(const struct counting *counting, uint32_t position)
 {
-    return position % (WORD_BITS / counting->width) * counting->width;
+    return position * counting->width % WORD_BITS;
 }
 
 static uint64_t *word_of(const struct counting *counting, uint32_t position)
 {
-    return &counting->counters[position / (WORD_BITS / counting->width)];
+    return &counting->counters[(size_t)position * counting->width / WORD_BITS];
 }
 
 uint32_t counting_value(const struct counting *counting, uint32_t position)
@@ -67,7 +69,6 @@ static void count_up(struct counting *counting, uint32_t position)
     if (counting_value(counting, position) < counting_ceiling(counting)) {
         *word_of(counting, position) += UINT64_C(1) << shift_of(counting, position);
     }
-    bloom_set(counting->filter, position);
 }
 
 static void count_down(struct counting *counting, uint32_t position)
@@ -89,6 +90,7 @@ void counting_add(struct counting *counting, const uint64_t *filter)
         for (uint64_t left = filter[w]; left != 0; left &= left - 1) {
             count_up(counting, w * WORD_BITS + sliced_lowest(left));
         }
+        counting->filter[w] |= filter[w];
     }
 }
 

@@ -4,9 +4,9 @@
  * BloomFilterTree), and the search that runs over one or more indexes.
  *
  * An engine is one file with one `const struct index_engine`, and a row in index_engines().
- * It keeps filters and items and walks them with a cursor. What is common to all stands in index.c:
- * the conditions of a query, the k best, and what happens to searches under way when messages come
- * and go.
+ * It keeps filters and items and walks them with a cursor. What is common to all stands in index.c
+ * and index_search.c: the conditions of a query, the k best, and what happens to searches under way
+ * when messages come and go.
  *
  * A search is resumable: search_step looks at a bounded number of filters, and the answer is right
  * for the moment of the last step: messages deposited meanwhile are in it, removed or expired ones
@@ -158,9 +158,10 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
 void index_search_free(struct index_search *search); /* at any time; NULL is fine */
 
 /*
- * Looks at about `budget` more filters (at least one block); messages that expire at or before
- * now_ms (which never runs backwards) do not count. 0 when done, INDEX_MORE when not. Ends within a
- * bounded number of steps however fast messages come and go.
+ * Does about `budget` more work (at least one block of filters): a filter or summary compared is 1,
+ * and so is each bit or hash that a test of an id against the query's slices takes. Messages that
+ * expire at or before now_ms (which never runs backwards) do not count. 0 when done, INDEX_MORE
+ * when not. Ends within a bounded number of steps however fast messages come and go.
  */
 int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms);
 
@@ -171,8 +172,11 @@ int index_search_step(struct index_search *search, uint64_t budget, int64_t now_
 const struct nearest_candidate *index_search_results(struct index_search *search,
                                                      uint32_t *out_count);
 
-/* Filters and node summaries whose overlap with the query was computed, so far. */
+/* Filters of messages and summaries of groups whose overlap with a part was computed, so far. */
 uint64_t index_search_comparisons(const struct index_search *search);
+
+/* The work done so far, in the unit of a step's budget. */
+uint64_t index_search_work(const struct index_search *search);
 
 /* Bytes of the indexes that these comparisons read. */
 uint64_t index_search_bytes(const struct index_search *search);

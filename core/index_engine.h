@@ -11,8 +11,9 @@
 #define CORE_INDEX_ENGINE_H
 
 #include "core/index.h"
+#include "core/memo.h"
 
-/* What a cursor needs to know of the search that it walks for; owned by index.c. */
+/* What a cursor needs to know of the search that it walks for; owned by index_search.c. */
 struct index_probe {
     const struct index_query *query;
     const uint64_t *filter;   /* the part's */
@@ -32,16 +33,29 @@ struct index_probe {
     bool check_repeats;      /* an offer may be held already */
     bool incomplete;         /* set by an engine that left out what it did not look at */
     int64_t now_ms;
+    struct index_memo *memo; /* of the ids tested against the query's slices; NULL: there is none */
     uint64_t comparisons;
+    uint64_t looks; /* bits and hashes that the test of ids against the query's slices took */
     uint64_t bytes; /* of the index that were read to compare, without the messages offered */
 };
+
+/* The work done so far, which a step's budget bounds. */
+static inline uint64_t index_probe_work(const struct index_probe *probe)
+{
+    return probe->comparisons + probe->looks;
+}
+
+/* A place that is not remembered. */
+#define INDEX_NO_PLACE UINT32_MAX
 
 /*
  * Offers one message if it meets all conditions: expiry, window, contains (given the overlap with
  * that filter), max distance, reach. `filter` (the message's) is used only where the metric needs
- * more than counts, and may point to interleaved words `stride` apart.
+ * more than counts, and may point to interleaved words `stride` apart. `place` is a number below
+ * `places` that no other message of the engine has until one comes or goes, or INDEX_NO_PLACE: so
+ * the message's id is tested against the query's slices once, not once for each part.
  */
-void index_probe_offer(struct index_probe *probe, const struct index_item *item,
+void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap);
 
@@ -86,6 +100,7 @@ struct index_engine {
     int (*find)(const void *engine, const uint8_t *id, struct index_item *out_item,
                 uint64_t *out_filter);
     size_t (*count)(const void *engine);
+    size_t (*places)(const void *engine); /* numbers of places: see index_probe_offer */
     size_t (*bytes)(const void *engine);
     uint32_t (*height)(const void *engine); /* NULL: 1 */
     const char *(*check)(const void *engine);
@@ -98,8 +113,8 @@ struct index_engine {
     void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
     /*
-     * A walk for one part. Made and freed by index.c; step returns 0 (end) or INDEX_MORE. At a
-     * first look an engine that knows where its best messages are offers some of these and leaves
+     * A walk for one part. Made and freed by index_search.c; step returns 0 (end) or INDEX_MORE. At
+     * a first look an engine that knows where its best messages are offers some of these and leaves
      * the rest: all parts share the k best, and the sooner good ones are known the more is ruled
      * out. When it returns for that reason it sets probe->first_look to false and says what it has
      * left.

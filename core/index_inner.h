@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_inner: what an index and its searches consist of. Included by index.c and renewal.c only.
+ * index_inner: what an index and its searches consist of. Included by index.c, index_search.c and
+ * renewal.c only.
  */
 #ifndef CORE_INDEX_INNER_H
 #define CORE_INDEX_INNER_H
@@ -16,6 +17,7 @@ struct search_part {
     void *cursor;
     void *next_cursor; /* renewal.c's, while it exchanges engines */
     struct index_probe probe;
+    struct index_memo memo;   /* used by all parts with the same source, if this is the first */
     bool walked;              /* to the end */
     struct search_part *next; /* in index->parts */
     struct search_part **link;
@@ -50,6 +52,11 @@ struct index_search {
     bool capped; /* as it ended: see index_search_is_capped */
     bool cut;    /* done because the budget was, not the walk */
 };
+
+/* ---- index.c ---- */
+
+/* Messages of a part's index may stand at other places from now on. */
+void index_part_moved(struct search_part *part);
 
 /* ---- renewal.c ---- */
 

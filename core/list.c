@@ -443,8 +443,8 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
             continue;
         }
         read_item(chunk, at, &item);
-        index_probe_offer(probe, &item, filters + lane, BITS_BLOCK, chunk->cardinality[at],
-                          overlaps[lane], probe->contains_cardinality);
+        index_probe_offer(probe, &item, (uint32_t)(first + lane), filters + lane, BITS_BLOCK,
+                          chunk->cardinality[at], overlaps[lane], probe->contains_cardinality);
     }
 }
 
@@ -532,22 +532,25 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
     const struct list *list = engine;
     struct list_cursor *list_cursor = cursor;
     size_t left = list_cursor->left < list->count ? list_cursor->left : list->count;
-    uint64_t visited = 0;
+    const uint64_t before = index_probe_work(probe);
+    uint64_t done = 0;
 
-    while (left > 0 && (visited < budget || visited == 0)) {
-        size_t most = nearest_is_full(probe->nearest) ? SIZE_MAX : SAMPLE_MESSAGES - BITS_BLOCK;
-        size_t first = run_first(left, budget - visited < most ? budget - visited : most);
+    while (left > 0 && (done < budget || done == 0)) {
+        /* Short runs where each message may be tested against the query's slices. */
+        const bool is_short = !nearest_is_full(probe->nearest) || probe->query->exclude_count > 0;
+        size_t most = is_short ? SAMPLE_MESSAGES - BITS_BLOCK : SIZE_MAX;
+        size_t first = run_first(left, budget - done < most ? budget - done : most);
 
         if (sample_pays(probe->nearest, left - first)) {
             sample_run(list, probe, first, left);
         } else {
             scan_run(list, probe, first, left);
         }
-        visited += left - first;
+        probe->comparisons += left - first;
+        probe->bytes += (left - first) * (list->words * sizeof(uint64_t) + sizeof(uint16_t));
+        done = index_probe_work(probe) - before;
         left = first;
     }
-    probe->comparisons += visited;
-    probe->bytes += visited * (list->words * sizeof(uint64_t) + sizeof(uint16_t));
     list_cursor->left = left;
     return left > 0 ? INDEX_MORE : 0;
 }
@@ -560,6 +563,7 @@ const struct index_engine list_engine = {
     .remove = list_remove,
     .find = list_find,
     .count = list_count,
+    .places = list_count,
     .bytes = list_bytes,
     .check = list_check,
     .cursor_new = list_cursor_new,

@@ -129,16 +129,22 @@ static bool may_be_shown(const struct index_probe *probe, const struct index_ite
            (item->deposited_ms < query->until_ms || query->until_ms == INT64_MAX);
 }
 
-/* Whether the reader has seen it already, by what it sent. */
-static bool is_excluded(const struct index_probe *probe, const struct index_item *item)
+/* Whether the query's slices have the message's id. */
+static bool is_excluded(struct index_probe *probe, const struct index_item *item, uint32_t place)
 {
     const struct index_query *query = probe->query;
+    bool excluded = false;
 
-    return query->exclude_count > 0 &&
-           scalable_slices_have(query->exclude, query->exclude_count, item->id, sizeof item->id);
+    if (query->exclude_count == 0 || index_memo_get(probe->memo, place, &excluded)) {
+        return excluded;
+    }
+    excluded = scalable_slices_have(query->exclude, query->exclude_count, item->id, sizeof item->id,
+                                    &probe->looks);
+    index_memo_put(probe->memo, place, excluded);
+    return excluded;
 }
 
-void index_probe_offer(struct index_probe *probe, const struct index_item *item,
+void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap)
 {
@@ -164,7 +170,7 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         return;
     }
     /* Last, since it costs most: asked only of what would be among the k best. */
-    if (is_excluded(probe, item)) {
+    if (is_excluded(probe, item, place)) {
         return;
     }
     if (probe->check_repeats) {

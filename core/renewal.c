@@ -347,7 +347,7 @@ static int exchange(struct index *index, struct index *other)
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         index->engine->cursor_free(handle, part->cursor);
         part->cursor = part->next_cursor;
-        part->probe.check_repeats = true; /* it meets again what it has found */
+        index_part_moved(part); /* it meets again what it has found */
     }
     index->handle = other->handle;
     other->handle = handle;

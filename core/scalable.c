@@ -2,10 +2,12 @@
 #include "core/scalable.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/bloom.h"
 #include "core/err.h"
 #include "core/hash.h"
+#include "core/popcount.h"
 #include "core/sizing.h"
 
 static const double TIGHTENING = 0.8;     /* r; Almeida et al. find 0.8 to 0.9 best */
@@ -16,9 +18,10 @@ static bool test_bit(const uint8_t *bits, uint32_t p)
     return (bits[p / 8] >> (p % 8) & 1) != 0;
 }
 
-static bool slice_has(const struct scalable_slice *slice, struct hash128 hash)
+static bool slice_has(const struct scalable_slice *slice, struct hash128 hash, uint64_t *looks)
 {
     for (uint32_t i = 0; i < slice->hashes; i++) {
+        (*looks)++;
         if (!test_bit(slice->bits, bloom_position(hash, i, slice->byte_count * 8))) {
             return false;
         }
@@ -39,19 +42,50 @@ void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const
 }
 
 bool scalable_slices_have(const struct scalable_slice *slices, uint32_t count, const void *element,
-                          size_t length)
+                          size_t length, uint64_t *looks)
 {
     struct hash128 hash = {0};
+    uint64_t done = 0;
+    bool has = false;
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && !has; i++) {
         if (i == 0 || slices[i].seed != slices[i - 1].seed) {
             hash = hash128_seeded(element, length, slices[i].seed);
+            done++;
         }
-        if (slice_has(&slices[i], hash)) {
-            return true;
-        }
+        has = slice_has(&slices[i], hash, &done);
     }
-    return false;
+    if (looks != NULL) {
+        *looks += done;
+    }
+    return has;
+}
+
+static uint64_t count_set_bits(const struct scalable_slice *slice)
+{
+    uint64_t count = 0;
+
+    for (uint32_t at = 0; at < slice->byte_count; at += sizeof(uint64_t)) {
+        const uint32_t left = slice->byte_count - at;
+        uint64_t word = 0;
+
+        memcpy(&word, slice->bits + at, left < sizeof(word) ? left : sizeof(word));
+        count += popcount_word(word);
+    }
+    return count;
+}
+
+uint32_t scalable_slice_chance_ppm(const struct scalable_slice *slice)
+{
+    enum { SHIFT = 31 };
+    /* both at most 2^31 */
+    const uint64_t fill = (count_set_bits(slice) << SHIFT) / ((uint64_t)slice->byte_count * 8);
+    uint64_t chance = UINT64_C(1) << SHIFT;
+
+    for (uint32_t i = 0; i < slice->hashes; i++) {
+        chance = chance * fill >> SHIFT;
+    }
+    return (uint32_t)(chance * 1000000 >> SHIFT);
 }
 
 static double first_rate(uint32_t rate_ppm)
@@ -157,7 +191,7 @@ int scalable_add(struct scalable *scalable, const void *element, size_t length)
 
 bool scalable_test(const struct scalable *scalable, const void *element, size_t length)
 {
-    return scalable_slices_have(scalable->slices, scalable->slice_count, element, length);
+    return scalable_slices_have(scalable->slices, scalable->slice_count, element, length, NULL);
 }
 
 uint64_t scalable_capacity(uint32_t rate_ppm, size_t bytes_max)

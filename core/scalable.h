@@ -45,10 +45,17 @@ void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const
 
 /*
  * Whether any slice has the element: always when it was added, else with probability P.
- * O(length + hashes of all slices), and mostly far less.
+ * O(length + hashes of all slices), and mostly far less. What was done is added to *looks, unless
+ * that is NULL: the bits looked at, and the hashes computed of the element.
  */
 bool scalable_slices_have(const struct scalable_slice *slices, uint32_t count, const void *element,
-                          size_t length);
+                          size_t length, uint64_t *looks);
+
+/*
+ * The chance that a slice has an element that was not added: (s/b)^d for s set bits of b and d
+ * hashes, in millionths, rounded down. Whole numbers only. O(byte_count).
+ */
+uint32_t scalable_slice_chance_ppm(const struct scalable_slice *slice);
 
 struct scalable {
     const struct alloc *alloc;

@@ -70,6 +70,13 @@ static size_t tree_count(const void *engine)
     return tree->count;
 }
 
+static size_t tree_places(const void *engine)
+{
+    const struct tree *tree = engine;
+
+    return (size_t)tree->node_room * TREE_SLOTS;
+}
+
 static size_t tree_bytes(const void *engine)
 {
     const struct tree *tree = engine;
@@ -129,6 +136,7 @@ const struct index_engine tree_engine = {
     .remove = tree_remove,
     .find = tree_find,
     .count = tree_count,
+    .places = tree_places,
     .bytes = tree_bytes,
     .height = tree_height,
     .check = tree_check,

@@ -130,6 +130,20 @@ static bool should_join(const struct tree *tree, const struct choice *choice, si
            (uint64_t)tree->count * SLACK_NUMERATOR + SLACK_SLOTS * SLACK_DENOMINATOR;
 }
 
+/*
+ * Slots that a new node gets at once. Storage that grows by an eighth at a time is copied nine
+ * times before a node is full. So the node behind a full one of messages as they came gets all
+ * its slots: that node is likely to be filled, too. The first node starts small, as an index may
+ * stay small.
+ */
+static uint32_t first_slots(const struct tree *tree)
+{
+    bool follows = (tree->loading || tree->quick_inserts) && tree->node_count > 0 &&
+                   !tree->nodes[tree->node_count - 1]->is_arranged;
+
+    return follows ? tree->fanout * TREE_GROUP : TREE_GROUP;
+}
+
 static int add_node(struct tree *tree, struct tree_node **out_node)
 {
     int error = tree_grow_directory(tree, 1);
@@ -138,7 +152,7 @@ static int add_node(struct tree *tree, struct tree_node **out_node)
     if (node == NULL) {
         return -ERR_NOMEM;
     }
-    if (tree_reserve(tree, node, TREE_GROUP) != 0) {
+    if (tree_reserve(tree, node, first_slots(tree)) != 0) {
         tree_node_free(tree, node);
         return -ERR_NOMEM;
     }
@@ -175,8 +189,8 @@ static int find_group(struct tree *tree, const uint64_t *filter, struct tree_nod
                       uint32_t *out_group)
 {
     uint16_t positions[PROFILE_BITS_MAX];
-    size_t count = sliced_positions(filter, tree->words, positions);
     bool unarranged = tree->loading || tree->quick_inserts;
+    size_t count = unarranged ? 0 : sliced_positions(filter, tree->words, positions);
     struct choice choice = unarranged ? choose_last(tree) : choose(tree, positions, count);
     int error = 0;
 

@@ -269,13 +269,16 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
 static void widen_union(const struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter)
 {
+    const uint64_t lane = UINT64_C(1) << group % 64;
+
     for (size_t w = 0; w < tree->words; w++) {
         node->whole[w] |= filter[w];
         for (uint64_t left = filter[w]; left != 0; left &= left - 1) {
-            uint32_t bit = (uint32_t)w * 64 + sliced_lowest(left);
+            size_t bit = w * 64 + sliced_lowest(left);
+            uint64_t *lanes = &node->columns[bit * BITS_LANE_WORDS + group / 64];
 
-            node->column_bits += !sliced_test(node->columns, bit, group);
-            sliced_set(node->columns, bit, group);
+            node->column_bits += (*lanes & lane) == 0;
+            *lanes |= lane;
         }
     }
 }

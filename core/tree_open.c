@@ -24,7 +24,8 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
         uint16_t cardinality = node->cardinalities[slot + lane];
 
         if (index_probe_may_pass(probe, cardinality, overlaps[lane])) {
-            index_probe_offer(probe, &node->items[slot + lane], block + lane, BITS_BLOCK,
+            index_probe_offer(probe, &node->items[slot + lane],
+                              node->number * TREE_SLOTS + slot + lane, block + lane, BITS_BLOCK,
                               cardinality, overlaps[lane], probe->contains_cardinality);
         }
     }

@@ -372,7 +372,7 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
 {
     struct walk walk;
     struct tree_cursor *c = cursor;
-    uint64_t before = probe->comparisons;
+    uint64_t before = index_probe_work(probe);
 
     walk.tree = engine;
     walk.cursor = cursor;
@@ -390,7 +390,7 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
     }
     forget_if_changed(&walk);
     while (c->left > 0 && !walk.looked &&
-           (probe->comparisons - before < budget || probe->comparisons == before)) {
+           (index_probe_work(probe) - before < budget || index_probe_work(probe) == before)) {
         if (c->phase == PHASE_RANK) {
             rank_nodes(&walk);
         } else if (c->phase == PHASE_OPEN) {

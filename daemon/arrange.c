@@ -138,67 +138,6 @@ static void on_arranged(struct long_work *work)
     }
 }
 
-/* --- on the loop ------------------------------------------------------------------------------ */
-
-static int64_t message_ns(const struct arrange_figures *figures)
-{
-    const int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
-
-    return ns < MESSAGE_NS_LEAST ? MESSAGE_NS_LEAST : ns > MESSAGE_NS_MOST ? MESSAGE_NS_MOST : ns;
-}
-
-static void finish(struct arrange *arrange)
-{
-    struct arrange_figures *figures = &arrange->figures;
-
-    figures->done++;
-    figures->last_ms = arrange->now_ms - arrange->begun_ms;
-    figures->last_count = index_count(arrange->epoch->index);
-    arrange->rests_since_ms = arrange->now_ms;
-    arrange->message_ns = message_ns(figures);
-    arrange->seen = 0; /* what comes next is not taken for little */
-    log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
-              arrange->host->config.name, figures->last_count, figures->last_ms);
-    end(arrange);
-}
-
-bool arrange_turn(struct arrange *arrange, int64_t now_ms)
-{
-    int outcome;
-
-    arrange->now_ms = now_ms;
-    switch (arrange->phase) {
-    case ARRANGE_COPYING:
-        outcome = renewal_copy(arrange->renewal);
-        if (outcome == 0) {
-            submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
-        }
-        break;
-    case ARRANGE_FOLLOWING:
-        outcome = renewal_follow(arrange->renewal, FOLLOW_BUDGET);
-        if (outcome == 0) {
-            finish(arrange);
-        }
-        break;
-    default:
-        return false;
-    }
-    if (outcome != 0 && outcome != RENEWAL_MORE) {
-        note_failure(arrange, outcome);
-        end(arrange);
-    }
-    return outcome == RENEWAL_MORE;
-}
-
-void arrange_stop(struct arrange *arrange)
-{
-    arrange->stopped = true;
-    atomic_store_explicit(&arrange->stop, true, memory_order_relaxed);
-    if (arrange->phase == ARRANGE_COPYING || arrange->phase == ARRANGE_FOLLOWING) {
-        end(arrange);
-    }
-}
-
 /* --- which, and when -------------------------------------------------------------------------- */
 
 /* Messages that cost more in a query than they would if all were arranged. */
@@ -277,6 +216,136 @@ static void begin_most_worn(struct arrange *arrange, const struct host *hosts, s
     }
 }
 
+/* ---- messages loaded at the start ---- */
+
+static size_t loaded_count(const struct epoch *epoch)
+{
+    return epoch->is_loaded ? index_count(epoch->index) : 0;
+}
+
+static void end_loaded(struct arrange *arrange)
+{
+    arrange->loaded = false;
+    log_info("all loaded messages are arranged for quick queries, after %" PRId64 " ms",
+             arrange->now_ms - arrange->loaded_ms);
+}
+
+/* Begins with the largest of the indexes that were loaded and are not arranged yet. */
+static void begin_loaded(struct arrange *arrange)
+{
+    const struct host *host = NULL;
+    struct epoch *most = NULL;
+
+    if (!arrange->loaded || arrange->stopped || arrange->now_ms < arrange->not_before_ms) {
+        return;
+    }
+    for (size_t h = 0; h < arrange->host_count; h++) {
+        for (size_t e = 0; e < arrange->hosts[h].epoch_count; e++) {
+            struct epoch *epoch = arrange->hosts[h].epochs[e];
+
+            if (loaded_count(epoch) > (most == NULL ? 0 : loaded_count(most))) {
+                host = &arrange->hosts[h];
+                most = epoch;
+            }
+        }
+    }
+    if (most != NULL) {
+        begin(arrange, host, most);
+    } else {
+        end_loaded(arrange);
+    }
+}
+
+void arrange_loaded(struct arrange *arrange, const struct host *hosts, size_t host_count,
+                    int64_t now_ms)
+{
+    if (arrange->worker == NULL) {
+        return;
+    }
+    arrange->hosts = hosts;
+    arrange->host_count = host_count;
+    arrange->loaded_ms = now_ms;
+    for (size_t h = 0; h < host_count; h++) {
+        for (size_t e = 0; e < hosts[h].epoch_count; e++) {
+            struct epoch *epoch = hosts[h].epochs[e];
+
+            epoch->is_loaded = index_count(epoch->index) > 0;
+            arrange->loaded |= epoch->is_loaded;
+        }
+    }
+}
+
+/* --- on the loop ------------------------------------------------------------------------------ */
+
+static int64_t message_ns(const struct arrange_figures *figures)
+{
+    const int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
+
+    return ns < MESSAGE_NS_LEAST ? MESSAGE_NS_LEAST : ns > MESSAGE_NS_MOST ? MESSAGE_NS_MOST : ns;
+}
+
+static void finish(struct arrange *arrange)
+{
+    struct arrange_figures *figures = &arrange->figures;
+
+    figures->done++;
+    figures->last_ms = arrange->now_ms - arrange->begun_ms;
+    figures->last_count = index_count(arrange->epoch->index);
+    arrange->rests_since_ms = arrange->now_ms;
+    arrange->message_ns = message_ns(figures);
+    arrange->seen = 0; /* what comes next is not taken for little */
+    arrange->epoch->is_loaded = false;
+    log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
+              arrange->host->config.name, figures->last_count, figures->last_ms);
+    end(arrange);
+}
+
+bool arrange_is_active(const struct arrange *arrange)
+{
+    return arrange->phase != ARRANGE_IDLE || arrange->loaded;
+}
+
+bool arrange_turn(struct arrange *arrange, int64_t now_ms)
+{
+    int outcome;
+
+    arrange->now_ms = now_ms;
+    switch (arrange->phase) {
+    case ARRANGE_IDLE:
+        begin_loaded(arrange);
+        return arrange->phase == ARRANGE_COPYING;
+    case ARRANGE_COPYING:
+        outcome = renewal_copy(arrange->renewal);
+        if (outcome == 0) {
+            submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
+        }
+        break;
+    case ARRANGE_FOLLOWING:
+        outcome = renewal_follow(arrange->renewal, FOLLOW_BUDGET);
+        if (outcome == 0) {
+            finish(arrange);
+        }
+        break;
+    default:
+        return false;
+    }
+    if (outcome != 0 && outcome != RENEWAL_MORE) {
+        note_failure(arrange, outcome);
+        end(arrange);
+    }
+    return outcome == RENEWAL_MORE;
+}
+
+void arrange_stop(struct arrange *arrange)
+{
+    arrange->stopped = true;
+    arrange->loaded = false;
+    atomic_store_explicit(&arrange->stop, true, memory_order_relaxed);
+    if (arrange->phase == ARRANGE_COPYING || arrange->phase == ARRANGE_FOLLOWING) {
+        end(arrange);
+    }
+}
+
 bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host_count,
                   int64_t now_ms)
 {
@@ -290,6 +359,9 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
     arrange->seen = worn;
     if (arrange->rests_since_ms == INT64_MIN) {
         arrange->rests_since_ms = now_ms;
+    }
+    if (arrange->phase == ARRANGE_IDLE) {
+        begin_loaded(arrange);
     }
     if (arrange->phase == ARRANGE_IDLE) {
         begin_most_worn(arrange, hosts, host_count, came);

@@ -11,6 +11,10 @@
  * Work is in proportion: the more messages there are, the more must come before they are arranged
  * again; and the worker must have rested for a multiple of the time that it will take, a longer one
  * the busier the daemon is.
+ *
+ * Messages that are loaded at the start stand behind one another, too, and the daemon serves at
+ * once. All indexes are then renewed one after another, the largest first, and the worker does not
+ * rest until the last one is done.
  */
 #ifndef DAEMON_ARRANGE_H
 #define DAEMON_ARRANGE_H
@@ -46,6 +50,10 @@ struct arrange {
     uint32_t *working;     /* borrowed: counts what is on the worker */
     enum arrange_phase phase;
     struct renewal *renewal;
+    const struct host *hosts; /* borrowed, host_count of them: arrange_loaded; else NULL */
+    size_t host_count;
+    bool loaded;             /* some index has messages loaded at the start, not arranged yet */
+    int64_t loaded_ms;       /* when arrange_loaded was called */
     const struct host *host; /* whose it is, for the log, */
     struct epoch *epoch;     /* ... and the epoch, which it uses */
     struct long_work work;
@@ -71,11 +79,22 @@ void arrange_tune_memory(void);
 void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working);
 
 /*
+ * Messages of the hosts were loaded: arrange_turn arranges every index that has any, without a
+ * rest between them, and logs when all are arranged. To be called once at most; the hosts must
+ * outlive the calls of arrange_turn. Does nothing without a worker. O(epochs)
+ */
+void arrange_loaded(struct arrange *arrange, const struct host *hosts, size_t host_count,
+                    int64_t now_ms);
+
+/*
  * To be called about once a second: begins to arrange an index if one is due. Whether there is work
  * for arrange_turn. now_ms is monotonic. O(epochs + messages / 4,096).
  */
 bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host_count,
                   int64_t now_ms);
+
+/* Whether arrange_turn may have something to do. */
+bool arrange_is_active(const struct arrange *arrange);
 
 /* One slice, well under a millisecond; whether there is more to do at once. */
 bool arrange_turn(struct arrange *arrange, int64_t now_ms);

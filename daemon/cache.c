@@ -7,15 +7,7 @@
 #include <sodium.h>
 
 #include "core/hash.h"
-
-/* Out of memory is an answer, not the end of the process. */
-#define HASH_NONFATAL_OOM 1
-/* Clients choose ids: a seed of our own keeps them from choosing collisions. Wherever uthash
-   hashes here, `cache` names the cache. */
-#define HASH_FUNCTION(key, length, hash) \
-    ((hash) = (unsigned)hash_seeded((key), (length), cache->seed))
-#include <uthash.h>
-#include <utlist.h>
+#include "daemon/list.h"
 
 struct key {
     uint8_t bytes[4 + MESSAGE_ID_BYTES]; /* host, id: no padding to be hashed */
@@ -27,20 +19,25 @@ struct node {
     size_t payload_bytes;
     struct node *prev; /* in order of use, the latest first */
     struct node *next;
-    UT_hash_handle hh;
+    struct node *next_in_bucket;
+    uint64_t hash;   /* of the key */
     uint8_t bytes[]; /* payload, media type */
 };
 
 struct cache {
     uint64_t limit_bytes;
     uint64_t used_bytes;
-    uint64_t seed;
-    struct node *table; /* uthash */
-    struct node *list;  /* utlist */
+    uint64_t seed;         /* clients choose ids: without it they could choose collisions */
+    struct node **buckets; /* bucket_count chains */
+    size_t bucket_count;   /* a power of two */
+    size_t node_count;
+    struct node *list; /* in order of use, the latest first */
 };
 
-/* malloc's header and the table's buckets, about. */
-enum { OVERHEAD_BYTES = 32 };
+enum {
+    OVERHEAD_BYTES = 32, /* malloc's header, and at most two of the buckets */
+    BUCKETS_MIN = 64
+};
 
 static uint64_t node_bytes(size_t payload_bytes, size_t media_type_bytes)
 {
@@ -56,18 +53,70 @@ static struct key make_key(uint32_t host, const uint8_t *id)
     return key;
 }
 
+static struct node **bucket_of(struct cache *cache, uint64_t hash)
+{
+    return &cache->buckets[hash & (cache->bucket_count - 1)];
+}
+
 static struct node *find(struct cache *cache, const struct key *key)
 {
+    const uint64_t hash = hash_seeded(key->bytes, sizeof(key->bytes), cache->seed);
+    struct node *node = *bucket_of(cache, hash);
+
+    while (node != NULL &&
+           (node->hash != hash || memcmp(node->key.bytes, key->bytes, sizeof(key->bytes)) != 0)) {
+        node = node->next_in_bucket;
+    }
+    return node;
+}
+
+/* Doubles the buckets. Without memory they stay, and the chains become longer. O(n). */
+static void grow(struct cache *cache)
+{
+    struct node **old = cache->buckets;
+    struct node **buckets = calloc(cache->bucket_count * 2, sizeof(struct node *));
     struct node *node;
 
-    HASH_FIND(hh, cache->table, key, sizeof(*key), node);
-    return node;
+    if (buckets == NULL) {
+        return;
+    }
+    cache->buckets = buckets;
+    cache->bucket_count *= 2;
+    DL_FOREACH (cache->list, node) {
+        struct node **bucket = bucket_of(cache, node->hash);
+
+        node->next_in_bucket = *bucket;
+        *bucket = node;
+    }
+    free(old);
+}
+
+static void add_node(struct cache *cache, struct node *node)
+{
+    if (cache->node_count == cache->bucket_count) {
+        grow(cache);
+    }
+    node->hash = hash_seeded(node->key.bytes, sizeof(node->key.bytes), cache->seed);
+
+    struct node **bucket = bucket_of(cache, node->hash);
+
+    node->next_in_bucket = *bucket;
+    *bucket = node;
+    DL_PREPEND(cache->list, node);
+    cache->node_count++;
+    cache->used_bytes += node_bytes(node->payload_bytes, node->media_type_bytes);
 }
 
 static void remove_node(struct cache *cache, struct node *node)
 {
-    HASH_DELETE(hh, cache->table, node);
+    struct node **link = bucket_of(cache, node->hash);
+
+    while (*link != node) {
+        link = &(*link)->next_in_bucket;
+    }
+    *link = node->next_in_bucket;
     DL_DELETE(cache->list, node);
+    cache->node_count--;
     cache->used_bytes -= node_bytes(node->payload_bytes, node->media_type_bytes);
     free(node);
 }
@@ -77,6 +126,12 @@ struct cache *cache_new(uint64_t limit_bytes)
     struct cache *cache = calloc(1, sizeof(*cache));
 
     if (cache == NULL || sodium_init() < 0) {
+        free(cache);
+        return NULL;
+    }
+    cache->bucket_count = BUCKETS_MIN;
+    cache->buckets = calloc(cache->bucket_count, sizeof(struct node *));
+    if (cache->buckets == NULL) {
         free(cache);
         return NULL;
     }
@@ -93,6 +148,7 @@ void cache_free(struct cache *cache)
     while (cache->list != NULL) {
         remove_node(cache, cache->list);
     }
+    free(cache->buckets);
     free(cache);
 }
 
@@ -139,15 +195,9 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
         return false;
     }
     while (cache->list != NULL && cache->used_bytes + bytes > limit) {
-        remove_node(cache, cache->list->prev); /* utlist: the head's prev is the tail */
+        remove_node(cache, DL_LAST(cache->list));
     }
-    HASH_ADD(hh, cache->table, key, sizeof(key), node);
-    if (node->hh.tbl == NULL) {
-        free(node);
-        return false;
-    }
-    DL_PREPEND(cache->list, node);
-    cache->used_bytes += bytes;
+    add_node(cache, node);
     return true;
 }
 
@@ -186,7 +236,7 @@ void cache_set_limit(struct cache *cache, uint64_t limit_bytes)
 {
     cache->limit_bytes = limit_bytes;
     while (cache->list != NULL && cache->used_bytes > limit_bytes) {
-        remove_node(cache, cache->list->prev);
+        remove_node(cache, DL_LAST(cache->list));
     }
 }
 

@@ -215,16 +215,20 @@ void check_tallies(const struct service *service, const struct persist_tally *ta
     for (size_t h = 0; h < service->host_count; h++) {
         const struct host *host = &service->hosts[h];
         struct sums sums = {0};
+        bool was_there = false; /* when the store was asked; a reload may have added it since */
         for (size_t i = 0; i < count; i++) {
             const struct persist_tally *tally = &tallies[i];
             if (tally->host == host->number) {
+                was_there = true;
                 check_epoch(host, tally, problems);
                 sums.stored.messages += tally->shown + tally->hidden;
                 sums.stored.bytes += tally->shown_bytes + tally->hidden_bytes;
                 sums.strays += tally->strays;
             }
         }
-        check_host(host, &sums, problems);
+        if (was_there) {
+            check_host(host, &sums, problems);
+        }
         all.messages += host->usage.messages;
         all.bytes += host->usage.bytes;
     }

@@ -10,6 +10,7 @@
  * the wall clock has run without a step for as long as the operator's patience says.
  *
  * What follows from jumps:
+ *   - Wall clock before 1970: counts as 1970. The host's clock is never negative.
  *   - Wall clock behind (no battery, or put back): the host's clock goes on where it was. The time
  *     spent switched off is not counted, so messages live longer by that, until the wall clock is
  *     ahead again.
@@ -45,8 +46,9 @@ struct clock_state {
 };
 
 /*
- * saved_ms is the latest of the host's clock that is known (persist_info), 0: none; then the wall
- * clock is taken as it is, as there are no messages.
+ * Starts the host's clock. saved_ms is the latest time that the store has saved (persist_info). It
+ * is 0 if the store has saved none. The store has no messages then, and the host's clock takes over
+ * the wall clock, however far ahead. A wall clock before 1970 counts as 1970.
  */
 void clock_init(struct clock_state *state, int64_t saved_ms, const struct clock_reading *reading);
 

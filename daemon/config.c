@@ -98,8 +98,9 @@ struct parse {
     struct config_source source; /* with the line that was read last */
     const char *at;              /* what is left */
     const char *end;
-    bool refused;
+    bool refused; /* some line was: the rest is only looked at for more errors */
     bool in_section;
+    bool skips_section; /* its heading was refused: nobody knows what its keys should be */
     enum config_section section;
     size_t host; /* in config.hosts, within [host NAME] */
 };
@@ -166,6 +167,23 @@ static int parse_section_line(struct parse *parse, const char *line, size_t leng
     return 0;
 }
 
+/* Whether a line without blanks around it is neither a comment nor `key = value`. */
+static bool is_neither(const char *line, size_t length)
+{
+    if (length == 0 || line[0] == '#' || line[0] == ';') {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (line[i] == '=' || line[i] == ':') {
+            return false;
+        }
+        if (line[i] == ';' && i > 0 && is_blank(line[i - 1])) {
+            return true; /* the rest is a comment */
+        }
+    }
+    return true;
+}
+
 /* What is wrong with a line as such. */
 static int check_line(struct parse *parse, const char *line, size_t length)
 {
@@ -185,8 +203,8 @@ static int check_line(struct parse *parse, const char *line, size_t length)
 
 /*
  * inih's reader: gives it the next line without the blanks before it (inih would take an indented
- * line for more of the one before), an empty one in place of a section. NULL at the end or after a
- * refusal.
+ * line for more of the one before), an empty one in place of a section and of a line that is
+ * refused. NULL at the end.
  */
 static char *parse_read_line(char *buffer, int size, void *context)
 {
@@ -196,7 +214,7 @@ static char *parse_read_line(char *buffer, int size, void *context)
     const char *end;
     size_t length;
 
-    if (parse->refused || line == parse->end) {
+    if (line == parse->end) {
         return NULL;
     }
     end = memchr(line, '\n', (size_t)(parse->end - line));
@@ -211,24 +229,30 @@ static char *parse_read_line(char *buffer, int size, void *context)
     if (end > line && end[-1] == '\r') {
         end--;
     }
-    if (check_line(parse, line, (size_t)(end - line)) != 0) {
-        parse->refused = true;
-        return NULL;
-    }
+    const bool is_wrong = check_line(parse, line, (size_t)(end - line)) != 0;
     while (line < end && is_blank(*line)) {
         line++;
     }
     length = (size_t)(end - line);
-    if (length > 0 && *line == '[') {
-        parse->refused = parse_section_line(parse, line, length) != 0;
+    if (is_wrong) {
+        parse->refused = true;
         length = 0;
+    } else if (length > 0 && *line == '[') {
+        parse->skips_section = parse_section_line(parse, line, length) != 0;
+        parse->refused = parse->refused || parse->skips_section;
+        length = 0;
+    } else if (is_neither(line, length)) {
+        parse->refused = true;
+        length = 0;
+        (void)config_refuse(&parse->source, "the line is neither `key = value` nor [section] nor a "
+                                            "comment, which begins with #");
     }
     assert(size > CONFIG_LINE_BYTES_MAX + 1);
     (void)size; /* inih's buffer holds 200 bytes, which CONFIG_LINE_BYTES_MAX is made for */
     memcpy(buffer, line, length);
     buffer[length] = '\n';
     buffer[length + 1] = '\0';
-    return parse->refused ? NULL : buffer;
+    return buffer;
 }
 
 static int parse_key(struct parse *parse, const char *name, const char *value)
@@ -258,14 +282,14 @@ static int parse_key(struct parse *parse, const char *name, const char *value)
                           value);
 }
 
-/* inih's handler. Always says yes, so that what inih reports are only lines it cannot read. */
+/* inih's handler. Always says yes, so that inih reports only lines that it cannot read: none. */
 static int parse_handle(void *context, const char *section, const char *name, const char *value)
 {
     struct parse *parse = context;
 
     (void)section; /* see parse_section_line */
-    if (!parse->refused) {
-        parse->refused = parse_key(parse, name, value != NULL ? value : "") != 0;
+    if (!parse->skips_section && parse_key(parse, name, value != NULL ? value : "") != 0) {
+        parse->refused = true;
     }
     return 1;
 }
@@ -273,10 +297,11 @@ static int parse_handle(void *context, const char *section, const char *name, co
 int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
                  char *out_reason)
 {
-    struct config_source source = {.name = name, .reason = out_reason};
+    struct config_source source = {.name = name, .reason = out_reason, .collects = true};
     struct parse *parse;
     int result;
 
+    out_reason[0] = '\0';
     if (length > CONFIG_FILE_BYTES_MAX) {
         return config_refuse(&source, "the file is too large; at most %d bytes are read",
                              CONFIG_FILE_BYTES_MAX);
@@ -297,13 +322,11 @@ int config_parse(const char *text, size_t length, const char *name, struct confi
     result = ini_parse_stream(parse_read_line, parse, parse_handle, parse);
     if (result < 0) {
         result = -ERR_NOMEM;
-    } else if (result > 0) {
-        /* inih goes on after such a line, so this one is before any that we refused. */
-        source.line = (unsigned)result;
-        result = config_refuse(&source, "the line is neither `key = value` nor [section] nor a "
-                                        "comment, which begins with #");
     } else if (parse->refused) {
         result = CONFIG_REFUSED;
+    } else if (result > 0) { /* is_neither should have found what inih could not read */
+        source.line = (unsigned)result;
+        result = config_refuse(&source, "the line cannot be read");
     } else {
         *out_config = parse->config;
     }

@@ -34,6 +34,10 @@ enum {
     CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
 };
 
+/* Where the administrator's socket is, unless a `listen` line names one, when a group may use it:
+ * the data directory is for the daemon's user alone. */
+#define CONFIG_ADMIN_SOCKET "/run/hearsay/admin.sock"
+
 /* How a listener's connections are protected. */
 enum config_security {
     CONFIG_PLAIN,
@@ -52,6 +56,7 @@ struct config_listener {
     bool optional;   /* a default that may be missing, such as ::1 on a machine without IPv6 */
     bool tls;        /* TCP: its connections are encrypted */
     bool mutual_tls; /* TCP: and clients must show a certificate */
+    bool freebind;   /* TCP: bound although this machine does not have the address yet */
     bool local;      /* its clients are on site: they are given the keys of epochs */
     bool limited;    /* its clients are held to the limits of an address, local ones too */
 };
@@ -82,7 +87,8 @@ struct config_host {
     enum accept accept;
     struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
     size_t schedule_count;
-    uint32_t hide_after; /* reports by different senders; 0: never */
+    uint32_t hide_after;    /* reports by different senders; 0: never */
+    uint32_t hide_per_hour; /* messages that reports of one network hide in an hour */
 };
 
 struct config_limits {
@@ -98,11 +104,12 @@ struct config_limits {
     uint32_t ttl_max_s;
     uint64_t messages_max; /* all hosts together */
     uint64_t bytes_max;    /* all hosts together, counted as for a host */
+    uint64_t log_bytes;    /* of the store's log; 0: config_log_bytes derives it */
     uint32_t work_bits;    /* of a deposit's proof of work; 0: none */
     uint32_t sessions_max;
-    uint32_t sessions_per_address;
-    uint32_t addresses;           /* senders remembered */
-    uint32_t deposits_per_minute; /* of one address; 0: no limit */
+    uint32_t sessions_per_address; /* see config_sessions_of_address */
+    uint32_t addresses;            /* senders remembered */
+    uint32_t deposits_per_minute;  /* of one address; 0: no limit */
     uint32_t deposit_burst;
     uint32_t queries_per_minute; /* the same */
     uint32_t query_burst;
@@ -117,18 +124,23 @@ struct config_limits {
     uint32_t idle_timeout_s; /* 0: none */
 };
 
+/* Sessions that one address may have at a time: sessions_per_address, and at most an eighth of
+ * `sessions`, but at least 1. */
+uint32_t config_sessions_of_address(const struct config_limits *limits);
+
 struct config {
-    char file[CONFIG_PATH_BYTES]; /* "" when there was none */
-    char data[CONFIG_PATH_BYTES]; /* "" until the caller puts the default in */
-    char user[CONFIG_USER_BYTES]; /* whom to become; "": nobody else */
-    bool no_call_filter;          /* call_filter = no */
+    char file[CONFIG_PATH_BYTES];        /* "" when there was none */
+    char data[CONFIG_PATH_BYTES];        /* "" until the caller puts the default in */
+    char user[CONFIG_USER_BYTES];        /* whom to become; "": nobody else */
+    char admin_group[CONFIG_USER_BYTES]; /* whose members administer; "": nobody's */
+    bool no_call_filter;                 /* call_filter = no */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
     char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
     char tls_key[CONFIG_PATH_BYTES];
     char tls_client_ca[CONFIG_PATH_BYTES];
     size_t listener_count; /* 0: none was named, config_finish adds the defaults */
     bool relaxed;          /* durability = relaxed */
-    uint32_t commit_delay_s;
+    uint32_t commit_delay_ms;
     enum log_level log_level;
     uint32_t clock_patience_s;
     struct config_limits limits;
@@ -147,11 +159,14 @@ void config_add_host(struct config *config, const char *name);
 /*
  * Reads configuration text (`length` bytes; `name` is for messages and copied to config->file). 0;
  * CONFIG_REFUSED with "name:line: what is wrong and what would be right" in out_reason
- * (CONFIG_REASON_BYTES), *out_config untouched; or -ERR_NOMEM.
+ * (CONFIG_REASON_BYTES), a line for each error, *out_config untouched; or -ERR_NOMEM.
  */
 enum { CONFIG_REFUSED = 1 };
 int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
                  char *out_reason);
+
+/* Cuts a reason behind its first line. Returns how many lines there were besides. */
+size_t config_reason_first(char *reason);
 
 /* Reads a file, with config_parse. CONFIG_REFUSED also when it cannot be read or is too large. */
 int config_read(const char *file, struct config *out_config, char *out_reason);
@@ -166,10 +181,19 @@ int config_set(struct config *config, const char *name, const char *section, con
 /*
  * To be called when all is set: fills in what follows from the rest (the host `default`, hosts'
  * messages and bytes, and listeners: 127.0.0.1:7117 and [::1]:7117 when none is named,
- * DATA/hearsayd.sock when no Unix socket is and its path is short enough) and checks what concerns
- * more than one key (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...).
+ * when no Unix socket is named CONFIG_ADMIN_SOCKET with `admin_group`, without it
+ * DATA/hearsayd.sock if its path is short enough) and checks what concerns more than one key
+ * (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...). 0, or
+ * CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
  */
 int config_finish(struct config *config, char *out_reason);
+
+/* `log_bytes`, or what follows from `bytes` where the key is not set. */
+uint64_t config_log_bytes(const struct config *config);
+
+/* Whether both listen on the same socket, whatever words follow; any two with port 0 of an address.
+ */
+bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b);
 
 /*
  * Whether `fresh` may replace `running` without a restart: 0, or CONFIG_REFUSED with the first key

@@ -21,7 +21,10 @@ static struct config_source source_of(const struct config *config, char *reason)
 /* The same place, in that line of it. */
 static struct config_source at_line(const struct config_source *source, unsigned line)
 {
-    return (struct config_source){.name = source->name, .line = line, .reason = source->reason};
+    struct config_source place = *source;
+
+    place.line = line;
+    return place;
 }
 
 static unsigned line_of(const struct config *config, const struct config_key *key)
@@ -52,24 +55,37 @@ static bool names_unix_socket(const struct config *config)
     return false;
 }
 
+static void add_unix(struct config *config, const char *directory, const char *name)
+{
+    struct config_listener *listener = &config->listeners[config->listener_count];
+
+    /* A data directory with a name too long for sun_path does without the socket. */
+    if (config->listener_count == CONFIG_LISTENERS_MAX ||
+        strlen(directory) + strlen(name) >= sizeof(listener->path)) {
+        return;
+    }
+    memset(listener, 0, sizeof(*listener));
+    listener->kind = CONFIG_LISTENER_UNIX;
+    memcpy(listener->path, directory, strlen(directory));
+    memcpy(listener->path + strlen(directory), name, strlen(name) + 1);
+    config->listener_count++;
+}
+
 /* The loopback addresses when nothing is named, the Unix socket when no other is. */
 static void add_default_listeners(struct config *config)
 {
-    size_t length = strlen(config->data);
 
     if (config->listener_count == 0) {
         add_tcp(config, "127.0.0.1", false);
         add_tcp(config, "::1", true);
     }
-    /* A data directory with a name too long for sun_path does without the socket. */
-    if (!names_unix_socket(config) && config->listener_count < CONFIG_LISTENERS_MAX && length > 0 &&
-        length + sizeof(SOCKET_NAME) <= sizeof(config->listeners[0].path)) {
-        struct config_listener *listener = &config->listeners[config->listener_count++];
-
-        memset(listener, 0, sizeof(*listener));
-        listener->kind = CONFIG_LISTENER_UNIX;
-        memcpy(listener->path, config->data, length);
-        memcpy(listener->path + length, SOCKET_NAME, sizeof(SOCKET_NAME));
+    if (names_unix_socket(config)) {
+        return;
+    }
+    if (config->admin_group[0] != '\0') {
+        add_unix(config, "", CONFIG_ADMIN_SOCKET);
+    } else if (config->data[0] != '\0') {
+        add_unix(config, config->data, SOCKET_NAME);
     }
 }
 
@@ -89,6 +105,18 @@ static void fill_hosts(struct config *config)
             host->bytes_max = config->limits.bytes_max;
         }
     }
+}
+
+uint64_t config_log_bytes(const struct config *config)
+{
+    const uint64_t least = UINT64_C(1) << 20;
+    const uint64_t most = UINT64_C(8) << 20;
+    const uint64_t share = config->limits.bytes_max / 32;
+
+    if (config->limits.log_bytes != 0) {
+        return config->limits.log_bytes;
+    }
+    return share < least ? least : share > most ? most : share;
 }
 
 /* --- several keys at once --------------------------------------------------------------------- */
@@ -191,29 +219,26 @@ static int check_tls(const struct config *config, const struct config_source *so
 }
 
 /* A host has a limited number of epochs, which all may be asked in at once. */
-static int check_epochs(const struct config *config, const struct config_source *source)
+static int check_host_epochs(const struct config_host *host, const struct config_source *source)
 {
-    for (size_t i = 0; i < config->host_count; i++) {
-        const struct config_host *host = &config->hosts[i];
-        const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
-        const struct config_source place = at_line(source, host->line);
-        char length[CONFIG_NUMBER_BYTES];
-        char keep[CONFIG_NUMBER_BYTES];
+    const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
+    const struct config_source place = at_line(source, host->line);
+    char length[CONFIG_NUMBER_BYTES];
+    char keep[CONFIG_NUMBER_BYTES];
 
-        if (host->epoch_length_s > 0 && host->epoch_keep_s > most_s) {
-            config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_length_s, length);
-            config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_keep_s, keep);
-            return config_refuse(&place,
-                                 "[host %s]: `epoch_keep` is %s, which is more than %d times "
-                                 "`epoch_length`, %s: make epochs longer, or keep them shorter",
-                                 host->name, keep, CONFIG_EPOCHS_KEPT, length);
-        }
-        if (host->epoch_length_s == 0 && host->refuses_open) {
-            return config_refuse(&place,
-                                 "[host %s]: `epoch_open` is refuse, and without `epoch_length` "
-                                 "there is no other epoch: nothing could be deposited",
-                                 host->name);
-        }
+    if (host->epoch_length_s > 0 && host->epoch_keep_s > most_s) {
+        config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_length_s, length);
+        config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_keep_s, keep);
+        return config_refuse(&place,
+                             "[host %s]: `epoch_keep` is %s, which is more than %d times "
+                             "`epoch_length`, %s: make epochs longer, or keep them shorter",
+                             host->name, keep, CONFIG_EPOCHS_KEPT, length);
+    }
+    if (host->epoch_length_s == 0 && host->refuses_open) {
+        return config_refuse(&place,
+                             "[host %s]: `epoch_open` is refuse, and without `epoch_length` "
+                             "there is no other epoch: nothing could be deposited",
+                             host->name);
     }
     return 0;
 }
@@ -221,44 +246,24 @@ static int check_epochs(const struct config *config, const struct config_source 
 int config_finish(struct config *config, char *out_reason)
 {
     struct config_source source = source_of(config, out_reason);
-    int result;
+    bool is_right = true;
 
+    source.collects = true;
+    out_reason[0] = '\0';
     fill_hosts(config);
     add_default_listeners(config);
     for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
-        result = check_relation(config, &relations[i], &source);
-        if (result != 0) {
-            return result;
-        }
+        is_right = check_relation(config, &relations[i], &source) == 0 && is_right;
     }
-    result = check_tls(config, &source);
-    if (result == 0) {
-        result = check_epochs(config, &source);
+    is_right = check_tls(config, &source) == 0 && is_right;
+    for (size_t i = 0; i < config->host_count; i++) {
+        is_right = check_host_epochs(&config->hosts[i], &source) == 0 && is_right;
     }
-    return result != 0 ? result : check_hosts_fit(config, &source);
+    is_right = check_hosts_fit(config, &source) == 0 && is_right;
+    return is_right ? 0 : CONFIG_REFUSED;
 }
 
 /* --- reload ----------------------------------------------------------------------------------- */
-
-static bool listener_equal(const struct config_listener *a, const struct config_listener *b)
-{
-    return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&
-           strcmp(a->path, b->path) == 0 && a->limited == b->limited && a->tls == b->tls &&
-           a->mutual_tls == b->mutual_tls && a->local == b->local;
-}
-
-static bool listeners_equal(const struct config *a, const struct config *b)
-{
-    if (a->listener_count != b->listener_count) {
-        return false;
-    }
-    for (size_t i = 0; i < a->listener_count; i++) {
-        if (!listener_equal(&a->listeners[i], &b->listeners[i])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* The keys of [daemon] and [limits]. */
 static int check_key(const struct config_source *source, const struct config_key *key,
@@ -271,16 +276,12 @@ static int check_key(const struct config_source *source, const struct config_key
     switch (key->type) {
     case CONFIG_TYPE_PATH:
     case CONFIG_TYPE_USER:
+    case CONFIG_TYPE_GROUP:
         if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
             return 0;
         }
         return config_refuse(&place, "`%s` changed to %.400s, which needs a restart", key->name,
                              (const char *)fresh + key->offset);
-    case CONFIG_TYPE_LISTENER:
-        if (listeners_equal(running, fresh)) {
-            return 0;
-        }
-        return config_refuse(&place, "`%s` changed, which needs a restart", key->name);
     default:
         if (config_key_get(key, running) == config_key_get(key, fresh)) {
             return 0;
@@ -292,7 +293,10 @@ static int check_key(const struct config_source *source, const struct config_key
     }
 }
 
-/* Hosts keep their number, by which the rest of the daemon knows them. */
+/*
+ * Hosts keep their place, by which the rest of the daemon knows them: those that are added stand
+ * behind those that run.
+ */
 static int check_hosts(const struct config_source *source, const struct config *running,
                        const struct config *fresh)
 {
@@ -300,15 +304,21 @@ static int check_hosts(const struct config_source *source, const struct config *
     char old[PROFILE_TEXT_MAX];
     char new[PROFILE_TEXT_MAX];
 
-    for (size_t i = 0; i < running->host_count && i < fresh->host_count; i++) {
+    for (size_t i = 0; i < running->host_count; i++) {
         const struct config_host *before = &running->hosts[i];
         const struct config_host *after = &fresh->hosts[i];
 
+        if (i >= fresh->host_count) {
+            place = at_line(source, 0);
+            return config_refuse(
+                &place, "[host %s] is not there any more; to remove a host needs a restart",
+                before->name);
+        }
         if (strcmp(before->name, after->name) != 0) {
             place = at_line(source, after->line);
             return config_refuse(&place,
-                                 "[host %s] stands where [host %s] was; to add, remove or reorder "
-                                 "hosts needs a restart",
+                                 "[host %s] stands where [host %s] was: put hosts that are added "
+                                 "behind the others; to remove or reorder hosts needs a restart",
                                  after->name, before->name);
         }
         if (!profile_equal(&before->profile, &after->profile)) {
@@ -319,13 +329,6 @@ static int check_hosts(const struct config_source *source, const struct config *
                 &place, "[host %s]: `profile` changed from %s to %s, which needs a restart",
                 after->name, old, new);
         }
-    }
-    if (running->host_count != fresh->host_count) {
-        place = at_line(source, fresh->host_count > running->host_count
-                                    ? fresh->hosts[running->host_count].line
-                                    : 0);
-        return config_refuse(&place, "there are %zu hosts instead of %zu, which needs a restart",
-                             fresh->host_count, running->host_count);
     }
     return 0;
 }

@@ -243,8 +243,9 @@ int config_set_key(const struct config_source *source, const struct config_key *
         return config_value_parse_path(source, key->name, value, (char *)base + key->offset,
                                        key->width);
     case CONFIG_TYPE_USER:
-        return config_value_parse_user(source, key->name, value, (char *)base + key->offset,
-                                       key->width);
+    case CONFIG_TYPE_GROUP:
+        return config_value_parse_name(source, key->type, key->name, value,
+                                       (char *)base + key->offset, key->width);
     case CONFIG_TYPE_LISTENER:
         return add_listener(source, key, config, value);
     case CONFIG_TYPE_SCHEDULE:

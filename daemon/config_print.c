@@ -37,6 +37,9 @@ static bool is_default_socket(const struct config *config, const struct config_l
 {
     size_t length = strlen(config->data);
 
+    if (config->admin_group[0] != '\0') {
+        return strcmp(listener->path, CONFIG_ADMIN_SOCKET) == 0;
+    }
     return listener->kind == CONFIG_LISTENER_UNIX && length > 0 &&
            strncmp(listener->path, config->data, length) == 0 &&
            strcmp(listener->path + length, "/hearsayd.sock") == 0;
@@ -108,6 +111,7 @@ static void print_key(const struct config_key *key, const struct config *config,
         print_path(key, (const char *)base + key->offset, out);
         break;
     case CONFIG_TYPE_USER:
+    case CONFIG_TYPE_GROUP:
         if (((const char *)base)[key->offset] != '\0') {
             (void)fprintf(out, "%s = %s\n", key->name, (const char *)base + key->offset);
         }
@@ -223,9 +227,11 @@ void config_print_markdown(FILE *out)
                 "bytes, in UTF-8.\n`#` or `;` at the start of a line begins a comment, and so "
                 "does a `;` after a blank. What is\nunknown, mistyped, out of range or set twice "
                 "is an error with the line's number.\n\n"
-                "Sizes are bytes, or have `K`, `M` or `G` after them (powers of 1024). Durations "
-                "have `s`, `m`, `h` or\n`d`. Percentages have up to four decimal places, "
-                "distances six, from 0 (the same) to 1 (nothing in\ncommon).\n\n"
+                "Sizes are bytes, or have `K`, `M` or `G` after them, which are powers of 1024; "
+                "`16M`, `16MB` and\n`16 MiB` are the same. Numbers may have `k` (1,000) or `M` "
+                "(1,000,000). Durations have `s`, `m`,\n`h`, `d` or `w`, or the whole word, as in "
+                "`1 day`, and `ms` where a range says so. Percentages have\nup to four decimal "
+                "places, distances six, from 0 (the same) to 1 (nothing in common).\n\n"
                 "SIGHUP reads the file again: where *reload* is yes, a change is taken over then. "
                 "A file that is\nwrong, or changes anything else, is refused as a whole and what "
                 "ran goes on.\n",
@@ -343,9 +349,9 @@ static void print_example_key(const struct config_key *key, FILE *out)
     } else if (key->type == CONFIG_TYPE_LISTENER) {
         (void)fprintf(out, "#%s = 127.0.0.1:%d\n#%s = [::1]:%d\n", key->name, LIMIT_PORT, key->name,
                       LIMIT_PORT);
-    } else if (key->type == CONFIG_TYPE_USER) {
+    } else if (key->type == CONFIG_TYPE_USER || key->type == CONFIG_TYPE_GROUP) {
         (void)fprintf(out, "#%s = hearsay\n", key->name);
-    } else if (key->type == CONFIG_TYPE_PATH) {
+    } else if (key->example != NULL) {
         (void)fprintf(out, "#%s = %s\n", key->name, key->example);
     } else if (key->type == CONFIG_TYPE_SCHEDULE) {
         (void)fprintf(out, "#%s = 22:00-06:00 closed\n", key->name);

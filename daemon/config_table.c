@@ -51,13 +51,18 @@ const struct config_key config_keys[] = {
      .help =
          "Whom the daemon becomes when root starts it, after it has bound its TCP addresses and "
          "before it opens its data. A data directory that is not there is made for this user."},
+    {DAEMON_KEY("admin_group", admin_group), CONFIG_TYPE_GROUP, .standard_note = "none",
+     .help = "A group whose members may administer the daemon, as its user and root may: its Unix "
+             "sockets then belong to that group, with mode 0660, and the default one is "
+             "/run/hearsay/admin.sock instead of hearsayd.sock in the data directory. The daemon's "
+             "user must be a member, unless root starts the daemon and `user` is set."},
     {DAEMON_KEY("call_filter", no_call_filter), CONFIG_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
      .help = "Whether the kernel is asked to refuse the daemon what it never needs: to run other "
              "programs, to trace them, to mount, to change users."},
-    {DAEMON_KEY("listen", listeners), CONFIG_TYPE_LISTENER, .repeatable = true,
+    {DAEMON_KEY("listen", listeners), CONFIG_TYPE_LISTENER, .repeatable = true, .reloadable = true,
      .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
-                      "directory",
+                      "directory, or /run/hearsay/admin.sock with admin_group",
      .help =
          "Where to listen: a numeric address and a port (0: any free one), or the path of a "
          "Unix socket, for the administrator. Up to 15 lines. Any line takes the place of the "
@@ -65,8 +70,9 @@ const struct config_key config_keys[] = {
          "follow: tls (its connections are encrypted), mutual-tls (and clients must show a "
          "certificate), limited (the limits of an address then hold for clients of this "
          "machine, too, all of one Unix socket counting as one; otherwise they are exempt), local "
-         "(only "
-         "people on site can reach it: they are given the keys of epochs)."},
+         "(only people on site can reach it: they are given the keys of epochs), freebind (the "
+         "address is listened on although this machine does not have it yet). A reload opens and "
+         "closes listeners; connections stay."},
     {DAEMON_KEY("tls_certificate", tls_certificate), CONFIG_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/certificate.pem",
      .help = "PEM file with the certificate of the listeners with `tls`, and those between it and "
@@ -82,9 +88,11 @@ const struct config_key config_keys[] = {
      .help = "storage: a deposit is acknowledged when it is on storage. relaxed: it survives a "
              "crash of the daemon, but the last ones may be lost when the power fails; needed "
              "where the data directory is in memory."},
-    {DAEMON_KEY("commit_delay", commit_delay_s), CONFIG_TYPE_DURATION, 0, 10, .standard = "0",
-     .help = "What is to be stored waits so long for more, to be written, and acknowledged, "
-             "together: fewer writes wear out less flash. 0: at once."},
+    {DAEMON_KEY("commit_delay", commit_delay_ms), CONFIG_TYPE_MILLISECONDS, 0, 10000,
+     .standard = "0",
+     .help = "A commit waits so long for more deposits, which are then written and acknowledged "
+             "together. Fewer commits wear out less flash. 50ms to 200ms is what a user hardly "
+             "notices. 0: a commit begins at once."},
     {DAEMON_KEY("log_level", log_level), CONFIG_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
     {DAEMON_KEY("clock_patience", clock_patience_s), CONFIG_TYPE_DURATION, 0, YEARS,
@@ -127,14 +135,23 @@ const struct config_key config_keys[] = {
     {LIMITS_KEY("bytes", bytes_max), CONFIG_TYPE_SIZE, 4 * KIB, 16 * GIB, .standard = "64M",
      .reloadable = true,
      .help = "Most bytes of payloads, media types and filters stored, all hosts together."},
+    {LIMITS_KEY("log_bytes", log_bytes), CONFIG_TYPE_SIZE, 256 * KIB, 256 * MIB,
+     .standard_note = "a 32nd of bytes, from 1M to 8M", .example = "2M",
+     .help = "Size at which the write-ahead log beside the database is checkpointed: its pages are "
+             "copied into the database, and the log is written from its beginning again. A smaller "
+             "log takes less storage. A larger log writes less, since a page that changes often is "
+             "copied once. Deposits leave so much storage free, and 2M more."},
     {LIMITS_KEY("sessions", sessions_max), CONFIG_TYPE_COUNT, 1, 65536, .unit = "sessions",
-     .standard = "256", .reloadable = true, .help = "Most clients connected at a time."},
+     .standard = "256", .reloadable = true,
+     .help =
+         "Most clients connected at a time. When one more comes, the oldest idle session of the "
+         "address that has most is dropped and told why."},
     {LIMITS_KEY("sessions_per_address", sessions_per_address), CONFIG_TYPE_COUNT, 1, 65536,
      .unit = "sessions", .standard = "16", .reloadable = true,
-     .help = "Most clients of one address connected at a time. For this and the next four: "
-             "clients of this machine are exempt, unless their listener is limited; an IPv6 "
-             "address on link counts by itself, and its /64 with 16 times as much; one from "
-             "further away counts by its /64."},
+     .help = "Most clients of one address connected at a time, and never more than an eighth of "
+             "sessions. For this and the next four: clients of this machine are exempt, unless "
+             "their listener is limited; an IPv6 address on link counts by itself, and its /64 has "
+             "16 times the rates; one from further away counts by its /64."},
     {LIMITS_KEY("deposits_per_minute", deposits_per_minute), CONFIG_TYPE_COUNT, 0, 1000000,
      .unit = "deposits", .standard = "60", .reloadable = true,
      .help = "How many deposits and withdrawals one address may send in the long run; 0: any "
@@ -145,14 +162,16 @@ const struct config_key config_keys[] = {
     {LIMITS_KEY("queries_per_minute", queries_per_minute), CONFIG_TYPE_COUNT, 0, 1000000,
      .unit = "queries", .standard = "1200", .reloadable = true,
      .help = "How many queries, and other requests that read, one address may send in the long "
-             "run; 0: any number. A query counts once, and once more for each 4 filters beyond "
-             "the first and for each 64 hashes of the ids that it leaves out."},
+             "run; 0: any number. A query counts once for each of its filters, and once for each "
+             "3 slices and hashes of the ids that it leaves out; a watch also for each 64 "
+             "messages that it catches up with."},
     {LIMITS_KEY("query_burst", query_burst), CONFIG_TYPE_COUNT, 1, 1000000, .unit = "queries",
      .standard = "300", .reloadable = true,
      .help = "How many of them at once, after a while without any."},
     {LIMITS_KEY("work_bits", work_bits), CONFIG_TYPE_COUNT, 0, LIMIT_WORK_BITS, .unit = "bits",
      .standard = "0", .reloadable = true,
-     .help = "Proof of work that each deposit has to bring: so many zero bits, which take 2^bits "
+     .help = "Proof of work that each deposit and report has to bring: so many zero bits, which "
+             "take 2^bits "
              "tries to find, about a second for 21 on a laptop, and a multiple of that on a phone. "
              "0: none. Clients that are exempt from the limits of an address need none."},
     {LIMITS_KEY("addresses", addresses), CONFIG_TYPE_COUNT, 16, 1000000, .unit = "addresses",
@@ -162,7 +181,9 @@ const struct config_key config_keys[] = {
              "share 16 times the limits of one address. About 120 bytes each."},
     {LIMITS_KEY("tls_handshakes", tls_handshakes_max), CONFIG_TYPE_COUNT, 1, 65536,
      .unit = "handshakes", .standard = "64", .reloadable = true,
-     .help = "Most TLS handshakes under way at a time; more connections are closed unanswered."},
+     .help = "Most TLS handshakes under way at a time, an eighth of them by one address. For one "
+             "more, the oldest of the address that has most is closed; a handshake may take 2 s "
+             "while more than half of them are under way."},
     {LIMITS_KEY("requests_in_flight", requests_in_flight), CONFIG_TYPE_COUNT, 1, 65536,
      .unit = "requests", .standard = "4096", .reloadable = true,
      .help = "Most requests of one session that wait for their answer; then it is read no "
@@ -223,17 +244,27 @@ const struct config_key config_keys[] = {
      .help =
          "After reports by so many different senders a message is hidden until the operator has "
          "looked at it; 0: never."},
+    {HOST_KEY("hide_per_hour", hide_per_hour), CONFIG_TYPE_COUNT, 1, 1000, .unit = "messages",
+     .standard = "6", .reloadable = true,
+     .help = "How many messages the reports of one network may hide in an hour: of an IPv6 /64, or "
+             "of an IPv4 address. What it reports beyond that stays shown, goes to the operator's "
+             "list (hearsay admin reported) and does not count for hide_after; the log has one "
+             "warning an hour."},
     {HOST_KEY("messages", messages_max), CONFIG_TYPE_COUNT, 1, 16000000, .unit = "messages",
      .standard_note = "messages of [limits]", .reloadable = true,
-     .help = "Most messages that this host stores."},
+     .help = "Most messages that this host stores; a 16th of them of one address, and half of them "
+             "of one IPv6 /64 on link."},
     {HOST_KEY("bytes", bytes_max), CONFIG_TYPE_SIZE, 4 * KIB, 16 * GIB,
      .standard_note = "bytes of [limits]", .reloadable = true,
-     .help = "Most bytes of payloads, media types and filters that this host stores."},
+     .help = "Most bytes of payloads, media types and filters that this host stores, with the same "
+             "shares; one message of an address is always taken."},
     {HOST_KEY("evict", evict), CONFIG_TYPE_CHOICE, .words = evict_words, .standard = "reject",
      .reloadable = true,
-     .help = "What happens to a deposit when the host, or all hosts together, are full. reject: it "
-             "gets QUOTA. oldest, soonest-expiring: messages of this host, at most 64, make room "
-             "for it: those deposited first, or those with the least time left."},
+     .help =
+         "What happens to a deposit when the host, or all hosts together, are full, or when its "
+         "sender is over its share. reject: it gets QUOTA. oldest, soonest-expiring: messages of "
+         "this host, at most 64, make room for it. A sender over its share loses its own oldest "
+         "first; then go those deposited first, or those with the least time left."},
     {HOST_KEY("epoch_length", epoch_length_s), CONFIG_TYPE_DURATION, 0, 365 * DAY, .standard = "0",
      .reloadable = true,
      .help = "How long an epoch lasts; its end is a multiple of this since 1970. Each has a random "

@@ -37,7 +37,7 @@ struct config_key {
     const char *const *words; /* choices, ended by NULL; the field holds the word's number */
     const char *standard;     /* the default as text; NULL: described in standard_note */
     const char *standard_note;
-    const char *example; /* paths: one, for the example file */
+    const char *example; /* one, for the example file: paths, and derived numbers */
     bool reloadable;     /* SIGHUP takes it over */
     bool repeatable;     /* each line adds one */
     const char *help;
@@ -47,7 +47,7 @@ extern const struct config_section_text config_sections[CONFIG_SECTIONS];
 extern const struct config_key config_keys[];
 extern const size_t config_key_count;
 
-/* Whether the value is one of the five kinds of number or a choice: config_key_get and _put. */
+/* Whether the value is one of the six kinds of number or a choice: config_key_get and _put. */
 bool config_key_is_number(const struct config_key *key);
 
 /* The number in the field; `base` is the struct config, or the struct config_host. */

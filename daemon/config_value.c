@@ -1,38 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config_value.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S };
+/* A sentence is begun where so much is left: the place, 460 bytes at most, and what is wrong. */
+enum { SENTENCE_ROOM_BYTES = 1200 };
+
+enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S, WEEK_S = 7 * DAY_S };
+
+/* Where the sentence begins: behind those that are there, where they are collected. */
+static size_t begin_sentence(const struct config_source *source)
+{
+    static const char more[] = "and more; mend these first";
+    const size_t used = source->collects ? strlen(source->reason) : 0;
+    const char *last = used > 0 ? strrchr(source->reason, '\n') : NULL;
+
+    if (used == 0) {
+        return 0;
+    }
+    if (CONFIG_REASON_BYTES - used >= SENTENCE_ROOM_BYTES) {
+        source->reason[used] = '\n';
+        return used + 1;
+    }
+    if (last == NULL || strcmp(last + 1, more) != 0) {
+        (void)snprintf(source->reason + used, CONFIG_REASON_BYTES - used, "\n%s", more);
+    }
+    return CONFIG_REASON_BYTES;
+}
 
 int config_refuse(const struct config_source *source, const char *format, ...)
 {
-    size_t used;
+    const size_t begin = begin_sentence(source);
+    size_t used = begin;
     va_list arguments;
 
-    if (source->line > 0) {
-        (void)snprintf(source->reason, CONFIG_REASON_BYTES, "%.400s:%u: ", source->name,
-                       source->line);
-    } else {
-        (void)snprintf(source->reason, CONFIG_REASON_BYTES, "%.400s: ", source->name);
+    if (begin == CONFIG_REASON_BYTES) {
+        return CONFIG_REFUSED;
     }
-    used = strlen(source->reason);
+    if (source->line > 0) {
+        (void)snprintf(source->reason + used, CONFIG_REASON_BYTES - used,
+                       "%.400s:%u: ", source->name, source->line);
+    } else {
+        (void)snprintf(source->reason + used, CONFIG_REASON_BYTES - used, "%.400s: ", source->name);
+    }
+    used += strlen(source->reason + used);
 
     va_start(arguments, format);
     /* A sentence that is cut is still the best there is to say. */
     (void)vsnprintf(source->reason + used, CONFIG_REASON_BYTES - used, format, arguments);
     va_end(arguments);
 
-    for (char *at = source->reason; *at != '\0'; at++) {
+    for (char *at = source->reason + begin; *at != '\0'; at++) {
         if ((unsigned char)*at < ' ' || *at == 0x7f) {
             *at = '?';
         }
     }
     return CONFIG_REFUSED;
+}
+
+size_t config_reason_first(char *reason)
+{
+    char *end = strchr(reason, '\n');
+    size_t others = 0;
+
+    for (const char *at = end; at != NULL; at = strchr(at + 1, '\n')) {
+        others++;
+    }
+    if (end != NULL) {
+        *end = '\0';
+    }
+    return others;
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
@@ -42,9 +83,13 @@ static const struct {
     const char *example;
     unsigned decimals; /* kept: the value is in units of 10^-decimals */
 } types[] = {
-    [CONFIG_TYPE_SIZE] = {"size", "a size in bytes, or with K, M or G, such as 64K", 0},
-    [CONFIG_TYPE_COUNT] = {"number", "a number, such as 100", 0},
-    [CONFIG_TYPE_DURATION] = {"duration", "a duration with s, m, h or d, such as 90s or 24h", 0},
+    [CONFIG_TYPE_SIZE] =
+        {"size", "a size in bytes, or with K, M or G (MB and MiB are the same), such as 64K", 0},
+    [CONFIG_TYPE_COUNT] = {"number", "a number, or one with k or M, such as 100 or 20k", 0},
+    [CONFIG_TYPE_DURATION] = {"duration",
+                              "a duration with s, m, h, d or w, such as 90s, 24h or 7 days", 0},
+    [CONFIG_TYPE_MILLISECONDS] = {"duration",
+                                  "a duration with ms, s, m, h, d or w, such as 50ms or 2s", 0},
     [CONFIG_TYPE_PERCENT] = {"percentage",
                              "a percentage with at most 4 decimal places, such as 0.5%", 4},
     [CONFIG_TYPE_DISTANCE] = {"distance", "a distance with at most 6 decimal places, such as 0.85",
@@ -52,6 +97,7 @@ static const struct {
     [CONFIG_TYPE_CHOICE] = {"word", "one of its words", 0},
     [CONFIG_TYPE_PATH] = {"path", "an absolute path, such as /var/lib/hearsay", 0},
     [CONFIG_TYPE_USER] = {"user", "a user's name, such as hearsay", 0},
+    [CONFIG_TYPE_GROUP] = {"group", "a group's name, such as hearsay", 0},
     [CONFIG_TYPE_LISTENER] = {"address", "an address and a port, such as 127.0.0.1:7117", 0},
     [CONFIG_TYPE_LABELS] = {"labels", "labels, such as geo:u281zd, wifi:a4:2b:8c:01:02:03", 0},
     [CONFIG_TYPE_SCHEDULE] = {"times and a mode", "times and a mode, such as 22:00-06:00 closed",
@@ -115,49 +161,80 @@ static const char *read_decimal(const char *text, unsigned decimals, uint64_t *o
     return text;
 }
 
+/* What may follow a number, and what it multiplies by. */
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+static const struct unit size_units[] = {
+    {"", 1},
+    {"B", 1},
+    {"K", UINT64_C(1) << 10},
+    {"KB", UINT64_C(1) << 10},
+    {"KiB", UINT64_C(1) << 10},
+    {"M", UINT64_C(1) << 20},
+    {"MB", UINT64_C(1) << 20},
+    {"MiB", UINT64_C(1) << 20},
+    {"G", UINT64_C(1) << 30},
+    {"GB", UINT64_C(1) << 30},
+    {"GiB", UINT64_C(1) << 30},
+    {NULL, 0},
+};
+
+static const struct unit count_units[] = {{"", 1}, {"k", 1000}, {"M", 1000000}, {NULL, 0}};
+
+static const struct unit duration_units[] = {
+    {"s", 1},          {"second", 1},        {"seconds", 1},        {"m", MINUTE_S},
+    {"min", MINUTE_S}, {"minute", MINUTE_S}, {"minutes", MINUTE_S}, {"h", HOUR_S},
+    {"hour", HOUR_S},  {"hours", HOUR_S},    {"d", DAY_S},          {"day", DAY_S},
+    {"days", DAY_S},   {"w", WEEK_S},        {"week", WEEK_S},      {"weeks", WEEK_S},
+    {NULL, 0},
+};
+
+static const struct unit percent_units[] = {{"%", 1}, {NULL, 0}};
+static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
+
+static const struct unit *units_of(enum config_type type)
+{
+    switch (type) {
+    case CONFIG_TYPE_SIZE:
+        return size_units;
+    case CONFIG_TYPE_COUNT:
+        return count_units;
+    case CONFIG_TYPE_DURATION:
+        return duration_units;
+    case CONFIG_TYPE_PERCENT:
+        return percent_units;
+    default:
+        return no_units;
+    }
+}
+
 /* What the suffix multiplies by; 0 for one that the type does not have. */
 static uint64_t suffix_factor(enum config_type type, const char *suffix, uint64_t value)
 {
-    if (suffix[0] != '\0' && suffix[1] != '\0') {
+    const char *name = suffix + strspn(suffix, " \t");
+
+    if (type == CONFIG_TYPE_MILLISECONDS) {
+        return strcmp(name, "ms") == 0 ? 1
+                                       : 1000 * suffix_factor(CONFIG_TYPE_DURATION, suffix, value);
+    }
+    if (type == CONFIG_TYPE_DURATION && suffix[0] == '\0') {
+        return value == 0 ? 1 : 0; /* only nothing has no unit */
+    }
+    if (name > suffix && name[0] == '\0') {
         return 0;
     }
-    switch (type) {
-    case CONFIG_TYPE_SIZE:
-        switch (suffix[0]) {
-        case '\0':
-            return 1;
-        case 'K':
-        case 'k':
-            return UINT64_C(1) << 10;
-        case 'M':
-        case 'm':
-            return UINT64_C(1) << 20;
-        case 'G':
-        case 'g':
-            return UINT64_C(1) << 30;
-        default:
-            return 0;
+    for (const struct unit *unit = units_of(type); unit->name != NULL; unit++) {
+        /* Of a duration M could be a month, of a count m a thousandth. */
+        const bool has_case =
+            type == CONFIG_TYPE_DURATION || (type == CONFIG_TYPE_COUNT && unit->factor > 1000);
+        if ((has_case ? strcmp(unit->name, name) : strcasecmp(unit->name, name)) == 0) {
+            return unit->factor;
         }
-    case CONFIG_TYPE_DURATION:
-        switch (suffix[0]) {
-        case '\0':
-            return value == 0 ? 1 : 0; /* only nothing has no unit */
-        case 's':
-            return 1;
-        case 'm':
-            return MINUTE_S;
-        case 'h':
-            return HOUR_S;
-        case 'd':
-            return DAY_S;
-        default:
-            return 0;
-        }
-    case CONFIG_TYPE_PERCENT:
-        return suffix[0] == '%' ? 1 : 0;
-    default:
-        return suffix[0] == '\0' ? 1 : 0;
     }
+    return 0;
 }
 
 int config_value_parse_number(enum config_type type, const char *text, uint64_t *out_value)
@@ -210,6 +287,14 @@ void config_value_print_number(enum config_type type, uint64_t value, char *out)
         const char *suffix;
     } durations[] = {{DAY_S, 2 * DAY_S, "d"}, {HOUR_S, HOUR_S, "h"}, {MINUTE_S, MINUTE_S, "m"}};
 
+    if (type == CONFIG_TYPE_MILLISECONDS) {
+        if (value % 1000 != 0) {
+            (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 "ms", value);
+            return;
+        }
+        type = CONFIG_TYPE_DURATION;
+        value /= 1000;
+    }
     if (type == CONFIG_TYPE_SIZE) {
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             if (value > 0 && value % sizes[i].bytes == 0) {
@@ -233,7 +318,8 @@ void config_value_print_number(enum config_type type, uint64_t value, char *out)
     print_decimal(value, types[type].decimals, type == CONFIG_TYPE_PERCENT ? "%" : "", out);
 }
 
-/* --- paths and listeners ---------------------------------------------------------------------- */
+/* --- paths and users ---------------------------------------------------------------------------
+ */
 
 int config_value_parse_path(const struct config_source *source, const char *key, const char *text,
                             char *out, size_t room)
@@ -263,8 +349,8 @@ int config_value_parse_path(const struct config_source *source, const char *key,
     return 0;
 }
 
-int config_value_parse_user(const struct config_source *source, const char *key, const char *text,
-                            char *out, size_t room)
+int config_value_parse_name(const struct config_source *source, enum config_type type,
+                            const char *key, const char *text, char *out, size_t room)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.";
@@ -273,193 +359,8 @@ int config_value_parse_user(const struct config_source *source, const char *key,
     if (length >= room || text[0] == '-' || text[0] == '.' || is_digit(text[0]) ||
         strspn(text, letters) != length) {
         return config_refuse(source, "`%s` must be %s, of at most %zu letters; not `%.200s`", key,
-                             types[CONFIG_TYPE_USER].example, room - 1, text);
+                             types[type].example, room - 1, text);
     }
     memcpy(out, text, length + 1);
     return 0;
-}
-
-/* 0 .. 65535, digits only. */
-static bool read_port(const char *text, uint16_t *out_port)
-{
-    uint64_t value;
-    const char *rest = read_decimal(text, 0, &value);
-
-    if (rest == NULL || *rest != '\0' || value > UINT16_MAX) {
-        return false;
-    }
-    *out_port = (uint16_t)value;
-    return true;
-}
-
-/* The address as the system writes it, so that two spellings of one address compare equal. */
-static bool read_address(int family, const char *text, size_t length,
-                         struct config_listener *listener)
-{
-    char copy[CONFIG_ADDRESS_BYTES];
-    unsigned char binary[sizeof(struct in6_addr)];
-
-    if (length >= sizeof(copy)) {
-        return false;
-    }
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    return inet_pton(family, copy, binary) == 1 &&
-           inet_ntop(family, binary, listener->address, sizeof(listener->address)) != NULL;
-}
-
-/* Why what stands before the port is not an address. */
-static int refuse_address(const struct config_source *source, const char *key, const char *text,
-                          const char *colon)
-{
-    if (strchr(text, ':') != colon) {
-        return config_refuse(source,
-                             "`%s`: an IPv6 address stands in brackets, such as [::1]:7117; not "
-                             "`%.200s`",
-                             key, text);
-    }
-    return config_refuse(source,
-                         "`%s`: `%.*s` is not a numeric address; names are not looked up, so that "
-                         "the daemon starts without a resolver: write 127.0.0.1:7117, [::1]:7117, "
-                         "0.0.0.0:7117 or [::]:7117",
-                         key, (int)(colon - text > 200 ? 200 : colon - text), text);
-}
-
-static int parse_place(const struct config_source *source, const char *key, const char *text,
-                       struct config_listener *out_listener)
-{
-    struct config_listener listener = {.kind = CONFIG_LISTENER_TCP};
-    const char *colon = strrchr(text, ':');
-    const char *bracket = strrchr(text, ']');
-    int result;
-
-    if (text[0] == '/') {
-        listener.kind = CONFIG_LISTENER_UNIX;
-        result = config_value_parse_path(source, key, text, listener.path, sizeof(listener.path));
-        if (result == 0) {
-            *out_listener = listener;
-        }
-        return result;
-    }
-    if (colon == NULL || colon < bracket) {
-        return config_refuse(source,
-                             "`%s` must be an address with a port, such as 127.0.0.1:7117, or the "
-                             "path of a socket, such as /run/hearsay/socket; not `%.200s`",
-                             key, text);
-    }
-    if (!read_port(colon + 1, &listener.port)) {
-        return config_refuse(source,
-                             "`%s`: the port must be from 0 (any free one) to 65535; not `%.200s`",
-                             key, colon + 1);
-    }
-    if (text[0] == '[' && bracket == colon - 1) {
-        if (!read_address(AF_INET6, text + 1, (size_t)(bracket - text - 1), &listener)) {
-            return config_refuse(
-                source, "`%s`: `%.*s` is not a numeric IPv6 address, such as [::1] or [::]", key,
-                (int)(bracket - text + 1 > 200 ? 200 : bracket - text + 1), text);
-        }
-    } else if (!read_address(AF_INET, text, (size_t)(colon - text), &listener)) {
-        return refuse_address(source, key, text, colon);
-    }
-    *out_listener = listener;
-    return 0;
-}
-
-/* The words that may follow an address, and what each sets. */
-static const struct {
-    const char *word;
-    size_t offset;
-} listener_words[] = {
-    {"tls", offsetof(struct config_listener, tls)},
-    {"mutual-tls", offsetof(struct config_listener, mutual_tls)},
-    {"limited", offsetof(struct config_listener, limited)},
-    {"local", offsetof(struct config_listener, local)},
-};
-enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* Takes known words off the end of `text`, and sets what they say. */
-static void take_words(char *text, struct config_listener *listener)
-{
-    for (size_t i = 0; i < LISTENER_WORDS; i++) {
-        const size_t length = strlen(text);
-        const size_t word = strlen(listener_words[i].word);
-
-        if (length > word + 1 && strcmp(text + length - word, listener_words[i].word) == 0 &&
-            is_space(text[length - word - 1])) {
-            size_t end = length - word;
-            while (end > 0 && is_space(text[end - 1])) {
-                end--;
-            }
-            text[end] = '\0';
-            *(bool *)((char *)listener + listener_words[i].offset) = true;
-            i = SIZE_MAX; /* from the first one again: they stand in any order */
-        }
-    }
-}
-
-int config_value_parse_listener(const struct config_source *source, const char *key,
-                                const char *text, struct config_listener *out_listener)
-{
-    char place[CONFIG_PATH_BYTES];
-    struct config_listener words = {.limited = false};
-    struct config_listener listener;
-
-    if (strlen(text) >= sizeof(place)) {
-        return config_refuse(source, "`%s` is too long", key);
-    }
-    memcpy(place, text, strlen(text) + 1);
-    take_words(place, &words);
-    const char *blank = strpbrk(place, " \t");
-    if (place[0] != '/' && blank != NULL) {
-        return config_refuse(source,
-                             "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
-                             "limited and local may",
-                             key, blank + 1);
-    }
-    const int result = parse_place(source, key, place, &listener);
-    if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
-        return config_refuse(source, "`%s`: a Unix socket needs no tls", key);
-    }
-    if (result == 0) {
-        listener.tls = words.tls;
-        listener.mutual_tls = words.mutual_tls;
-        listener.limited = words.limited;
-        listener.local = words.local;
-        *out_listener = listener;
-    }
-    return result;
-}
-
-enum config_security config_security(const struct config_listener *listener)
-{
-    return listener->mutual_tls ? CONFIG_MUTUAL_TLS : listener->tls ? CONFIG_TLS : CONFIG_PLAIN;
-}
-
-static void print_place(const struct config_listener *listener, char *out)
-{
-    if (listener->kind == CONFIG_LISTENER_UNIX) {
-        (void)snprintf(out, CONFIG_LISTENER_BYTES, "%s", listener->path);
-    } else if (strchr(listener->address, ':') != NULL) {
-        (void)snprintf(out, CONFIG_LISTENER_BYTES, "[%s]:%u", listener->address,
-                       (unsigned)listener->port);
-    } else {
-        (void)snprintf(out, CONFIG_LISTENER_BYTES, "%s:%u", listener->address,
-                       (unsigned)listener->port);
-    }
-}
-
-void config_value_print_listener(const struct config_listener *listener, char *out)
-{
-    print_place(listener, out);
-    for (size_t i = 0; i < LISTENER_WORDS; i++) {
-        if (*(const bool *)((const char *)listener + listener_words[i].offset)) {
-            const size_t used = strlen(out);
-            (void)snprintf(out + used, CONFIG_LISTENER_BYTES - used, " %s", listener_words[i].word);
-        }
-    }
 }

@@ -7,20 +7,23 @@
 #ifndef DAEMON_CONFIG_VALUE_H
 #define DAEMON_CONFIG_VALUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/config.h"
 
 enum config_type {
-    CONFIG_TYPE_SIZE,     /* bytes: 4096, 64K, 4M, 1G; powers of 1024 */
-    CONFIG_TYPE_COUNT,    /* 100000 */
-    CONFIG_TYPE_DURATION, /* seconds: 90s, 15m, 24h, 7d; 0 */
-    CONFIG_TYPE_PERCENT,  /* millionths: 0.5% is 5000 */
-    CONFIG_TYPE_DISTANCE, /* millionths: 0.85 is 850000 */
-    CONFIG_TYPE_CHOICE,   /* one of some words: its number among them */
+    CONFIG_TYPE_SIZE,         /* bytes: 4096, 64K, 4M, 1G; powers of 1024 */
+    CONFIG_TYPE_COUNT,        /* 100000 */
+    CONFIG_TYPE_DURATION,     /* seconds: 90s, 15m, 24h, 7d; 0 */
+    CONFIG_TYPE_MILLISECONDS, /* milliseconds: 50ms, 2s and the other units of a duration; 0 */
+    CONFIG_TYPE_PERCENT,      /* millionths: 0.5% is 5000 */
+    CONFIG_TYPE_DISTANCE,     /* millionths: 0.85 is 850000 */
+    CONFIG_TYPE_CHOICE,       /* one of some words: its number among them */
     CONFIG_TYPE_PATH,
-    CONFIG_TYPE_USER, /* a name of the system's users */
+    CONFIG_TYPE_USER,  /* a name of the system's users */
+    CONFIG_TYPE_GROUP, /* or of its groups */
     CONFIG_TYPE_LISTENER,
     CONFIG_TYPE_LABELS,
     CONFIG_TYPE_SCHEDULE,
@@ -34,11 +37,13 @@ struct config_source {
     const char *name; /* file or option */
     unsigned line;    /* 0: none */
     char *reason;     /* CONFIG_REASON_BYTES */
+    bool collects; /* the sentence goes behind those that are in `reason`, on a line of its own */
 };
 
 /*
  * Puts "name:line: sentence" (without a line: "name: sentence") into source->reason, control
- * characters as '?'. Returns CONFIG_REFUSED.
+ * characters as '?'. Returns CONFIG_REFUSED. A source that collects must begin with an empty
+ * reason; what finds no room in it any more is left out, and the last line says so.
  */
 int config_refuse(const struct config_source *source, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -50,7 +55,7 @@ const char *config_type_example(enum config_type type);
 const char *config_type_name(enum config_type type);
 
 /*
- * Reads one of the five kinds of number. 0, or CONFIG_REFUSED when it has not the type's form. What
+ * Reads one of the six kinds of number. 0, or CONFIG_REFUSED when it has not the type's form. What
  * is beyond 64 bits comes out as UINT64_MAX, which no key's range reaches.
  */
 int config_value_parse_number(enum config_type type, const char *text, uint64_t *out_value);
@@ -65,9 +70,9 @@ void config_value_print_number(enum config_type type, uint64_t value, char *out)
 int config_value_parse_path(const struct config_source *source, const char *key, const char *text,
                             char *out, size_t room);
 
-/* A user's name, of the characters that useradd takes. */
-int config_value_parse_user(const struct config_source *source, const char *key, const char *text,
-                            char *out, size_t room);
+/* A user's or group's name (CONFIG_TYPE_USER, CONFIG_TYPE_GROUP), of what useradd takes. */
+int config_value_parse_name(const struct config_source *source, enum config_type type,
+                            const char *key, const char *text, char *out, size_t room);
 
 /* The same for `127.0.0.1:7117`, `[::1]:7117 tls` and `/path/to/socket`. */
 int config_value_parse_listener(const struct config_source *source, const char *key,

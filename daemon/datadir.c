@@ -98,6 +98,12 @@ static int check_owner(int fd, const char *directory, const struct reason *reaso
         return refuse(reason, "cannot examine the data directory %s: %s", directory,
                       strerror(errno));
     }
+    if (info.st_uid != geteuid() && geteuid() == 0) {
+        return refuse(reason,
+                      "the data directory %s belongs to user %lu, but hearsayd runs as root: start "
+                      "it as that user, or name the user in the configuration (`user`)",
+                      directory, (unsigned long)info.st_uid);
+    }
     if (info.st_uid != geteuid()) {
         return refuse(reason,
                       "the data directory %s belongs to user %lu, but hearsayd runs as user %lu: "

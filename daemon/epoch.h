@@ -25,6 +25,7 @@ struct epoch {
     struct summary summary; /* of what is in the index */
     uint32_t users;         /* who keep it from one turn to the next */
     bool is_over;           /* nobody may ask for it any more */
+    bool is_loaded;         /* its messages were loaded at the start, and not arranged since */
     int64_t starts_ms;      /* the rest: not of the open one */
     int64_t ends_ms;
     int64_t kept_ms;

@@ -169,7 +169,7 @@ static void fill_limits(const struct config_limits *limits, const struct handler
         .deposit_burst = deposits ? limits->deposit_burst : 0,
         .query_burst = queries ? limits->query_burst : 0,
         .sessions = limits->sessions_max,
-        .sessions_per_address = exempt ? 0 : limits->sessions_per_address,
+        .sessions_per_address = exempt ? 0 : config_sessions_of_address(limits),
         .session_output_bytes = limits->session_output_bytes,
         .messages = limits->messages_max,
         .bytes = limits->bytes_max,

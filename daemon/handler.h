@@ -37,18 +37,20 @@ struct handler_client_events {
  */
 struct handler_client {
     const struct handler_client_events *events;
-    bool is_local;           /* came over a Unix socket */
-    bool is_on_site;         /* came by a listener marked local: is given the keys of epochs */
-    bool is_administrator;   /* came over a Unix socket, with our user's or root's credentials */
-    bool is_gone;            /* nobody reads the answers any more */
-    struct sender *sender;   /* whose limits count; NULL: none do */
-    uint32_t sender_tag;     /* tells senders apart; 0: exempt */
-    bool is_over_rate;       /* its last request was refused for its sender's rates */
-    uint32_t searches;       /* under way in several steps; one at a time is fair to the others */
-    uint32_t work_count;     /* requests taken and not yet answered */
-    size_t work_bytes;       /* what they hold in memory, about */
-    size_t answer_bytes;     /* what their answers may take of the output, about */
-    struct watcher *watcher; /* its watches; NULL: it never had one */
+    bool is_local;         /* came over a Unix socket */
+    bool is_on_site;       /* came by a listener marked local: is given the keys of epochs */
+    bool is_administrator; /* came over a Unix socket, with our user's or root's credentials */
+    bool is_gone;          /* nobody reads the answers any more */
+    struct sender *sender; /* whose limits count; NULL: none do */
+    uint32_t sender_tag;   /* tells senders apart; 0: exempt */
+    uint32_t wide_tag;     /* of its /64, where that has bounds of its own; 0: it has none */
+    bool is_over_rate;     /* its last request was refused for its sender's rates */
+    uint32_t searches;     /* of several steps, under way or waiting: no more requests are taken */
+    uint64_t turn;         /* see handler_turn */
+    uint32_t work_count;   /* requests taken and not yet answered */
+    size_t work_bytes;     /* what they hold in memory, about */
+    size_t answer_bytes;   /* what their answers may take of the output, about */
+    struct watcher *watcher;                  /* its watches; NULL: it never had one */
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
@@ -75,7 +77,8 @@ void handler_refuse(struct handler_client *client, uint64_t id, enum msg_error_c
 bool handler_admit(struct service *service, struct handler_client *client,
                    const struct msg_request *request);
 
-/* Whether a deposit brings the proof of work that is asked for; otherwise it was refused. */
+/* Whether a deposit or report brings the proof of work that is asked for; otherwise it was refused.
+ */
 bool handler_check_work(const struct service *service, struct handler_client *client,
                         const struct msg_request *request, const struct host *host);
 
@@ -142,14 +145,22 @@ void handler_log_level(struct service *service, struct handler_client *client,
 void handler_here_welcome(const struct service *service, struct msg_host *hosts);
 
 /*
- * Goes on with searches that did not end at once, each getting its turn: looks at about `budget`
- * filters in all, in steps of 16,384 (less does nothing), and begins no step after until_ns of
- * service_monotonic_ns but the first. Returns whether some are still under way.
+ * Goes on with searches that did not end at once, round robin by sender: does about `budget` work
+ * in all (see index_search_step), in steps of 16,384 (less does nothing), and begins no step after
+ * until_ns of service_monotonic_ns but the first. Returns whether some are still under way.
  */
 bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns);
 
-/* Searches that have not begun yet. O(n). */
+/* Searches of several steps: those that take turns, and those that wait to begin. O(n) */
+size_t handler_searches_under_way(const struct service *service);
 size_t handler_searches_waiting(const struct service *service);
+
+/*
+ * The number of the last turn that the client's sender had, for round robin by sender: whose number
+ * is the smallest is next, and gets the number ++service->turns. Clients that are exempt from
+ * limits, or gone, have turns of their own. Valid until the client's sender changes.
+ */
+uint64_t *handler_turn(struct handler_client *client);
 
 /* Which deposits a host takes now, why ("operator", "schedule", "configuration"; static storage),
  * and until when, 0: not known. */

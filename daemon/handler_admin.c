@@ -48,10 +48,15 @@ static void add_host(const struct host *host, struct figures *figures)
     figures_add(figures, host->config.messages_max, "host/%s/messages_max", name);
     figures_add(figures, host->usage.bytes, "host/%s/bytes", name);
     figures_add(figures, host->config.bytes_max, "host/%s/bytes_max", name);
+    figures_add(figures, host->fullness.is_full, "host/%s/full", name);
     figures_add(figures, count, "host/%s/shown", name);
     moderation_count(&host->moderation, &hidden, &pending);
     figures_add(figures, hidden, "host/%s/hidden", name);
     figures_add(figures, pending, "host/%s/pending", name);
+    if (host->hides.withheld >
+        0) { /* left out of most, so that the figures of 64 hosts fit a frame */
+        figures_add(figures, host->hides.withheld, "host/%s/hides_withheld", name);
+    }
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
     /* Of a message's filter, on average. A count is below 2^32, and m at most 4096. */
     figures_add(figures, count == 0 ? 0 : set * 1000000 / (count * bits), "host/%s/fill_ppm", name);
@@ -89,7 +94,7 @@ static void add_queues(const struct service *service, struct figures *figures)
 {
     figures_add(figures, service->working, "working");
     figures_add(figures, service->writing_bytes, "writing_bytes");
-    figures_add(figures, service->search_count, "searches");
+    figures_add(figures, handler_searches_under_way(service), "searches");
     figures_add(figures, handler_searches_waiting(service), "searches_waiting");
     figures_add(figures, cache_bytes(service->cache), "cache_bytes");
 }

@@ -10,8 +10,15 @@
 
 #include "core/bloom.h"
 #include "core/err.h"
+#include "daemon/config_value.h"
 #include "daemon/handler.h"
 #include "daemon/room.h"
+
+/* What goes for a deposit: promised, and taken out by the store. */
+struct going {
+    struct room room;
+    struct persist_removed removed[ROOM_EVICT_MAX];
+};
 
 /* An operation under way, with a copy of all it refers to behind it. */
 struct job {
@@ -20,11 +27,13 @@ struct job {
     struct handler_client *client;
     struct host *host;
     uint64_t request_id;
-    size_t bytes;      /* of this allocation */
-    uint64_t began_ns; /* taken then */
-    bool reserved;     /* counted in the usage already */
-    struct usage need; /* what goes for it, which was promised; zero: nothing */
-    uint8_t content[]; /* filter, media type, payload */
+    size_t bytes;        /* of this allocation */
+    uint64_t began_ns;   /* taken then */
+    bool reserved;       /* counted in the usage already */
+    bool is_shared;      /* counted for its sender in host->shares */
+    uint32_t wide_tag;   /* of the sender; its other tag is op.message.sender */
+    struct going *going; /* owned; NULL: nothing */
+    uint8_t content[];   /* filter, media type, payload */
 };
 
 static struct job *job_new(struct service *service, struct handler_client *client,
@@ -42,9 +51,18 @@ static struct job *job_new(struct service *service, struct handler_client *clien
     job->client = client;
     job->host = host;
     job->request_id = request_id;
+    job->wide_tag = client->wide_tag;
     job->bytes = bytes;
     job->began_ns = service_monotonic_ns(service);
     return job;
+}
+
+static void job_free(struct job *job)
+{
+    const struct alloc *alloc = job->service->alloc;
+
+    alloc_release(alloc, job->going, 1, sizeof(*job->going));
+    alloc_release(alloc, job, 1, job->bytes);
 }
 
 static void job_submit(struct job *job)
@@ -66,10 +84,7 @@ static void job_finish(struct job *job, const struct msg_response *response)
     client->events->respond(client, response);
     service->writing_bytes -= bytes;
     service->working--;
-    if (job->op.removed != NULL) {
-        alloc_release(service->alloc, job->op.removed, ROOM_EVICT_MAX, sizeof(*job->op.removed));
-    }
-    alloc_release(service->alloc, job, 1, bytes);
+    job_free(job);
     handler_work_end(client, bytes, HANDLER_ANSWER_BYTES);
 }
 
@@ -124,61 +139,81 @@ static bool check_deposit(struct service *service, struct handler_client *client
         return false;
     }
     if (deposit->has_ttl && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
+        char asked[CONFIG_NUMBER_BYTES];
+        char most[CONFIG_NUMBER_BYTES];
+        config_value_print_number(CONFIG_TYPE_DURATION, deposit->ttl_s, asked);
+        config_value_print_number(CONFIG_TYPE_DURATION, limits->ttl_max_s, most);
         handler_refuse(client, request->id, MSG_INVALID, "ttl_s",
-                       "the ttl is %" PRIu32 " s; it must be 1 s to %" PRIu32 " s", deposit->ttl_s,
-                       limits->ttl_max_s);
+                       "the ttl is %s; it must be 1s to %s", asked, most);
         return false;
     }
     return handler_check_work(service, client, request, host);
 }
 
-/* Whether there is room, or *out_need makes it. */
-static bool check_quota(struct service *service, struct handler_client *client,
-                        const struct msg_request *request, const struct host *host, uint64_t bytes,
-                        enum persist_state state, struct usage *out_need)
+static void refuse_full(struct handler_client *client, const struct msg_request *request,
+                        enum room_full why, const char *cap)
 {
-    const char *cap = NULL;
-    const char *whose = NULL;
+    static const char *const whose[] = {
+        [ROOM_HOST_FULL] = "this host is full",
+        [ROOM_SERVER_FULL] = "this server is full",
+        [ROOM_ADDRESS_FULL] = "this address has left here as much as one address may",
+        [ROOM_WIDE_FULL] = "the devices of this network have left here as much as they may",
+    };
+    const bool is_share = why == ROOM_ADDRESS_FULL || why == ROOM_WIDE_FULL;
 
-    *out_need = (struct usage){.messages = 0};
-    const int room = room_find(service, host, bytes, out_need, &cap, &whose);
+    handler_refuse(client, request->id, MSG_QUOTA, NULL,
+                   "%s (its limit of %s is reached); there is room again when %smessages expire",
+                   whose[why], cap, is_share ? "its " : "");
+}
+
+/* Whether there is room: *out_room makes it, and is promised. */
+static bool check_quota(struct service *service, struct handler_client *client,
+                        const struct msg_request *request, struct host *host, uint64_t bytes,
+                        enum persist_state state, struct room *out_room)
+{
+    const struct sender_tags sender = {client->sender_tag, client->wide_tag};
     /* What nobody has looked at yet displaces nothing that is shown. */
-    if (room == ROOM_NONE || (room == ROOM_BY_EVICTION && state >= PERSIST_HIDDEN)) {
-        handler_refuse(client, request->id, MSG_QUOTA, NULL,
-                       "%s is full (its limit of %s is reached); there is room again when "
-                       "messages expire",
-                       whose, cap);
+    const bool may_evict = host->config.evict != CONFIG_EVICT_REJECT && state < PERSIST_HIDDEN;
+    enum room_full why = ROOM_HOST_FULL;
+    const char *cap = NULL;
+
+    if (!room_find(service, host, &sender, bytes, may_evict, out_room, &why, &cap)) {
+        refuse_full(client, request, why, cap);
         return false;
     }
     return true;
 }
 
-/* Has the store make room if it stores the deposit. False: out of memory, and it was answered. */
-static bool ask_for_room(struct job *job, const struct usage *need)
+/* Has the store make room if it stores the deposit. -ERR_NOMEM. */
+static int ask_for_room(struct job *job, const struct room *room)
 {
     struct persist_op *op = &job->op;
 
-    if (need->messages == 0 && need->bytes == 0) {
-        return true;
+    if (room->need.messages == 0 && room->need.bytes == 0 && room->own_count == 0) {
+        return 0;
     }
-    op->removed = alloc_array(job->service->alloc, ROOM_EVICT_MAX, sizeof(*op->removed));
-    if (op->removed == NULL) {
-        handler_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
-                       "the server is out of memory");
-        alloc_release(job->service->alloc, job, 1, job->bytes);
-        return false;
+    job->going = alloc_array(job->service->alloc, 1, sizeof(*job->going));
+    if (job->going == NULL) {
+        return -ERR_NOMEM;
     }
+    job->going->room = *room;
+    op->removed = job->going->removed;
     op->limit = ROOM_EVICT_MAX;
-    op->evict = job->host->config.evict == CONFIG_EVICT_OLDEST ? PERSIST_EVICT_OLDEST
-                                                               : PERSIST_EVICT_SOONEST;
-    op->evict_messages = need->messages;
-    op->evict_bytes = need->bytes;
-    return true;
+    op->chosen = job->going->room.own_ids[0];
+    op->chosen_count = room->own_count;
+    if (room->need.messages > 0 || room->need.bytes > 0) {
+        op->evict = job->host->config.evict == CONFIG_EVICT_OLDEST ? PERSIST_EVICT_OLDEST
+                                                                   : PERSIST_EVICT_SOONEST;
+        op->evict_messages = room->need.messages;
+        op->evict_bytes = room->need.bytes;
+    }
+    return 0;
 }
 
 /*
- * A message that is there takes no room, unless it is going to make room for others that wait for
- * the store: then it is stored anew, and needs what it has now.
+ * Whether a message that is there may make room for deposits that wait for the store. When it is
+ * sent again meanwhile, it can be gone before the store gets to it. Then it is not stored anew: it
+ * takes no room only while it is there, and no share, ban or review was looked at.
  */
 static bool may_be_leaving(const struct host *host)
 {
@@ -216,7 +251,43 @@ static void release_reservation(struct job *job)
     usage_subtract(&job->host->usage, bytes);
     usage_subtract(&job->service->usage, bytes);
     usage_subtract(&job->host->waiting, bytes);
+    if (job->going != NULL) {
+        room_unpromise(job->service, job->host, &job->going->room);
+    }
     job->reserved = false;
+}
+
+/* Counts what is waiting to be stored. -ERR_NOMEM: nothing is counted. */
+static int reserve(struct job *job)
+{
+    const struct sender_tags sender = {job->op.message.sender, job->wide_tag};
+    const uint32_t bytes = host_message_bytes(&job->op.message);
+    struct host *host = job->host;
+
+    const int rc = shares_add(&host->shares, job->op.message.id, &sender, bytes, &job->is_shared);
+    if (rc != 0) {
+        return rc;
+    }
+    usage_add(&host->usage, bytes);
+    usage_add(&job->service->usage, bytes);
+    usage_add(&host->waiting, bytes);
+    job->reserved = true;
+    return 0;
+}
+
+/* The sender's share counts what was stored, also where another message of this id was counted
+ * while this one waited, and has gone; without memory it belongs to nobody. */
+static void settle_share(struct job *job, bool is_stored)
+{
+    const struct sender_tags sender = {job->op.message.sender, job->wide_tag};
+    const uint8_t *id = job->op.message.id;
+
+    if (is_stored) {
+        (void)shares_add(&job->host->shares, id, &sender, host_message_bytes(&job->op.message),
+                         &job->is_shared);
+    } else if (job->is_shared) {
+        shares_remove(&job->host->shares, id);
+    }
 }
 
 /* Whether we know a message of this id, shown or hidden, that lasts beyond that time. */
@@ -255,44 +326,57 @@ static int admit(struct job *job)
     return rc;
 }
 
+/* It is in the store. */
+static void answer_stored(struct job *job)
+{
+    const struct persist_op *op = &job->op;
+
+    const int rc = admit(job);
+    if (op->outcome == PERSIST_APPLIED) {
+        settle_share(job, rc == 0);
+    }
+    if (rc == HOST_NO_EPOCH) { /* it ended while the deposit waited; the sweep takes it */
+        job_fail(job, MSG_UNKNOWN_EPOCH, "epoch", "the epoch has ended meanwhile");
+        return;
+    }
+    if (rc != 0) {
+        /* Stored, but not to be found until it is sent again or the daemon restarts. */
+        watch_missed(job->service, job->host);
+        job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
+        return;
+    }
+    const struct msg_response response = {
+        .id = job->request_id,
+        .kind = MSG_RESPONSE_DEPOSITED,
+        .deposited = {.deposited_ms = op->message.deposited_ms,
+                      .expires_ms = op->message.expires_ms,
+                      .duplicate = op->outcome == PERSIST_DUPLICATE,
+                      .held = op->message.state >= PERSIST_HIDDEN,
+                      .durability = job->service->store.relaxed ? MSG_DURABILITY_RELAXED
+                                                                : MSG_DURABILITY_STORAGE},
+    };
+    service_note(job->service, METRIC_DEPOSIT, job->began_ns);
+    if (op->outcome == PERSIST_APPLIED) {
+        const bool is_shown = op->message.state < PERSIST_HIDDEN;
+        watch_numbered(job->service, job->host, is_shown ? &op->message : NULL, op->message.seq);
+    }
+    job_finish(job, &response);
+}
+
 static void on_deposited(struct persist_op *op)
 {
     struct job *job = (struct job *)op;
 
     release_reservation(job);
-    room_unpromise(job->service, job->host, &job->need);
     room_take_out(job->service, job->host, op->removed, op->removed_count);
+    if (op->outcome != PERSIST_APPLIED) {
+        settle_share(job, false);
+    }
     switch (op->outcome) {
     case PERSIST_APPLIED:
-    case PERSIST_DUPLICATE: {
-        const int rc = admit(job);
-        if (rc == HOST_NO_EPOCH) { /* it ended while the deposit waited; the sweep takes it */
-            job_fail(job, MSG_UNKNOWN_EPOCH, "epoch", "the epoch has ended meanwhile");
-            return;
-        }
-        if (rc != 0) {
-            /* Stored, but not to be found until it is sent again or the daemon restarts. */
-            watch_missed(job->service, job->host);
-            job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
-            return;
-        }
-        const struct msg_response response = {
-            .id = job->request_id,
-            .kind = MSG_RESPONSE_DEPOSITED,
-            .deposited = {.deposited_ms = op->message.deposited_ms,
-                          .expires_ms = op->message.expires_ms,
-                          .duplicate = op->outcome == PERSIST_DUPLICATE,
-                          .held = op->message.state >= PERSIST_HIDDEN,
-                          .durability = job->service->store.relaxed ? MSG_DURABILITY_RELAXED
-                                                                    : MSG_DURABILITY_STORAGE},
-        };
-        service_note(job->service, METRIC_DEPOSIT, job->began_ns);
-        if (op->outcome == PERSIST_APPLIED) {
-            watch_deposited(job->service, job->host, &op->message);
-        }
-        job_finish(job, &response);
+    case PERSIST_DUPLICATE:
+        answer_stored(job);
         return;
-    }
     case PERSIST_FULL:
         job_fail(job, MSG_QUOTA, NULL,
                  "this host is full, and not enough messages can go for this one; there is room "
@@ -307,9 +391,46 @@ static void on_deposited(struct persist_op *op)
                  "the message with this id was withdrawn or removed; its id is refused until it "
                  "would have expired");
         return;
+    case PERSIST_NO_SPACE:
+        service_storage_failed(job->service, "a deposit was refused", op->reason);
+        job_fail(job, MSG_STORAGE, NULL,
+                 "the storage of the message store is nearly full; nothing was stored, try again "
+                 "later");
+        return;
     default:
         job_fail_storage(job);
         return;
+    }
+}
+
+/* What the store is to do. */
+static void fill_deposit(struct job *job, const struct msg_deposit *deposit, int64_t now_ms,
+                         enum persist_state state)
+{
+    struct persist_op *op = &job->op;
+    struct persist_message *message = &op->message;
+    const uint32_t ttl_s =
+        deposit->has_ttl ? deposit->ttl_s : job->service->config.limits.ttl_default_s;
+    const struct epoch *epoch = host_epoch(job->host, deposit->epoch); /* it was checked */
+
+    op->kind = PERSIST_DEPOSIT;
+    op->now_ms = now_ms;
+    op->done = on_deposited;
+    copy_content(job, deposit);
+    message->host = job->host->number;
+    message->epoch = deposit->epoch;
+    message->deposited_ms = now_ms;
+    message->expires_ms = now_ms + (int64_t)ttl_s * 1000;
+    if (epoch->number != 0 && message->expires_ms > epoch->kept_ms) {
+        message->expires_ms = epoch->kept_ms;
+    }
+    message->reach_ppm = deposit->reach_ppm;
+    message->sender = job->client->sender_tag;
+    message->state = state;
+    memcpy(message->id, deposit->id.data, MESSAGE_ID_BYTES);
+    if (deposit->withdraw_hash.data != NULL) {
+        message->can_withdraw = true;
+        memcpy(message->withdraw_hash, deposit->withdraw_hash.data, LIMIT_HASH_BYTES);
     }
 }
 
@@ -333,48 +454,35 @@ void handler_deposit(struct service *service, struct handler_client *client,
     if (!known && !handler_takes_deposit(service, client, request, host, &state)) {
         return;
     }
-    struct usage need = {.messages = 0};
+    struct room room;
+    room.own_count = 0;
+    room.own = room.need = (struct usage){.messages = 0};
     if (known && may_be_leaving(host)) {
-        need = (struct usage){.messages = 1, .bytes = bytes};
-    } else if (!known && !check_quota(service, client, request, host, bytes, state, &need)) {
+        room.need.messages = UINT64_MAX; /* the store refuses to store it anew; not promised */
+    } else if (!known && !check_quota(service, client, request, host, bytes, state, &room)) {
         return;
     }
 
     struct job *job = job_new(service, client, host, request->id, bytes);
-    if (job == NULL || !ask_for_room(job, &need)) {
+    int rc = job != NULL ? 0 : -ERR_NOMEM;
+    if (rc == 0) {
+        fill_deposit(job, deposit, now_ms, state);
+        rc = ask_for_room(job, &room);
+    }
+    if (rc == 0 && !known) {
+        rc = reserve(job);
+    }
+    if (rc == 0) {
+        job_submit(job);
         return;
     }
-    struct persist_op *op = &job->op;
-    const uint32_t ttl_s = deposit->has_ttl ? deposit->ttl_s : service->config.limits.ttl_default_s;
-    op->kind = PERSIST_DEPOSIT;
-    op->now_ms = now_ms;
-    op->done = on_deposited;
-    copy_content(job, deposit);
-    op->message.host = host->number;
-    op->message.epoch = deposit->epoch;
-    op->message.deposited_ms = op->now_ms;
-    op->message.expires_ms = op->now_ms + (int64_t)ttl_s * 1000;
-    const struct epoch *epoch = host_epoch(host, deposit->epoch); /* it was checked */
-    if (epoch->number != 0 && op->message.expires_ms > epoch->kept_ms) {
-        op->message.expires_ms = epoch->kept_ms;
-    }
-    op->message.reach_ppm = deposit->reach_ppm;
-    op->message.sender = client->sender_tag;
-    op->message.state = state;
-    memcpy(op->message.id, deposit->id.data, MESSAGE_ID_BYTES);
-    if (deposit->withdraw_hash.data != NULL) {
-        op->message.can_withdraw = true;
-        memcpy(op->message.withdraw_hash, deposit->withdraw_hash.data, LIMIT_HASH_BYTES);
-    }
     if (!known) {
-        usage_add(&host->usage, bytes);
-        usage_add(&service->usage, bytes);
-        usage_add(&host->waiting, bytes);
-        job->reserved = true;
-        job->need = need;
-        room_promise(service, host, &need);
+        room_unpromise(service, host, &room);
     }
-    job_submit(job);
+    if (job != NULL) { /* otherwise job_new has answered */
+        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        job_free(job);
+    }
 }
 
 /* --- Withdraw --------------------------------------------------------------------------------- */

@@ -1,51 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request costs its sender, and the refusal when it cannot be paid. */
+/* Requests that are refused for what they cost their sender, or for a missing proof of work. */
 #include <inttypes.h>
 
 #include <sodium.h>
 
+#include "daemon/cost.h"
 #include "daemon/handler.h"
 #include "proto/work.h"
-
-enum {
-    /* Filters of a query, and hashes of the ids that it leaves out, that cost a token more. */
-    PARTS_A_TOKEN = 4,
-    HASHES_A_TOKEN = 64
-};
-
-static uint32_t query_cost(const struct msg_query *query)
-{
-    uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
-
-    for (size_t i = 0; i < query->exclude_count; i++) {
-        hashes += query->exclude[i].hashes;
-    }
-    return 1 + (uint32_t)(query->part_count > 0 ? query->part_count - 1 : 0) / PARTS_A_TOKEN +
-           hashes / HASHES_A_TOKEN;
-}
-
-/* What a request is counted as, and how often; 0: it is free. */
-static uint32_t cost_of(const struct msg_request *request, enum sender_action *out_action)
-{
-    *out_action = SENDER_QUERY;
-    switch (request->kind) {
-    case MSG_REQUEST_DEPOSIT:
-    case MSG_REQUEST_WITHDRAW:
-    case MSG_REQUEST_REPORT:
-        *out_action = SENDER_DEPOSIT;
-        return 1;
-    case MSG_REQUEST_QUERY:
-        return query_cost(&request->query);
-    case MSG_REQUEST_WATCH:
-        return query_cost(&request->watch.query);
-    case MSG_REQUEST_GET:
-    case MSG_REQUEST_SUMMARY:
-    case MSG_REQUEST_HERE:
-        return 1;
-    default:
-        return 0;
-    }
-}
 
 static void feed(void *context, const void *data, size_t count)
 {
@@ -55,8 +16,9 @@ static void feed(void *context, const void *data, size_t count)
 bool handler_check_work(const struct service *service, struct handler_client *client,
                         const struct msg_request *request, const struct host *host)
 {
-    const struct msg_deposit *deposit = &request->deposit;
+    const bool is_report = request->kind == MSG_REQUEST_REPORT;
     const uint32_t wanted = client->sender != NULL ? service->config.limits.work_bits : 0;
+    const uint8_t *store_id = service->store.store_id;
     crypto_generichash_state state;
     uint8_t hash[LIMIT_HASH_BYTES];
     uint8_t proof[WORK_PROOF_BYTES];
@@ -65,18 +27,22 @@ bool handler_check_work(const struct service *service, struct handler_client *cl
         return true;
     }
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    work_feed(deposit, host->config.name, service->store.store_id, feed, &state);
+    if (is_report) {
+        work_feed_report(request->report.id.data, host->config.name, store_id, client->resume_token,
+                         sizeof(client->resume_token), feed, &state);
+    } else {
+        work_feed(&request->deposit, host->config.name, store_id, feed, &state);
+    }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    work_proof(hash, deposit->work, proof);
+    work_proof(hash, is_report ? request->report.work : request->deposit.work, proof);
     (void)crypto_generichash(hash, sizeof(hash), proof, sizeof(proof), NULL, 0);
     const uint32_t bits = work_zero_bits(hash);
     if (bits >= wanted) {
         return true;
     }
     handler_refuse(client, request->id, MSG_INVALID, "work",
-                   "a deposit needs a proof of work of %" PRIu32
-                   " bits here; this one has %" PRIu32,
-                   wanted, bits);
+                   "a %s needs a proof of work of %" PRIu32 " bits here; this one has %" PRIu32,
+                   is_report ? "report" : "deposit", wanted, bits);
     return false;
 }
 
@@ -89,7 +55,7 @@ bool handler_admit(struct service *service, struct handler_client *client,
     if (client->sender == NULL) {
         return true;
     }
-    const uint32_t cost = cost_of(request, &action);
+    const uint32_t cost = cost_of_request(request, &action);
     const uint64_t wait_ms = cost == 0
                                  ? 0
                                  : sender_take(client->sender, action, &service->sender_limits,

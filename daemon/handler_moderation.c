@@ -21,6 +21,7 @@ struct job {
     struct host *host;
     uint64_t request_id;
     uint32_t sender;          /* report: whose */
+    bool is_uncounted;        /* report: it does not count for hide_after */
     struct persist_rule rule; /* remove: the ban that goes with it */
     char words[LIMIT_REASON_BYTES];
 };
@@ -115,15 +116,17 @@ static void take_report(const struct job *job, struct moderated *known)
         known->reports = message->reports;
     }
     if (message->state == PERSIST_HIDDEN) {
-        watch_hidden(job->service, job->host, message->id, message->seq);
         service_hide(job->service, job->host, message->id);
     }
 }
 
 /* It is not, and the sender may report again. */
-static void take_report_back(const struct job *job, const struct moderated *known)
+static void take_report_back(const struct job *job, struct moderated *known)
 {
     reports_forget(job->service->reports, job->host->number, job->op.message.id, job->sender);
+    if (known != NULL && job->is_uncounted) {
+        known->uncounted--;
+    }
     if (known != NULL && known->state == PERSIST_SHOWN && known->reports == 0 &&
         known->reporting == 0) {
         (void)moderation_remove(&job->host->moderation, job->op.message.id, NULL);
@@ -137,6 +140,7 @@ static void on_reported(struct persist_op *op)
 
     if (known != NULL) {
         known->reporting--;
+        known->is_hiding = known->is_hiding && job->op.message.state != PERSIST_HIDDEN;
     }
     if (op->outcome == PERSIST_APPLIED) {
         take_report(job, known);
@@ -152,7 +156,7 @@ static void on_reported(struct persist_op *op)
 }
 
 /* What is known of a message, with one more report on its way. NULL: out of memory. */
-static const struct moderated *count_report(struct host *host, const struct index_item *item)
+static struct moderated *count_report(struct host *host, const struct index_item *item)
 {
     struct moderated *known = moderation_find(&host->moderation, item->id);
     struct moderated fresh = {
@@ -172,6 +176,53 @@ static const struct moderated *count_report(struct host *host, const struct inde
     }
     known->reporting++; /* below 2^32: each holds memory */
     return known;
+}
+
+/* Reports of this network hide no more in this hour. */
+static void withhold(struct service *service, struct host *host)
+{
+    if (hides_withhold(&host->hides, service_monotonic_ms(service))) {
+        log_warning("host %s: the reports of one network would hide more than hide_per_hour = "
+                    "%" PRIu32 " messages; what it reports stays shown until an operator has "
+                    "looked at it (hearsay admin reported)",
+                    host->config.name, host->config.hide_per_hour);
+    }
+}
+
+/*
+ * Whether a report, which is counted in known->reporting, hides its message. Reports of a network
+ * that has hidden as many messages as it may do not count for that.
+ */
+static bool decide(struct job *job, struct moderated *known)
+{
+    struct service *service = job->service;
+    struct host *host = job->host;
+    const struct handler_client *client = job->client;
+    const bool is_wide = client->wide_tag != 0;
+    const uint64_t network =
+        (uint64_t)is_wide << 32 | (is_wide ? client->wide_tag : client->sender_tag);
+    const int64_t now_ms = service_monotonic_ms(service);
+    const bool is_exempt = client->sender_tag == 0;
+    const uint32_t hide_after = host->config.hide_after;
+
+    if (hide_after == 0 || known->state != PERSIST_SHOWN) {
+        return false;
+    }
+    job->is_uncounted =
+        !is_exempt && !hides_may(&host->hides, network, host->config.hide_per_hour, now_ms);
+    known->uncounted += job->is_uncounted ? 1 : 0;
+    const uint32_t counted = job->op.message.reports - known->uncounted;
+    if (job->is_uncounted && counted < hide_after && counted + known->uncounted >= hide_after) {
+        withhold(service, host);
+    }
+    if (counted < hide_after || known->is_hiding) {
+        return counted >= hide_after;
+    }
+    if (!is_exempt && hides_note(&host->hides, service->alloc, network, now_ms) != 0) {
+        return false; /* without memory for it, the operator decides */
+    }
+    known->is_hiding = true;
+    return true;
 }
 
 /* Whether this is the sender's first report of the message; answers when not. */
@@ -200,7 +251,7 @@ void handler_report(struct service *service, struct handler_client *client,
 {
     const struct msg_report *report = &request->report;
     struct host *host = handler_host(service, client, request, &report->host);
-    const struct moderated *known = NULL;
+    struct moderated *known = NULL;
     struct index_item item;
 
     if (host == NULL) {
@@ -212,7 +263,8 @@ void handler_report(struct service *service, struct handler_client *client,
                        "there is no message with this id");
         return;
     }
-    if (!note_reporter(service, client, request, host)) {
+    if (!handler_check_work(service, client, request, host) ||
+        !note_reporter(service, client, request, host)) {
         return;
     }
     struct job *job = job_new(service, client, host, request, report->id.data);
@@ -227,10 +279,7 @@ void handler_report(struct service *service, struct handler_client *client,
     job->op.message.deposited_ms = item.deposited_ms;
     /* As many as there will be, when those before it are on storage. */
     job->op.message.reports = known->reports + known->reporting;
-    job->op.message.state =
-        host->config.hide_after > 0 && job->op.message.reports >= host->config.hide_after
-            ? PERSIST_HIDDEN
-            : PERSIST_SHOWN;
+    job->op.message.state = decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
     if (report->reason.text != NULL) {
         memcpy(job->words, report->reason.text, report->reason.length);
         job->op.words = job->words;
@@ -295,6 +344,14 @@ void handler_remove(struct service *service, struct handler_client *client,
 
 /* --- Restore ---------------------------------------------------------------------------------- */
 
+static const char restored_text[] =
+    "the message with this id is shown already, and reports do not hide it";
+
+static void job_fail_restored(struct job *job)
+{
+    job_fail(job, MSG_INVALID, "id", restored_text);
+}
+
 static void on_restored(struct persist_op *op)
 {
     struct job *job = (struct job *)op;
@@ -308,14 +365,18 @@ static void on_restored(struct persist_op *op)
         job_fail_storage(job, op->reason);
         return;
     }
+    if (known != NULL && known->state == PERSIST_APPROVED && op->shown_seq == 0) {
+        job_fail_restored(job); /* by another request, meanwhile */
+        return;
+    }
     if (known != NULL) {
         known->state = PERSIST_APPROVED; /* reports do not hide it any more */
         known->reports = op->message.reports;
     }
     const int rc = service_show(job->service, job->host, &job->entry.message);
     if (op->shown_seq != 0) {
-        watch_shown(job->service, job->host, rc == 0 ? &job->entry.message : NULL, op->shown_seq,
-                    op->message.seq);
+        watch_numbered(job->service, job->host, rc == 0 ? &job->entry.message : NULL,
+                       op->shown_seq);
     }
     if (rc == HOST_NO_EPOCH) {
         job_fail(job, MSG_UNKNOWN_EPOCH, "id", "the message's epoch has ended");
@@ -355,7 +416,12 @@ void handler_restore(struct service *service, struct handler_client *client,
         (host = handler_host(service, client, request, &request->admin.host)) == NULL) {
         return;
     }
-    if (moderation_find(&host->moderation, id) == NULL) {
+    const struct moderated *known = moderation_find(&host->moderation, id);
+    if (known != NULL && known->state == PERSIST_APPROVED) {
+        handler_refuse(client, request->id, MSG_INVALID, "id", "%s", restored_text);
+        return;
+    }
+    if (known == NULL) {
         const bool is_shown = host_find(host, id, NULL, NULL, NULL) == 0;
         handler_refuse(client, request->id, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id",
                        is_shown ? "the message with this id is neither hidden nor reported"

@@ -38,7 +38,7 @@ struct here_watch {
     struct server *server;
     size_t count;
     char *buffer; /* HERE_FILE_BYTES_MAX + 1 */
-    struct watched hosts[];
+    struct watched hosts[LIMIT_HOSTS];
 };
 
 static struct host *host_of(const struct watched *watched)
@@ -177,6 +177,11 @@ void here_watch_tick(struct here_watch *watch)
 
 void here_watch_reload(struct here_watch *watch)
 {
+    /* Hosts that a reload has added stand behind the others. */
+    for (; watch != NULL && watch->count < watch->server->service->host_count; watch->count++) {
+        watch->hosts[watch->count].watch = watch;
+        watch->hosts[watch->count].host = watch->count;
+    }
     for (size_t i = 0; watch != NULL && i < watch->count; i++) {
         struct watched *watched = &watch->hosts[i];
 
@@ -191,19 +196,13 @@ void here_watch_reload(struct here_watch *watch)
 
 int here_watch_start(struct server *server, struct here_watch **out_watch)
 {
-    const size_t count = server->service->host_count; /* at most LIMIT_HOSTS */
-    struct here_watch *watch = calloc(1, sizeof(*watch) + count * sizeof(watch->hosts[0]));
+    struct here_watch *watch = calloc(1, sizeof(*watch));
 
     if (watch == NULL || (watch->buffer = malloc(HERE_FILE_BYTES_MAX + 1)) == NULL) {
         free(watch);
         return -ERR_NOMEM;
     }
     watch->server = server;
-    watch->count = count;
-    for (size_t i = 0; i < count; i++) {
-        watch->hosts[i].watch = watch;
-        watch->hosts[i].host = i;
-    }
     here_watch_reload(watch);
     *out_watch = watch;
     return 0;

@@ -16,6 +16,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
     host->number = number;
     rules_init(&host->rules, alloc);
     moderation_init(&host->moderation, alloc, hash_seed);
+    shares_init(&host->shares, alloc, hash_seed);
     host->filter_bytes = bloom_bytes(config->profile.bits);
     host->filter_words = bloom_words(config->profile.bits);
     profile_print(&config->profile, host->profile_text);
@@ -49,6 +50,8 @@ void host_deinit(struct host *host)
     estimate_free(host->estimate);
     rules_deinit(&host->rules);
     moderation_deinit(&host->moderation);
+    shares_deinit(&host->shares);
+    hides_deinit(&host->hides, host->alloc);
     memset(host, 0, sizeof(*host));
 }
 

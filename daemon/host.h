@@ -14,15 +14,12 @@
 #include "daemon/config.h"
 #include "daemon/epoch.h"
 #include "daemon/here.h"
+#include "daemon/hides.h"
+#include "daemon/log.h"
 #include "daemon/moderation.h"
 #include "daemon/persist.h"
 #include "daemon/rules.h"
-
-/* What counts against a cap: what is stored, and what waits to be. */
-struct usage {
-    uint64_t messages;
-    uint64_t bytes; /* of filters, media types and payloads */
-};
+#include "daemon/shares.h"
 
 struct epoch_change;
 
@@ -43,12 +40,19 @@ struct host {
     struct here *here;            /* owned; what is around: service_set_here */
     struct rules rules;           /* bans, and which deposits are taken */
     struct moderation moderation; /* what is hidden, and what is known besides */
+    struct hides hides;           /* what reports have hidden lately */
     struct epoch *current; /* of these, the newest one; NULL: none, or they are switched off */
     struct epoch_change *change; /* under way: epochs.c's */
     struct usage usage;          /* of all epochs together */
     struct usage waiting;        /* of these, not stored yet */
     struct usage leaving;        /* of these, promised to make room: see room.h */
-    struct standing *standing;   /* watches, by watch.h; NULL: there never was one */
+    struct shares shares;        /* what each sender has of them */
+    struct {
+        bool is_full; /* since a deposit found no room, until room_tick finds some */
+        bool is_told; /* the log says so */
+        struct log_gate gate;
+    } fullness;
+    struct standing *standing; /* watches, by watch.h; NULL: there never was one */
 };
 
 /* An empty host with epoch 0 only. -ERR_NOMEM. `alloc` is borrowed. It may not be moved. */

@@ -97,17 +97,23 @@ static int fail(char *out_reason, const char *where, const char *why, const char
     return -ERR_SYSTEM;
 }
 
+/* What a daemon may do that has become its user, as all have at a reload. */
+#define LOW_PORT_REMEDY                                                                         \
+    "; ports below 1024 are root's: choose one from 1024 on, or have root start hearsayd with " \
+    "`user`, or use hearsayd.socket; a reload cannot bind such a port, a restart can"
+
 static const char *remedy_for(int rc)
 {
     switch (rc) {
     case UV_EADDRINUSE:
         return "; another program has it, maybe another hearsayd: stop that, or set `listen`";
     case UV_EADDRNOTAVAIL:
-        return "; this machine has no such address: set `listen` to one it has";
+        return "; this machine has no such address: set `listen` to one it has, or write freebind "
+               "behind one that it will have";
     case UV_ENOENT:
         return "; make the directory first, or choose another path";
     case UV_EACCES:
-        return "; not permitted to this user: choose a port from 1024 on, or another path";
+        return "; not permitted to this user: choose another path";
     default:
         return "; set `listen` to another";
     }
@@ -119,6 +125,9 @@ static const char *remedy_for(int rc)
 static struct config_listener bound_to(const struct listener *listener)
 {
     struct config_listener bound = {.kind = CONFIG_LISTENER_TCP,
+                                    .local = listener->is_on_site,
+                                    .limited = listener->is_limited,
+                                    .freebind = listener->config.freebind,
                                     .tls = listener->security == CONFIG_TLS,
                                     .mutual_tls = listener->security == CONFIG_MUTUAL_TLS};
     struct sockaddr_storage address;
@@ -148,19 +157,39 @@ static void log_bound(const struct listener *listener)
     log_info("listening on %s", text);
 }
 
-/* An inherited socket is what the configuration says of its address. */
-static void adopt_security(struct listener *listener)
+void listener_set_words(struct listener *listener, const struct config_listener *config)
 {
-    const struct config *config = &listener->server->config;
-    const struct config_listener bound = bound_to(listener);
+    listener->security = config_security(config);
+    listener->is_on_site = config->local;
+    listener->is_limited = config->limited;
+}
 
+void listener_adopt_words(struct listener *listener, const struct config *config)
+{
+    const struct config_listener bound = bound_to(listener);
+    const struct config_listener none = {.kind = CONFIG_LISTENER_TCP};
+
+    listener_set_words(listener, &none);
     for (size_t i = 0; i < config->listener_count; i++) {
         const struct config_listener *one = &config->listeners[i];
         if (one->kind == CONFIG_LISTENER_TCP && one->port == bound.port &&
             strcmp(one->address, bound.address) == 0) {
-            listener->security = config_security(one);
+            listener_set_words(listener, one);
         }
     }
+}
+
+/* Has the kernel bind an address that it does not have. 0, or libuv's. */
+static int set_freebind(struct listener *listener)
+{
+    const int on = 1;
+    uv_os_fd_t descriptor = -1;
+
+    const int rc = uv_fileno(&listener->uv.handle, &descriptor);
+    /* Linux takes this option for IPv6 sockets, too. */
+    return rc == 0 && setsockopt(descriptor, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)) != 0
+               ? uv_translate_sys_error(errno)
+               : rc;
 }
 
 static int bind_tcp(struct listener *listener, const struct config_listener *config)
@@ -180,13 +209,16 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
     if (rc != 0) {
         return rc;
     }
-    rc = uv_tcp_init(&listener->server->loop, &listener->uv.tcp);
+    rc = uv_tcp_init_ex(&listener->server->loop, &listener->uv.tcp, address.any.sa_family);
     if (rc != 0) {
         return rc;
     }
+    listener->uv.handle.data = listener;
     listener->is_open = true;
-    rc = uv_tcp_bind(&listener->uv.tcp, &address.any, flags);
-    return rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    if (config->freebind && (rc = set_freebind(listener)) != 0) {
+        return rc;
+    }
+    return uv_tcp_bind(&listener->uv.tcp, &address.any, flags);
 }
 
 /* --- Unix ------------------------------------------------------------------------------------- */
@@ -241,8 +273,8 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     if (rc != 0) {
         return rc;
     }
+    listener->uv.handle.data = listener;
     listener->is_open = true;
-    listener->is_unix = true;
     const mode_t mask = umask(0177); /* for its owner and root alone */
     rc = uv_pipe_bind(&listener->uv.pipe, config->path);
     if (rc == UV_EADDRINUSE && remove_stale(config->path)) {
@@ -252,11 +284,25 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     if (rc == UV_EACCES && is_without_directory(config->path)) {
         return UV_ENOENT;
     }
-    if (rc != 0) {
-        return rc;
+    if (rc == 0) {
+        memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */
     }
-    memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */
-    return uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    return rc;
+}
+
+/* Gives a socket that is bound and not listened on to the administrators' group. 0, or libuv's. */
+static int share_with_group(struct listener *listener)
+{
+    const gid_t group = listener->server->admin_group;
+
+    if (!listener->server->shares_sockets) {
+        return 0;
+    }
+    if (lchown(listener->path, (uid_t)-1, group) != 0 || chmod(listener->path, 0660) != 0) {
+        return uv_translate_sys_error(errno);
+    }
+    listener->is_shared = true;
+    return 0;
 }
 
 /* --- both ------------------------------------------------------------------------------------- */
@@ -269,12 +315,20 @@ int listener_bind(struct listener *listener, struct server *server,
 
     memset(listener, 0, sizeof(*listener));
     listener->server = server;
-    listener->is_on_site = config->local;
-    listener->is_limited = config->limited;
-    listener->security = config_security(config);
+    listener->config = *config;
+    listener->is_unix = is_unix;
+    listener_set_words(listener, config);
     snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
              config->address, (unsigned)config->port);
-    const int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
+    int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
+    if (rc == 0 && is_unix && (rc = share_with_group(listener)) != 0) {
+        listener_close(listener);
+        return fail(out_reason, config->path, uv_strerror(rc),
+                    "; its group could not be set to `admin_group`: the user that hearsayd runs as "
+                    "must be a member of that group (`usermod -aG GROUP USER`, or "
+                    "SupplementaryGroups= in the unit)");
+    }
+    rc = rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
     if (rc != 0) {
         listener_close(listener);
         if (config->optional && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {
@@ -285,11 +339,13 @@ int listener_bind(struct listener *listener, struct server *server,
             return fail(out_reason, config->path, "what is there is no socket",
                         "; remove it if nobody needs it, or choose another path");
         }
-        return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc), remedy_for(rc));
+        return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc),
+                    rc == UV_EACCES && !is_unix ? LOW_PORT_REMEDY : remedy_for(rc));
     }
-    listener->uv.handle.data = listener;
     if (is_unix) {
-        log_info("listening on %s", config->path);
+        char text[CONFIG_LISTENER_BYTES];
+        config_value_print_listener(config, text);
+        log_info("listening on %s", text);
     } else {
         log_bound(listener);
     }
@@ -302,10 +358,12 @@ int listener_inherit(struct listener *listener, struct server *server,
     memset(listener, 0, sizeof(*listener));
     listener->server = server;
     listener->is_unix = inherited->is_unix;
+    listener->is_inherited = true;
 
     int rc = listener->is_unix ? uv_pipe_init(&server->loop, &listener->uv.pipe, 0)
                                : uv_tcp_init(&server->loop, &listener->uv.tcp);
     if (rc == 0) {
+        listener->uv.handle.data = listener;
         listener->is_open = true;
         rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, inherited->descriptor)
                                : uv_tcp_open(&listener->uv.tcp, inherited->descriptor);
@@ -317,14 +375,20 @@ int listener_inherit(struct listener *listener, struct server *server,
         listener_close(listener);
         return fail(out_reason, "the inherited socket", uv_strerror(rc), "");
     }
-    listener->uv.handle.data = listener;
     if (listener->is_unix) {
         log_info("listening on an inherited Unix socket");
     } else {
-        adopt_security(listener);
+        listener_adopt_words(listener, &server->config);
         log_bound(listener);
     }
     return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct listener *listener = handle->data;
+
+    listener->is_closing = false;
 }
 
 void listener_close(struct listener *listener)
@@ -333,8 +397,11 @@ void listener_close(struct listener *listener)
         return;
     }
     listener->is_open = false;
+    listener->is_held = false;
+    listener->waits_a_turn = false;
+    listener->is_closing = true;
     if (listener->path[0] != '\0') {
         (void)unlink(listener->path); /* libuv does so itself where it bound it */
     }
-    uv_close(&listener->uv.handle, NULL);
+    uv_close(&listener->uv.handle, on_closed);
 }

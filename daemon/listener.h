@@ -23,11 +23,15 @@ struct listener {
         uv_pipe_t pipe;
     } uv;
     struct server *server;
+    struct config_listener config; /* what it was bound to; not of one that was inherited */
     bool is_unix;
+    bool is_inherited;
     bool is_on_site; /* its clients are given the keys of epochs */
+    bool is_shared;  /* whoever may connect to it is an administrator: see `admin_group` */
     bool is_limited; /* local clients, too, are held to the limits of an address */
     enum config_security security;
     bool is_open;
+    bool is_closing;   /* its handle is: the place is free after a turn of the loop */
     bool is_held;      /* a connection waits for listener_retry */
     bool waits_a_turn; /* and for listener_turn: there were enough, or no time for it */
     uint32_t accepted; /* in this turn */
@@ -55,6 +59,12 @@ void listener_turn(struct listener *listener);
 
 /* To be called now and then: accepts what there was no memory for. */
 void listener_retry(struct listener *listener);
+
+/* Takes the words behind an address: they hold for connections from now on. */
+void listener_set_words(struct listener *listener, const struct config_listener *config);
+
+/* The words of the `listen` line of the same address, if there is one; for inherited sockets. */
+void listener_adopt_words(struct listener *listener, const struct config *config);
 
 /* Stops listening; a Unix socket's file is removed. */
 void listener_close(struct listener *listener);

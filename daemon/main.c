@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -17,6 +20,7 @@
 #include "daemon/config.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
+#include "daemon/preflight.h"
 #include "daemon/restore.h"
 #include "daemon/server.h"
 
@@ -50,12 +54,24 @@ static int restore(const struct options *options, const struct config *config)
     char reason[CONFIG_REASON_BYTES];
     uint64_t messages = 0;
 
-    if (restore_run(config, options->restore, &messages, reason) != 0) {
+    if (restore_run(config, options->restore, stdout, &messages, reason) != 0) {
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_FAILURE;
     }
     printf("%" PRIu64 " messages restored into %s\n", messages, config->data);
     return finish_output();
+}
+
+/* What is wrong with the configuration, a line for each error. */
+static void complain(const char *reason)
+{
+    for (const char *line = reason; line != NULL;) {
+        const char *end = strchr(line, '\n');
+
+        fprintf(stderr, "hearsayd: %.*s\n",
+                (int)(end != NULL ? end - line : (ptrdiff_t)strlen(line)), line);
+        line = end != NULL ? end + 1 : NULL;
+    }
 }
 
 int main(int argc, char **argv)
@@ -75,7 +91,12 @@ int main(int argc, char **argv)
         return finish_output();
     }
     if (options_load(&options, &config, reason) != 0) {
-        fprintf(stderr, "hearsayd: %s\n", reason);
+        complain(reason);
+        return EXIT_USAGE;
+    }
+    if (options.action == OPTIONS_CHECK_CONFIG &&
+        preflight(&config, (int64_t)time(NULL) * 1000, stderr, reason) != 0) {
+        complain(reason);
         return EXIT_USAGE;
     }
     if (options_answer(&options, &config, stdout)) {

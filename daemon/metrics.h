@@ -23,7 +23,6 @@ struct metrics {
     uint64_t totals[METRICS];             /* answered with success */
     struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
     uint64_t comparisons;                 /* of all queries */
-    uint64_t refusals;                    /* answers that were errors */
 };
 
 struct metric_report {

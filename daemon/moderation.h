@@ -21,6 +21,8 @@ struct moderated {
     enum persist_state state;
     uint32_t reports;
     uint32_t reporting; /* reports on their way to the store */
+    uint32_t uncounted; /* of all reports since the start: they do not count for hide_after */
+    bool is_hiding;     /* one that hides it is on its way to the store */
     uint32_t bytes;     /* that count against caps */
     uint32_t sender;    /* who deposited it, or 0 */
     int64_t deposited_ms;

@@ -350,9 +350,12 @@ bool options_answer(const struct options *options, const struct config *config, 
     case OPTIONS_RUN:
         return false;
     case OPTIONS_CHECK_CONFIG:
-        if (config != NULL) {
-            (void)fprintf(out, "%s: correct\n",
-                          config->file[0] != '\0' ? config->file : "no configuration file");
+        if (config != NULL && config->file[0] != '\0') {
+            (void)fprintf(out, "%s: correct\n", config->file);
+        } else if (config != NULL) {
+            (void)fprintf(out,
+                          "there is no %s, and --config names no file: the defaults are correct\n",
+                          options->config_none);
         }
         return config != NULL;
     case OPTIONS_PRINT_CONFIG:

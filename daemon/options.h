@@ -47,8 +47,8 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
  * The configuration in force: defaults, the file, the command line on top, the data directory
  * where none was named, config_finish. Listeners of the command line take the place of those of
  * the file. Relative paths of the command line count from the working directory. 0; or
- * CONFIG_REFUSED or -ERR_NOMEM, both with a sentence in out_reason (CONFIG_REASON_BYTES) and
- * *out_config untouched.
+ * CONFIG_REFUSED or -ERR_NOMEM, both with a line for each error in out_reason
+ * (CONFIG_REASON_BYTES) and *out_config untouched.
  */
 int options_load(const struct options *options, struct config *out_config, char *out_reason);
 

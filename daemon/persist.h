@@ -53,10 +53,11 @@ struct persist_message {
     uint32_t reach_ppm;
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
-    int64_t seq; /* position in the store, from 1 on: grows with each deposit that is new, and with
-                    each message that is shown after it was not. Filled: in what is read, and in a
-                    deposit and a moderation that was applied */
-    uint32_t sender;          /* who deposited it, in memory only: not stored, and 0 of what was */
+    int64_t
+        seq;         /* its number in the store, from 1 on, and the order of pages: each new deposit
+                        takes     the next one, and so does a message that is shown after it was not.
+                        Filled: in what is read, and in a     deposit and a moderation that was applied */
+    uint32_t sender; /* who deposited it, in memory only: not stored, and 0 of what was */
     enum persist_state state; /* deposit: SHOWN or PENDING */
     uint32_t reports;         /* by different senders */
 };
@@ -96,13 +97,15 @@ enum persist_kind {
     PERSIST_EXPIRE,   /* at most `limit` messages and marks that expired by now_ms, and all epochs
                          that are no longer kept */
     PERSIST_EPOCH,    /* *epoch begins */
+    PERSIST_HOST,     /* a host of host_name and host_profile is made: message.host is its number
+                         then. CONFLICT: the store has one of that name */
     PERSIST_REMOVE,   /* message.host, message.id: as if withdrawn, without a token. With a rule,
                          of kind PERSIST_BAN_PAYLOAD, its payload is banned, too: see there */
     PERSIST_MODERATE, /* message.host, id, deposited_ms. Without reports: a message gets this state.
                          With reports: so many, where that is more than it had; `words` are kept
                          with it, if any; and where the state is HIDDEN what was SHOWN becomes so.
                          State and reports are filled as they are then. One that was not shown and
-                         is now takes the next position, see shown_seq */
+                         is now takes a new number, see shown_seq */
     PERSIST_RULE_PUT, /* rule; in place of an older one */
     PERSIST_RULE_DROP, /* rule: host, kind, value */
     PERSIST_CLOCK,     /* nothing but now_ms, which every operation that changes something saves */
@@ -133,6 +136,7 @@ enum persist_outcome {
     PERSIST_CONFLICT,  /* deposit: the id is there with other content */
     PERSIST_GONE,      /* deposit: the id was withdrawn, and refused until it would have expired */
     PERSIST_FULL,      /* deposit: `limit` messages going would not make the room asked for */
+    PERSIST_NO_SPACE,  /* deposit: what is left of the storage is kept for deleting */
     PERSIST_NOT_FOUND, /* withdraw, remove, moderate: no such message; rule drop: no such rule */
     PERSIST_FORBIDDEN, /* withdraw: another token, or none was deposited */
     PERSIST_FAILED     /* storage: nothing of this operation happened; op->reason says why */
@@ -155,10 +159,17 @@ struct persist_op {
     enum persist_kind kind;
     struct persist_message message;
     int64_t now_ms; /* the host's clock; never runs backwards from one operation to the next */
-    enum persist_evict evict; /* deposit: if it is stored, others of its host go with it: */
-    uint64_t evict_messages;  /* so many at least, */
-    uint64_t evict_bytes;     /* with so many bytes of filters, media types and payloads */
+    /* Deposit: if it is stored, these messages of its host go with it, as far as they are there:
+       chosen_count ids, one after the other, the caller's. The deposit's own id is passed over.
+       NULL: none. */
+    const uint8_t *chosen;
+    uint32_t chosen_count;             /* at most `limit` */
+    enum persist_evict evict;          /* besides, others of its host that the store finds: */
+    uint64_t evict_messages;           /* so many at least, */
+    uint64_t evict_bytes;              /* with so many bytes of filters, media types and payloads */
     const struct persist_epoch *epoch; /* epoch: the caller's, like the operation */
+    const char *host_name;             /* host: the same */
+    const char *host_profile;          /* host: its text */
     void (*done)(struct persist_op *op);
     /* Remove (may be NULL), rule put, rule drop. Of a removal its value is the hash of the payload
        that goes, which the store finds out: see payload_hash. */
@@ -172,12 +183,12 @@ struct persist_op {
     enum persist_outcome outcome;
     const char *reason;              /* PERSIST_FAILED: a sentence, static or valid in done */
     struct persist_removed *removed; /* expire, evicting deposit: room for `limit`, the caller's */
-    uint32_t limit;                  /* the same: 1 .. PERSIST_EXPIRE_MAX */
+    uint32_t limit;                  /* the same: 1 .. PERSIST_EXPIRE_MAX. Expire: the store may
+                                        lower it when the storage is full */
     uint32_t removed_count;          /* how many. Expire: fewer than limit: there are no more */
     uint8_t payload_hash[LIMIT_HASH_BYTES]; /* remove with a rule: what is banned now */
-    int64_t shown_seq; /* moderate: 0, or the position that was taken since the message is shown
-                          now. One that had waited for review has it from now on; one that had been
-                          shown before keeps its own (message.seq), and this stays nobody's */
+    int64_t shown_seq; /* moderate: 0, or the new number of the message (message.seq, too), as it
+                          was hidden or waited for review, and is shown now */
 
     struct persist_op *next; /* the store's, while it has the operation */
 };
@@ -250,7 +261,7 @@ struct persist_counters {
     uint64_t failures;     /* transactions that were rolled back */
     uint64_t scrubs;       /* times that removed messages' bytes were taken out of the log */
     uint64_t file_bytes;   /* of the database */
-    uint64_t log_bytes;    /* of what is not brought home yet */
+    uint64_t log_bytes;    /* of the log (WAL) beside it */
     uint64_t memory_bytes; /* that it takes */
 };
 

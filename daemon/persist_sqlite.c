@@ -11,10 +11,14 @@
 #include <sqlite3.h>
 
 #include "core/err.h"
+#include "daemon/log.h"
 #include "daemon/store_epoch.h"
+#include "daemon/store_error.h"
 #include "daemon/store_load.h"
+#include "daemon/store_log.h"
 #include "daemon/store_reader.h"
 #include "daemon/store_schema.h"
+#include "daemon/store_space.h"
 #include "daemon/store_writer.h"
 
 /* The promise is a minute; a reader in the way costs a second or two of it. */
@@ -26,7 +30,7 @@ enum {
 
 /*
  * Closing goes step by step, on the loop: the reader first, so that its connection does not stand
- * in the way when the writer, the last, brings the log home; then the handle.
+ * in the way of the last checkpoint, which the writer runs; then the handle.
  */
 enum state { STATE_OPEN, STATE_ENDING_READER, STATE_ENDING_WRITER, STATE_CLOSING_HANDLE };
 
@@ -241,7 +245,7 @@ static int begin_epoch(struct persist *persist, const struct persist_epoch *epoc
     int rc = store_epoch_put(db, epoch);
 
     return rc == SQLITE_OK ? 0
-                           : store_schema_refuse(store->path, rc, sqlite3_errmsg(db), out_reason);
+                           : store_error_refuse(store->path, rc, sqlite3_errmsg(db), out_reason);
 }
 
 static int replay_rules(struct persist *persist,
@@ -310,16 +314,14 @@ static void count(struct persist *persist, struct persist_counters *out_counters
 {
     struct persist_sqlite *store = self(persist);
     struct persist_sqlite_counters counters;
-    char log_path[4096 + 8];
 
     persist_sqlite_count(persist, &counters);
-    (void)snprintf(log_path, sizeof(log_path), "%.4096s-wal", store->path);
     *out_counters = (struct persist_counters){.transactions = counters.transactions,
                                               .operations = counters.operations,
                                               .failures = counters.failures,
                                               .scrubs = counters.scrubs,
                                               .file_bytes = file_bytes(store->path),
-                                              .log_bytes = file_bytes(log_path),
+                                              .log_bytes = store_log_bytes(store->path),
                                               .memory_bytes = (uint64_t)sqlite3_memory_used()};
 }
 
@@ -392,10 +394,14 @@ static enum store_use use_of(const struct persist_sqlite_options *options)
 static int start_threads(struct persist_sqlite *store, const struct persist_sqlite_options *options,
                          sqlite3 *db)
 {
-    struct store_reader_options reader = {
-        .path = store->path, .done = on_read_done, .ended = on_reader_ended, .context = store};
+    struct store_reader_options reader = {.path = store->path,
+                                          .vfs = store_schema_vfs(db),
+                                          .done = on_read_done,
+                                          .ended = on_reader_ended,
+                                          .context = store};
     struct store_writer_options writer = {
         .path = store->path,
+        .vfs = reader.vfs,
         .use = use_of(options),
         .done = on_ops_done,
         .ended = on_writer_ended,
@@ -403,6 +409,8 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
         .context = store,
         .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
         .gather_ms = options->gather_ms,
+        .free_bytes = options->free_bytes != NULL ? options->free_bytes : store_space_free,
+        .log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES,
         .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
     int code = store_reader_new(&reader, &store->reader);
 
@@ -417,6 +425,35 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     }
     store_writer_info(store->writer, &store->info);
     return 0;
+}
+
+/* SQLite drops what recovery does not reach, without a word. To be called before it does. */
+static void warn_of_log(const char *path)
+{
+    char reason[PERSIST_REASON_BYTES];
+    struct store_log_scan scan;
+    const int error = store_log_scan(path, &scan);
+
+    if (error != 0) {
+        log_warning("the log %s-wal could not be examined: %s", path, strerror(error));
+    } else if (store_log_is_damaged(path, &scan, reason)) {
+        log_warning("%s", reason);
+    }
+}
+
+static void warn_of_space(const char *path, const struct persist_sqlite_options *options)
+{
+    char reason[PERSIST_REASON_BYTES];
+    const uint64_t free =
+        (options->free_bytes != NULL ? options->free_bytes : store_space_free)(path);
+    const uint64_t taken = file_bytes(path) + store_log_bytes(path);
+    const uint64_t log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES;
+
+    if (options->bytes_max != 0 && free < UINT64_MAX - taken &&
+        !store_space_suffices(path, options->messages_max, options->bytes_max, log_bytes,
+                              free + taken, reason)) {
+        log_warning("%s", reason);
+    }
 }
 
 /* The handle was made for a store that could not start. */
@@ -439,9 +476,17 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
      * it may use it at this moment. */
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
+    warn_of_log(store->path);
     code = store_schema_open(store->path, use_of(options), &db, out_reason);
     if (code != 0) {
         goto free_store;
+    }
+    warn_of_space(store->path, options);
+    const char *vfs = store_schema_vfs(db);
+    if (vfs != NULL && strcmp(vfs, STORE_HEAP_VFS) == 0) {
+        log_info("the file system of %s refuses shared memory: the index of the log is on the "
+                 "heap, and other programs cannot open the database while hearsayd runs",
+                 store->path);
     }
     if (uv_async_init(options->loop, &store->async, on_async) != 0) {
         code = say(-ERR_SYSTEM, out_reason);

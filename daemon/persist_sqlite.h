@@ -17,6 +17,12 @@ struct persist_sqlite_options {
     uint32_t scrub_after_ms; /* removed messages' bytes leave the log so soon; 0: 30 s */
     uint32_t gather_ms;      /* operations wait so long for others, to share a commit */
     int64_t marks_max;       /* of withdrawn ids; over it, those that end soonest go; 0: 100,000 */
+    uint64_t log_bytes;      /* size at which the log is checkpointed; 0: STORE_LOG_BYTES */
+    uint64_t messages_max;   /* with bytes_max: what the storage should have room for, else there */
+    uint64_t bytes_max;      /* is a warning in the log; 0: not known */
+    /* Free storage of the database's file system, as store_space_free says it. Called by the
+       writer's thread, too. NULL: store_space_free. */
+    uint64_t (*free_bytes)(const char *path);
 };
 
 /*

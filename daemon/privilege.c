@@ -15,13 +15,15 @@
 
 #include "core/err.h"
 
+enum { GROUPS_MAX = 256 }; /* of a user; the kernel takes 65,536, which no service has */
+
 bool privilege_is_root(void)
 {
     return geteuid() == 0;
 }
 
-int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason,
-                   size_t reason_bytes)
+int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason,
+                      size_t reason_bytes)
 {
     errno = 0;
     const struct passwd *entry = getpwnam(name);
@@ -38,15 +40,65 @@ int privilege_find(const char *name, struct privilege_user *out_user, char *out_
                        "`user = %s` is root, who may do anything: set one without rights", name);
         return -ERR_SYSTEM;
     }
-    if (!privilege_is_root() && geteuid() != entry->pw_uid) {
+    *out_user = (struct privilege_user){.name = name,
+                                        .uid = entry->pw_uid,
+                                        .gid = entry->pw_gid,
+                                        .admin_group = PRIVILEGE_NO_GROUP};
+    return 0;
+}
+
+int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason,
+                   size_t reason_bytes)
+{
+    struct privilege_user user;
+
+    const int rc = privilege_look_up(name, &user, out_reason, reason_bytes);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!privilege_is_root() && geteuid() != user.uid) {
         (void)snprintf(out_reason, reason_bytes,
                        "only root can become user `%s` (`user`): start hearsayd as root or as "
                        "that user, or leave the setting out",
                        name);
         return -ERR_SYSTEM;
     }
-    *out_user = (struct privilege_user){.name = name, .uid = entry->pw_uid, .gid = entry->pw_gid};
+    *out_user = user;
     return 0;
+}
+
+int privilege_find_group(const char *name, gid_t *out_group, char *out_reason, size_t reason_bytes)
+{
+    errno = 0;
+    const struct group *entry = getgrnam(name);
+
+    if (entry == NULL) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "there is no group `%s` (`admin_group`)%s%s: make one, for instance with "
+                       "`groupadd --system %s`, or name one that is there",
+                       name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
+        return -ERR_SYSTEM;
+    }
+    *out_group = entry->gr_gid;
+    return 0;
+}
+
+bool privilege_find_owner(const char *directory, struct privilege_user *out_user, char *out_name)
+{
+    struct stat info;
+
+    if (stat(directory, &info) != 0 || info.st_uid == 0) {
+        return false;
+    }
+    const struct passwd *entry = getpwuid(info.st_uid);
+    if (entry != NULL) {
+        (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%s", entry->pw_name);
+    } else {
+        (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%lu", (unsigned long)info.st_uid);
+    }
+    *out_user = (struct privilege_user){
+        .name = out_name, .uid = info.st_uid, .gid = entry != NULL ? entry->pw_gid : info.st_gid};
+    return true;
 }
 
 /* --- the data directory ----------------------------------------------------------------------- */
@@ -124,10 +176,38 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0 ? 0 : -1;
 }
 
+/* The groups of the user, and the one whose sockets it makes: chown takes a member of it. */
+static int take_groups(const struct privilege_user *user)
+{
+    gid_t groups[GROUPS_MAX];
+
+    if (initgroups(user->name, user->gid) != 0) {
+        return -1;
+    }
+    if (user->admin_group == PRIVILEGE_NO_GROUP) {
+        return 0;
+    }
+    const int count = getgroups(GROUPS_MAX, groups);
+    if (count < 0) {
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        if (groups[i] == user->admin_group) {
+            return 0;
+        }
+    }
+    if (count == GROUPS_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    groups[count] = user->admin_group;
+    return setgroups((size_t)count + 1, groups);
+}
+
 int privilege_drop(const struct privilege_user *user, char *out_reason, size_t reason_bytes)
 {
     if (privilege_is_root()) {
-        if (initgroups(user->name, user->gid) != 0) {
+        if (take_groups(user) != 0) {
             return fail(user, "groups", out_reason, reason_bytes);
         }
         if (setresgid(user->gid, user->gid, user->gid) != 0) {

@@ -17,16 +17,24 @@
 
 #if !HEARSAY_SECCOMP
 
-const char *privilege_filter_calls(void)
-{
-    return "built without libseccomp";
-}
+#define NO_FILTER "built without libseccomp"
 
 #elif defined(UNDER_SANITIZER)
 
+#define NO_FILTER "this is a build with a sanitizer"
+
+#endif
+
+#ifdef NO_FILTER
+
+const char *privilege_refuse_rings(void)
+{
+    return NO_FILTER;
+}
+
 const char *privilege_filter_calls(void)
 {
-    return "this is a build with a sanitizer";
+    return NO_FILTER;
 }
 
 #else
@@ -155,7 +163,8 @@ static int refuse_all(scmp_filter_ctx filter)
     return rc;
 }
 
-const char *privilege_filter_calls(void)
+/* Loads a filter with these rules. NULL, or why not. */
+static const char *load(int (*add_rules)(scmp_filter_ctx filter))
 {
     const char *why = NULL;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -163,18 +172,38 @@ const char *privilege_filter_calls(void)
     if (filter == NULL) {
         return "libseccomp does not know this machine";
     }
-    /* For the threads that the store has already; and calls by the numbers of another architecture
-     * (i386 on x86-64) are refused, which is libseccomp's default to kill for. */
+    /* The filter holds for the threads that exist already. Calls by the numbers of another
+     * architecture (i386 on x86-64) are refused; libseccomp's default would kill the process. */
     if (seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) != 0 ||
         seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)) != 0) {
-        why = "libseccomp cannot have it for all threads";
-    } else if (refuse_all(filter) != 0) {
+        why = "the kernel does not have the call `seccomp`, or whoever started hearsayd does not "
+              "allow it (SystemCallFilter= of a unit, a container)";
+    } else if (add_rules(filter) != 0) {
         why = "libseccomp refuses a rule";
     } else if (seccomp_load(filter) != 0) {
         why = "the kernel, or an emulator, does not take it";
     }
     seccomp_release(filter);
     return why;
+}
+
+static int refuse_rings(scmp_filter_ctx filter)
+{
+    const int number = seccomp_syscall_resolve_name("io_uring_setup");
+
+    /* A libseccomp that does not know the call is older than libuv's use of the call. */
+    return number == __NR_SCMP_ERROR ? 0
+                                     : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
+}
+
+const char *privilege_refuse_rings(void)
+{
+    return load(refuse_rings);
+}
+
+const char *privilege_filter_calls(void)
+{
+    return load(refuse_all);
 }
 
 #endif

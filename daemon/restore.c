@@ -12,24 +12,36 @@
 #include "daemon/privilege.h"
 #include "daemon/store_restore.h"
 
-static int become_user(const struct config *config, char *out_reason)
+/*
+ * Root becomes the configured user. Without one it becomes the owner of the data directory, since a
+ * service manager may start the daemon as a user that the configuration does not name.
+ */
+static int become_user(const struct config *config, char *out_name, char *out_reason)
 {
     struct privilege_user user;
+    int rc = 0;
 
-    if (config->user[0] == '\0' || !privilege_is_root()) {
+    out_name[0] = '\0';
+    if (!privilege_is_root()) {
         return 0;
     }
-    int rc = privilege_find(config->user, &user, out_reason, CONFIG_REASON_BYTES);
-    if (rc == 0) {
-        rc = privilege_make_directory(config->data, &user, out_reason, CONFIG_REASON_BYTES);
+    if (config->user[0] != '\0') {
+        (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%s", config->user);
+        rc = privilege_find(config->user, &user, out_reason, CONFIG_REASON_BYTES);
+        if (rc == 0) {
+            rc = privilege_make_directory(config->data, &user, out_reason, CONFIG_REASON_BYTES);
+        }
+    } else if (!privilege_find_owner(config->data, &user, out_name)) {
+        return 0;
     }
     return rc == 0 ? privilege_drop(&user, out_reason, CONFIG_REASON_BYTES) : rc;
 }
 
-int restore_run(const struct config *config, const char *file, uint64_t *out_messages,
+int restore_run(const struct config *config, const char *file, FILE *out, uint64_t *out_messages,
                 char *out_reason)
 {
-    /* As who we are: that user may not be able to read it. */
+    char user[PRIVILEGE_NAME_BYTES];
+    /* Opened before the change of user: that user may not be able to read the file. */
     const int source = open(file, O_RDONLY | O_CLOEXEC);
     int lock = -1;
 
@@ -37,8 +49,11 @@ int restore_run(const struct config *config, const char *file, uint64_t *out_mes
         (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%.1000s: %s", file, strerror(errno));
         return -ERR_SYSTEM;
     }
-    int rc = become_user(config, out_reason);
+    int rc = become_user(config, user, out_reason);
     if (rc == 0) {
+        (void)fprintf(out, "restoring %s into %s%s%s\n", file, config->data,
+                      user[0] != '\0' ? " as user " : "", user);
+        (void)fflush(out); /* the caller looks for errors at the end */
         rc = datadir_lock(config->data, !config->relaxed, &lock, out_reason, CONFIG_REASON_BYTES);
     }
     if (rc == 0) {

@@ -16,10 +16,11 @@ enum { IPV6_BYTES = 16, PREFIX_BYTES = 8 };
 
 struct sender {
     uint64_t hash;
-    uint32_t next;        /* in its chain, or among the free; NOWHERE: the last */
-    uint32_t connections; /* of this sender; of a prefix, of all its addresses */
+    uint32_t next;              /* in its chain, or among the free; NOWHERE: the last */
+    uint32_t held[SENDER_USES]; /* by this sender; of a prefix, by all its addresses */
     struct bucket buckets[SENDER_ACTIONS];
     struct account spent;
+    uint64_t turn;
     struct sender *prefix; /* while connected: counts, too; NULL: there is none */
     bool is_wide;
 };
@@ -106,6 +107,24 @@ uint32_t senders_tag(const struct senders *senders, const struct sender_address 
     return tag != 0 ? tag : 1;
 }
 
+static uint64_t hash_of_prefix(const struct senders *senders, const struct sender_address *address)
+{
+    uint8_t bytes[IPV6_BYTES] = {0};
+
+    memcpy(bytes, address->bytes, PREFIX_BYTES);
+    return hash_of(senders, SENDER_IPV6_PREFIX, true, bytes);
+}
+
+uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address)
+{
+    const uint32_t tag = (uint32_t)hash_of_prefix(senders, address);
+
+    if (address->kind != SENDER_IPV6_ON_LINK) {
+        return 0;
+    }
+    return tag != 0 ? tag : 1;
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
@@ -153,6 +172,11 @@ void senders_free(struct senders *senders)
 struct account *sender_account(struct sender *sender)
 {
     return sender->is_wide ? NULL : &sender->spent;
+}
+
+uint64_t *sender_turn(struct sender *sender)
+{
+    return sender->is_wide ? NULL : &sender->turn;
 }
 
 uint32_t senders_count(const struct senders *senders)
@@ -203,7 +227,7 @@ static bool is_forgettable(const struct sender *sender, const struct sender_limi
             return false;
         }
     }
-    return sender->connections == 0;
+    return sender->held[SENDER_CONNECTIONS] == 0;
 }
 
 static void forget(struct senders *senders, uint32_t place)
@@ -263,22 +287,20 @@ static struct sender *get(struct senders *senders, uint64_t hash, bool is_wide,
 
 static bool may_connect(const struct sender *sender, const struct sender_limits *limits)
 {
-    return sender->connections <
+    return sender->held[SENDER_CONNECTIONS] <
            (sender->is_wide ? multiply(limits->connections, SENDERS_WIDE) : limits->connections);
 }
 
-/* The /64 of an address on link, which may have another connection or not. */
+/* The /64 of an address on link. */
 static struct sender *find_prefix(struct senders *senders, const struct sender *known,
                                   const struct sender_address *address,
                                   const struct sender_limits *limits, int64_t now_ms)
 {
-    struct sender *prefix = known != NULL && known->connections > 0 ? known->prefix : NULL;
+    struct sender *prefix =
+        known != NULL && known->held[SENDER_CONNECTIONS] > 0 ? known->prefix : NULL;
 
     if (prefix == NULL) {
-        uint8_t bytes[IPV6_BYTES] = {0};
-        memcpy(bytes, address->bytes, PREFIX_BYTES);
-        prefix =
-            get(senders, hash_of(senders, SENDER_IPV6_PREFIX, true, bytes), true, limits, now_ms);
+        prefix = get(senders, hash_of_prefix(senders, address), true, limits, now_ms);
     }
     return prefix;
 }
@@ -297,36 +319,80 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
 
     if (address->kind == SENDER_IPV6_ON_LINK) {
         prefix = find_prefix(senders, find(senders, hash), address, limits, now_ms);
-        if (!may_connect(prefix, limits)) {
-            return refuse(prefix, limits, now_ms);
-        }
-        prefix->connections++;
+        prefix->held[SENDER_CONNECTIONS]++;
     }
     /* The prefix is connected by now, and stays when room is made for the address. */
     struct sender *sender = get(senders, hash, false, limits, now_ms);
     const bool enters = may_connect(sender, limits);
     /* Those who share their limits come from anywhere. */
     if (prefix != NULL && (!enters || sender == &senders->shared)) {
-        prefix->connections--;
+        prefix->held[SENDER_CONNECTIONS]--;
         prefix = NULL;
     }
     if (!enters) {
         return refuse(sender, limits, now_ms);
     }
     sender->prefix = prefix;
-    sender->connections++;
+    sender->held[SENDER_CONNECTIONS]++;
     *out_sender = sender;
     return 0;
 }
 
+static void let_go(struct sender *sender, enum sender_use use)
+{
+    assert(sender->held[use] > 0);
+    sender->held[use]--;
+    if (sender->prefix != NULL) {
+        assert(sender->prefix->held[use] > 0);
+        sender->prefix->held[use]--;
+    }
+}
+
 void senders_leave(struct sender *sender)
 {
-    assert(sender->connections > 0);
-    sender->connections--;
+    let_go(sender, SENDER_CONNECTIONS);
+    assert(sender->held[SENDER_HANDSHAKES] <= sender->held[SENDER_CONNECTIONS]);
+}
+
+void sender_begin_handshake(struct sender *sender)
+{
+    sender->held[SENDER_HANDSHAKES]++;
     if (sender->prefix != NULL) {
-        assert(sender->prefix->connections > 0);
-        sender->prefix->connections--;
+        sender->prefix->held[SENDER_HANDSHAKES]++;
     }
+}
+
+void sender_end_handshake(struct sender *sender)
+{
+    let_go(sender, SENDER_HANDSHAKES);
+}
+
+uint32_t sender_holds(const struct sender *sender, enum sender_use use)
+{
+    return sender->held[use];
+}
+
+static int compare_counts(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use)
+{
+    const int by_address = compare_counts(a->held[use], b->held[use]);
+
+    return by_address != 0
+               ? by_address
+               : compare_counts(a->prefix != NULL ? a->prefix->held[use] : a->held[use],
+                                b->prefix != NULL ? b->prefix->held[use] : b->held[use]);
+}
+
+uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
+                              enum sender_use use)
+{
+    const bool is_same = other != NULL && other->prefix == sender->prefix;
+
+    return sender->prefix == NULL || is_same ? 0 : sender->prefix->held[use];
 }
 
 /* --- tokens ----------------------------------------------------------------------------------- */
@@ -346,4 +412,23 @@ uint64_t sender_take(struct sender *sender, enum sender_action action,
         }
     }
     return wait_ms;
+}
+
+uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
+                           const struct sender_limits *limits, uint32_t cost, uint32_t spare,
+                           int64_t now_ms)
+{
+    struct sender *prefix = sender->prefix;
+    const struct bucket before = sender->buckets[action];
+    const struct bucket before_prefix = prefix != NULL ? prefix->buckets[action] : before;
+    const uint64_t wait_ms = sender_take(sender, action, limits, cost + spare, now_ms);
+
+    if (wait_ms > 0) {
+        return wait_ms;
+    }
+    sender->buckets[action] = before;
+    if (prefix != NULL) {
+        prefix->buckets[action] = before_prefix;
+    }
+    return sender_take(sender, action, limits, cost, now_ms);
 }

@@ -4,8 +4,8 @@
  * Counts the connections of each and holds its token buckets.
  *
  *   IPv4                  each address counts by itself
- *   IPv6, on link         each address by itself, and its /64 with SENDERS_WIDE times the limits:
- *                         whoever is there may take as many addresses as it likes
+ *   IPv6, on link         each address by itself, and its /64 with SENDERS_WIDE times the rates.
+ *                         A guest network is one /64, and one device can take many addresses of it
  *   IPv6, further away    the /64: that is what one customer is given
  *   Unix socket           all together, where such a listener is limited
  *
@@ -54,7 +54,7 @@ bool sender_is_local(const struct sockaddr *peer);
 enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_OVER, SENDER_ACTIONS };
 
 struct sender_limits {
-    uint32_t connections; /* of one sender at a time */
+    uint32_t connections; /* of one sender at a time; a /64 on link has no bound of its own */
     struct bucket_rate rates[SENDER_ACTIONS];
 };
 
@@ -76,8 +76,30 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender);
 void senders_leave(struct sender *sender);
 
+/* What a sender holds at a time: connections, and TLS handshakes that are under way. */
+enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
+
+/* The sender begins or ends a handshake; senders_leave comes after the last one has ended. */
+void sender_begin_handshake(struct sender *sender);
+void sender_end_handshake(struct sender *sender);
+
+/* How many the sender holds. */
+uint32_t sender_holds(const struct sender *sender, enum sender_use use);
+
+/* > 0: `a` holds more than `b`, or as many and the /64 of `a` holds more than that of `b`; < 0: the
+ * other way round. */
+int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use);
+
+/* How many the /64 of an address on link holds; 0 for other senders, and where `other` (NULL:
+ * nobody) is of the same /64. */
+uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
+                              enum sender_use use);
+
 /* The address's number, the same as long as the key is; never 0. */
 uint32_t senders_tag(const struct senders *senders, const struct sender_address *address);
+
+/* The number of the /64 that the address counts with besides; 0: there is none. */
+uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address);
 
 /*
  * Takes `cost` tokens of a sender, and of its /64 where that counts, at now_ms (monotonic). 0, or
@@ -86,9 +108,19 @@ uint32_t senders_tag(const struct senders *senders, const struct sender_address 
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
+/* The same, but only where `spare` tokens more would be left: for work that gives way to requests.
+ */
+uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
+                           const struct sender_limits *limits, uint32_t cost, uint32_t spare,
+                           int64_t now_ms);
+
 /* The processor time that all its connections took lately, for the caller to keep; NULL for those
  * who found no place, and have nothing to do with each other. */
 struct account *sender_account(struct sender *sender);
+
+/* The number of the last turn that one of its connections had, for the caller to keep; NULL as
+ * above. */
+uint64_t *sender_turn(struct sender *sender);
 
 /* Senders that are remembered. */
 uint32_t senders_count(const struct senders *senders);

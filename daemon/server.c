@@ -9,12 +9,12 @@
 #include <time.h>
 
 #include <sodium.h>
-#include <utlist.h>
 
 #include "core/err.h"
 #include "daemon/datadir.h"
 #include "daemon/epochs.h"
 #include "daemon/here_watch.h"
+#include "daemon/list.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/persist_sqlite.h"
@@ -66,6 +66,16 @@ int64_t server_loop_ms(const struct server *server)
     return (int64_t)uv_now(&server->loop);
 }
 
+/* Warns when the certificate expires soon: after it was loaded, and once a day. */
+static void look_at_certificate(struct server *server, const struct config *config)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    read_clocks(NULL, &wall_ms, &monotonic_ms);
+    (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
+}
+
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 
 static void on_check(uv_check_t *handle)
@@ -93,7 +103,6 @@ void server_drop_slowest(struct server *server)
 {
     struct session *session;
     struct session *slowest = NULL;
-    uint64_t withheld = 0;
 
     DL_FOREACH (server->sessions, session) {
         if (slowest == NULL || session->counted_output > slowest->counted_output) {
@@ -102,11 +111,6 @@ void server_drop_slowest(struct server *server)
     }
     if (slowest == NULL || slowest->counted_output == 0) {
         return;
-    }
-    if (log_gate_opens(&server->drop_gate, server_loop_ms(server), &withheld)) {
-        log_warning("session %" PRIu64 " dropped: unread output of all sessions is over its cap, "
-                    "and it holds the most (%zu bytes; %" PRIu64 " more since this was last said)",
-                    slowest->number, slowest->counted_output, withheld);
     }
     session_drop_slowest(slowest);
 }
@@ -168,6 +172,7 @@ static void on_tick(uv_timer_t *timer)
     }
     if (!server->stopping) {
         here_watch_tick(server->here_watch);
+        look_at_certificate(server, &server->config);
     }
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_retry(&server->listeners[i]);
@@ -214,9 +219,31 @@ static void on_terminate(uv_signal_t *signal, int number)
 
 /* --- reload ----------------------------------------------------------------------------------- */
 
+/* All lines of the reason go to the log; the first one, and how many others, to who asked. */
+static void refuse_reload(char *reason)
+{
+    char *line = reason;
+
+    do {
+        char *end = strchr(line, '\n');
+
+        log_error("configuration not reloaded, the old one stays: %.*s",
+                  (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
+        line = end != NULL ? end + 1 : NULL;
+    } while (line != NULL);
+
+    const size_t others = config_reason_first(reason);
+    const size_t used = strlen(reason);
+    if (others > 0) {
+        snprintf(reason + used, CONFIG_REASON_BYTES - used, " (and %zu more error%s, see the log)",
+                 others, others == 1 ? "" : "s");
+    }
+}
+
 int server_reload(struct server *server, char *out_reason)
 {
     struct config fresh;
+    struct server_listen listen;
 
     notify_reloading();
     int rc = options_load(server->options, &fresh, out_reason);
@@ -224,16 +251,25 @@ int server_reload(struct server *server, char *out_reason)
         rc = config_check_reload(&server->config, &fresh, out_reason);
     }
     if (rc == 0) {
-        rc = server_tls_load(&server->tls, &fresh, out_reason);
+        rc = server_listen_prepare(server, &fresh, &listen, out_reason);
     }
     if (rc == 0) {
+        rc = server_tls_load(&server->tls, &fresh, out_reason);
+        if (rc != 0) {
+            server_listen_cancel(server, &listen);
+        }
+    }
+    if (rc == 0) {
+        server_listen_commit(server, &fresh, &listen);
+        server_tls_log_pin(&server->tls, &fresh);
+        look_at_certificate(server, &fresh);
         server->config = fresh;
         service_reload(server->service, &fresh);
         here_watch_reload(server->here_watch);
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
-        log_error("configuration not reloaded, the old one stays: %s", out_reason);
+        refuse_reload(out_reason);
     }
     notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
     return rc;
@@ -312,7 +348,10 @@ static int open_store(struct server *server, char *out_reason)
         .loop = &server->loop,
         .directory = config->data,
         .relaxed = config->relaxed,
-        .gather_ms = config->commit_delay_s * 1000,
+        .gather_ms = config->commit_delay_ms,
+        .log_bytes = config_log_bytes(config),
+        .messages_max = config->limits.messages_max,
+        .bytes_max = config->limits.bytes_max,
     };
     return persist_sqlite_open(&options, &server->persist, out_reason);
 }
@@ -361,6 +400,8 @@ int server_start(struct server *server, const struct options *options, const str
     server->config = *config;
     arena_init(&server->decode_arena, server->alloc, DECODE_BYTES_MAX);
     out_reason[0] = '\0';
+    /* Before the loop is made: see privilege_refuse_rings. */
+    server->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
     int rc = uv_loop_init(&server->loop);
     if (rc != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
@@ -373,6 +414,8 @@ int server_start(struct server *server, const struct options *options, const str
         rc = server_tls_load(&server->tls, config, out_reason);
     }
     if (rc == 0) {
+        server_tls_log_pin(&server->tls, config);
+        look_at_certificate(server, config);
         rc = open_store(server, out_reason);
     }
     if (rc == 0) {
@@ -402,13 +445,14 @@ int server_start(struct server *server, const struct options *options, const str
 }
 
 /* Last, when all files and threads are there; what it refuses is not needed to serve. */
-static void filter_calls(const struct server *server)
+static void filter_calls(struct server *server)
 {
-    const char *why =
-        server->config.no_call_filter ? "`call_filter = no`" : privilege_filter_calls();
-
-    if (why != NULL) {
-        log_info("system calls are not filtered: %s", why);
+    if (server->unfiltered == NULL) {
+        server->unfiltered = privilege_filter_calls();
+    }
+    if (server->unfiltered != NULL) { /* `call_filter = no` is the operator's will */
+        log_write(server->config.no_call_filter ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+                  "system calls are not filtered: %s", server->unfiltered);
     }
 }
 
@@ -419,6 +463,7 @@ void server_run(struct server *server)
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);
     notify_ready("serving");
+    server_wake(server); /* the first turn begins to arrange what was loaded */
     close_all(server);
     log_info("stopped");
 }

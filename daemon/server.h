@@ -13,19 +13,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <uv.h>
 
 #include "daemon/account.h"
+#include "daemon/drops.h"
 #include "daemon/listener.h"
-#include "daemon/log.h"
 #include "daemon/options.h"
+#include "daemon/refusals.h"
 #include "daemon/server_tls.h"
 #include "daemon/service.h"
 #include "daemon/session.h"
 #include "daemon/worker_uv.h"
 
 struct here_watch;
+
+/* Twice as many as may be open: a reload opens the new ones before it closes the old ones. */
+enum { SERVER_LISTENERS = 2 * CONFIG_LISTENERS_MAX };
 
 struct server {
     uv_loop_t loop;
@@ -36,10 +41,14 @@ struct server {
     struct service *service;
     struct here_watch *here_watch;
     struct worker_uv worker;
-    int lock; /* of the data directory; -1: none */
+    int lock;            /* of the data directory; -1: none */
+    bool shares_sockets; /* with the administrators' group, admin_group */
+    gid_t admin_group;
 
-    struct listener listeners[CONFIG_LISTENERS_MAX];
-    size_t listener_count;
+    struct listener listeners[SERVER_LISTENERS]; /* those not open, and not closing, are free */
+    size_t listener_count;                       /* places in use, or used before */
+
+    const char *unfiltered; /* why system calls are not filtered; NULL: they are */
 
     struct server_tls tls;
     uint32_t handshakes; /* of TLS, under way */
@@ -68,7 +77,8 @@ struct server {
     uint64_t tick_count;
     int64_t stop_since_ms;
     bool was_congested;
-    struct log_gate drop_gate;
+    struct drops drops;
+    struct refusals refusals;
     bool stopping;                  /* no one new, no new requests */
     bool store_closing;             /* nothing is under way any more */
     bool closing;                   /* the handles are */
@@ -99,7 +109,8 @@ void server_turn(struct server *server);
 void server_flush(struct server *server);
 
 /*
- * Reads the configuration again: all of it is taken (0), or nothing (CONFIG_REFUSED, -ERR_NOMEM)
+ * Reads the configuration again, opens the listeners that are new and closes those that are not
+ * there any more: all of it is taken (0), or nothing (CONFIG_REFUSED, -ERR_NOMEM)
  * and why is in out_reason (CONFIG_REASON_BYTES). Says so in the log and to the service manager.
  */
 int server_reload(struct server *server, char *out_reason);

@@ -2,9 +2,10 @@
 /*
  * server_control: what an administrator asks of the server by way of the service.
  */
-#include <utlist.h>
 
 #include "daemon/figures.h"
+#include "daemon/here_watch.h"
+#include "daemon/list.h"
 #include "daemon/server.h"
 
 static void add_figures(void *context, struct figures *figures)
@@ -15,6 +16,12 @@ static void add_figures(void *context, struct figures *figures)
     figures_add(figures, server->session_count, "sessions");
     figures_add(figures, server->session_number, "sessions_total");
     figures_add(figures, server->output_bytes, "output_bytes");
+    drops_add_figures(&server->drops, figures);
+    refusals_add_figures(&server->refusals, figures);
+    if (server_tls_not_after_ms(&server->tls) > 0) {
+        figures_add(figures, (uint64_t)server_tls_not_after_ms(&server->tls),
+                    "certificate_not_after");
+    }
     if (uv_resident_set_memory(&resident) == 0) {
         figures_add(figures, resident, "resident_bytes");
     }
@@ -38,10 +45,18 @@ static void epoch_changed(void *context, const struct host *host)
     }
 }
 
+static void host_opened(void *context)
+{
+    struct server *server = context;
+
+    here_watch_reload(server->here_watch);
+}
+
 void server_init_control(struct server *server)
 {
     server->control = (struct service_control){.context = server,
                                                .add_figures = add_figures,
                                                .reload = reload,
-                                               .epoch_changed = epoch_changed};
+                                               .epoch_changed = epoch_changed,
+                                               .host_opened = host_opened};
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/server_tls.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/err.h"
 #include "daemon/log.h"
 
 /* With one record more, which may wait for its end, still less than one read of plain bytes. */
 enum { SCRATCH_BYTES = 32 * 1024 };
+
+static const int64_t DAY_MS = (int64_t)24 * 3600 * 1000;
 
 _Static_assert((int)TLS_REASON_BYTES <= (int)CONFIG_REASON_BYTES, "a sentence fits");
 
@@ -27,14 +32,82 @@ static bool is_wanted(const struct config *config, enum config_security security
     return false;
 }
 
-static void log_pin(const struct config *config, const struct tls_context *context)
+/* All contexts have the same certificate. NULL: there is none. */
+static const struct tls_context *any_context(const struct server_tls *tls)
 {
+    for (int i = CONFIG_TLS; i < CONFIG_SECURITIES; i++) {
+        if (tls->contexts[i] != NULL) {
+            return tls->contexts[i];
+        }
+    }
+    return NULL;
+}
+
+void server_tls_log_pin(const struct server_tls *tls, const struct config *config)
+{
+    const struct tls_context *context = any_context(tls);
     uint8_t pin[TLS_PIN_BYTES];
     char text[TLS_PIN_TEXT_BYTES];
 
-    tls_context_pin(context, pin);
-    tls_pin_print(pin, text);
-    log_info("TLS with %s, pin %s", config->tls_certificate, text);
+    if (context != NULL) {
+        tls_context_pin(context, pin);
+        tls_pin_print(pin, text);
+        log_info("TLS with %s, pin %s", config->tls_certificate, text);
+    }
+}
+
+int64_t server_tls_not_after_ms(const struct server_tls *tls)
+{
+    const struct tls_context *context = any_context(tls);
+
+    return context != NULL ? tls_context_not_after_ms(context) : 0;
+}
+
+enum server_tls_verdict server_tls_judge(const struct server_tls *tls, const struct config *config,
+                                         int64_t now_ms, char *out_sentence)
+{
+    enum { SOON_DAYS = 14 };
+    const int64_t end_ms = server_tls_not_after_ms(tls);
+    const time_t end = (time_t)(end_ms / 1000);
+    const int64_t left_ms = end_ms - now_ms;
+    char date[32] = "?";
+    struct tm parts;
+
+    if (any_context(tls) == NULL || left_ms > SOON_DAYS * DAY_MS) {
+        return SERVER_TLS_GOOD;
+    }
+    if (gmtime_r(&end, &parts) != NULL) {
+        (void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &parts);
+    }
+    if (left_ms <= 0) {
+        (void)snprintf(out_sentence, CONFIG_REASON_BYTES,
+                       "the certificate %s expired on %s: clients that check it refuse this "
+                       "server; renew it with the same key, so that its pin stays",
+                       config->tls_certificate, date);
+        return SERVER_TLS_EXPIRED;
+    }
+    (void)snprintf(out_sentence, CONFIG_REASON_BYTES,
+                   "the certificate %s expires on %s, in %" PRId64
+                   " days: renew it with the same key, so that its pin stays",
+                   config->tls_certificate, date, left_ms / DAY_MS);
+    return SERVER_TLS_ENDS_SOON;
+}
+
+bool server_tls_tick(struct server_tls *tls, const struct config *config, int64_t loop_ms,
+                     int64_t now_ms)
+{
+    char sentence[CONFIG_REASON_BYTES];
+
+    if (tls->was_judged && loop_ms - tls->judged_at_ms < DAY_MS) {
+        return false;
+    }
+    tls->was_judged = true;
+    tls->judged_at_ms = loop_ms;
+    if (server_tls_judge(tls, config, now_ms, sentence) == SERVER_TLS_GOOD) {
+        return false;
+    }
+    log_warning("%s", sentence);
+    return true;
 }
 
 int server_tls_load(struct server_tls *tls, const struct config *config, char *out_reason)
@@ -67,8 +140,8 @@ int server_tls_load(struct server_tls *tls, const struct config *config, char *o
             tls->contexts[i] = fresh[i];
         }
     }
-    if (rc == 0 && any != NULL) {
-        log_pin(config, any);
+    if (rc == 0) {
+        tls->was_judged = false;
     }
     return rc;
 }

@@ -4,9 +4,10 @@
  * whoever asks for what, so that nobody waits for long: who asks for little is served as its bytes
  * arrive, who asks for much takes turns with others like it.
  */
-#include <utlist.h>
 
 #include "daemon/server.h"
+
+#include "daemon/list.h"
 
 enum {
     SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
@@ -105,13 +106,28 @@ static bool process_until(struct session *session, uint64_t slice_ns, uint64_t u
     return service_monotonic_ns(service) < until_ns;
 }
 
-/* Those that want much take turns, for as long as they all together may. */
+/* Of those that want much, one of the sender that has waited for a turn the longest. */
+static struct session *next_busy(const struct server *server)
+{
+    struct session *best = server->busy;
+    struct session *session;
+
+    DL_FOREACH2 (server->busy, session, ready_next) {
+        if (*handler_turn(&session->client) < *handler_turn(&best->client)) {
+            best = session;
+        }
+    }
+    return best;
+}
+
+/* Those that want much take turns, round robin by sender, for as long as they all together may. */
 static void process_busy(struct server *server)
 {
     const uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;
 
     while (server->busy != NULL) {
-        struct session *session = server->busy;
+        struct session *session = next_busy(server);
+        *handler_turn(&session->client) = ++server->service->turns;
         DL_DELETE2(server->busy, session, ready_prev, ready_next);
         session->is_ready = false;
         if (!process_until(session, SESSION_SLICE_NS, until_ns)) {

@@ -11,6 +11,7 @@
 #include "daemon/container.h"
 #include "daemon/epochs.h"
 #include "daemon/log.h"
+#include "daemon/room.h"
 
 enum {
     /* Operations waiting for the store may hold this much before clients are made to wait. */
@@ -27,10 +28,20 @@ enum {
     OVER_PER_MINUTE = 60 * OVER_BURST
 };
 
+static int64_t monotonic_ms(struct service *service)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
+    return monotonic_ms;
+}
+
 /* --- loading ---------------------------------------------------------------------------------- */
 
 struct loading {
     struct service *service;
+    int64_t now_ms; /* the host's clock when loading began */
     uint64_t loaded;
     uint64_t expired;
     uint64_t homeless; /* of hosts that are not configured */
@@ -46,7 +57,7 @@ static int load_message(void *context, const struct persist_message *message)
         loading->homeless++;
         return 0;
     }
-    if (message->expires_ms <= service_now_ms(service)) {
+    if (message->expires_ms <= loading->now_ms) {
         loading->expired++; /* the sweep takes it */
         return 0;
     }
@@ -71,29 +82,14 @@ static int load_rule(void *context, const struct persist_rule *rule)
 
 static int load(struct service *service, char *out_reason)
 {
-    struct loading loading = {.service = service};
+    struct loading loading = {.service = service, .now_ms = service_now_ms(service)};
 
     const int begun = epochs_load(service, out_reason);
     if (begun != 0) {
         return begun;
     }
-    for (size_t h = 0; h < service->host_count; h++) {
-        for (size_t e = 0; e < service->hosts[h].epoch_count; e++) {
-            index_load_begin(service->hosts[h].epochs[e]->index);
-        }
-    }
     const int rc =
         service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
-    for (size_t h = 0; h < service->host_count; h++) {
-        for (size_t e = 0; e < service->hosts[h].epoch_count; e++) {
-            if (index_load_end(service->hosts[h].epochs[e]->index) != 0) {
-                /* right answers, but slow ones */
-                log_warning(
-                    "memory is short: a host's messages are not arranged for quick queries");
-            }
-        }
-    }
-
     if (rc != 0) {
         if (out_reason[0] == '\0') {
             snprintf(out_reason, CONFIG_REASON_BYTES, "loading messages: %s", err_text(rc));
@@ -101,6 +97,7 @@ static int load(struct service *service, char *out_reason)
         return rc;
     }
     log_info("loaded %" PRIu64 " messages", loading.loaded);
+    arrange_loaded(&service->arrange, service->hosts, service->host_count, monotonic_ms(service));
     if (loading.homeless > 0) {
         log_warning("%" PRIu64 " stored messages belong to hosts that are not configured; they "
                     "are kept and not served",
@@ -111,8 +108,28 @@ static int load(struct service *service, char *out_reason)
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-static int add_host(struct service *service, const struct config_host *config, uint64_t hash_seed,
+/* Puts a host that the store has by that number behind the others. */
+static int put_host(struct service *service, const struct config_host *config, uint32_t number,
                     char *out_reason)
+{
+    struct host *host = &service->hosts[service->host_count];
+    bool changed = false;
+
+    int rc = host_init(host, config, number, service->alloc, service->kernels,
+                       service->hash_seed + service->host_count);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = service_set_here(service, host, NULL, 0, &changed, out_reason);
+    if (rc != 0) {
+        host_deinit(host);
+        return rc;
+    }
+    service->host_count++;
+    return 0;
+}
+
+static int add_host(struct service *service, const struct config_host *config, char *out_reason)
 {
     char text[PROFILE_TEXT_MAX];
     char stored[PROFILE_TEXT_MAX] = "";
@@ -132,18 +149,62 @@ static int add_host(struct service *service, const struct config_host *config, u
                              "set it back, or use another data directory",
                              config->name, text, stored);
     }
-    if (rc != 0) {
-        return rc;
+    return rc != 0 ? rc : put_host(service, config, number, out_reason);
+}
+
+static void open_hosts(struct service *service);
+
+static void on_host_made(struct persist_op *op)
+{
+    struct service *service = CONTAINER_OF(op, struct service, opening.op);
+    const struct config_host *config = &service->config.hosts[service->host_count];
+    char reason[CONFIG_REASON_BYTES] = "";
+
+    service->opening.under_way = false;
+    service->working--;
+    if (op->outcome == PERSIST_CONFLICT) {
+        log_error("host %s is not opened: the store has it from before; restart, which loads its "
+                  "messages",
+                  config->name);
+        return;
     }
-    rc = host_init(&service->hosts[service->host_count], config, number, service->alloc,
-                   service->kernels, hash_seed);
-    if (rc != 0) {
-        return rc;
+    if (op->outcome != PERSIST_APPLIED) {
+        log_error("host %s is not opened: %s; reload again, or restart", config->name,
+                  op->reason != NULL ? op->reason : "the store failed");
+        return;
     }
-    service->host_count++;
-    bool changed = false;
-    return service_set_here(service, &service->hosts[service->host_count - 1], NULL, 0, &changed,
-                            out_reason);
+    const int rc = put_host(service, config, op->message.host, reason);
+    if (rc != 0) {
+        log_error("host %s is not opened: %s; restart", config->name,
+                  reason[0] != '\0' ? reason : err_text(rc));
+        return;
+    }
+    log_info("host %s is open", config->name);
+    if (service->control != NULL) {
+        service->control->host_opened(service->control->context);
+    }
+    open_hosts(service);
+}
+
+/* Begins to open the next host of the configuration that is not open. */
+static void open_hosts(struct service *service)
+{
+    if (service->opening.under_way || service->stopping ||
+        service->host_count >= service->config.host_count) {
+        return;
+    }
+    const struct config_host *config = &service->config.hosts[service->host_count];
+    memset(&service->opening, 0, sizeof(service->opening));
+    profile_print(&config->profile, service->opening.profile);
+    service->opening.op.kind = PERSIST_HOST;
+    service->opening.op.now_ms = service_now_ms(service);
+    memcpy(service->opening.name, config->name, sizeof(service->opening.name));
+    service->opening.op.host_name = service->opening.name;
+    service->opening.op.host_profile = service->opening.profile;
+    service->opening.op.done = on_host_made;
+    service->opening.under_way = true;
+    service->working++;
+    service->persist->interface->submit(service->persist, &service->opening.op);
 }
 
 int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
@@ -208,7 +269,7 @@ static void set_sender_limits(struct service *service)
     const struct config_limits *limits = &service->config.limits;
 
     service->sender_limits = (struct sender_limits){
-        .connections = limits->sessions_per_address,
+        .connections = config_sessions_of_address(limits),
         .rates = {[SENDER_DEPOSIT] = {limits->deposits_per_minute, limits->deposit_burst},
                   [SENDER_QUERY] = {limits->queries_per_minute, limits->query_burst},
                   [SENDER_TOLD] = {TOLD_PER_MINUTE, TOLD_BURST},
@@ -235,6 +296,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->clock_context = options->clock_context;
     service->read_ns = options->read_ns;
     service->control = options->control;
+    service->hash_seed = options->hash_seed;
     metrics_init(&service->metrics, (int64_t)(service_monotonic_ns(service) / 1000000));
     service->kernels = choose_kernels();
     arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
@@ -251,13 +313,13 @@ int service_new(const struct service_options *options, struct service **out_serv
     }
     rc = -ERR_NOMEM;
     service->cache = cache_new(service->config.limits.cache_bytes);
-    service->hosts =
-        alloc_zeroed(options->alloc, service->config.host_count, sizeof(*service->hosts));
+    /* All at once, as nothing may move: what is not used costs no memory before it is. */
+    service->hosts = alloc_zeroed(options->alloc, LIMIT_HOSTS, sizeof(*service->hosts));
     if (service->cache == NULL || service->hosts == NULL) {
         goto fail;
     }
     for (size_t i = 0; i < service->config.host_count; i++) {
-        rc = add_host(service, &service->config.hosts[i], options->hash_seed + i, out_reason);
+        rc = add_host(service, &service->config.hosts[i], out_reason);
         if (rc != 0) {
             goto fail;
         }
@@ -293,8 +355,7 @@ void service_free(struct service *service)
         watch_host_deinit(&service->hosts[i]);
         host_deinit(&service->hosts[i]);
     }
-    alloc_release(service->alloc, service->hosts, service->config.host_count,
-                  sizeof(*service->hosts));
+    alloc_release(service->alloc, service->hosts, LIMIT_HOSTS, sizeof(*service->hosts));
     cache_free(service->cache);
     alloc_release(service->alloc, service->reports, 1, sizeof(*service->reports));
     senders_free(service->senders);
@@ -310,6 +371,7 @@ void service_reload(struct service *service, const struct config *config)
     }
     set_sender_limits(service);
     cache_set_limit(service->cache, config->limits.cache_bytes);
+    open_hosts(service);
 }
 
 /* --- payloads ------------------------------------------------------------------------------- */
@@ -410,6 +472,7 @@ void service_sweep(struct service *service)
         return;
     }
     service_tell_clock(service);
+    room_tick(service);
     if (!service->sweeping) {
         submit_sweep(service);
     }
@@ -420,15 +483,6 @@ void service_sweep(struct service *service)
 
 /* --- arranging -------------------------------------------------------------------------------- */
 
-static int64_t monotonic_ms(struct service *service)
-{
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
-    return monotonic_ms;
-}
-
 bool service_arrange(struct service *service)
 {
     return arrange_tick(&service->arrange, service->hosts, service->host_count,
@@ -437,7 +491,7 @@ bool service_arrange(struct service *service)
 
 bool service_turn(struct service *service)
 {
-    return service->arrange.phase != ARRANGE_IDLE &&
+    return arrange_is_active(&service->arrange) &&
            arrange_turn(&service->arrange, monotonic_ms(service));
 }
 

@@ -24,7 +24,7 @@
 #include "daemon/watch.h"
 #include "proto/arena.h"
 
-struct query_job; /* handler_query.c */
+struct query_job; /* handler_query.h */
 struct figures;
 
 /* What an administrator may ask of those above the service: the server. */
@@ -35,6 +35,8 @@ struct service_control {
     int (*reload)(void *context, char *out_reason);
     /* A host has a new epoch: clients are to be told. */
     void (*epoch_changed)(void *context, const struct host *host);
+    /* A host was opened that a reload had added: it is the last one. */
+    void (*host_opened)(void *context);
 };
 
 struct service_options {
@@ -48,8 +50,8 @@ struct service_options {
     void *clock_context;
     uint64_t (*read_ns)(void *context);    /* monotonic, for latencies; NULL: in whole ms */
     const struct service_control *control; /* borrowed; NULL: there is none */
-    struct worker *worker; /* borrowed, for long work; NULL: messages are arranged at the start
-                              only. With one, `alloc` must be fit for several threads */
+    struct worker *worker; /* borrowed, for long work; NULL: messages are never arranged. With one,
+                              `alloc` must be fit for several threads */
 };
 
 struct service {
@@ -66,8 +68,15 @@ struct service {
     const struct service_control *control;
     struct metrics metrics;
     const struct bits_kernels *kernels;
-    struct host *hosts; /* host_count of them, in the order of the configuration */
-    size_t host_count;
+    struct host *hosts; /* host_count of LIMIT_HOSTS, in the order of the configuration */
+    size_t host_count;  /* fewer than are configured while one that a reload added is opened */
+    uint64_t hash_seed; /* of the first; each has another one */
+    struct {
+        struct persist_op op; /* makes the next host in the store */
+        char name[LIMIT_HOST_BYTES + 1];
+        char profile[PROFILE_TEXT_MAX];
+        bool under_way;
+    } opening;
     struct usage usage;      /* of all hosts together */
     struct usage leaving;    /* of these, promised to make room */
     struct reports *reports; /* made with the first report */
@@ -76,9 +85,9 @@ struct service {
     struct arena arena;                 /* for one request's or response's passage */
     size_t writing_bytes;               /* held by operations that wait for the store */
     uint32_t working;                   /* operations and reads under way */
-    struct query_job *searches;         /* under way, in turn; search_count of them */
-    struct query_job *waiting;          /* to begin when there are fewer under way */
-    uint32_t search_count;
+    struct query_job *searches;         /* of several steps, under way in turn */
+    struct query_job *waiting;          /* ... that begin when fewer are under way */
+    uint64_t turns;                     /* the number of the last one: see handler_turn */
     struct arrange arrange;
     struct watch_state watch;
     struct resume resume;
@@ -162,7 +171,11 @@ void service_remember(struct service *service, const struct persist_message *mes
 bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
                     struct persist_message *out_message);
 
-/* Takes a configuration that config_check_reload has passed. */
+/*
+ * Takes a configuration that config_check_reload has passed. Hosts that it adds are opened one
+ * after the other, each when the store has it; the log says so, or why not. A host that the store
+ * has from before is not opened, as its messages are loaded at the start only.
+ */
 void service_reload(struct service *service, const struct config *config);
 
 /*
@@ -173,8 +186,9 @@ void service_reload(struct service *service, const struct config *config);
 void service_sweep(struct service *service);
 
 /*
- * To be called about once a second, and in each turn of the loop: messages that came since the
- * start are arranged for quick queries. Whether there is more to do in a turn.
+ * To be called about once a second, and in each turn of the loop, the first one included: messages
+ * that were loaded, and those that came since, are arranged for quick queries. Whether there is
+ * more to do in a turn.
  */
 bool service_arrange(struct service *service);
 bool service_turn(struct service *service);

@@ -54,6 +54,7 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
         usage_subtract(&host->usage, moderated.bytes);
         usage_subtract(&service->usage, moderated.bytes);
     }
+    shares_remove(&host->shares, id);
     cache_drop(service->cache, host->number, id);
 }
 

@@ -5,18 +5,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "core/err.h"
 #include "daemon/container.h"
+#include "daemon/drops.h"
+#include "daemon/list.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "daemon/session_parts.h"
+#include "daemon/session_room.h"
 #include "proto/codec.h"
 
 enum {
     LINGER_MS = 2000,           /* for the peer to take the last answers and end */
     STUCK_MS = 30 * 1000,       /* output that the peer takes none of */
+    HANDSHAKE_MS = 2000,        /* for a TLS handshake while they are short; seen each second */
     PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
     READ_BYTES = 64 * 1024,     /* at a time, so that one busy client cannot fill a turn */
     READ_BYTES_LATER = 2 * 1024 /* of what is left for a turn: many may wait with it */
@@ -82,7 +84,7 @@ static size_t output_bytes(const struct session *session)
     return transport_output_bytes(&session->transport) + session->queued_bytes;
 }
 
-static void count_output(struct session *session)
+static void session_count_output(struct session *session)
 {
     const size_t now = session->state == SESSION_CLOSED ? 0 : output_bytes(session);
 
@@ -93,12 +95,14 @@ static void count_output(struct session *session)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* It is done, or will never be. */
-static void end_handshake(struct session *session)
+void session_end_handshake(struct session *session)
 {
     if (session->is_shaking_hands) {
         session->is_shaking_hands = false;
         session->server->handshakes--;
+        if (session->client.sender != NULL) {
+            sender_end_handshake(session->client.sender);
+        }
     }
 }
 
@@ -121,9 +125,9 @@ static void free_if_unused(struct session *session)
 static void leave(struct session *session)
 {
     leave_lists(session);
-    end_handshake(session);
+    session_end_handshake(session);
     session_move_to(session, SESSION_CLOSED);
-    count_output(session);
+    session_count_output(session);
     session->client.is_gone = true;
     watch_client_gone(session->server->service, &session->client);
     if (session->client.sender != NULL) {
@@ -167,7 +171,14 @@ static void end_if_answered(struct session *session)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Drops a session that cannot be told why: it learns it when it comes again with its token. */
+void session_note_drop(const struct session *session, enum drop reason)
+{
+    struct server *server = session->server;
+
+    drops_note(&server->drops, reason, session->number, server_loop_ms(server));
+}
+
+/* The client of a session that is dropped is told why when it comes again with its token. */
 static void drop(struct session *session, enum msg_error_code code, const char *sentence)
 {
     struct service *service = session->server->service;
@@ -179,22 +190,57 @@ static void drop(struct session *session, enum msg_error_code code, const char *
     session_close(session);
 }
 
-static void drop_slow_reader(struct session *session)
+void session_give_way(struct session *session)
 {
-    log_info("session %" PRIu64 " dropped: it does not read its answers (%zu bytes wait)",
-             session->number, output_bytes(session));
+    static const char sentence[] =
+        "the session was dropped because as many are open as are taken here, and this address or "
+        "its network has the most of them; try again later";
+    struct service *service = session->server->service;
+    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+
+    if (session->state == SESSION_OPEN) {
+        resume_note(&service->resume, session->client.resume_token, MSG_RATE_LIMITED, sentence,
+                    service_monotonic_ms(service));
+    }
+    session_note_drop(session, DROP_ROOM);
+    session->is_refused = true;
+    if (++session->server->refused_count > SESSION_REFUSED_MAX) {
+        session_reset(session);
+        return;
+    }
+    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    response.error.retry_after_ms = SESSION_RETRY_MS;
+    session_respond(&session->client, &response);
+    session_end(session);
+}
+
+/* Drops it since too much waits for it, or waited too long. */
+static void drop_slow_reader(struct session *session, enum drop reason)
+{
+    static const char *const sentences[DROPS] = {
+        [DROP_UNREAD] = "the session was dropped because it did not read what was sent: more "
+                        "waited than session_output_bytes of Welcome allows",
+        [DROP_STUCK] = "the session was dropped because it did not read what was sent: it took "
+                       "none of what waited for too long",
+        [DROP_OUTPUT] = "the session was dropped because what all clients had not read was more "
+                        "than the server keeps, and it had left the most",
+    };
+
+    session_note_drop(session, reason);
     watch_note_slow(session->server->service, &session->client);
-    drop(session, MSG_QUOTA,
-         "the session was dropped because it did not read what was sent: more waited than "
-         "session_output_bytes of Welcome allows, or it waited too long");
+    drop(session, MSG_QUOTA, sentences[reason]);
 }
 
 void session_drop_slowest(struct session *session)
 {
-    watch_note_slow(session->server->service, &session->client);
-    drop(session, MSG_QUOTA,
-         "the session was dropped because what all clients had not read was more than the server "
-         "keeps, and it had left the most");
+    drop_slow_reader(session, DROP_OUTPUT);
+}
+
+/* Without a handshake nothing that is said to the client would reach it. */
+static void drop_handshake(struct session *session)
+{
+    session_note_drop(session, DROP_HANDSHAKE);
+    session_reset(session);
 }
 
 /* What waits may be too much, of this session or of all together. */
@@ -204,10 +250,24 @@ static void drop_if_over(struct session *session)
     const struct config_limits *limits = &server->service->config.limits;
 
     if (output_bytes(session) > limits->session_output_bytes) {
-        drop_slow_reader(session);
+        drop_slow_reader(session, DROP_UNREAD);
     } else if (server->output_bytes > limits->output_bytes) {
         server_drop_slowest(server);
     }
+}
+
+void session_check_output(struct session *session)
+{
+    session_count_output(session);
+    if (session->state != SESSION_CLOSED) {
+        drop_if_over(session);
+    }
+}
+
+void session_fail(struct session *session)
+{
+    session_note_drop(session, DROP_FAILED);
+    session_close(session);
 }
 
 void session_respond(struct handler_client *client, const struct msg_response *response)
@@ -227,11 +287,13 @@ void session_respond(struct handler_client *client, const struct msg_response *r
         return;
     }
     if (rc != 0) { /* an answer that cannot be given must not be silently missing */
-        log_warning("session %" PRIu64 " dropped: %s", session->number, err_text(rc));
-        session_close(session);
+        session_fail(session);
         return;
     }
-    count_output(session);
+    if (response->kind == MSG_RESPONSE_ERROR && response->id != 0) { /* 0: of the connection */
+        refusals_note(&server->refusals, response->error.code, server_loop_ms(server));
+    }
+    session_count_output(session);
     mark_dirty(session);
     drop_if_over(session);
 }
@@ -272,7 +334,7 @@ static bool on_queued(struct handler_client *client, size_t bytes)
 
     if (session->state != SESSION_CLOSED) {
         session->queued_bytes = bytes;
-        count_output(session);
+        session_count_output(session);
         drop_if_over(session);
     }
     return session->state != SESSION_CLOSED;
@@ -282,7 +344,7 @@ static void on_drop(struct handler_client *client, enum msg_error_code code, con
 {
     struct session *session = (struct session *)(void *)client;
 
-    log_warning("session %" PRIu64 " dropped: %s", session->number, sentence);
+    session_note_drop(session, DROP_FAILED);
     drop(session, code, sentence);
 }
 
@@ -318,7 +380,6 @@ static void on_readable(struct transport *transport)
     const uint64_t began_ns = session->server->read_began_ns;
     const uint64_t spent_ns = session->server->spent_ns;
 
-    end_handshake(session); /* no request comes before it is done */
     session->activity_ms = server_loop_ms(session->server);
     if (session->is_ready || session_is_over_share(session, began_ns)) {
         transport_pause(transport); /* its turn comes; until then there may be no room for more */
@@ -326,7 +387,7 @@ static void on_readable(struct transport *transport)
         session_process_since(session, began_ns, SESSION_SLICE_NS - spent_ns);
         return;
     } else if (transport->tls != NULL) {
-        transport_pause(transport); /* what it holds may be a record more than was read */
+        transport_pause(transport); /* until what was read is decrypted */
     } /* else there is room for another short read, and mostly it is served before that */
     session_spend(session, began_ns);
     session_mark_ready(session);
@@ -337,11 +398,27 @@ static bool is_done(const struct session *session)
     return session->client.work_count == 0 && transport_output_bytes(&session->transport) == 0;
 }
 
+/* Whoever floods with records learns that when it comes again. */
+static void drop_flooder(struct session *session)
+{
+    session_note_drop(session, DROP_RECORDS);
+    drop(session, MSG_INVALID,
+         "the session was dropped because it sent more TLS records without application data than "
+         "are taken in a row");
+}
+
 static void on_ended(struct transport *transport, bool clean)
 {
     struct session *session = session_of(transport);
 
     session->peer_ended = true;
+    if (transport_is_flooded(transport)) {
+        drop_flooder(session);
+        return;
+    }
+    if (transport_tls_failed(transport)) {
+        session_note_drop(session, DROP_TLS);
+    }
     if (!clean || (session->state == SESSION_ENDING && is_done(session))) {
         session_close(session);
     } else if (session_takes_requests(session)) {
@@ -353,7 +430,7 @@ static void on_written(struct transport *transport)
 {
     struct session *session = session_of(transport);
 
-    count_output(session);
+    session_count_output(session);
     if (watch_client_has_room(session->server->service, &session->client)) {
         server_wake(session->server); /* the loop may be about to wait */
     }
@@ -394,6 +471,16 @@ static void time_out(struct session *session, const char *sentence)
     session_end(session);
 }
 
+/* Whether the handshake, or Hello, has had its time; a refused client has less. */
+static bool is_late(const struct session *session, int64_t now_ms)
+{
+    const int64_t hello_ms =
+        (int64_t)session->server->service->config.limits.hello_timeout_s * 1000;
+    const int64_t most_ms = session->state == SESSION_ENDING ? LINGER_MS : hello_ms;
+
+    return session->state != SESSION_OPEN && now_ms - session->since_ms >= most_ms;
+}
+
 void session_tick(struct session *session, int64_t now_ms)
 {
     const struct config_limits *limits = &session->server->service->config.limits;
@@ -406,14 +493,20 @@ void session_tick(struct session *session, int64_t now_ms)
         session->is_held_back = false;
         resume_if_held(session);
     }
-    if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {
-        drop_slow_reader(session);
-    } else if (session->state == SESSION_NEW &&
-               now_ms - session->since_ms >= (int64_t)limits->hello_timeout_s * 1000) {
+    if (session->is_shaking_hands && now_ms - session->since_ms >= HANDSHAKE_MS &&
+        session_room_handshakes_are_short(session->server)) {
+        drop_handshake(session);
+    } else if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {
+        drop_slow_reader(session, DROP_STUCK);
+    } else if (is_late(session, now_ms) && transport_is_shaking_hands(&session->transport)) {
+        drop_handshake(session);
+    } else if (is_late(session, now_ms) && session->state == SESSION_NEW) {
+        session_note_drop(session, DROP_HELLO);
         time_out(session, "no Hello came in time");
     } else if (session->state == SESSION_OPEN && limits->idle_timeout_s > 0 && is_done(session) &&
                !watch_is_watching(&session->client) &&
                now_ms - session->activity_ms >= (int64_t)limits->idle_timeout_s * 1000) {
+        session_note_drop(session, DROP_IDLE);
         time_out(session, "nothing was asked for too long");
     } else if (is_ending && is_done(session) && now_ms - session->since_ms >= LINGER_MS) {
         session_close(session);

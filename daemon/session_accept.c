@@ -8,20 +8,22 @@
 #include <unistd.h>
 
 #include <sodium.h>
-#include <utlist.h>
 
+#include "daemon/list.h"
 #include "daemon/listener.h"
+#include "daemon/privilege.h"
 #include "daemon/server.h"
 #include "daemon/session_parts.h"
+#include "daemon/session_room.h"
 
-enum {
-    KEEPALIVE_S = 60,
-    REFUSED_MAX = 64, /* sessions over the limit that are told so at a time */
-    RETRY_MS = 5000   /* after which there may be room for them */
-};
+enum { KEEPALIVE_S = 60 };
 
-/* Whether the peer of a Unix socket runs as our user or as root. */
-static bool is_administrator(uv_stream_t *stream)
+/*
+ * Whether the peer of a Unix socket may administer: our user, root, and whoever can connect where
+ * the socket's mode lets only the administrators' group. In a user namespace every user that it
+ * does not know has one uid, which may be ours, too: nobody is known by that one.
+ */
+static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
 {
     struct ucred peer;
     socklen_t size = sizeof(peer);
@@ -31,7 +33,8 @@ static bool is_administrator(uv_stream_t *stream)
         getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
         return false;
     }
-    return peer.uid == geteuid() || peer.uid == 0;
+    return peer.uid != PRIVILEGE_UNKNOWN_UID &&
+           (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
 
 /* A connection without a handshake costs little, one with it much: these have a bound. */
@@ -42,13 +45,16 @@ static int secure(struct session *session, enum config_security security)
     if (security == CONFIG_PLAIN) {
         return 0;
     }
-    if (server->handshakes >= server->service->config.limits.tls_handshakes_max) {
+    if (!session_room_make_handshake(server, session)) {
         return UV_EBUSY;
     }
     const int rc = server_tls_secure(&server->tls, security, &session->transport);
     if (rc == 0) {
         session->is_shaking_hands = true;
         server->handshakes++;
+        if (session->client.sender != NULL) {
+            sender_begin_handshake(session->client.sender);
+        }
     }
     return rc;
 }
@@ -63,11 +69,15 @@ static void refuse(struct session *session, const struct listener *listener, boo
     struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
 
     session->is_refused = true;
+    refusals_note_connection(&session->server->refusals, server_loop_ms(session->server));
     if (session->client.sender != NULL) {
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* it takes nobody's place while it ends */
     }
-    if (++session->server->refused_count > REFUSED_MAX || !is_told ||
+    /* Being told over TLS takes a handshake, which those who are taken may need. */
+    if (++session->server->refused_count > SESSION_REFUSED_MAX || !is_told ||
+        (listener->security != CONFIG_PLAIN &&
+         session_room_handshakes_are_short(session->server)) ||
         secure(session, listener->security) != 0) {
         session_reset(session);
         return;
@@ -120,40 +130,55 @@ static bool enter(struct session *session, const struct listener *listener)
     }
     sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
     client->sender_tag = senders_tag(service->senders, &address);
+    client->wide_tag = senders_wide_tag(service->senders, &address);
     const int rc = senders_enter(service->senders, &address, &service->sender_limits,
                                  service_monotonic_ms(service), &client->sender);
     if (rc != 0) {
-        refuse(session, listener, rc == SENDER_REFUSED, RETRY_MS,
+        refuse(session, listener, rc == SENDER_REFUSED, SESSION_RETRY_MS,
                "as many connections of this address as are taken here are open; close one, or try "
                "again later");
     }
     return rc == 0;
 }
 
-/* Whether there is a place for it, and its address may come again so soon: that costs as much as a
- * query. Otherwise it was refused. */
+/* Refuses a connection that was counted already, and says why unless its address was told often. */
+static void refuse_counted(struct session *session, const struct listener *listener,
+                           uint64_t retry_after_ms, const char *sentence)
+{
+    struct service *service = session->server->service;
+    struct sender *sender = session->client.sender;
+    const bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits,
+                                                       1, service_monotonic_ms(service)) == 0;
+
+    refuse(session, listener, is_told, retry_after_ms, sentence);
+}
+
+/*
+ * Whether the connection may stay: its address may come again so soon, which costs as much as a
+ * query, and there is a place for it. Otherwise it was refused.
+ */
 static bool is_welcome(struct session *session, const struct listener *listener)
 {
     struct server *server = session->server;
     struct service *service = server->service;
-    const struct sender_limits *limits = &service->sender_limits;
-    const int64_t now_ms = service_monotonic_ms(service);
     struct sender *sender = session->client.sender;
-    const bool is_full =
-        server->session_count - server->refused_count > service->config.limits.sessions_max;
 
-    const uint64_t wait_ms = is_full ? RETRY_MS
-                             : sender == NULL
+    const uint64_t wait_ms = sender == NULL
                                  ? 0
-                                 : sender_take(sender, SENDER_QUERY, limits, 1, now_ms);
+                                 : sender_take(sender, SENDER_QUERY, &service->sender_limits, 1,
+                                               service_monotonic_ms(service));
     if (wait_ms > 0) {
-        const bool is_told =
-            sender == NULL || sender_take(sender, SENDER_TOLD, limits, 1, now_ms) == 0;
-        refuse(session, listener, is_told, wait_ms,
-               is_full ? "as many connections as are taken here are open; try again"
-                       : "this address sends more queries than are taken here");
+        refuse_counted(session, listener, wait_ms,
+                       "this address sends more queries than are taken here");
+        return false;
     }
-    return wait_ms == 0;
+    if (server->session_count - server->refused_count > service->config.limits.sessions_max &&
+        !session_room_make(server, session)) {
+        refuse_counted(session, listener, SESSION_RETRY_MS,
+                       "as many connections as are taken here are open; try again");
+        return false;
+    }
+    return true;
 }
 
 /* What is set up for those only who stay. */
@@ -165,7 +190,7 @@ static void settle(struct session *session, const struct listener *listener)
     session->client.is_on_site = listener->is_on_site;
     if (listener->is_unix) {
         session->client.is_local = true;
-        session->client.is_administrator = is_administrator(&transport->uv.stream);
+        session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
     } else {
         (void)uv_tcp_nodelay(&transport->uv.tcp, 1); /* only slower without */
         /* who watches may be silent for long, and yet be gone */

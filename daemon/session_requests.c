@@ -5,9 +5,8 @@
  */
 #include <inttypes.h>
 
-#include <utlist.h>
-
 #include "core/err.h"
+#include "daemon/list.h"
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "daemon/session_parts.h"
@@ -136,8 +135,7 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
         act(session, &request);
         hold_back_if_over(session, length);
     } else if (rc < 0) {
-        log_warning("session %" PRIu64 " dropped: %s", session->number, err_text(rc));
-        session_close(session);
+        session_fail(session);
     } else {
         refusal.id = request.id;
         session_respond(&session->client, &refusal);
@@ -162,6 +160,17 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
     session_end(session);
 }
 
+/* Decrypts one record more, also of the handshake. Whether there may be more. */
+static bool pull(struct session *session)
+{
+    const bool has_more = transport_pull(&session->transport);
+
+    if (!transport_is_shaking_hands(&session->transport)) {
+        session_end_handshake(session);
+    }
+    return has_more;
+}
+
 /*
  * Takes requests until there are none, until it may not take more, or for a slice of time. Whether
  * there may be more to take.
@@ -178,6 +187,10 @@ static bool take_some(struct session *session, uint64_t until_ns)
             return true;
         }
         const int outcome = frame_next(&transport->input, &frame, &length);
+        if (outcome == FRAME_MORE && pull(session)) {
+            taken++;
+            continue;
+        }
         if (outcome == FRAME_MORE) {
             frame_decoder_release(&transport->input);
             if (session->server->stopping || session->peer_ended) {
@@ -228,6 +241,7 @@ void session_process_since(struct session *session, uint64_t began_ns, uint64_t 
     struct account *account = account_of(session); /* a session that ends leaves its sender */
 
     const bool has_more = take_some(session, began_ns + slice_ns);
+    session_check_output(session); /* TLS answers some records by itself */
     charge(session, account, began_ns);
     if (has_more && session->state != SESSION_CLOSED) {
         transport_pause(&session->transport);

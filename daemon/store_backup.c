@@ -11,6 +11,7 @@
 
 #include "core/err.h"
 #include "daemon/persist.h"
+#include "daemon/store_error.h"
 #include "daemon/store_schema.h"
 
 enum { SLICE_PAGES = 256 }; /* a megabyte: some milliseconds, and then deposits have their turn */
@@ -123,7 +124,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
     const int rc = open_copy(backup, db);
     if (rc != SQLITE_OK) {
         (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.300s: %s", path,
-                       store_schema_reason(rc));
+                       store_error_reason(rc));
         store_backup_abort(backup);
         return -ERR_STORAGE;
     }
@@ -177,7 +178,7 @@ int store_backup_step(struct store_backup *backup, char *out_reason)
         backup->backup = NULL;
     }
     (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.300s: %s", backup->path,
-                   store_schema_reason(rc));
+                   store_error_reason(rc));
     store_backup_abort(backup);
     return -ERR_STORAGE;
 }

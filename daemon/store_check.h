@@ -2,10 +2,11 @@
 /*
  * store_check: whether a database is whole, before anything is written to it.
  *
- * SQLite's integrity_check walks every page once and looks every index entry up: it proves the
- * structure (0.1 s for 100,000 messages, measured; linear). What it cannot see, a changed byte
- * within a value, the rows' checksums show: those of hosts, marks and meta here, those of messages
- * while they are replayed (store_load.h), which has to read each of them anyway.
+ * SQLite's quick_check walks every page and every row once: it proves the structure (0.05 s for
+ * 100,000 messages, measured; linear). What it cannot see, a changed byte within a value, the rows'
+ * checksums show: those of hosts, marks and meta here, those of messages while they are replayed
+ * (store_load.h), which has to read each of them anyway. That the indexes are those of their rows
+ * is proved here for the small tables, by integrity_check, and in store_load.h for the messages.
  */
 #ifndef DAEMON_STORE_CHECK_H
 #define DAEMON_STORE_CHECK_H

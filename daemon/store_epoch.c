@@ -5,8 +5,8 @@
 
 #include <sodium.h>
 
+#include "daemon/store_error.h"
 #include "daemon/store_row.h"
-#include "daemon/store_schema.h"
 
 int store_epoch_read(sqlite3_stmt *statement, struct persist_epoch *out_epoch)
 {
@@ -83,19 +83,19 @@ int store_epoch_replay(sqlite3 *db, const char *path,
                            -1, &statement, NULL);
 
     if (rc != SQLITE_OK) {
-        return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
     }
     while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = store_epoch_read(statement, &epoch);
         if (rc != SQLITE_OK) {
-            code = store_schema_refuse(path, rc, "an epoch is not as it was written", out_reason);
+            code = store_error_refuse(path, rc, "an epoch is not as it was written", out_reason);
             break;
         }
         code = visit(context, &epoch);
         sodium_memzero(&epoch, sizeof(epoch));
     }
     if (code == 0 && rc != SQLITE_DONE) {
-        code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
     }
     (void)sqlite3_finalize(statement);
     return code;

@@ -10,13 +10,20 @@
 
 #include "daemon/persist.h"
 
+/*
+ * Makes a host of a name that no host has yet. SQLITE_OK with its number, SQLITE_CONSTRAINT when
+ * there is one of that name, or another code of SQLite's.
+ */
+int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host);
+
 /* persist's add_host. `path` is for sentences. */
 int store_load_host(sqlite3 *db, const char *path, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile, char *out_reason);
 
 /*
- * persist's replay: every message in order of deposit, each proved by its checksum, payload
- * included. -ERR_DAMAGED, -ERR_STORAGE, -ERR_NOMEM with a sentence; or what `visit` said.
+ * persist's replay: every message in order of its number, each proved by its checksum, payload
+ * included; then both indexes of the messages are compared with what was read. -ERR_DAMAGED,
+ * -ERR_STORAGE, -ERR_NOMEM with a sentence; or what `visit` said.
  */
 int store_load_replay(sqlite3 *db, const char *path,
                       int (*visit)(void *context, const struct persist_message *message),

@@ -220,16 +220,12 @@ static int move(struct store_ops *ops, int64_t from, int64_t to, int64_t checksu
     return rc == SQLITE_OK ? store_moderation_drop(ops, from) : rc;
 }
 
-/* The message at *seq is shown, and was not. checksum: of it at the next place. */
-static int show(struct store_ops *ops, struct persist_op *op, enum persist_state before,
-                int64_t checksum, int64_t *seq)
+/* The message at *seq is shown, and was not: it moves to a new number. checksum: there. */
+static int show(struct store_ops *ops, struct persist_op *op, int64_t checksum, int64_t *seq)
 {
     const int64_t from = *seq;
 
-    op->shown_seq = ops->state.next_seq++;
-    if (before != PERSIST_PENDING) {
-        return SQLITE_OK;
-    }
+    op->shown_seq = store_ops_take_number(ops);
     *seq = op->shown_seq;
     return move(ops, from, op->shown_seq, checksum);
 }
@@ -260,7 +256,7 @@ int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
     const bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
         op->message.state < PERSIST_HIDDEN) {
-        rc = show(ops, op, row.state, checksum, &seq);
+        rc = show(ops, op, checksum, &seq);
     }
     if (rc != SQLITE_OK) {
         return rc;

@@ -7,9 +7,11 @@
 #include <sodium.h>
 
 #include "daemon/store_epoch.h"
+#include "daemon/store_error.h"
+#include "daemon/store_evict.h"
+#include "daemon/store_load.h"
 #include "daemon/store_moderation.h"
 #include "daemon/store_row.h"
-#include "daemon/store_schema.h"
 #include "daemon/store_tally.h"
 
 #define CONTENT_BYTES "length(filter) + length(CAST(media_type AS BLOB)) + length(payload)"
@@ -34,6 +36,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_SOONEST] = ("SELECT seq, expires_ms, host_id, epoch, id, " CONTENT_BYTES " FROM message"
                        " INDEXED BY message_by_expiry WHERE expires_ms >= ?3 AND seq <> ?2"
                        " AND host_id = ?1 ORDER BY expires_ms"),
+    [STORE_PLACE] = "SELECT seq, epoch FROM message WHERE host_id = ?1 AND id = ?2",
     [STORE_TOMBSTONE_FIND] =
         "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
     [STORE_TOMBSTONE_PUT] =
@@ -216,6 +219,12 @@ int store_ops_rollback(struct store_ops *ops)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
+int64_t store_ops_take_number(struct store_ops *ops)
+{
+    ops->state.changed = true; /* so that the commit saves the next number */
+    return ops->state.next_seq++;
+}
+
 static int insert_message(struct store_ops *ops, struct persist_message *message,
                           bool *out_inserted)
 {
@@ -239,13 +248,10 @@ static int insert_message(struct store_ops *ops, struct persist_message *message
         message->expires_ms < evicted->from) {
         evicted->from = message->expires_ms;
     }
-    message->seq = ops->state.next_seq;
-    ops->state.changed = true;
-    rc = message->state == PERSIST_SHOWN
-             ? SQLITE_OK
-             : store_moderation_begin(ops, ops->state.next_seq, message->state);
-    ops->state.next_seq++;
-    return rc;
+    message->seq = store_ops_take_number(ops);
+    return message->state == PERSIST_SHOWN
+               ? SQLITE_OK
+               : store_moderation_begin(ops, message->seq, message->state);
 }
 
 int store_ops_delete(struct store_ops *ops, int64_t seq)
@@ -287,28 +293,59 @@ int store_ops_find(struct store_ops *ops, const struct persist_message *key, int
 int store_ops_fail_damaged(struct persist_op *op)
 {
     op->outcome = PERSIST_FAILED;
-    op->reason = store_schema_reason(SQLITE_CORRUPT);
+    op->reason = store_error_reason(SQLITE_CORRUPT);
     return SQLITE_OK;
 }
 
-/* The id is taken: by the same message, by another one, or by one that is over. */
-static int deposit_again(struct store_ops *ops, struct persist_op *op,
-                         struct store_times *out_times)
+/*
+ * Compares a deposit with the stored message of its id. SQLITE_ROW: the outcome is filled, and the
+ * message's times; SQLITE_DONE: there is no such message.
+ */
+static int compare_stored(struct store_ops *ops, struct persist_op *op,
+                          struct store_times *out_times, int64_t *out_seq)
 {
     struct persist_message stored;
-    bool inserted = false;
-    bool is_over = false;
-    int64_t seq = 0;
-    int rc = store_ops_find(ops, &op->message, &seq, &stored);
+    const int rc = store_ops_find(ops, &op->message, out_seq, &stored);
 
     if (rc == SQLITE_ROW) {
-        is_over = stored.expires_ms <= op->now_ms;
         op->outcome =
             store_row_same_content(&stored, &op->message) ? PERSIST_DUPLICATE : PERSIST_CONFLICT;
         *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
                                           .expires_ms = stored.expires_ms};
     }
     store_ops_done_with(ops->statements[STORE_FIND]);
+    return rc;
+}
+
+/* A deposit while none is stored: one that was stored before is still acknowledged. */
+static int deposit_without_space(struct store_ops *ops, struct persist_op *op,
+                                 struct store_times *out_times)
+{
+    int64_t seq = 0;
+    const int rc = compare_stored(ops, op, out_times, &seq);
+
+    if (rc == SQLITE_CORRUPT) {
+        return store_ops_fail_damaged(op);
+    }
+    if (rc == SQLITE_DONE || (rc == SQLITE_ROW && out_times->expires_ms <= op->now_ms)) {
+        op->outcome = PERSIST_NO_SPACE;
+        op->reason = "the storage is nearly full, and what is left is kept for deleting";
+        return SQLITE_OK;
+    }
+    return rc == SQLITE_ROW
+               ? store_moderation_state(ops, seq, &out_times->state, &out_times->reports)
+               : rc;
+}
+
+/* The id is taken: by the same message, by another one, or by one that is over. */
+static int deposit_again(struct store_ops *ops, struct persist_op *op,
+                         struct store_times *out_times)
+{
+    bool inserted = false;
+    int64_t seq = 0;
+    int rc = compare_stored(ops, op, out_times, &seq);
+    const bool is_over = rc == SQLITE_ROW && out_times->expires_ms <= op->now_ms;
+
     if (rc == SQLITE_CORRUPT) {
         return store_ops_fail_damaged(op);
     }
@@ -342,91 +379,6 @@ static int find_tombstone(struct store_ops *ops, const struct persist_op *op, bo
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Reads the message that a search for room stands on; its seq and place in the order, too. */
-static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_place,
-                        struct persist_removed *out, uint64_t *out_bytes)
-{
-    if (sqlite3_column_bytes(statement, 4) != MESSAGE_ID_BYTES ||
-        sqlite3_column_int64(statement, 5) < 0) {
-        return SQLITE_CORRUPT;
-    }
-    *out_seq = sqlite3_column_int64(statement, 0);
-    *out_place = sqlite3_column_int64(statement, 1);
-    out->host = (uint32_t)sqlite3_column_int64(statement, 2);
-    out->epoch = (uint64_t)sqlite3_column_int64(statement, 3);
-    memcpy(out->id, sqlite3_column_blob(statement, 4), MESSAGE_ID_BYTES);
-    *out_bytes = (uint64_t)sqlite3_column_int64(statement, 5);
-    return SQLITE_OK;
-}
-
-static int bind_evictable(struct store_ops *ops, sqlite3_stmt *statement,
-                          const struct persist_op *op)
-{
-    struct store_evicted *evicted = &ops->state.evicted;
-
-    if (evicted->order != op->evict || evicted->host != op->message.host) {
-        *evicted = (struct store_evicted){op->evict, op->message.host, INT64_MIN};
-    }
-    int rc = sqlite3_bind_int64(statement, 1, op->message.host);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, ops->state.next_seq - 1); /* the one just stored */
-    }
-    return rc == SQLITE_OK ? sqlite3_bind_int64(statement, 3, evicted->from) : rc;
-}
-
-/*
- * Finds the messages that make room: op->removed, and their numbers. *out_enough: whether they do.
- */
-static int find_evictable(struct store_ops *ops, struct persist_op *op, int64_t *out_seqs,
-                          bool *out_enough)
-{
-    sqlite3_stmt *statement =
-        ops->statements[op->evict == PERSIST_EVICT_OLDEST ? STORE_OLDEST : STORE_SOONEST];
-    uint64_t bytes = 0;
-    int rc = bind_evictable(ops, statement, op);
-
-    *out_enough = false;
-    while (rc == SQLITE_OK && !*out_enough && op->removed_count < op->limit &&
-           (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        int64_t place = 0;
-        uint64_t more = 0;
-
-        rc = read_removed(statement, &out_seqs[op->removed_count], &place,
-                          &op->removed[op->removed_count], &more);
-        if (rc == SQLITE_OK && op->removed_count == 0) {
-            ops->state.evicted.from = place;
-            /* The one that was just stored is passed over now, and may be the first next time. */
-            if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
-                ops->state.evicted.from = op->message.expires_ms;
-            }
-        }
-        op->removed_count++;
-        bytes += more;
-        *out_enough = op->removed_count >= op->evict_messages && bytes >= op->evict_bytes;
-    }
-    store_ops_done_with(statement);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-/* Makes the room that a deposit asks for, or takes the deposit back: PERSIST_FULL. */
-static int make_room(struct store_ops *ops, struct persist_op *op)
-{
-    int64_t seqs[PERSIST_EXPIRE_MAX];
-    bool enough = false;
-
-    assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
-    int rc = find_evictable(ops, op, seqs, &enough);
-    if (rc == SQLITE_OK && !enough) {
-        op->removed_count = 0;
-        op->outcome = PERSIST_FULL;
-        return store_ops_delete(ops, ops->state.next_seq - 1);
-    }
-    for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
-        rc = store_ops_delete(ops, seqs[i]);
-    }
-    return rc;
-}
-
 static int apply_deposit(struct store_ops *ops, struct persist_op *op,
                          struct store_times *out_times)
 {
@@ -446,13 +398,17 @@ static int apply_deposit(struct store_ops *ops, struct persist_op *op,
         op->outcome = PERSIST_GONE;
         return SQLITE_OK;
     }
+    if (ops->refuses_deposits) {
+        return deposit_without_space(ops, op, out_times);
+    }
     op->outcome = PERSIST_APPLIED;
     rc = insert_message(ops, &op->message, &inserted);
     if (rc == SQLITE_OK && !inserted) {
         rc = deposit_again(ops, op, out_times);
     }
-    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && op->evict != PERSIST_EVICT_NONE) {
-        rc = make_room(ops, op);
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
+        (op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0)) {
+        rc = store_evict(ops, op);
     }
     return rc;
 }
@@ -634,6 +590,15 @@ static int apply_expire(struct store_ops *ops, struct persist_op *op)
     return expire_tombstones(ops, op);
 }
 
+static int apply_host(struct store_ops *ops, struct persist_op *op)
+{
+    const int rc = store_load_new_host(ops->db, op->host_name, op->host_profile, &op->message.host);
+
+    op->outcome = rc == SQLITE_CONSTRAINT ? PERSIST_CONFLICT : PERSIST_APPLIED;
+    ops->state.changed = ops->state.changed || rc == SQLITE_OK;
+    return rc == SQLITE_CONSTRAINT ? SQLITE_OK : rc;
+}
+
 int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_times *out_times)
 {
     if (op->now_ms > ops->state.clock_ms) {
@@ -649,6 +614,8 @@ int store_ops_apply(struct store_ops *ops, struct persist_op *op, struct store_t
         return apply_expire(ops, op);
     case PERSIST_EPOCH:
         return apply_epoch(ops, op);
+    case PERSIST_HOST:
+        return apply_host(ops, op);
     case PERSIST_REMOVE:
         return store_moderation_remove(ops, op);
     case PERSIST_MODERATE:

@@ -25,6 +25,7 @@ enum store_statement {
     STORE_EXPIRE,
     STORE_OLDEST,
     STORE_SOONEST,
+    STORE_PLACE,
     STORE_TOMBSTONE_FIND,
     STORE_TOMBSTONE_PUT,
     STORE_TOMBSTONE_EXPIRE,
@@ -66,6 +67,7 @@ struct store_ops {
     struct store_state state;
     struct store_state before; /* state as it was at begin */
     struct store_marks marks;  /* which ids tombstones are for */
+    bool refuses_deposits;     /* the caller's: new ones get PERSIST_NO_SPACE */
     int64_t marks_max;
 };
 
@@ -105,7 +107,8 @@ int store_ops_commit(struct store_ops *ops);
 /* Also after a failed begin or commit. Not SQLITE_OK: the connection is of no use any more. */
 int store_ops_rollback(struct store_ops *ops);
 
-/* --- for store_moderation.c and store_tally.c ------------------------------------------------- */
+/* --- for store_moderation.c, store_evict.c and others
+ * ------------------------------------------------- */
 
 /* Bindings point into operations: none may outlive its use. */
 void store_ops_done_with(sqlite3_stmt *statement);
@@ -119,6 +122,13 @@ int store_ops_step_to_end(sqlite3_stmt *statement);
  */
 int store_ops_find(struct store_ops *ops, const struct persist_message *key, int64_t *out_seq,
                    struct persist_message *out_message);
+
+/*
+ * The next number, within a transaction, which saves it. Whatever others should know takes one: a
+ * message that is deposited, released from review or restored. A number is given once: what does
+ * not commit has told nobody of its number, and what commits has saved the next one.
+ */
+int64_t store_ops_take_number(struct store_ops *ops);
 
 /* Deletes a message, with what was kept of its moderation. */
 int store_ops_delete(struct store_ops *ops, int64_t seq);

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "core/err.h"
+#include "daemon/store_error.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
 
@@ -72,7 +73,8 @@ static int connect_once(struct store_reader *reader)
     if (reader->db != NULL) {
         return SQLITE_OK;
     }
-    rc = store_schema_connect(reader->options.path, STORE_USE_READER, &reader->db);
+    rc = store_schema_connect(reader->options.path, reader->options.vfs, STORE_USE_READER,
+                              &reader->db);
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v3(reader->db, find_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->find,
                                 NULL);
@@ -363,7 +365,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
         return;
     }
     read->failed = true;
-    read->reason = store_schema_reason(rc);
+    read->reason = store_error_reason(rc);
     store_reader_release(read);
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = false;

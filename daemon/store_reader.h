@@ -2,7 +2,7 @@
 /*
  * store_reader: the thread that reads payloads and pages, through a connection of its own that
  * cannot write. Jobs are done one after another, each within one read transaction that ends with
- * it, so that no reader keeps the log from being brought home for long.
+ * it, so that no reader keeps a checkpoint waiting for long.
  */
 #ifndef DAEMON_STORE_READER_H
 #define DAEMON_STORE_READER_H
@@ -13,6 +13,7 @@ struct store_reader;
 
 struct store_reader_options {
     const char *path; /* borrowed, for as long as the reader lives */
+    const char *vfs;  /* store_schema_vfs of the writer's connection, static storage */
     /* Both run on the reader's thread: a job is done; the thread is at its end. */
     void (*done)(void *context, struct persist_read *read);
     void (*ended)(void *context);

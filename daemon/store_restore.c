@@ -14,6 +14,7 @@
 #include "core/err.h"
 #include "daemon/persist.h"
 #include "daemon/store_backup.h"
+#include "daemon/store_error.h"
 #include "daemon/store_load.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
@@ -139,14 +140,14 @@ static int examine(const struct paths *paths, const char *file, uint64_t *out_me
         code = store_load_replay(db, paths->part, count_message, out_messages, said);
     }
     if (code == 0 && renew_store_id(db) != SQLITE_OK) {
-        (void)snprintf(said, sizeof(said), "%s", store_schema_reason(SQLITE_IOERR));
+        (void)snprintf(said, sizeof(said), "%s", store_error_reason(SQLITE_IOERR));
         code = -ERR_STORAGE;
     }
     if (db != NULL) {
-        store_schema_close_last(db); /* the log comes home */
+        store_schema_close_last(db); /* with a checkpoint of all the log */
     }
     if (code == 0 && is_there(paths->part, "-wal")) {
-        (void)snprintf(said, sizeof(said), "%s", store_schema_reason(SQLITE_IOERR));
+        (void)snprintf(said, sizeof(said), "%s", store_error_reason(SQLITE_IOERR));
         code = -ERR_STORAGE;
     }
     if (code == -ERR_DAMAGED) {

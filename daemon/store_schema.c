@@ -11,6 +11,7 @@
 #include "core/hash.h"
 #include "daemon/persist.h"
 #include "daemon/store_check.h"
+#include "daemon/store_error.h"
 #include "daemon/store_row.h"
 
 enum {
@@ -111,7 +112,11 @@ static const char common_pragmas[] =
     /* A mapped file turns an input/output error into SIGBUS, and a stray pointer into damage. */
     "PRAGMA mmap_size = 0;"
     /* Never a temporary file: it might be on another, unexpected storage. */
-    "PRAGMA temp_store = MEMORY;";
+    "PRAGMA temp_store = MEMORY;"
+    /* Kilobytes, while the file is checked: every row is looked for in the index of ids, which has
+       3 MiB at 100,000 messages. With SQLite's 2000 most of these pages are read again and again.
+     */
+    "PRAGMA cache_size = -4096;";
 
 static const char reader_pragmas[] =
     "PRAGMA query_only = ON;"
@@ -124,72 +129,10 @@ static const char writer_pragmas[] =
     /* Kilobytes. Holds the pages that a transaction of some thousand deposits changes at 100,000
        messages; with less they would go to the log twice. */
     "PRAGMA cache_size = -4096;"
-    /* The writer brings the log home itself, after the acknowledgements have gone out. */
+    /* The writer runs checkpoints itself, after the acknowledgements have gone out. */
     "PRAGMA wal_autocheckpoint = 0;"
-    /* Bytes. A log that a long reader let grow is cut back to its usual size. */
-    "PRAGMA journal_size_limit = 8388608;"
     /* Host numbers come from store_load: looking each up again would cost every deposit. */
     "PRAGMA foreign_keys = OFF;";
-
-/* --- sentences -------------------------------------------------------------------------------- */
-
-const char *store_schema_reason(int rc)
-{
-    switch (rc & 0xff) {
-    case SQLITE_FULL:
-        return "the storage is full";
-    case SQLITE_NOMEM:
-        return "the message store has no memory left";
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return "another program holds the database locked";
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return "the database is damaged: restart hearsayd to have it checked";
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_CANTOPEN:
-    case SQLITE_AUTH:
-        return "the database may not be written to: check the owner and the permissions";
-    case SQLITE_TOOBIG:
-        return "the message is larger than the database takes";
-    default:
-        return "the storage reported an input/output error";
-    }
-}
-
-int store_schema_refuse(const char *path, int rc, const char *detail, char *out_reason)
-{
-    const char *text = detail != NULL ? detail : sqlite3_errstr(rc);
-    char copy[128]; /* out_reason may be where detail lies */
-
-    (void)snprintf(copy, sizeof(copy), "%s", text);
-    switch (rc & 0xff) {
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-    case SQLITE_ERROR: /* SQLite did not understand the file's own schema */
-        (void)snprintf(out_reason, PERSIST_REASON_BYTES,
-                       "%.160s is damaged or not a message store (%s); it was left untouched. "
-                       "Restore a backup, or try `sqlite3 FILE .recover`, or move it and its -wal "
-                       "file away to start empty",
-                       path, copy);
-        return -ERR_DAMAGED;
-    case SQLITE_NOMEM:
-        (void)snprintf(out_reason, PERSIST_REASON_BYTES, "out of memory while opening %.160s",
-                       path);
-        return -ERR_NOMEM;
-    case SQLITE_BUSY:
-        (void)snprintf(out_reason, PERSIST_REASON_BYTES,
-                       "%.160s is locked by another program: end that first", path);
-        return -ERR_STORAGE;
-    default:
-        (void)snprintf(out_reason, PERSIST_REASON_BYTES,
-                       "%.160s cannot be used (%s): check the owner and the permissions of it and "
-                       "of its directory, and the free space",
-                       path, copy);
-        return -ERR_STORAGE;
-    }
-}
 
 /* --- connections ------------------------------------------------------------------------------ */
 
@@ -198,8 +141,7 @@ int store_schema_run(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
-/* A pragma's or a query's one number. */
-static int read_number(sqlite3 *db, const char *sql, int64_t *out)
+int store_schema_read_number(sqlite3 *db, const char *sql, int64_t *out)
 {
     sqlite3_stmt *statement;
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
@@ -217,10 +159,10 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *out)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-static int open_file(const char *path, int flags, sqlite3 **out_db)
+static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out_db)
 {
     sqlite3 *db = NULL;
-    int rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    int rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
 
     if (rc == SQLITE_OK) {
         rc = sqlite3_busy_timeout(db, BUSY_WAIT_MS);
@@ -240,7 +182,7 @@ static int open_file(const char *path, int flags, sqlite3 **out_db)
     return SQLITE_OK;
 }
 
-/* FULL: the log is synced in each commit. NORMAL: only before it is brought home. */
+/* FULL: the log is synced in each commit. NORMAL: only before a checkpoint. */
 static int set_durability(sqlite3 *db, enum store_use use)
 {
     if (use == STORE_USE_READER) {
@@ -260,11 +202,11 @@ static int set_pragmas(sqlite3 *db, enum store_use use)
     return rc == SQLITE_OK ? set_durability(db, use) : rc;
 }
 
-int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db)
+int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db)
 {
     sqlite3 *db;
-    int rc = open_file(path, use == STORE_USE_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
-                       &db);
+    int rc = open_file(path, vfs,
+                       use == STORE_USE_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, &db);
 
     if (rc != SQLITE_OK) {
         return rc;
@@ -287,7 +229,7 @@ void store_schema_set_patience(sqlite3 *db, bool patient)
 void store_schema_close_last(sqlite3 *db)
 {
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-    (void)sqlite3_close(db); /* what cannot be brought home stays in the log, for the next start */
+    (void)sqlite3_close(db); /* runs a checkpoint; if that fails the log stays */
 }
 
 /* --- versions --------------------------------------------------------------------------------- */
@@ -411,7 +353,7 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
     bool is_new = !has_file || info.st_size <= 1;
 
     if (has_file && !S_ISREG(info.st_mode)) {
-        return store_schema_refuse(path, SQLITE_CANTOPEN, "not a regular file", out_reason);
+        return store_error_refuse(path, SQLITE_CANTOPEN, "not a regular file", out_reason);
     }
     (void)snprintf(log_path, sizeof(log_path), "%.4096s-wal", path);
     if (is_new && stat(log_path, &info) == 0 && info.st_size > 0) {
@@ -431,10 +373,10 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
     int64_t application = 0;
     int64_t version = 0;
     int64_t objects = 0;
-    int rc = read_number(db, "PRAGMA application_id", &application);
+    int rc = store_schema_read_number(db, "PRAGMA application_id", &application);
 
     if (rc == SQLITE_OK) {
-        rc = read_number(db, "PRAGMA user_version", &version);
+        rc = store_schema_read_number(db, "PRAGMA user_version", &version);
     }
     if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
         (void)snprintf(
@@ -445,21 +387,21 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
         return -ERR_VERSION;
     }
     if (rc == SQLITE_OK) {
-        rc = read_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
+        rc = store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
     }
     if (rc != SQLITE_OK) {
-        return store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
     }
     if (application == 0 && version == 0 && objects == 0) {
         *out_version = 0;
         return 0;
     }
     if (application != STORE_APPLICATION_ID) {
-        return store_schema_refuse(path, SQLITE_NOTADB, "it is another program's database",
-                                   out_reason);
+        return store_error_refuse(path, SQLITE_NOTADB, "it is another program's database",
+                                  out_reason);
     }
     if (version < 1) {
-        return store_schema_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
+        return store_error_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
     }
     *out_version = version;
     return 0;
@@ -468,6 +410,7 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
 static int set_wal(sqlite3 *db)
 {
     sqlite3_stmt *statement;
+    int64_t objects = 0;
     int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
 
     if (rc != SQLITE_OK) {
@@ -481,7 +424,10 @@ static int set_wal(sqlite3 *db)
         rc = mode != NULL && strcmp(mode, "wal") == 0 ? SQLITE_OK : SQLITE_CANTOPEN;
     }
     (void)sqlite3_finalize(statement);
-    return rc;
+    /* The first use of the log shows whether there is shared memory for its index. */
+    return rc == SQLITE_OK
+               ? store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects)
+               : rc;
 }
 
 /* Everything that only reads. */
@@ -495,21 +441,21 @@ static int examine(sqlite3 *db, const char *path, int64_t *out_version, char *ou
         return code;
     }
     if (sqlite3_db_readonly(db, "main") != 0) {
-        return store_schema_refuse(path, SQLITE_READONLY, "it may not be written to", out_reason);
+        return store_error_refuse(path, SQLITE_READONLY, "it may not be written to", out_reason);
     }
     if (*out_version == 0) {
         return 0;
     }
     rc = check_tables(db, *out_version);
     if (rc != SQLITE_OK) {
-        return store_schema_refuse(path, rc,
-                                   rc == SQLITE_CORRUPT ? "its tables are not those of its version"
-                                                        : sqlite3_errmsg(db),
-                                   out_reason);
+        return store_error_refuse(path, rc,
+                                  rc == SQLITE_CORRUPT ? "its tables are not those of its version"
+                                                       : sqlite3_errmsg(db),
+                                  out_reason);
     }
     rc = store_check(db, *out_version, detail);
     if (rc != SQLITE_OK) {
-        return store_schema_refuse(path, rc, detail, out_reason);
+        return store_error_refuse(path, rc, detail, out_reason);
     }
     return 0;
 }
@@ -541,7 +487,17 @@ static int prepare(sqlite3 *db, enum store_use use, int64_t version)
     return rc;
 }
 
-int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason)
+const char *store_schema_vfs(sqlite3 *db)
+{
+    sqlite3_vfs *vfs = NULL;
+    const int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_VFS_POINTER, (void *)&vfs);
+
+    return rc == SQLITE_OK && vfs != NULL ? vfs->zName : NULL;
+}
+
+/* `vfs` NULL: SQLite's default. *out_refuses_maps: whether it failed for want of shared memory. */
+static int open_by(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db,
+                   bool *out_refuses_maps, char *out_reason)
 {
     sqlite3 *db;
     bool is_new = false;
@@ -549,17 +505,18 @@ int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, ch
     int code = check_files(path, &is_new, out_reason);
     int rc;
 
+    *out_refuses_maps = false;
     if (code != 0) {
         return code;
     }
-    rc = open_file(path, SQLITE_OPEN_READWRITE | (is_new ? SQLITE_OPEN_CREATE : 0), &db);
+    rc = open_file(path, vfs, SQLITE_OPEN_READWRITE | (is_new ? SQLITE_OPEN_CREATE : 0), &db);
     if (rc != SQLITE_OK) {
-        return store_schema_refuse(path, rc, NULL, out_reason);
+        return store_error_refuse(path, rc, NULL, out_reason);
     }
     /* Checking reads untrusted pages: with the same care as later. */
     rc = store_schema_run(db, common_pragmas);
     if (rc != SQLITE_OK) {
-        code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;
     }
     code = examine(db, path, &version, out_reason);
@@ -568,13 +525,25 @@ int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, ch
     }
     rc = prepare(db, use, version);
     if (rc != SQLITE_OK) {
-        code = store_schema_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;
     }
     *out_db = db;
     return 0;
 
 close:
+    *out_refuses_maps = sqlite3_extended_errcode(db) == SQLITE_IOERR_SHMMAP;
     (void)sqlite3_close(db);
+    return code;
+}
+
+int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason)
+{
+    bool refuses_maps = false;
+    int code = open_by(path, NULL, use, out_db, &refuses_maps, out_reason);
+
+    if (code != 0 && refuses_maps) {
+        code = open_by(path, STORE_HEAP_VFS, use, out_db, &refuses_maps, out_reason);
+    }
     return code;
 }

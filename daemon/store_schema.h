@@ -10,13 +10,13 @@
 #define DAEMON_STORE_SCHEMA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <sqlite3.h>
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 3,                 /* of the schema, at byte 60 */
-    STORE_CHECKPOINT_PAGES = 2000      /* the log is brought home beyond this many pages */
+    STORE_VERSION = 3                  /* of the schema, at byte 60 */
 };
 
 enum store_use {
@@ -27,9 +27,10 @@ enum store_use {
 
 /*
  * Opens a file that is there and sets the connection up. For files that store_schema_open has
- * accepted. An SQLite result code; the connection is owned by the caller (sqlite3_close).
+ * accepted; `vfs`: that of the connection it made (store_schema_vfs). An SQLite result code; the
+ * connection is owned by the caller (sqlite3_close).
  */
-int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db);
+int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db);
 
 /*
  * Opens or creates the database for its one writer, checks it (see store_check.h) and brings it up
@@ -38,6 +39,15 @@ int store_schema_connect(const char *path, enum store_use use, sqlite3 **out_db)
  * O(size of the file).
  */
 int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
+
+/*
+ * SQLite's name of the file system functions that a connection uses; static storage. It is
+ * STORE_HEAP_VFS where the file system refuses shared memory, as JFFS2 does: the index of the log
+ * (WAL) is on the heap then. All connections of a process must use the same; other programs cannot
+ * open the database meanwhile.
+ */
+#define STORE_HEAP_VFS "unix-excl"
+const char *store_schema_vfs(sqlite3 *db);
 
 /*
  * Closes the last connection and takes the log away, so that the database is one file again. A
@@ -51,14 +61,8 @@ void store_schema_close_last(sqlite3 *db);
  */
 void store_schema_set_patience(sqlite3 *db, bool patient);
 
-/* What went wrong, as a sentence for a depositor and the log. Static storage. */
-const char *store_schema_reason(int rc);
-
-/*
- * The negative ERR_ of an SQLite result, with a sentence for the operator that says what to do.
- * `detail` is what SQLite or a check said; may be NULL.
- */
-int store_schema_refuse(const char *path, int rc, const char *detail, char *out_reason);
+/* Reads a pragma's or a query's one number. An SQLite result code. */
+int store_schema_read_number(sqlite3 *db, const char *sql, int64_t *out);
 
 /* Runs statements that give no rows. An SQLite result code. */
 int store_schema_run(sqlite3 *db, const char *sql);

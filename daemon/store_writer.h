@@ -18,6 +18,7 @@ struct store_writer;
 
 struct store_writer_options {
     const char *path; /* borrowed, for as long as the writer lives */
+    const char *vfs;  /* store_schema_vfs of the connection, static storage */
     enum store_use use;
     /* Both run on the writer's thread. A list of operations, linked by next, of which each has its
        outcome; then, after store_writer_stop, that the thread is at its end. */
@@ -25,6 +26,8 @@ struct store_writer_options {
     void (*ended)(void *context);
     void (*job_done)(void *context, struct persist_job *job); /* on the writer's thread, too */
     void *context;
+    uint64_t (*free_bytes)(const char *path); /* see store_space_free; any thread */
+    uint64_t log_bytes;      /* size at which the log is checkpointed, and to which it is cut */
     int64_t marks_max;       /* of withdrawn ids */
     uint64_t scrub_after_ms; /* at most so long after a removal its bytes leave the log */
     uint64_t gather_ms;      /* operations wait so long for others, to share their commit */

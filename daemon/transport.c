@@ -11,6 +11,9 @@
 /* Of what still comes after the end, so that it does not destroy the last answers. */
 enum { THROWN_AWAY_MAX = 256 * 1024 };
 
+/* One read during a handshake; a client that is refused has all of it taken at once. */
+enum { HANDSHAKE_READ_BYTES = 4 * 1024 };
+
 int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
                    const struct transport_events *events, const struct alloc *alloc,
                    size_t frame_bytes)
@@ -35,12 +38,21 @@ void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_
     transport->tls = pipe;
     transport->scratch = scratch;
     transport->scratch_bytes = scratch_bytes;
-    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
 }
 
 bool transport_is_shaking_hands(const struct transport *transport)
 {
     return transport->tls != NULL && !tls_pipe_is_open(transport->tls);
+}
+
+bool transport_tls_failed(const struct transport *transport)
+{
+    return transport->tls != NULL && tls_pipe_reason(transport->tls)[0] != '\0';
+}
+
+bool transport_is_flooded(const struct transport *transport)
+{
+    return transport->tls != NULL && tls_pipe_is_flooded(transport->tls);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
@@ -52,7 +64,9 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
 
     const size_t most = transport->events->reading(transport);
     if (transport->tls != NULL) {
-        bytes = most < transport->scratch_bytes ? most : transport->scratch_bytes;
+        bytes =
+            transport_is_shaking_hands(transport) ? HANDSHAKE_READ_BYTES : transport->scratch_bytes;
+        bytes = most < bytes ? most : bytes;
         *out_buf = uv_buf_init((char *)transport->scratch, (unsigned int)bytes);
         return;
     }
@@ -71,22 +85,47 @@ static void throw_away(struct transport *transport, size_t count)
     }
 }
 
-/* The peer's end of an encrypted stream comes after what it said. */
+bool transport_pull(struct transport *transport)
+{
+    if (transport->tls == NULL || transport->closing) {
+        return false;
+    }
+    const bool was_shaking_hands = transport_is_shaking_hands(transport);
+    const int rc = transport_tls_pull(transport);
+    if (rc == 0 || rc == TLS_RECORD) {
+        return true;
+    }
+    /* The handshake's answer, or the reason why there is none; and what waited for the handshake.
+     */
+    if (was_shaking_hands || tls_pipe_waiting(transport->tls) > 0) {
+        transport_flush(transport);
+    }
+    if (rc != TLS_MORE && !transport->closing) {
+        transport_pause(transport);
+        transport->events->ended(transport, rc == TLS_ENDED);
+    }
+    return false;
+}
+
+/* After the end of our side only the handshake matters: without it the last answers cannot go. */
 static void receive_encrypted(struct transport *transport, size_t count)
 {
-    size_t received = 0;
-    const int rc = transport_tls_receive(transport, count, &received);
-
     if (transport->ending) {
         throw_away(transport, count);
     }
-    transport_flush(transport); /* the handshake's answer, or the reason why there is none */
-    if (received > 0 && !transport->closing) {
-        transport->events->readable(transport);
+    if (transport->ending && !transport_is_shaking_hands(transport)) {
+        return;
     }
-    if (rc != 0 && !transport->closing) {
+    if (tls_pipe_feed(transport->tls, transport->scratch, count) != 0) {
         transport_pause(transport);
-        transport->events->ended(transport, rc == TLS_ENDED);
+        transport->events->ended(transport, false);
+        return;
+    }
+    if (!transport->ending) {
+        transport->events->readable(transport);
+        return;
+    }
+    while (transport_pull(transport)) {
     }
 }
 
@@ -249,14 +288,15 @@ void transport_flush(struct transport *transport)
 
 size_t transport_output_bytes(const struct transport *transport)
 {
-    return transport->output.count + transport->writing.count;
+    const size_t encrypted = transport->tls != NULL ? tls_pipe_waiting(transport->tls) : 0;
+
+    return transport->output.count + transport->writing.count + encrypted;
 }
 
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms)
 {
     if (!transport->write_active) {
-        return transport_is_shaking_hands(transport) && transport->output.count > 0 &&
-               now_ms - transport->progress_ms > patience_ms;
+        return false;
     }
     const size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
     if (remaining != transport->write_remaining) {

@@ -23,7 +23,8 @@ struct transport;
 struct transport_events {
     /* It is about to be read: at most how many bytes, not 0. */
     size_t (*reading)(struct transport *transport);
-    void (*readable)(struct transport *transport); /* bytes were added to `input` */
+    /* Bytes were added to `input`, or, with encryption, transport_pull may add some. */
+    void (*readable)(struct transport *transport);
     /* The peer sent its end (clean), or the stream failed. A clean end may come more than once. */
     void (*ended)(struct transport *transport, bool clean);
     void (*written)(struct transport *transport); /* a write is through; output may be short now */
@@ -74,6 +75,19 @@ void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_
 /* Whether a handshake is under way. */
 bool transport_is_shaking_hands(const struct transport *transport);
 
+/* Whether its TLS failed; and whether because of TLS_IDLE_RECORDS_MAX. */
+bool transport_tls_failed(const struct transport *transport);
+bool transport_is_flooded(const struct transport *transport);
+
+/*
+ * With encryption: takes at most one record of what was read, and puts its bytes of the protocol
+ * into `input`. Whether there may be more to take; without encryption never. `ended` may be called
+ * before this returns. To be called until it returns false before more is read; whoever has no time
+ * for that pauses the transport. The cost of a call is bounded: one record, or one step of a
+ * handshake.
+ */
+bool transport_pull(struct transport *transport);
+
 /* Reading on and off; both may be called at any time. */
 void transport_read(struct transport *transport);
 void transport_pause(struct transport *transport);
@@ -81,11 +95,11 @@ void transport_pause(struct transport *transport);
 /* Sends what is in `output`, unless a write is under way: then when that is through. */
 void transport_flush(struct transport *transport);
 
-/* Bytes that wait or are being written. */
+/* Bytes that wait or are being written, encrypted ones too. O(1). */
 size_t transport_output_bytes(const struct transport *transport);
 
-/* Whether bytes have waited for longer than patience_ms without the peer taking any, or without it
- * going through with the handshake. now_ms: loop time. */
+/* Whether bytes have waited for longer than patience_ms without the peer taking any. now_ms: loop
+ * time. */
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms);
 
 /*

@@ -8,43 +8,27 @@
 /* Encrypted bytes are a copy: not of all output at once. */
 enum { WRITE_BYTES = 64 * 1024 };
 
-/* Of plain bytes that one record holds, and may have waited for its last byte. */
+/* Of plain bytes that one record holds. */
 enum { RECORD_BYTES = 16 * 1024 };
 
-/* One piece, of at most so many bytes. Where it goes: into the frames, or nowhere. */
-static int read_piece(struct transport *transport, size_t most, size_t *out_count)
+int transport_tls_pull(struct transport *transport)
 {
-    uint8_t *room = transport->scratch; /* what was in it has been fed */
+    uint8_t *room = transport->scratch; /* what was in the scratch has been fed */
     size_t bytes = transport->scratch_bytes;
+    size_t count = 0;
 
-    *out_count = 0;
-    if (!transport->ending && frame_decoder_reserve(&transport->input, most, &room, &bytes) != 0) {
+    if (!transport->ending &&
+        frame_decoder_reserve(&transport->input, RECORD_BYTES, &room, &bytes) != 0) {
         return -ERR_NOMEM;
     }
-    const int rc = tls_pipe_read(transport->tls, room, bytes, out_count);
-    if (rc == 0 && transport->ending) {
-        *out_count = 0;
-    } else if (rc == 0) {
-        frame_decoder_commit(&transport->input, *out_count);
+    const int rc = tls_pipe_read(transport->tls, room, bytes, &count);
+    if (rc == 0 && !transport->ending) {
+        frame_decoder_commit(&transport->input, count);
     }
-    return rc;
-}
-
-int transport_tls_receive(struct transport *transport, size_t count, size_t *out_count)
-{
-    size_t piece = 0;
-    int rc = tls_pipe_feed(transport->tls, transport->scratch, count);
-
-    *out_count = 0;
-    while (rc == 0) {
-        rc = read_piece(transport, count + RECORD_BYTES, &piece);
-        *out_count += piece;
-    }
-    frame_decoder_release(&transport->input);
     if (rc == TLS_FAILED) {
         log_debug("a connection's TLS failed: %s", tls_pipe_reason(transport->tls));
     }
-    return rc == TLS_MORE ? 0 : rc;
+    return rc;
 }
 
 /* What is for the wire, into `writing`. */

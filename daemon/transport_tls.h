@@ -8,11 +8,11 @@
 #include "daemon/transport.h"
 
 /*
- * Takes `count` bytes of the wire out of the scratch, and puts what they mean into `input`, or
- * throws it away when the transport is ending. 0, or how it ended: TLS_ENDED, TLS_FAILED, or
- * negative without memory. *out_count: bytes of the protocol that came.
+ * Takes at most one record of what was fed to the pipe, and puts its bytes of the protocol into
+ * `input`, or throws them away when the transport is ending. 0 or TLS_RECORD: there may be more;
+ * TLS_MORE: there is no more; TLS_ENDED, TLS_FAILED, or negative without memory: it has ended.
  */
-int transport_tls_receive(struct transport *transport, size_t count, size_t *out_count);
+int transport_tls_pull(struct transport *transport);
 
 /*
  * Moves what waits in `output`, a bounded part of it, encrypted into `writing`, and what the

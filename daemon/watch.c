@@ -6,9 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "core/bloom.h"
+#include "daemon/list.h"
 #include "daemon/watch_parts.h"
 
 enum {
@@ -28,7 +27,6 @@ struct watch_pending {
     int64_t deposited_ms;
     uint32_t reach_ppm;
     size_t content_bytes; /* of payload and media type */
-    int64_t again;        /* its own place, when it is shown again; 0: it is new */
     uint8_t id[MESSAGE_ID_BYTES];
     uint64_t *filter; /* profile words; behind it, for those in the list */
     uint64_t storage[];
@@ -43,7 +41,6 @@ void watch_free(struct watch *watch)
 
     watch_catch_end(watch);
     watch_forget_matches(watch);
-    watch_had_deinit(watch);
     standing_query_free(watch->host->standing, watch->query);
     DL_DELETE(watcher->watches, watch);
     watcher->filter_count -= watch->filter_count;
@@ -95,6 +92,7 @@ bool watch_client_has_room(struct service *service, struct handler_client *clien
     if (client->watcher->queue != NULL) {
         watcher_make_ready(client->watcher);
     }
+    watch_catch_resume(client->watcher);
     service->watch.has_room = true;
     return watch_is_due(service);
 }
@@ -106,7 +104,6 @@ static void free_pending(struct service *service, struct watch_pending *pending)
     DL_DELETE(service->watch.pending, pending);
     service->watch.pending_bytes -= bytes;
     service->watch.counts.pending--;
-    service->watch.pending_again -= pending->again != 0;
     alloc_release(service->alloc, pending, 1, bytes);
 }
 
@@ -225,11 +222,8 @@ void watch_begin(struct service *service, struct handler_client *client, struct 
     }
     watch->with_payload = asked->query.with_payload;
     watch->since_ms = asked->query.since_ms;
-    watch->resumes = asked->after_seq != UINT64_MAX;
-    watch->after = watch->live_after;
     /* a position from after the newest: of a store that was set back since; there is nothing */
     if (asked->after_seq < (uint64_t)watch->live_after) {
-        watch->after = (int64_t)asked->after_seq;
         watch_catch_begin(watch, (int64_t)asked->after_seq);
         if (watch->catch == NULL) {
             watch_free(watch);
@@ -251,7 +245,11 @@ bool watch_end(struct service *service, struct handler_client *client, uint64_t 
     (void)service;
 
     if (client->watcher != NULL) {
-        DL_SEARCH_SCALAR(client->watcher->watches, watch, number, number);
+        DL_FOREACH (client->watcher->watches, watch) {
+            if (watch->number == number) {
+                break;
+            }
+        }
     }
     if (watch != NULL) {
         watch_free(watch);
@@ -277,12 +275,14 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
             .epoch = pending->epoch,
         };
 
-        if (pending->seq > watch->live_after && pending->deposited_ms >= watch->since_ms &&
-            (pending->again == 0 ||
-             watch_wants_again(watch, pending->id, pending->deposited_ms, pending->again))) {
+        if (pending->seq <= watch->live_after || pending->deposited_ms < watch->since_ms) {
+            continue;
+        }
+        if (watch->catch != NULL) {
+            watch->live_after = pending->seq; /* it comes from the store, too, in its order */
+        } else {
             memcpy(match.id, pending->id, MESSAGE_ID_BYTES);
             match.watch = watch;
-            watch->holds_again |= pending->again != 0 && watch->catch != NULL;
             (void)watch_queue(watch, &match, pending->content_bytes); /* if not, it was dropped */
             taken++;
         }
@@ -355,39 +355,9 @@ static void end_overflows(struct service *service)
     }
 }
 
-bool watch_is_watched(const struct host *host)
+static bool is_watched(const struct host *host)
 {
     return host->standing != NULL && standing_count(host->standing) > 0;
-}
-
-bool watch_is_coming_again(const struct service *service, const struct host *host,
-                           const uint8_t *id)
-{
-    const struct watch_pending *pending;
-
-    if (service->watch.pending_again == 0) {
-        return false; /* the list may be long */
-    }
-    DL_FOREACH (service->watch.pending, pending) {
-        if (pending->again != 0 && pending->host == host &&
-            memcmp(pending->id, id, MESSAGE_ID_BYTES) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool watch_forget_pending(struct service *service, const struct host *host, const uint8_t *id)
-{
-    struct watch_pending *pending;
-
-    DL_FOREACH (service->watch.pending, pending) {
-        if (pending->host == host && memcmp(pending->id, id, MESSAGE_ID_BYTES) == 0) {
-            free_pending(service, pending);
-            return true;
-        }
-    }
-    return false;
 }
 
 static void load_filter(const struct watch_pending *pending, const struct persist_message *message)
@@ -404,7 +374,7 @@ static void match_at_once(struct service *service, struct watch_pending *pending
     uint64_t filter[PROFILE_WORDS_MAX];
     uint32_t count = 0;
 
-    while (service->watch.pending != NULL && watch_is_watched(service->watch.pending->host)) {
+    while (service->watch.pending != NULL && is_watched(service->watch.pending->host)) {
         (void)match_batch(service, &count);
     }
     pending->filter = filter;
@@ -413,9 +383,9 @@ static void match_at_once(struct service *service, struct watch_pending *pending
     (void)match_some(&pending, &count);
 }
 
-/* A message waits to be matched, under the place seq. */
+/* A message waits to be matched, under the number seq. */
 static void append(struct service *service, struct host *host,
-                   const struct persist_message *message, int64_t seq, int64_t again)
+                   const struct persist_message *message, int64_t seq)
 {
     const size_t bytes = sizeof(struct watch_pending) + host->filter_words * sizeof(uint64_t);
 
@@ -423,7 +393,6 @@ static void append(struct service *service, struct host *host,
         .host = host,
         .epoch = message->epoch,
         .seq = seq,
-        .again = again,
         .deposited_ms = message->deposited_ms,
         .reach_ppm = message->reach_ppm,
         .content_bytes = message->payload_bytes + message->media_type_bytes,
@@ -440,26 +409,15 @@ static void append(struct service *service, struct host *host,
     DL_APPEND(service->watch.pending, pending);
     service->watch.pending_bytes += bytes;
     service->watch.counts.pending++;
-    service->watch.pending_again += again != 0;
 }
 
-void watch_deposited(struct service *service, struct host *host,
-                     const struct persist_message *message)
+void watch_numbered(struct service *service, struct host *host,
+                    const struct persist_message *message, int64_t seq)
 {
-    assert(message->seq > service->watch.newest_seq);
-    service->watch.newest_seq = message->seq;
-    if (message->state < PERSIST_HIDDEN && watch_is_watched(host)) {
-        append(service, host, message, message->seq, 0);
-    }
-}
-
-void watch_shown(struct service *service, struct host *host, const struct persist_message *message,
-                 int64_t shown_seq, int64_t seq)
-{
-    assert(shown_seq > service->watch.newest_seq);
-    service->watch.newest_seq = shown_seq;
-    if (message != NULL && watch_is_watched(host)) {
-        append(service, host, message, shown_seq, seq < shown_seq ? seq : 0);
+    assert(seq > service->watch.newest_seq);
+    service->watch.newest_seq = seq;
+    if (message != NULL && is_watched(host)) {
+        append(service, host, message, seq);
     }
 }
 
@@ -521,6 +479,7 @@ bool watch_is_due(const struct service *service)
 
 void watch_tick(struct service *service)
 {
+    watch_catch_tick(service);
     for (size_t i = 0; i < service->host_count; i++) {
         if (service->hosts[i].standing != NULL) {
             (void)standing_arrange(service->hosts[i].standing, TICK_PARTS);
@@ -536,7 +495,7 @@ void watch_turn(struct service *service)
     service->watch.has_room = false;
 
     while (service->watch.pending != NULL && deposits < TURN_DEPOSITS && hits < TURN_MATCHES) {
-        if (watch_is_watched(service->watch.pending->host)) {
+        if (is_watched(service->watch.pending->host)) {
             hits += match_batch(service, &deposits);
         } else {
             free_pending(service, service->watch.pending);

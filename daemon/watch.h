@@ -6,7 +6,6 @@
  *   watch.c        who watches; limits; deposits that are to be matched
  *   watch_queue.c  a client's matches on their way: queued, looked up, sent
  *   watch_catch.c  what came before a watch, read from the store
- *   watch_hide.c   messages that are hidden, and shown again
  *
  * A deposit that is committed waits in `pending` until its turn of the loop, when it is matched
  * together with the others. What it fits is queued as a few numbers, and becomes a message only
@@ -54,11 +53,11 @@ struct watch_state {
     struct watcher *watchers;      /* clients that watch, or did */
     struct watcher *ready;         /* have matches, and perhaps room for them */
     struct watch_catch *catching;  /* watches that have something to read from the store, in turn */
+    struct watch_catch *paused;    /* the same, of clients without room or tokens */
     uint32_t reads;                /* of these: under way */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
     size_t pending_bytes;
     struct watch_counts counts;
-    uint32_t pending_again; /* of these: messages that are shown again */
 };
 
 /*
@@ -88,12 +87,14 @@ bool watch_is_watching(const struct handler_client *client);
 bool watch_client_has_room(struct service *service, struct handler_client *client);
 
 /*
- * A deposit was committed and is in the index of its host, unless it waits for review: it will be
- * matched in the next turn. Borrows the message for the call. For each message once, in order of
- * seq.
+ * A number was committed (store_ops_take_number): the message, which is in the index of its host,
+ * was deposited, released from review or restored under the number `seq`, and will be matched in
+ * the next turn. Whoever was pushed it under an earlier number is pushed it under this one, too.
+ * NULL: nobody sees the message now, only its number is taken. Borrows the message for the call.
+ * For each number once, in ascending order.
  */
-void watch_deposited(struct service *service, struct host *host,
-                     const struct persist_message *message);
+void watch_numbered(struct service *service, struct host *host,
+                    const struct persist_message *message, int64_t seq);
 
 /*
  * A deposit was committed, and there was no memory to take it into the index of its host. Nobody
@@ -101,21 +102,6 @@ void watch_deposited(struct service *service, struct host *host,
  * the host is dropped in the next turn, and learns why.
  */
 void watch_missed(struct service *service, const struct host *host);
-
-/*
- * A message is hidden, and still in the index of its host; seq: its place. What waits to be pushed
- * of it is not, and who has had it is remembered. Costs what matching a deposit costs, and a look
- * through the queues of those whom it fits.
- */
-void watch_hidden(struct service *service, struct host *host, const uint8_t *id, int64_t seq);
-
-/*
- * A message that was not shown is in the index of its host now, and has taken the place shown_seq
- * for it: it is pushed there, to those who have not had it. seq: its own place, an earlier one
- * where it had been shown before. NULL: there is no message, only the place was taken.
- */
-void watch_shown(struct service *service, struct host *host, const struct persist_message *message,
-                 int64_t shown_seq, int64_t seq);
 
 /* Matches, reads and sends for a bounded while. */
 void watch_turn(struct service *service);

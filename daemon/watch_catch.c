@@ -1,22 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_catch: what came before a watch. Pages of the store are read in order of deposit and each
- * message is tried for itself, up to the newest of when the watch began; what is newer is matched
- * as it comes, and held until then. A page is read only while its client has room for matches, and
- * a few watches at a time, in turn.
+ * message is tried for itself, up to the newest of when the watch began. What matches meanwhile is
+ * not queued: the pages go on up to there, so that a watch which catches up slowly holds nothing.
+ *
+ * A page is read only while its client has room for matches and tokens for the page, and a few
+ * watches at a time, in turn. Where tokens are short, catching up pauses until there are some.
  */
 #include <assert.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "core/bloom.h"
 #include "daemon/container.h"
+#include "daemon/list.h"
 #include "daemon/watch_parts.h"
+
+enum { SPARE_SHARE = 4 /* one part in so many of query_burst is not spent on pages */ };
 
 static void enlist(struct watch_catch *catch)
 {
+    catch->is_paused = false;
     DL_APPEND(catch->service->watch.catching, catch);
+}
+
+static void delist(struct watch_catch *catch)
+{
+    struct watch_state *state = &catch->service->watch;
+
+    if (catch->is_paused) {
+        DL_DELETE(state->paused, catch);
+    } else {
+        DL_DELETE(state->catching, catch);
+    }
+}
+
+static void put_aside(struct watch_catch *catch)
+{
+    delist(catch);
+    catch->is_paused = true;
+    DL_APPEND(catch->service->watch.paused, catch);
+}
+
+static void take_up(struct watch_catch *catch)
+{
+    delist(catch);
+    enlist(catch);
 }
 
 void watch_catch_begin(struct watch *watch, int64_t after)
@@ -48,14 +76,9 @@ void watch_catch_end(struct watch *watch)
     watch->catch = NULL;
     catch->watch = NULL;
     if (catch->client == NULL) { /* no page is under way */
-        DL_DELETE(catch->service->watch.catching, catch);
+        delist(catch);
         free_catch(catch);
     }
-}
-
-bool watch_is_to_catch(const struct watch *watch, int64_t seq)
-{
-    return watch->catch != NULL && seq > watch->catch->caught;
 }
 
 /* The store's message may have gone since it was read, or have come anew. */
@@ -65,13 +88,6 @@ static bool is_there(const struct watch *watch, const struct persist_message *me
 
     return host_find(watch->host, message->id, NULL, &item, NULL) == 0 &&
            item.deposited_ms == message->deposited_ms;
-}
-
-/* It is shown again, and comes under that place. */
-static bool comes_again(const struct watch *watch, const struct persist_message *message)
-{
-    return (watch->holds_again && watch_holds(watch, message)) ||
-           watch_is_coming_again(watch->watcher->service, watch->host, message->id);
 }
 
 static void try_message(struct watch *watch, const struct persist_message *message)
@@ -91,7 +107,6 @@ static void try_message(struct watch *watch, const struct persist_message *messa
     };
 
     if (message->deposited_ms >= watch->since_ms && is_there(watch, message) &&
-        !comes_again(watch, message) &&
         bloom_load(filter, watch->host->config.profile.bits, message->filter,
                    message->filter_bytes) == 0 &&
         standing_fits(watch->host->standing, watch->query, &deposit, &match.hit)) {
@@ -105,9 +120,8 @@ static void try_message(struct watch *watch, const struct persist_message *messa
 }
 
 /* Takes a page. Whether there is no more to read. */
-static bool take_page(struct watch_catch *catch)
+static bool take_page(struct watch_catch *catch, const struct persist_read *read)
 {
-    const struct persist_read *read = &catch->read;
     struct watch *watch = catch->watch;
 
     for (size_t i = 0; i < read->entry_count; i++) {
@@ -119,21 +133,22 @@ static bool take_page(struct watch_catch *catch)
         try_message(watch, message);
     }
     catch->caught = read->page_last;
-    return !read->page_more || catch->caught >= watch->live_after;
+    if (!read->page_more && catch->caught < catch->wanted) {
+        catch->caught = catch->wanted; /* of what there was when the page was asked for */
+    }
+    return catch->caught >= watch->live_after;
 }
 
 static void finish(struct watch_catch *catch)
 {
-    struct watch *watch = catch->watch;
-
-    watch->catch = NULL;
+    catch->watch->catch = NULL;
     free_catch(catch);
-    watch_release_held(watch);
 }
 
 static void on_page(struct persist_read *read)
 {
-    struct watch_catch *catch = CONTAINER_OF(read, struct watch_catch, read);
+    struct watch_page *page = CONTAINER_OF(read, struct watch_page, read);
+    struct watch_catch *catch = page->catch;
     struct service *service = catch->service;
     struct handler_client *client = catch->client;
 
@@ -141,7 +156,7 @@ static void on_page(struct persist_read *read)
     service->watch.reads--;
     service->working--;
     const bool over = catch->watch == NULL;
-    const bool done = !over && !read->failed && take_page(catch);
+    const bool done = !over && !read->failed && take_page(catch, read);
     service->persist->interface->read_release(service->persist, read);
     if (over) {
         free_catch(catch);
@@ -157,29 +172,62 @@ static void on_page(struct persist_read *read)
     } else {
         enlist(catch);
     }
-    handler_work_end(client, sizeof(struct watch_catch), 0);
+    alloc_release(service->alloc, page, 1, sizeof(*page));
+    handler_work_end(client, sizeof(struct watch_page), 0);
 }
 
+/*
+ * Reads the next page. Without memory for the page, the next turn drops the client: the client
+ * comes again, and goes on after the last match that it was sent.
+ */
 static void read_page(struct watch_catch *catch)
 {
     struct service *service = catch->service;
     struct watch *watch = catch->watch;
+    struct watch_page *page = alloc_zeroed(service->alloc, 1, sizeof(*page));
 
-    DL_DELETE(service->watch.catching, catch);
+    if (page == NULL) {
+        put_aside(catch);
+        watch->watcher->has_failed = true;
+        watcher_make_ready(watch->watcher);
+        return;
+    }
+    delist(catch);
     catch->client = watch->watcher->client;
-    memset(&catch->read, 0, sizeof(catch->read));
-    memset(catch->entries, 0, sizeof(catch->entries));
-    catch->read.kind = PERSIST_READ_PAGE;
-    catch->read.entries = catch->entries;
-    catch->read.entry_count = WATCH_PAGE;
-    catch->read.page_host = watch->host->number;
-    catch->read.page_after = catch->caught;
-    catch->read.page_bytes_limit = service->config.limits.frame_bytes;
-    catch->read.done = on_page;
+    page->catch = catch;
+    catch->wanted = watch->live_after;
+    page->read.kind = PERSIST_READ_PAGE;
+    page->read.entries = page->entries;
+    page->read.entry_count = WATCH_PAGE;
+    page->read.page_host = watch->host->number;
+    page->read.page_after = catch->caught;
+    page->read.page_bytes_limit = service->config.limits.frame_bytes;
+    page->read.done = on_page;
     service->watch.reads++;
     service->working++;
-    handler_work_begin(catch->client, sizeof(*catch), 0);
-    service->persist->interface->read(service->persist, &catch->read);
+    handler_work_begin(catch->client, sizeof(*page), 0);
+    service->persist->interface->read(service->persist, &page->read);
+}
+
+/* Takes the tokens for a page, but leaves some for what the client asks. */
+static bool pay_page(struct service *service, struct watch_catch *catch)
+{
+    static const struct cost page = {.pages = 1};
+    struct sender *sender = catch->watch->watcher->client->sender;
+    const struct sender_limits *limits = &service->sender_limits;
+
+    if (sender == NULL) {
+        return true;
+    }
+    const int64_t now_ms = service_monotonic_ms(service);
+    if (now_ms < catch->not_before_ms) {
+        return false;
+    }
+    const uint64_t wait_ms =
+        sender_take_spare(sender, SENDER_QUERY, limits, cost_tokens(&page),
+                          limits->rates[SENDER_QUERY].burst / SPARE_SHARE, now_ms);
+    catch->not_before_ms = now_ms + (int64_t)wait_ms; /* at most the time to fill a bucket */
+    return wait_ms == 0;
 }
 
 void watch_catch_turn(struct service *service)
@@ -193,8 +241,29 @@ void watch_catch_turn(struct service *service)
         if (service->watch.reads == WATCH_READS) {
             break;
         }
-        if (watcher->queue == NULL && watcher->client->events->has_room(watcher->client)) {
+        if (watcher->queue == NULL && watcher->client->events->has_room(watcher->client) &&
+            pay_page(service, catch)) {
             read_page(catch);
+        } else {
+            put_aside(catch);
         }
+    }
+}
+
+void watch_catch_resume(const struct watcher *watcher)
+{
+    const struct watch *watch;
+
+    DL_FOREACH (watcher->watches, watch) {
+        if (watch->catch != NULL && watch->catch->is_paused) {
+            take_up(watch->catch);
+        }
+    }
+}
+
+void watch_catch_tick(struct service *service)
+{
+    while (service->watch.paused != NULL) {
+        take_up(service->watch.paused);
     }
 }

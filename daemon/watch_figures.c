@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch_figures: what an operator sees of watches. Numbers only: not who, and not what for. */
-#include <utlist.h>
 
 #include "daemon/figures.h"
+#include "daemon/list.h"
 #include "daemon/watch_parts.h"
 
 void watch_note_slow(struct service *service, const struct handler_client *client)
@@ -25,9 +25,11 @@ static size_t count_catching(const struct service *service)
 {
     const struct watch_catch *catch;
     size_t count = 0;
+    size_t paused = 0;
 
     DL_COUNT(service->watch.catching, catch, count);
-    return count + service->watch.reads;
+    DL_COUNT(service->watch.paused, catch, paused);
+    return count + paused + service->watch.reads;
 }
 
 static size_t bytes_of_indexes(const struct service *service)

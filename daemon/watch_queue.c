@@ -2,9 +2,8 @@
 /* watch_queue: a client's matches on their way. */
 #include <string.h>
 
-#include <utlist.h>
-
 #include "daemon/container.h"
+#include "daemon/list.h"
 #include "daemon/watch_parts.h"
 #include "proto/codec.h"
 
@@ -40,13 +39,16 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
     alloc_release(watcher->service->alloc, match, 1, sizeof(*match));
 }
 
+/* What a match takes of the output, at most. What does not fit a frame is sent without content. */
 static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 {
     const size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
     const size_t bare = CODEC_ENVELOPE_BYTES_MAX + codec_result_bytes_max(0, 0);
 
-    /* what does not fit a frame is sent without */
-    return watch->with_payload && content_bytes < frame_bytes - bare ? bare + content_bytes : bare;
+    if (!watch->with_payload || content_bytes > frame_bytes) {
+        return bare;
+    }
+    return bare + content_bytes < frame_bytes ? bare + content_bytes : frame_bytes;
 }
 
 bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes)
@@ -69,19 +71,8 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
     watcher->queued_bytes += queued->bytes;
     service->watch.counts.matches++;
     service->watch.counts.bytes += queued->bytes;
-    if (watch->catch != NULL && queued->seq > watch->live_after) {
-        DL_APPEND(watch->held, queued);
-    } else {
-        DL_APPEND(watcher->queue, queued);
-    }
+    DL_APPEND(watcher->queue, queued);
     return true;
-}
-
-void watch_release_held(struct watch *watch)
-{
-    DL_CONCAT(watch->watcher->queue, watch->held);
-    watch->held = NULL;
-    watcher_make_ready(watch->watcher);
 }
 
 void watch_forget_matches(struct watch *watch)
@@ -95,46 +86,6 @@ void watch_forget_matches(struct watch *watch)
             free_match(watcher, &watcher->queue, match);
         }
     }
-    while (watch->held != NULL) {
-        free_match(watcher, &watch->held, watch->held);
-    }
-}
-
-static struct watch_match *find_match(struct watch_match *list, const struct watch *watch,
-                                      const uint8_t *id)
-{
-    struct watch_match *match;
-
-    DL_FOREACH (list, match) {
-        if (match->watch == watch && memcmp(match->id, id, MESSAGE_ID_BYTES) == 0) {
-            return match;
-        }
-    }
-    return NULL;
-}
-
-bool watch_holds(const struct watch *watch, const struct persist_message *message)
-{
-    const struct watch_match *held = find_match(watch->held, watch, message->id);
-
-    return held != NULL && held->deposited_ms == message->deposited_ms;
-}
-
-bool watch_forget_match(struct watch *watch, const uint8_t *id)
-{
-    struct watcher *watcher = watch->watcher;
-    struct watch_match *queued = find_match(watcher->queue, watch, id);
-    struct watch_match *held = find_match(watch->held, watch, id);
-
-    if (queued != NULL) {
-        free_match(watcher, &watcher->queue, queued);
-    }
-    if (held != NULL) {
-        free_match(watcher, &watch->held, held);
-    }
-    watcher->service->watch.counts.left_out += queued != NULL;
-    watcher->service->watch.counts.left_out += held != NULL;
-    return queued != NULL || held != NULL;
 }
 
 /* ---- sending ---- */
@@ -148,7 +99,7 @@ static bool is_there(const struct watcher *watcher, const struct watch_match *ma
            out_item->expires_ms > service_now_ms(watcher->service);
 }
 
-/* `content`: payload and media type; NULL: it does without. */
+/* Pushes a match with its content, if that is not NULL and fits the frame. */
 static void push(struct watcher *watcher, const struct watch_match *match,
                  const struct index_item *item, const struct persist_message *content)
 {
@@ -175,26 +126,21 @@ static void push(struct watcher *watcher, const struct watch_match *match,
                              .deposited_ms = item->deposited_ms,
                              .expires_ms = item->expires_ms}},
     };
+    const struct msg_response bare = response;
 
-    if (watch->with_payload) {
-        response.match.result.payload_omitted = content == NULL;
-    }
     if (content != NULL) {
         response.match.result.media_type =
             (struct msg_text){content->media_type, content->media_type_bytes};
         response.match.result.payload =
             (struct msg_bytes){content->payload, content->payload_bytes};
+        if (codec_match_bytes(&response) > watcher->service->config.limits.frame_bytes) {
+            response = bare;
+        }
     }
+    response.match.result.payload_omitted =
+        watch->with_payload && response.match.result.media_type.text == NULL;
     watcher->service->watch.counts.pushed++;
     watcher->client->events->respond(watcher->client, &response);
-}
-
-/* Whether a match with this content fits a frame. */
-static bool fits_frame(const struct watcher *watcher, const struct persist_message *content)
-{
-    return CODEC_ENVELOPE_BYTES_MAX +
-               codec_result_bytes_max(content->payload_bytes, content->media_type_bytes) <=
-           watcher->service->config.limits.frame_bytes;
 }
 
 static void on_payloads(struct persist_read *read);
@@ -244,8 +190,7 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
         watcher->service->watch.counts.left_out++;
     } else {
         const bool is_whole = !failed && entry->found && !entry->omitted &&
-                              entry->message.deposited_ms == match->deposited_ms &&
-                              fits_frame(watcher, &entry->message);
+                              entry->message.deposited_ms == match->deposited_ms;
         /* in the place of that match may be one that wants no payload */
         push(watcher, match, &item,
              is_whole && match->watch->with_payload ? &entry->message : NULL);
@@ -291,7 +236,7 @@ static bool send_first(struct watcher *watcher)
     } else if (!match->watch->with_payload) {
         push(watcher, match, &item, NULL);
     } else if (service_recall(watcher->service, match->watch->host->number, match->id, &content)) {
-        push(watcher, match, &item, fits_frame(watcher, &content) ? &content : NULL);
+        push(watcher, match, &item, &content);
     } else if (read_payloads(watcher)) {
         return false;
     } else {
@@ -315,6 +260,9 @@ uint32_t watch_send(struct watcher *watcher, uint32_t most)
     }
     if (watcher->client != NULL) {
         (void)watcher->client->events->queued(watcher->client, watcher->queued_bytes);
+    }
+    if (watcher->client != NULL && watcher->queue == NULL) {
+        watch_catch_resume(watcher); /* also when what waited has gone, and nothing was sent */
     }
     if (watcher->client != NULL && sent == most && watcher->queue != NULL) {
         watcher_make_ready(watcher); /* it has its next turn with the others */

@@ -14,6 +14,7 @@
 #include "proto/bytes.h"
 #include "proto/msg.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,7 +69,22 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
 size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
 size_t codec_exported_bytes_max(const struct msg_exported_message *message);
 
+/*
+ * Exact sizes, in bytes: what one result adds to a Results frame; a whole Results frame without its
+ * header, whose results add results_bytes; a whole Match frame without its header. O(1).
+ */
+size_t codec_result_bytes(const struct msg_result *result);
+size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
+size_t codec_match_bytes(const struct msg_response *response);
+
 /* What a Results or Exported frame takes at most without its entries. */
 enum { CODEC_ENVELOPE_BYTES_MAX = 64 };
+
+/*
+ * Whether a text is a media type as deposits have it: 1 to LIMIT_MEDIA_TYPE_BYTES visible ASCII
+ * characters and spaces, at least one of them before the first '/' and at least one behind it. So
+ * "a//" is one and "//a" is none. It may have parameters. It is shown on terminals.
+ */
+bool codec_is_media_type(const char *text, size_t length);
 
 #endif

@@ -27,6 +27,7 @@ static const struct map_field report_fields[] = {
     ID_ROW(Hearsay__V1__Report, struct msg_report),
     {MAP_TEXT_ROW(Hearsay__V1__Report, reason, struct msg_report, reason), .min = 1,
      .max = LIMIT_REASON_BYTES, .form = &codec_form_line},
+    {MAP_U64_ROW(Hearsay__V1__Report, work, struct msg_report, work)},
 };
 const struct map codec_report_map =
     MAP_OF("report", &hearsay__v1__report__descriptor, struct msg_report, report_fields);

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "proto/codec.h"
+#include "proto/limits.h"
+
 static bool form_is_host(const char *text, size_t length)
 {
     if (length == 0 || text[0] == '-' || text[length - 1] == '-') {
@@ -18,10 +21,13 @@ static bool form_is_host(const char *text, size_t length)
     return true;
 }
 
-static bool form_is_media_type(const char *text, size_t length)
+bool codec_is_media_type(const char *text, size_t length)
 {
     const char *slash = memchr(text, '/', length);
 
+    if (length == 0 || length > LIMIT_MEDIA_TYPE_BYTES) {
+        return false;
+    }
     for (size_t i = 0; i < length; i++) {
         if (text[i] < 0x20 || text[i] > 0x7e) {
             return false;
@@ -36,8 +42,9 @@ const struct map_form codec_form_host = {
 };
 
 const struct map_form codec_form_media_type = {
-    .holds = form_is_media_type,
-    .form = "a media type like text/plain: visible ASCII characters and spaces with a /",
+    .holds = codec_is_media_type,
+    .form = "a media type like text/plain: visible ASCII characters and spaces, with others before "
+            "and behind the first /",
 };
 
 static bool form_is_line(const char *text, size_t length)

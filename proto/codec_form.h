@@ -10,7 +10,7 @@
 /* 1 to LIMIT_HOST_BYTES of a-z, 0-9 and -, with no - at the ends. */
 extern const struct map_form codec_form_host;
 
-/* type/subtype, perhaps with parameters: visible ASCII and spaces, since terminals show it. */
+/* A media type: see codec_is_media_type. */
 extern const struct map_form codec_form_media_type;
 
 /* Text that goes into lists and onto terminals: no control characters. */

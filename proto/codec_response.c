@@ -404,6 +404,79 @@ size_t codec_exported_bytes_max(const struct msg_exported_message *message)
     return size_add(size_add(fixed, data), message->withdraw_hash.count);
 }
 
+/* --- exact sizes ------------------------------------------------------------------------------ */
+
+static size_t varint_bytes(uint64_t value)
+{
+    size_t count = 1;
+
+    for (; value >= 0x80; value >>= 7) {
+        count++;
+    }
+    return count;
+}
+
+/* Of a number that is left out when it is 0. */
+static size_t number_bytes(uint64_t value)
+{
+    return value == 0 ? 0 : SIZE_TAG + varint_bytes(value);
+}
+
+/* Of data with their tag and length. */
+static size_t data_bytes(size_t size)
+{
+    return size_add(SIZE_TAG + varint_bytes(size), size);
+}
+
+static size_t result_fields_bytes(const struct msg_result *result)
+{
+    size_t size = data_bytes(result->id.count) + number_bytes(result->intersection_count) +
+                  number_bytes(result->union_count) + number_bytes(result->distance_ppm) +
+                  number_bytes(result->estimated_similarity_ppm) +
+                  number_bytes((uint64_t)result->deposited_ms) +
+                  number_bytes((uint64_t)result->expires_ms) + number_bytes(result->epoch) +
+                  number_bytes(result->payload_omitted ? 1 : 0);
+
+    if (result->media_type.text != NULL) {
+        size = size_add(size, data_bytes(result->media_type.length));
+    }
+    if (result->payload.data != NULL) {
+        size = size_add(size, data_bytes(result->payload.count));
+    }
+    return size;
+}
+
+size_t codec_result_bytes(const struct msg_result *result)
+{
+    return data_bytes(result_fields_bytes(result));
+}
+
+/* Of a frame with a body of so many bytes, whose field number takes `tag` bytes. */
+static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
+{
+    return size_add(SIZE_TAG + varint_bytes(id) + tag - SIZE_TAG, data_bytes(body));
+}
+
+size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes)
+{
+    const struct msg_results *results = &response->results;
+    const size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
+                        number_bytes(results->capped ? 1 : 0);
+
+    return frame_bytes(response->id, SIZE_TAG, size_add(results_bytes, rest));
+}
+
+size_t codec_match_bytes(const struct msg_response *response)
+{
+    const struct msg_match *match = &response->match;
+    const size_t body = size_add(number_bytes(match->watch_id) + number_bytes(match->seq),
+                                 codec_result_bytes(&match->result));
+
+    return frame_bytes(response->id, SIZE_TAG + 1, body); /* its number is 16 or more */
+}
+
+/* --- encoding --------------------------------------------------------------------------------- */
+
 int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
                           struct bytes *out)
 {

@@ -28,6 +28,7 @@ enum {
     LIMIT_SLICES = 32,            /* in Query.exclude */
     LIMIT_HASHES = 32,            /* of one slice */
     LIMIT_SLICES_HASHES = 256,    /* of all slices of a query together */
+    LIMIT_SLICES_PPM = 600000,    /* chance that they have any id, added up, in millionths */
     LIMIT_DISTANCE_PPM = 1000000, /* one whole, in millionths */
     LIMIT_RESULTS = 1000,         /* in Results: the largest k */
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */

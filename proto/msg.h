@@ -169,6 +169,7 @@ struct msg_report {
     struct msg_text host;
     struct msg_bytes id;
     struct msg_text reason; /* up to LIMIT_REASON_BYTES without control characters, or absent */
+    uint64_t work;          /* 0 when absent */
 };
 
 /* Requests of the administrator; see handler_admin.c. Each uses some of these. */

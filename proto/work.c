@@ -53,6 +53,20 @@ void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_
     feed_data(&feeding, deposit->withdraw_hash.data, deposit->withdraw_hash.count);
 }
 
+void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_id,
+                      const uint8_t *token, size_t token_bytes,
+                      void (*feed)(void *context, const void *data, size_t count), void *context)
+{
+    static const char prefix[] = "hearsay-report-work-1";
+    const struct feeding feeding = {feed, context};
+
+    feed(context, prefix, sizeof(prefix) - 1);
+    feed(context, store_id, LIMIT_ID_BYTES);
+    feed_data(&feeding, host, strlen(host));
+    feed(context, id, LIMIT_ID_BYTES);
+    feed_data(&feeding, token, token_bytes);
+}
+
 void work_proof(const uint8_t *content_hash, uint64_t number, uint8_t *out)
 {
     memcpy(out, content_hash, LIMIT_HASH_BYTES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work: what a proof of work on a deposit is about. The bytes are fed to a hash of the caller's
- * (BLAKE2b-256), so that nothing here needs cryptography; docs/protocol.md says the rest.
+ * work: what a proof of work on a deposit or a report is about. The bytes are fed to a hash of the
+ * caller's (BLAKE2b-256), so that nothing here needs cryptography; docs/protocol.md says the rest.
  */
 #ifndef PROTO_WORK_H
 #define PROTO_WORK_H
@@ -18,6 +18,14 @@
  */
 void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                void (*feed)(void *context, const void *data, size_t count), void *context);
+
+/*
+ * The same for a report of the message `id`. token: the resume token of the Welcome of the session
+ * that sends the report, so that one proof does not serve several senders.
+ */
+void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_id,
+                      const uint8_t *token, size_t token_bytes,
+                      void (*feed)(void *context, const void *data, size_t count), void *context);
 
 /*
  * What the proof's hash covers: the content's hash (LIMIT_HASH_BYTES) and the number that is sought

@@ -43,8 +43,20 @@ int tls_client_new(const struct tls_client_options *options, struct tls_context 
 /* Pipes that were made of it go on. NULL is fine. */
 void tls_context_free(struct tls_context *context);
 
+/*
+ * When a server's own certificate expires, or the one of its chain that expires first: Unix time in
+ * milliseconds.
+ */
+int64_t tls_context_not_after_ms(const struct tls_context *context);
+
 /* The pin of a server's own certificate. */
 void tls_context_pin(const struct tls_context *context, uint8_t out_pin[TLS_PIN_BYTES]);
+
+/*
+ * The pin of the first certificate in a PEM file. 0; or -ERR_SYSTEM with a sentence that names the
+ * file in out_reason (TLS_REASON_BYTES).
+ */
+int tls_pin_of_file(const char *file, uint8_t out_pin[TLS_PIN_BYTES], char *out_reason);
 
 /* 64 hexadecimal digits, and back (colons between the bytes are fine): whether it is one. */
 void tls_pin_print(const uint8_t pin[TLS_PIN_BYTES], char out_text[TLS_PIN_TEXT_BYTES]);
@@ -56,10 +68,18 @@ struct tls_pipe;
 
 /* Named outcomes of reading. */
 enum {
-    TLS_MORE = 1,  /* nothing to read before more bytes of the wire come */
-    TLS_ENDED = 2, /* the peer ended it in good order */
-    TLS_FAILED = 3 /* final: tls_pipe_reason says why; an alert may wait to be sent */
+    TLS_MORE = 1,   /* nothing to read before more bytes of the wire come */
+    TLS_ENDED = 2,  /* the peer ended it in good order */
+    TLS_FAILED = 3, /* final: tls_pipe_reason says why; an alert may wait to be sent */
+    TLS_RECORD = 4  /* one record without application data was taken: call again for the next */
 };
+
+/*
+ * After the handshake, so many records without application data may follow one another: KeyUpdates,
+ * requests to renegotiate, session tickets, warnings, empty records. One more, and the pipe fails.
+ * A server sends a few tickets, and either side a KeyUpdate after millions of records.
+ */
+enum { TLS_IDLE_RECORDS_MAX = 32 };
 
 /*
  * server_name: whom a client wants to talk to, a name or a numeric address, for the check of the
@@ -68,12 +88,16 @@ enum {
 int tls_pipe_new(struct tls_context *context, const char *server_name, struct tls_pipe **out_pipe);
 void tls_pipe_free(struct tls_pipe *pipe); /* NULL is fine */
 
-/* Bytes that came over the wire; copied. 0 or -ERR_NOMEM. */
+/*
+ * Bytes that came over the wire; copied behind those that tls_pipe_read has not taken. 0 or
+ * -ERR_NOMEM. Read until TLS_MORE before feeding again: then at most one header is held.
+ */
 int tls_pipe_feed(struct tls_pipe *pipe, const uint8_t *data, size_t count);
 
 /*
  * Goes on with the handshake and takes out up to `bytes` of the protocol, bytes >= 1. 0 with
- * *out_count >= 1, or a named outcome.
+ * *out_count >= 1, a named outcome, or -ERR_NOMEM. Takes at most one whole record, so that the time
+ * of a call is bounded: whoever has little time can stop between two calls.
  */
 int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *out_count);
 
@@ -91,6 +115,9 @@ size_t tls_pipe_take(struct tls_pipe *pipe, uint8_t *room, size_t bytes);
 
 /* Whether the handshake is done. */
 bool tls_pipe_is_open(const struct tls_pipe *pipe);
+
+/* Whether it failed because of TLS_IDLE_RECORDS_MAX. */
+bool tls_pipe_is_flooded(const struct tls_pipe *pipe);
 
 /* Why it failed, a sentence; "" if it has not. */
 const char *tls_pipe_reason(const struct tls_pipe *pipe);

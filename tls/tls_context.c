@@ -182,6 +182,38 @@ void tls_context_free(struct tls_context *context)
     }
 }
 
+/* --- validity --------------------------------------------------------------------------------- */
+
+/* Unix time in milliseconds; before 1970, and where the certificate has no such time, 0. */
+static int64_t unix_ms(const ASN1_TIME *time)
+{
+    ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+    int days = 0;
+    int seconds = 0;
+
+    if (epoch == NULL || time == NULL || ASN1_TIME_diff(&days, &seconds, epoch, time) != 1 ||
+        days < 0 || seconds < 0) {
+        days = 0;
+        seconds = 0;
+    }
+    ASN1_TIME_free(epoch);
+    ERR_clear_error();
+    return ((int64_t)days * 86400 + seconds) * 1000;
+}
+
+int64_t tls_context_not_after_ms(const struct tls_context *context)
+{
+    STACK_OF(X509) *chain = NULL;
+    int64_t first_ms = unix_ms(X509_get0_notAfter(SSL_CTX_get0_certificate(context->ssl)));
+
+    (void)SSL_CTX_get0_chain_certs(context->ssl, &chain);
+    for (int i = 0; i < sk_X509_num(chain); i++) { /* NULL has -1 */
+        const int64_t one_ms = unix_ms(X509_get0_notAfter(sk_X509_value(chain, i)));
+        first_ms = one_ms < first_ms ? one_ms : first_ms;
+    }
+    return first_ms;
+}
+
 /* --- pins ------------------------------------------------------------------------------------- */
 
 void tls_inner_pin(const X509 *certificate, uint8_t out_pin[TLS_PIN_BYTES])
@@ -201,4 +233,20 @@ void tls_inner_pin(const X509 *certificate, uint8_t out_pin[TLS_PIN_BYTES])
 void tls_context_pin(const struct tls_context *context, uint8_t out_pin[TLS_PIN_BYTES])
 {
     tls_inner_pin(SSL_CTX_get0_certificate(context->ssl), out_pin);
+}
+
+int tls_pin_of_file(const char *file, uint8_t out_pin[TLS_PIN_BYTES], char *out_reason)
+{
+    BIO *input = BIO_new_file(file, "r");
+    X509 *certificate = input != NULL ? PEM_read_bio_X509(input, NULL, NULL, NULL) : NULL;
+    int rc = 0;
+
+    if (certificate == NULL) {
+        rc = fail(out_reason, "cannot read a certificate in", file);
+    } else {
+        tls_inner_pin(certificate, out_pin);
+    }
+    X509_free(certificate);
+    BIO_free(input);
+    return rc;
 }

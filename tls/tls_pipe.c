@@ -13,13 +13,33 @@
 #include "tls/tls.h"
 #include "tls/tls_inner.h"
 
-enum { REASON_BYTES = 160 };
+enum {
+    REASON_BYTES = 160,
+    HEADER_BYTES = 5, /* of a record: type, version (2), length (2) */
+    TYPE_FIRST = 20,  /* change_cipher_spec, alert, handshake, application_data */
+    TYPE_LAST = 23
+};
 
+/*
+ * OpenSSL takes any number of records in one call, as long as none has application data. So the
+ * pipe holds what came, and gives OpenSSL the rest of one record at a time:
+ *
+ *   tls_pipe_feed -> held -> wire_in -> SSL_read_ex
+ */
 struct tls_pipe {
     SSL *ssl;
     BIO *wire_in; /* both are ssl's */
     BIO *wire_out;
+    uint8_t *held; /* owned; NULL while nothing is held */
+    size_t held_start;
+    size_t held_end;
+    size_t record_left;    /* bytes of the current record that OpenSSL does not have; 0: none */
+    bool record_is_whole;  /* OpenSSL has the last byte of a record, and gave no data for it yet */
+    bool was_open;         /* when the current record came */
+    unsigned idle_records; /* since the last application data */
     bool failed;
+    bool is_flooded;
+    bool is_odd; /* the current record's type is none of TLS */
     char reason[REASON_BYTES];
 };
 
@@ -79,6 +99,7 @@ void tls_pipe_free(struct tls_pipe *pipe)
 {
     if (pipe != NULL) {
         SSL_free(pipe->ssl);
+        free(pipe->held);
         free(pipe);
     }
 }
@@ -119,6 +140,14 @@ static int set_failed(struct tls_pipe *pipe)
     return TLS_FAILED;
 }
 
+/* The same, for a reason of our own. */
+static int fail_with(struct tls_pipe *pipe, const char *sentence)
+{
+    pipe->failed = true;
+    (void)snprintf(pipe->reason, sizeof(pipe->reason), "%s", sentence);
+    return TLS_FAILED;
+}
+
 /* What a call that moved nothing means. */
 static int outcome_of(struct tls_pipe *pipe, int returned)
 {
@@ -139,22 +168,108 @@ static int outcome_of(struct tls_pipe *pipe, int returned)
 
 int tls_pipe_feed(struct tls_pipe *pipe, const uint8_t *data, size_t count)
 {
+    const size_t waiting = pipe->held_end - pipe->held_start;
+
+    if (count > SIZE_MAX - waiting) {
+        return -ERR_NOMEM;
+    }
+    uint8_t *held = malloc(waiting + count);
+    if (held == NULL) {
+        return -ERR_NOMEM;
+    }
+    if (waiting > 0) {
+        memcpy(held, pipe->held + pipe->held_start, waiting);
+    }
+    memcpy(held + waiting, data, count);
+    free(pipe->held);
+    pipe->held = held;
+    pipe->held_start = 0;
+    pipe->held_end = waiting + count;
+    return 0;
+}
+
+static void release_held(struct tls_pipe *pipe)
+{
+    if (pipe->held_start == pipe->held_end) {
+        free(pipe->held);
+        pipe->held = NULL;
+        pipe->held_start = 0;
+        pipe->held_end = 0;
+    }
+}
+
+/*
+ * Gives OpenSSL what is held of one record, also a part of it. 0, TLS_MORE when nothing can be
+ * given, or -ERR_NOMEM.
+ */
+static int give_record(struct tls_pipe *pipe)
+{
+    const uint8_t *next = pipe->held + pipe->held_start;
+    const size_t available = pipe->held_end - pipe->held_start;
     size_t written = 0;
 
-    if (BIO_write_ex(pipe->wire_in, data, count, &written) != 1 || written != count) {
+    if (available == 0 || (pipe->record_left == 0 && available < HEADER_BYTES)) {
+        return TLS_MORE;
+    }
+    if (pipe->record_left == 0) {
+        pipe->record_left = HEADER_BYTES + ((size_t)next[3] << 8 | next[4]);
+        pipe->is_odd = next[0] < TYPE_FIRST || next[0] > TYPE_LAST;
+    }
+    const size_t some = available < pipe->record_left ? available : pipe->record_left;
+    if (BIO_write_ex(pipe->wire_in, next, some, &written) != 1 || written != some) {
         ERR_clear_error();
         return -ERR_NOMEM;
     }
+    pipe->held_start += some;
+    pipe->record_left -= some;
+    pipe->record_is_whole = pipe->record_left == 0;
+    release_held(pipe);
     return 0;
+}
+
+/* OpenSSL took a whole record, and it had no application data. */
+static int end_record(struct tls_pipe *pipe)
+{
+    pipe->record_is_whole = false;
+    if (!pipe->was_open) { /* a record of the handshake; this may have been the last one */
+        pipe->was_open = tls_pipe_is_open(pipe);
+        return TLS_RECORD;
+    }
+    if (++pipe->idle_records <= TLS_IDLE_RECORDS_MAX) {
+        return TLS_RECORD;
+    }
+    pipe->is_flooded = true;
+    return fail_with(pipe,
+                     "the other side sends records without application data, again and again");
 }
 
 int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *out_count)
 {
-    if (pipe->failed) {
-        return TLS_FAILED;
+    for (;;) {
+        if (pipe->failed) {
+            return TLS_FAILED;
+        }
+        const int returned = SSL_read_ex(pipe->ssl, room, bytes, out_count);
+        if (returned == 1) {
+            pipe->record_is_whole = false;
+            pipe->idle_records = 0;
+            return 0;
+        }
+        int outcome = outcome_of(pipe, returned);
+        if (outcome != TLS_MORE) {
+            return outcome;
+        }
+        if (pipe->is_odd) { /* OpenSSL knows an older kind of record, whose length is elsewhere */
+            return fail_with(pipe, "the other side does not speak TLS");
+        }
+        if (pipe->record_is_whole) {
+            return end_record(pipe);
+        }
+        outcome = give_record(pipe);
+        if (outcome != 0) {
+            return outcome;
+        }
     }
-    const int returned = SSL_read_ex(pipe->ssl, room, bytes, out_count);
-    return returned == 1 ? 0 : outcome_of(pipe, returned);
 }
 
 int tls_pipe_write(struct tls_pipe *pipe, const uint8_t *data, size_t count, size_t *out_count)
@@ -201,6 +316,11 @@ size_t tls_pipe_take(struct tls_pipe *pipe, uint8_t *room, size_t bytes)
 bool tls_pipe_is_open(const struct tls_pipe *pipe)
 {
     return SSL_is_init_finished(pipe->ssl) == 1;
+}
+
+bool tls_pipe_is_flooded(const struct tls_pipe *pipe)
+{
+    return pipe->is_flooded;
 }
 
 const char *tls_pipe_reason(const struct tls_pipe *pipe)

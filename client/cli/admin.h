@@ -12,8 +12,10 @@
 enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 
 /*
- * Connects, and sees that there is a host of that name (NULL: any will do). CLI_DONE with
- * *out_server owned, or an exit code after saying why.
+ * Connects to --server, or else to the daemon's Unix socket: HEARSAY_ADMIN, HEARSAY_SERVER where it
+ * is a path, or the first socket that is there of those that a daemon makes by itself. Sees that
+ * there is a host of that name (NULL: any will do). CLI_DONE with *out_server owned, or an exit
+ * code after saying why.
  */
 int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server);
 

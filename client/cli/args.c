@@ -49,7 +49,7 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
         return NULL;
     }
     /* More than every third character wrong is another word. */
-    size_t best_edits = length / 3 + 2;
+    size_t best_edits = (length < 3 ? 1 : length / 3) + 1;
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX) {
             continue;
@@ -147,9 +147,12 @@ static int set_duration(const struct args_option *option, const char *value, uin
         return wrong_value(option, value, "a duration such as 90s, 15m, 2h or 3d", out_sentence);
     }
     if (ms < option->min || ms > option->max) {
+        char least[NUMBER_DURATION_BYTES];
+        char most[NUMBER_DURATION_BYTES];
         char wanted[80];
-        (void)snprintf(wanted, sizeof(wanted), "in the range of %" PRIu64 " ms to %" PRIu64 " s",
-                       option->min, option->max / 1000);
+        number_print_duration(option->min, least);
+        number_print_duration(option->max, most);
+        (void)snprintf(wanted, sizeof(wanted), "a duration from %s to %s", least, most);
         return wrong_value(option, value, wanted, out_sentence);
     }
     *field = ms;

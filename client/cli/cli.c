@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/cli/number.h"
+#include "client/cli/place.h"
 #include "client/cli/text.h"
 #include "client/cli/trust.h"
 
@@ -82,6 +84,9 @@ int cli_flush(const struct cli *cli)
 {
     if (out_flush(&cli->out) == 0) {
         return CLI_DONE;
+    }
+    if (out_has_no_reader(&cli->out)) {
+        return CLI_NO_READER;
     }
     cli_complain(cli, "cannot write to standard output: %s",
                  errno != 0 ? strerror(errno) : "an earlier write failed");
@@ -182,4 +187,21 @@ void cli_close(int fd)
     if (fd > STDIN_FILENO) {
         (void)close(fd); /* it was only read */
     }
+}
+
+int cli_check_private(const struct cli *cli, int fd, const char *path, const char *what)
+{
+    struct stat state;
+    if (fstat(fd, &state) != 0) {
+        cli_complain(cli, "%s: cannot look at %s: %s", what, path, strerror(errno));
+        return CLI_USAGE;
+    }
+    if (place_is_private(&state)) {
+        return CLI_DONE;
+    }
+    cli_complain(cli,
+                 "%s: others may read or change %s (mode %04o), which has to be secret: "
+                 "chmod 600 %s",
+                 what, path, (unsigned)(state.st_mode & 07777), path);
+    return CLI_USAGE;
 }

@@ -20,7 +20,8 @@ enum {
     CLI_NEGATIVE = 1,   /* nothing found, lines skipped; or this machine failed: disk, memory */
     CLI_USAGE = 2,      /* the command was wrong */
     CLI_CONNECTION = 3, /* no connection, or it broke */
-    CLI_REFUSED = 4     /* the server said no */
+    CLI_REFUSED = 4,    /* the server said no */
+    CLI_NO_READER = 141 /* the reader of standard output has gone: as a shell reports SIGPIPE */
 };
 
 struct cli_command;
@@ -30,11 +31,12 @@ struct cli {
     struct out out; /* standard output */
     struct out err; /* standard error */
     const struct cli_command *command;
-    const char *server;  /* HEARSAY_SERVER or the default, unless --server */
+    const char *server;  /* --server, or else HEARSAY_SERVER or the default */
+    bool server_is_said; /* by --server */
     uint64_t timeout_ms; /* of each wait; 0: not said */
     bool tls;            /* the rest of TLS implies it: see trust.h */
-    const char *tls_ca;  /* these four NULL: not given */
-    const char *tls_pin;
+    struct args_list tls_pins;
+    const char *tls_ca; /* these three NULL: not given */
     const char *tls_certificate;
     const char *tls_key;
     bool help;
@@ -74,7 +76,10 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error);
 /* Out of memory. Returns CLI_NEGATIVE. */
 int cli_report_nomem(const struct cli *cli);
 
-/* Flushes standard output. CLI_DONE, or CLI_NEGATIVE after saying why. */
+/*
+ * Flushes standard output. CLI_DONE; CLI_NO_READER without a word, as the reader of a pipe has what
+ * it wanted; or CLI_NEGATIVE after saying why.
+ */
 int cli_flush(const struct cli *cli);
 
 /* Connects to cli->server. CLI_DONE with *out_server owned, or an exit code after saying why. */
@@ -106,5 +111,11 @@ int cli_misuse_word(const struct cli *cli, const char *word);
  */
 int cli_open(const struct cli *cli, const char *path);
 void cli_close(int fd); /* leaves standard input open */
+
+/*
+ * Whether an open file may hold a secret, see place_is_private. CLI_DONE, or CLI_USAGE after naming
+ * the chmod that mends it; `what` begins the sentence: an option.
+ */
+int cli_check_private(const struct cli *cli, int fd, const char *path, const char *what);
 
 #endif

@@ -28,7 +28,7 @@ const struct cli_command command_admin_reload = {
     .arguments = "[OPTION]...",
     .details = "All of it is taken, or nothing, and then the reason is printed (exit code 4). No\n"
                "connection ends.\n",
-    .examples = "  hearsay --server /var/lib/hearsay/hearsayd.sock admin reload\n",
+    .examples = "  hearsay admin reload\n",
     .defaults = &no_defaults,
     .options_bytes = sizeof(no_defaults),
     .run = reload_run,
@@ -63,32 +63,68 @@ const struct cli_command command_admin_log_level = {
     .summary = "print or set the least important lines that are logged",
     .arguments = "[OPTION]... [error|warning|info|debug]",
     .details = "Holds until the next reload or start.\n",
-    .examples = "  hearsay --server /var/lib/hearsay/hearsayd.sock admin log-level debug\n",
+    .examples = "  hearsay admin log-level debug\n",
     .defaults = &no_defaults,
     .options_bytes = sizeof(no_defaults),
     .run = log_level_run,
 };
 
+/* --- pin -------------------------------------------------------------------------------------- */
+
+static int pin_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    char pin[HEARSAY_PIN_TEXT_BYTES];
+    struct hearsay_error error;
+    (void)options;
+    if (word_count == 0) {
+        return cli_misuse(cli, "the file of the certificate is missing: tls_certificate in "
+                               "hearsayd's configuration names it");
+    }
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    if (hearsay_certificate_pin(words[0], pin, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    (void)fprintf(cli->out.stream, "%s\n", pin);
+    return CLI_DONE;
+}
+
+const struct cli_command command_admin_pin = {
+    .name = "admin pin",
+    .summary = "print the pin of a certificate, for --pin",
+    .arguments = "[OPTION]... FILE",
+    .details =
+        "FILE is what tls_certificate names in hearsayd's configuration (PEM). The pin is the\n"
+        "SHA-256 of the public key: a certificate that is renewed with the same key has the\n"
+        "same pin. Nothing is asked of the daemon, whose log says which pin it uses.\n",
+    .examples = "  hearsay admin pin /etc/hearsay/certificate.pem\n",
+    .defaults = &no_defaults,
+    .options_bytes = sizeof(no_defaults),
+    .run = pin_run,
+};
+
 /* --- the group -------------------------------------------------------------------------------- */
 
 static const struct cli_command *const children[] = {
-    &command_admin_stats,     &command_admin_list,
-    &command_admin_restore,   &command_admin_remove,
-    &command_admin_ban,       &command_admin_unban,
-    &command_admin_bans,      &command_admin_accept,
-    &command_admin_check,     &command_admin_backup,
-    &command_admin_compact,   &command_admin_reload,
-    &command_admin_log_level, NULL,
+    &command_admin_stats,  &command_admin_hosts,     &command_admin_list,   &command_admin_restore,
+    &command_admin_remove, &command_admin_ban,       &command_admin_unban,  &command_admin_bans,
+    &command_admin_accept, &command_admin_check,     &command_admin_backup, &command_admin_compact,
+    &command_admin_reload, &command_admin_log_level, &command_admin_pin,    NULL,
 };
 
 const struct cli_command command_admin = {
     .name = "admin",
     .summary = "look after a daemon: numbers, moderation, backups",
     .arguments = "COMMAND [ARGUMENT]...",
-    .details = "Over the daemon's Unix socket only, for its own user and root. The socket is\n"
-               "hearsayd.sock in the data directory unless the configuration names another.\n",
-    .examples = "  export HEARSAY_SERVER=/var/lib/hearsay/hearsayd.sock\n"
-                "  hearsay admin stats --watch\n"
+    .details =
+        "Over the daemon's Unix socket only, for its own user, root, and members of the group\n"
+        "that its configuration names as admin_group. The socket is that of --server, else\n"
+        "of HEARSAY_ADMIN, else of HEARSAY_SERVER if it is a path, else the first that is\n"
+        "there of /run/hearsay/admin.sock, /var/lib/hearsay/hearsayd.sock and\n"
+        "~/.local/state/hearsayd/hearsayd.sock.\n",
+    .examples = "  hearsay admin stats --watch\n"
+                "  HEARSAY_ADMIN=/srv/hearsayd.sock hearsay admin stats\n"
                 "  hearsay admin stats --help\n",
     .children = children,
     .defaults = &no_defaults,

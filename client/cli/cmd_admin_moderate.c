@@ -210,7 +210,9 @@ static int judge(struct cli *cli, const struct moderate_options *chosen, int wor
 
 static int remove_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
-    return judge(cli, options, word_count, words, HEARSAY_ADMIN_REMOVE, "removed");
+    const struct moderate_options *chosen = options;
+    return judge(cli, chosen, word_count, words, HEARSAY_ADMIN_REMOVE,
+                 chosen->ban ? "removed, and its payload is banned" : "removed");
 }
 
 const struct cli_command command_admin_remove = {
@@ -218,7 +220,9 @@ const struct cli_command command_admin_remove = {
     .summary = "remove a message for good",
     .arguments = "[OPTION]... ID",
     .details = "Its id is refused until it would have expired; within a minute no byte of it is\n"
-               "left in the database and its log. What backups have of it stays there.\n",
+               "left in the database and its log. What backups have of it stays there.\n"
+               "With --ban the same payload is refused from now on; admin bans lists it, and\n"
+               "admin unban takes the ban back.\n",
     .examples = "  hearsay admin remove 00112233445566778899aabbccddeeff\n",
     .options = remove_options,
     .option_count = sizeof(remove_options) / sizeof(remove_options[0]),

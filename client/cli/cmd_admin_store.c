@@ -15,7 +15,8 @@ struct no_options {
 };
 static const struct no_options no_defaults;
 
-static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind,
+/* `path` of a backup: as the daemon was told, absolute. */
+static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,
                         const struct hearsay_admin_reply *reply)
 {
     char before[16];
@@ -23,7 +24,7 @@ static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind,
     out_print_size(reply->bytes_before, before);
     out_print_size(reply->bytes_after, after);
     if (kind == HEARSAY_ADMIN_BACKUP) {
-        (void)fprintf(cli->out.stream, "%s backed up\n", after);
+        (void)fprintf(cli->out.stream, "%s backed up to %s\n", after, path);
     } else {
         (void)fprintf(cli->out.stream, "%s, before %s\n", after, before);
     }
@@ -40,7 +41,7 @@ static int ask(const struct cli *cli, enum hearsay_admin_kind kind, const char *
     }
     code = admin_ask(cli, server, &admin, true, &reply);
     if (code == CLI_DONE) {
-        print_sizes(cli, kind, reply);
+        print_sizes(cli, kind, path, reply);
     }
     hearsay_close(server);
     return code;

@@ -2,6 +2,7 @@
 /* export: everything that is stored, one line of JSON a message, page by page. */
 #include <string.h>
 
+#include "client/cli/admin.h"
 #include "client/cli/commands.h"
 
 enum { CURSOR_BYTES_MAX = 256 };
@@ -60,9 +61,8 @@ static int report(const struct cli *cli, const struct hearsay_error *error)
 {
     int code = cli_report(cli, error);
     if (error->code == HEARSAY_CODE_FORBIDDEN || error->code == HEARSAY_CODE_UNSUPPORTED) {
-        cli_complain(cli,
-                     "export works over the daemon's Unix socket only, for its owner and root: "
-                     "--server PATH");
+        cli_complain(cli, "export works over the daemon's Unix socket only, which is found without "
+                          "--server, for its user, root and members of its admin_group");
     }
     return code;
 }
@@ -101,7 +101,7 @@ static int export_run(struct cli *cli, void *options, int word_count, char *cons
     }
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
+    int code = admin_connect(cli, NULL, &server);
     if (code != CLI_DONE) {
         return code;
     }
@@ -124,8 +124,8 @@ const struct cli_command command_export = {
     .arguments = "[OPTION]...",
     .details = "One line of JSON a message: id, host, epoch, filter (base64), type, text or\n"
                "payload_base64, deposited, expires, reach, withdraw_hash. Only over the daemon's\n"
-               "Unix socket, for its owner and root.\n",
-    .examples = "  hearsay --server ~/.local/state/hearsayd/hearsayd.sock export > messages.jsonl\n"
+               "Unix socket, which is found as for admin.\n",
+    .examples = "  hearsay export > messages.jsonl\n"
                 "  hearsay import messages.jsonl\n",
     .options = export_options,
     .option_count = sizeof(export_options) / sizeof(export_options[0]),

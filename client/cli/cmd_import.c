@@ -6,7 +6,9 @@
  * twice.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 
 #include <sodium.h>
 
@@ -17,6 +19,7 @@
 #include "client/cli/pump.h"
 #include "client/cli/record.h"
 #include "client/cli/secret.h"
+#include "client/cli/when.h"
 
 struct import_options {
     const char *host;
@@ -97,10 +100,10 @@ static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t 
     }
     /* Whole seconds are all that the protocol takes; a message must not live longer than it said.
      */
-    if (record->expires_ms <= now_ms || record->expires_ms - now_ms < 1000) {
+    const int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
+    if (left_s < 1) {
         return false;
     }
-    int64_t left_s = (record->expires_ms - now_ms) / 1000;
     *out_ttl_s = left_s > UINT32_MAX ? UINT32_MAX : (uint32_t)left_s;
     return true;
 }
@@ -127,8 +130,12 @@ static int find_epoch(struct import *import, struct hearsay *server, const struc
     const uint64_t number = record->has_epoch ? record->epoch : host->epoch.number;
     const struct hearsay_epoch *found =
         number != 0 ? epoch_among(&import->epochs.epochs, number) : NULL;
-    if (found != NULL) {
+    if (found != NULL && found->is_certain) {
         *out_epoch = *found;
+    } else if (found != NULL) {
+        *out_sentence = "the key of its epoch was stored on a connection without --tls, so another "
+                        "server may have given it: import on site, use --tls in both places, or "
+                        "say --epoch open";
     } else if (record->has_epoch) {
         *out_sentence = "the key of its epoch is not known";
     } else if (choice == EPOCH_CURRENT) {
@@ -337,6 +344,36 @@ static int summarise(const struct import *import)
     return CLI_DONE;
 }
 
+/*
+ * SIGINT and SIGTERM come through a descriptor from now on, so that the pump ends the import in
+ * order. -1 where that cannot be had: they end the program as usual then.
+ */
+static int catch_signals(void)
+{
+    sigset_t set;
+    sigset_t before;
+    (void)sigemptyset(&set); /* these three fail for wrong numbers only */
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &set, &before) != 0) {
+        return -1;
+    }
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0) {
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    return signals;
+}
+
+/* After a signal: what was imported, and how to go on. */
+static void tell_of_interruption(const struct import *import)
+{
+    cli_complain(import->cli,
+                 "interrupted: %" PRIu64 " deposited, %" PRIu64 " already there, %" PRIu64
+                 " skipped so far; run the same command again to go on, nothing is stored twice",
+                 import->deposited, import->duplicates, import->skipped);
+}
+
 static int import_lines(struct import *import, int fd, struct hearsay *server)
 {
     struct lines lines;
@@ -344,15 +381,19 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
     lines_init(&lines, fd);
     int code = pump_init(&pump, import->cli, &import->work, &lines, server);
     if (code == CLI_DONE) {
+        pump.signals = catch_signals();
         code = pump_run(&pump);
-        if (code != CLI_DONE && pump.head < pump.tail) {
+        if (pump.signalled != 0) {
+            tell_of_interruption(import);
+        } else if (code != CLI_DONE && pump.head < pump.tail) {
             cli_complain(import->cli,
                          "stopped; all before line %" PRIu64 " is dealt with. Run the same command "
                          "again to go on: what is there already is not stored twice",
                          pump.ring[pump.head % PUMP_RING].number);
         }
     }
-    int summed = summarise(import);
+    int summed = pump.signalled != 0 && !import->options->json ? CLI_DONE : summarise(import);
+    cli_close(pump.signals);
     pump_deinit(&pump);
     lines_deinit(&lines);
     code = code == CLI_DONE ? summed : code;

@@ -117,7 +117,7 @@ static const struct args_option query_options[] = {
 
 static int64_t server_time(const struct args_moment *moment, int64_t now_ms)
 {
-    return moment->kind == ARGS_AGO ? now_ms - moment->ms : moment->ms;
+    return moment->kind == ARGS_AGO ? when_difference(now_ms, moment->ms) : moment->ms;
 }
 
 void query_prepare(const struct query_options *options, const struct hearsay *server,
@@ -183,7 +183,7 @@ static void print_row(const struct cli *cli, const struct query_options *options
 {
     FILE *stream = cli->out.stream;
     char age[WHEN_BYTES];
-    when_print_span(now_ms > result->deposited_ms ? now_ms - result->deposited_ms : 0, age);
+    when_print_span(when_difference(now_ms, result->deposited_ms), age);
     (void)fprintf(stream, "%-5s ", age);
     uint32_t similarity = options->metric == 1 ? result->estimated_similarity
                                                : HEARSAY_DISTANCE_ONE - result->distance;
@@ -252,7 +252,8 @@ static int print_results(const struct cli *cli, const struct query_options *opti
         }
         shown++;
         if (seen != NULL &&
-            hearsay_seen_add(seen, result.id, result.expires_ms - now_ms, &error) != HEARSAY_OK) {
+            hearsay_seen_add(seen, result.id, when_difference(result.expires_ms, now_ms), &error) !=
+                HEARSAY_OK) {
             return cli_report(cli, &error);
         }
     }

@@ -30,6 +30,7 @@ static int report(struct cli *cli, const struct report_options *chosen, const ui
     }
     code = cli_find_host(cli, server, chosen->host, &host);
     if (code == CLI_DONE) {
+        cli_say_work(cli, server);
         if (hearsay_report(server, host->name, id, reason, cli_timeout(cli), &error) !=
             HEARSAY_OK) {
             code = cli_report(cli, &error);

@@ -110,6 +110,7 @@ struct watch_run {
     const struct watch_options *options;
     struct hearsay_context *context; /* NULL: of a memory alone */
     bool has_here;                   /* its labels were added */
+    enum epoch_choice epoch;
     struct asked asked;
     uint32_t shown;
     int code;
@@ -136,8 +137,7 @@ static int find_epochs(const struct watch_run *run, const struct hearsay *server
                        const struct hearsay_host *host, struct epochs *out)
 {
     const uint32_t most = hearsay_welcome(server)->limits.watches_per_session;
-    int code =
-        epoch_find(run->cli, server, host, (enum epoch_choice)run->options->query.epoch, out);
+    int code = epoch_find(run->cli, server, host, run->epoch, out);
     if (code == CLI_DONE && most > 0 && out->known_count + (out->open ? 1 : 0) > most) {
         out->known_count = most - (out->open ? 1 : 0);
     }
@@ -283,7 +283,16 @@ static int watch_until_end(struct watch_run *run, uint64_t after_seq)
     };
     struct hearsay_error error;
     catch_signals();
-    if (hearsay_watch(&watch, &error) != HEARSAY_OK && run->code == CLI_DONE) {
+    int status = hearsay_watch(&watch, &error);
+    /* A store that was restored may have lost epochs, or another server gave a key for one. */
+    if (status != HEARSAY_OK && run->code == CLI_DONE && run->shown == 0 &&
+        error.code == HEARSAY_CODE_UNKNOWN_EPOCH && run->epoch == EPOCH_AUTO) {
+        cli_complain(run->cli, "the server does not have all epochs whose keys are known; watching "
+                               "in the open one and the current one only");
+        run->epoch = EPOCH_LATEST;
+        status = hearsay_watch(&watch, &error);
+    }
+    if (status != HEARSAY_OK && run->code == CLI_DONE) {
         run->code = cli_report(run->cli, &error);
     }
     return run->code;
@@ -319,7 +328,10 @@ static int watch_run(struct cli *cli, void *options, int word_count, char *const
         code = secret_group(cli, query->group, &query->shared);
     }
     if (code == CLI_DONE) {
-        struct watch_run run = {.cli = cli, .options = chosen, .context = context};
+        struct watch_run run = {.cli = cli,
+                                .options = chosen,
+                                .context = context,
+                                .epoch = (enum epoch_choice)query->epoch};
         code = watch_until_end(&run, after_seq);
         asked_free(&run.asked);
     }

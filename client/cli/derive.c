@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/cli/place.h"
+
 _Static_assert(DERIVE_SECRET_BYTES == crypto_generichash_KEYBYTES, "a key of the usual size");
 
 static int fail(char *out_sentence, const char *what, const char *path)
@@ -51,10 +53,18 @@ static int read_secret(const char *path, uint8_t *out_secret, char *out_sentence
         return errno == ENOENT ? DERIVE_ABSENT
                                : fail(out_sentence, "cannot open the state file", path);
     }
+    struct stat state;
     uint8_t bytes[DERIVE_SECRET_BYTES + 1];
-    ssize_t got = read(fd, bytes, sizeof(bytes));
+    const bool is_private = fstat(fd, &state) != 0 || place_is_private(&state);
+    ssize_t got = is_private ? read(fd, bytes, sizeof(bytes)) : 0;
     int status = 0;
-    if (got < 0) {
+    if (!is_private) {
+        (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES,
+                       "others may read or change the state file %.200s, which has to be secret: "
+                       "chmod 600 %.200s",
+                       path, path);
+        status = DERIVE_FAILED;
+    } else if (got < 0) {
         status = fail(out_sentence, "cannot read the state file", path);
     } else if (got != DERIVE_SECRET_BYTES) {
         (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES,

@@ -19,7 +19,19 @@ static bool gave_keys(const struct hearsay *server)
     return false;
 }
 
-/* The epochs of the memory, those of now included. Without a memory: what the server gave. */
+/* A server never changes the key of an epoch. */
+static void complain_of_replaced(const struct cli *cli, const struct hearsay *server, size_t count)
+{
+    cli_complain(cli,
+                 "WARNING: this server gives another key than before for %zu epoch%s, and its key "
+                 "is used from now on: somebody imitates the server now or did so before, or its "
+                 "operator has set it up anew%s",
+                 count, count == 1 ? "" : "s",
+                 hearsay_tls_info(server) == NULL ? "; without --tls nobody can tell servers apart"
+                                                  : "");
+}
+
+/* The epochs of the memory with the current ones. Without a memory: the current one. */
 static void read_known(const struct cli *cli, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)
 {
@@ -27,26 +39,26 @@ static void read_known(const struct cli *cli, const struct hearsay *server,
     struct hearsay_error error;
     struct hearsay_keyring *keyring = NULL;
     const bool gave = gave_keys(server);
-    int status = HEARSAY_ERR_FILE;
+    size_t replaced = 0;
     out->known_count = 0;
     if (place_file(cli, PLACE_STATE, "keys", gave, path) == CLI_DONE) {
-        status = hearsay_keyring_open(path, &keyring, &error);
+        int status = hearsay_keyring_open(path, &keyring, &error);
         if (status == HEARSAY_OK) {
-            status = hearsay_keyring_learn(keyring, server, &error);
+            status = hearsay_keyring_learn(keyring, server, &replaced, &error);
         }
-        if (status == HEARSAY_OK && gave) {
+        if (status == HEARSAY_OK) {
             out->known_count =
                 hearsay_keyring_living(keyring, server, host, out->known, EPOCH_KNOWN_MAX);
-            status = hearsay_keyring_save(keyring, &error);
-        } else if (status == HEARSAY_OK) {
-            out->known_count =
-                hearsay_keyring_living(keyring, server, host, out->known, EPOCH_KNOWN_MAX);
+            status = gave ? hearsay_keyring_save(keyring, &error) : HEARSAY_OK;
         }
         if (status != HEARSAY_OK) {
             cli_complain(cli, "%s; epochs of before may not be asked in", error.sentence);
         }
     }
     hearsay_keyring_close(keyring);
+    if (replaced > 0) {
+        complain_of_replaced(cli, server, replaced);
+    }
     if (out->known_count == 0 && host->epoch.has_key) {
         out->known[out->known_count++] = host->epoch;
     }
@@ -64,6 +76,21 @@ static void keep_current(const struct hearsay_host *host, struct epochs *epochs)
     epochs->known_count = kept;
 }
 
+/* CLI_DONE, or CLI_USAGE after saying that the key may be another server's. */
+static int check_certain(const struct cli *cli, const struct hearsay_host *host,
+                         const struct hearsay_epoch *epoch, const char *what)
+{
+    if (epoch->is_certain) {
+        return CLI_DONE;
+    }
+    cli_complain(cli,
+                 "%s: the key of host %s's current epoch was stored on a connection without "
+                 "--tls, so another server may have given it. Connect on site, use --tls in both "
+                 "places, or say --epoch open",
+                 what, host->name);
+    return CLI_USAGE;
+}
+
 int epoch_find(const struct cli *cli, const struct hearsay *server, const struct hearsay_host *host,
                enum epoch_choice choice, struct epochs *out_epochs)
 {
@@ -75,7 +102,10 @@ int epoch_find(const struct cli *cli, const struct hearsay *server, const struct
     } else if (choice != EPOCH_AUTO) {
         keep_current(host, out_epochs);
     }
-    if (choice == EPOCH_CURRENT && out_epochs->known_count == 0) {
+    if (choice == EPOCH_CURRENT && out_epochs->known_count > 0) {
+        return check_certain(cli, host, &out_epochs->known[0], "--epoch current");
+    }
+    if (choice == EPOCH_CURRENT) {
         cli_complain(cli,
                      host->epoch.number == 0
                          ? "--epoch current: host %s has no epochs"
@@ -94,7 +124,11 @@ int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
     struct epochs epochs;
     int code = epoch_find(cli, server, host, choice == EPOCH_AUTO ? EPOCH_LATEST : choice, &epochs);
     memset(out_epoch, 0, sizeof(*out_epoch));
-    if (code == CLI_DONE && epochs.known_count > 0) {
+    if (code != CLI_DONE || epochs.known_count == 0) {
+        return code;
+    }
+    code = check_certain(cli, host, &epochs.known[0], "deposit");
+    if (code == CLI_DONE) {
         *out_epoch = epochs.known[0];
     }
     return code;
@@ -106,7 +140,9 @@ static bool is_as_before(const struct hearsay *server, const struct hearsay_host
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
     return follower->is_known && follower->number == host->epoch.number &&
            hearsay_now_ms(server) < follower->until_ms && strcmp(follower->host, host->name) == 0 &&
-           memcmp(follower->store_id, welcome->store_id, HEARSAY_ID_BYTES) == 0;
+           memcmp(follower->store_id, welcome->store_id, HEARSAY_ID_BYTES) == 0 &&
+           follower->resume_bytes == welcome->resume_bytes &&
+           memcmp(follower->resume_token, welcome->resume_token, welcome->resume_bytes) == 0;
 }
 
 int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
@@ -133,7 +169,10 @@ int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hea
         const int64_t kept_ms = follower->epochs.known[i].kept_ms;
         follower->until_ms = kept_ms < follower->until_ms ? kept_ms : follower->until_ms;
     }
-    memcpy(follower->store_id, hearsay_welcome(server)->store_id, HEARSAY_ID_BYTES);
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    memcpy(follower->store_id, welcome->store_id, HEARSAY_ID_BYTES);
+    memcpy(follower->resume_token, welcome->resume_token, sizeof(follower->resume_token));
+    follower->resume_bytes = welcome->resume_bytes;
     (void)snprintf(follower->host, sizeof(follower->host), "%s", host->name);
     return CLI_DONE;
 }

@@ -35,9 +35,11 @@ struct epochs {
 };
 
 /*
- * Learns what the server gave, and finds the epochs of a choice to ask in. CLI_DONE; or CLI_USAGE
- * after saying that the current epoch's key is not known. A memory that cannot be read or written
- * is complained of, and done without.
+ * Learns the keys that the server gave, and finds the epochs of a choice to ask in. CLI_DONE; or
+ * CLI_USAGE after saying why EPOCH_CURRENT is not possible: its key is not known, or not certain
+ * (hearsay_keyring_living). An epoch whose key is not certain comes only with `open`. A memory that
+ * cannot be read or written is complained of, and the command goes on without it. A key that
+ * replaced another one is complained of.
  */
 int epoch_find(const struct cli *cli, const struct hearsay *server, const struct hearsay_host *host,
                enum epoch_choice choice, struct epochs *out_epochs);
@@ -49,12 +51,15 @@ struct epoch_follower {
     uint64_t number;  /* of the current one, as the server said then */
     int64_t until_ms; /* the first of them is gone, by the server's clock */
     uint8_t store_id[HEARSAY_ID_BYTES];
+    uint8_t resume_token[HEARSAY_RESUME_BYTES_MAX]; /* random, so another connection has another */
+    size_t resume_bytes;
     char host[256];
 };
 
 /*
  * Finds the epochs as epoch_find does, anew where an epoch has begun or ended, or host or store are
- * others than the last time. Cheap where nothing has changed; never waits.
+ * others than the last time, or the connection is another: keys of epochs are certain for the
+ * connection that gave them. Cheap where nothing has changed; never waits.
  */
 int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                  enum epoch_choice choice, struct epoch_follower *follower);
@@ -62,7 +67,10 @@ int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hea
 /* The one with that number; NULL: its key is not known. */
 const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t number);
 
-/* The same for depositing: at most one. *out_epoch has number 0 for the open one. */
+/*
+ * The same for depositing: at most one. *out_epoch has number 0 for the open one. CLI_USAGE after
+ * saying so also for EPOCH_AUTO where the key of the current epoch is not certain.
+ */
 int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
                       const struct hearsay_host *host, enum epoch_choice choice,
                       struct hearsay_epoch *out_epoch);

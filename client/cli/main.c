@@ -13,23 +13,12 @@
 #include "client/cli/commands.h"
 
 static const struct cli_command *const cli_commands[] = {
-    &command_deposit,
-    &command_query,
-    &command_watch,
-    &command_here,
-    &command_get,
-    &command_withdraw,
-    &command_report,
-    &command_import,
-    &command_export,
-    &command_hosts,
-    &command_ping,
-    &command_channel,
-    &command_summary,
-    &command_profile,
-    &command_context,
-    &command_admin,
-    NULL,
+    &command_deposit, &command_query,   &command_watch,
+    &command_here,    &command_get,     &command_withdraw,
+    &command_report,  &command_import,  &command_export,
+    &command_hosts,   &command_ping,    &command_channel,
+    &command_known,   &command_summary, &command_profile,
+    &command_context, &command_admin,   NULL,
 };
 
 static const struct args_option common_options[] = {
@@ -51,10 +40,10 @@ static const struct args_option common_options[] = {
      .offset = offsetof(struct cli, tls),
      .help = "encrypt; an unknown server certificate is believed the first time"},
     {.name = "pin",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct cli, tls_pin),
+     .kind = ARGS_LIST,
+     .offset = offsetof(struct cli, tls_pins),
      .value = "SHA256",
-     .help = "encrypt; believe only the server with this key"},
+     .help = "encrypt; believe only a server with this key, or one of these"},
     {.name = "ca",
      .kind = ARGS_TEXT,
      .offset = offsetof(struct cli, tls_ca),
@@ -82,6 +71,9 @@ static const struct args_option common_options[] = {
      .help = "the version"},
 };
 
+/* What `hearsay help` knows besides the commands. */
+#define CONNECTION_TOPIC "connection"
+
 static struct args_group common_group(struct cli *cli)
 {
     struct args_group group = {common_options, sizeof(common_options) / sizeof(common_options[0]),
@@ -101,14 +93,29 @@ static void print_help(struct cli *cli)
     (void)fputs("\nOptions of every command:\n", stream);
     struct args_group group = common_group(cli);
     args_print_help(stream, &group);
-    (void)fputs("\nEnvironment: HEARSAY_SERVER is the server unless --server names one.\n"
-                "Exit codes: 0 done, 1 negative answer, 2 wrong usage, 3 no connection,\n"
-                "4 refused by the server.\n\n"
-                "Examples:\n"
-                "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
-                "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
-                "  hearsay query --help\n",
-                stream);
+    (void)fputs(
+        "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n"
+        "socket for admin and export.\n"
+        "Exit codes: 0 done, 1 negative answer, 2 wrong usage, 3 no connection,\n"
+        "4 refused by the server.\n\n"
+        "Examples:\n"
+        "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+        "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
+        "  hearsay query --help\n",
+        stream);
+}
+
+/* hearsay help connection: what the help of each command points to. */
+static void print_connection_help(struct cli *cli)
+{
+    FILE *stream = cli->out.stream;
+    struct args_group group = common_group(cli);
+    (void)fputs("Options of every command, before it or behind it:\n", stream);
+    args_print_help(stream, &group);
+    (void)fputs(
+        "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n"
+        "socket for admin and export.\n",
+        stream);
 }
 
 static int print_version(const struct cli *cli)
@@ -144,11 +151,13 @@ static void print_command_help(struct cli *cli)
     if (command->children != NULL) {
         print_children(stream, command->children);
     }
-    (void)fputs("\nOptions:\n", stream);
-    struct args_group group = {command->options, command->option_count, NULL};
-    args_print_help(stream, &group);
-    group = common_group(cli);
-    args_print_help(stream, &group);
+    if (command->option_count > 0) {
+        struct args_group group = {command->options, command->option_count, NULL};
+        (void)fputs("\nOptions:\n", stream);
+        args_print_help(stream, &group);
+    }
+    (void)fputs("\nServer, TLS and other options of every command: hearsay help connection\n",
+                stream);
     (void)fprintf(stream, "\nExamples:\n%s", command->examples);
 }
 
@@ -180,6 +189,16 @@ static int unknown_command(const struct cli *cli, const struct cli_command *cons
                       near != NULL ? "\"?" : "");
 }
 
+/* The server, where --server names none. */
+static void choose_server(struct cli *cli)
+{
+    const char *server = getenv("HEARSAY_SERVER");
+    cli->server_is_said = cli->server != NULL;
+    if (!cli->server_is_said) {
+        cli->server = server != NULL && server[0] != '\0' ? server : "127.0.0.1:7117";
+    }
+}
+
 /* argv[0] is the command's name. */
 static int run_command(struct cli *cli, int argc, char **argv)
 {
@@ -207,6 +226,7 @@ static int run_command(struct cli *cli, int argc, char **argv)
     } else if (cli->version) {
         status = print_version(cli);
     } else {
+        choose_server(cli);
         status = command->run(cli, options, argc - first, argv + first);
     }
     args_free(&groups[0]);
@@ -265,6 +285,10 @@ static int run(struct cli *cli, int argc, char **argv)
         print_help(cli);
         return CLI_DONE;
     }
+    if (help && strcmp(argv[first + 1], CONNECTION_TOPIC) == 0) {
+        print_connection_help(cli);
+        return CLI_DONE;
+    }
     first += help ? 1 : 0;
     cli->help = cli->help || help;
     cli->command = find_command(cli_commands, argv[first]);
@@ -296,10 +320,10 @@ int main(int argc, char **argv)
     memset(&cli, 0, sizeof(cli));
     out_init(&cli.out, stdout);
     out_init(&cli.err, stderr);
-    const char *server = getenv("HEARSAY_SERVER");
-    cli.server = server != NULL && server[0] != '\0' ? server : "127.0.0.1:7117";
     /* A reader that went away shows as a failed write, which is reported; not as silent death. */
     (void)signal(SIGPIPE, SIG_IGN);
     int status = argc > 0 ? run(&cli, argc, argv) : CLI_USAGE;
+    const struct args_group group = common_group(&cli);
+    args_free(&group);
     return status == CLI_DONE ? cli_flush(&cli) : status;
 }

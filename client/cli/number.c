@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/number.h"
 
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WHOLE = 1000000 };
@@ -59,6 +61,24 @@ int number_parse_duration(const char *text, uint64_t *out_ms)
         }
     }
     return NUMBER_REFUSED;
+}
+
+void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES])
+{
+    static const struct {
+        uint64_t ms;
+        uint64_t from; /* 24h reads better than 1d */
+        const char *name;
+    } units[] = {{86400000, 2 * 86400000, "d"},
+                 {3600000, 3600000, "h"},
+                 {60000, 60000, "m"},
+                 {1000, 1000, "s"},
+                 {1, 0, "ms"}};
+    size_t i = 0;
+    while (ms < units[i].from || ms % units[i].ms != 0) {
+        i++;
+    }
+    (void)snprintf(out, NUMBER_DURATION_BYTES, "%" PRIu64 "%s", ms / units[i].ms, units[i].name);
 }
 
 int number_parse_distance(const char *text, uint32_t *out_millionths)

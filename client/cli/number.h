@@ -22,6 +22,10 @@ int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out_val
  */
 int number_parse_duration(const char *text, uint64_t *out_ms);
 
+/* Milliseconds in the largest unit that gives them back exactly: 250ms, 90s, 24h, 3d. */
+enum { NUMBER_DURATION_BYTES = 24 };
+void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
+
 /*
  * A distance or similarity from 0 to 1 in millionths: at most six decimals, no floating point.
  * "0", "1", "0.75", ".5", "1.0".

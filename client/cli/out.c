@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,37 @@ void out_colour(const struct out *out, enum out_colour colour)
 void out_text(const struct out *out, const char *text, size_t width)
 {
     (void)text_print(out->stream, text, strlen(text), width);
+}
+
+/* How many bytes of `text` stand in a line of `room` columns. */
+static size_t fold_length(const char *text, size_t room)
+{
+    const size_t length = strlen(text);
+    if (room == 0 || length <= room) {
+        return length;
+    }
+    for (size_t end = room + 1; end > 1; end--) {
+        if (text[end - 1] == ' ' || (text[end - 1] == ',' && end <= room)) {
+            return end;
+        }
+    }
+    return strcspn(text, " "); /* a word wider than the terminal */
+}
+
+void out_fold(const struct out *out, const char *text, size_t column)
+{
+    const size_t room = out->width > column ? out->width - column : 0;
+    for (;;) {
+        const size_t length = fold_length(text, room);
+        const size_t shown = length > 0 && text[length - 1] == ' ' ? length - 1 : length;
+        (void)fwrite(text, 1, shown, out->stream);
+        text += length;
+        text += strspn(text, " ");
+        if (*text == '\0') {
+            return;
+        }
+        (void)fprintf(out->stream, "\n%*s", (int)column, "");
+    }
 }
 
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells)
@@ -147,6 +179,17 @@ int out_flush(const struct out *out)
         return OUT_WRITE;
     }
     return 0;
+}
+
+bool out_has_no_reader(const struct out *out)
+{
+    const int saved_errno = errno;
+    struct pollfd output = {.fd = fileno(out->stream), .events = POLLOUT};
+    /* errno may be of a later call than the write that failed, so the descriptor is asked. */
+    const bool has_none =
+        saved_errno == EPIPE || (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0);
+    errno = saved_errno;
+    return has_none;
 }
 
 json_t *out_json_hex(const uint8_t *bytes, size_t count)

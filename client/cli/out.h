@@ -33,6 +33,12 @@ void out_colour(const struct out *out, enum out_colour colour);
 /* The clean form of text that is not ours, NUL-terminated; at most `width` columns, 0: no limit. */
 void out_text(const struct out *out, const char *text, size_t width);
 
+/*
+ * ASCII text that begins in `column`, folded at blanks and behind commas where the terminal is
+ * narrower; further lines begin in that column, too. No line feed at the end.
+ */
+void out_fold(const struct out *out, const char *text, size_t column);
+
 /* A bar of `cells` cells in steps of an eighth, and the similarity with two decimals. */
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells);
 
@@ -54,6 +60,9 @@ char *out_json_text(json_t *value);
 
 /* Flushes. 0, or OUT_WRITE with errno when anything was not written since the beginning. */
 int out_flush(const struct out *out);
+
+/* Whether the stream is a pipe or socket whose other end is closed; leaves errno as it is. */
+bool out_has_no_reader(const struct out *out);
 
 /* JSON values; all NULL when memory is out. */
 json_t *out_json_hex(const uint8_t *bytes, size_t count);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct {
     const char *variable;
@@ -48,4 +49,10 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
         make_folders(out_path);
     }
     return CLI_DONE;
+}
+
+bool place_is_private(const struct stat *state)
+{
+    return !S_ISREG(state->st_mode) || state->st_uid != geteuid() ||
+           (state->st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }

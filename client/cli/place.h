@@ -20,4 +20,11 @@ enum { PLACE_NONE = -1 };
 int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
                char out_path[PLACE_PATH_BYTES]);
 
+/*
+ * Whether a file may hold a secret, by the rule that ssh has for keys: a regular file of the user's
+ * own may not where its group or others have any right on it.
+ */
+struct stat;
+bool place_is_private(const struct stat *state);
+
 #endif

@@ -7,7 +7,9 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
+#include <unistd.h>
 
 /* How a step of the pump ends; exit codes are returned as they are, and are not negative. */
 enum { PUMP_GO_ON = -1 };
@@ -35,6 +37,7 @@ int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, 
     pump->backoff_first_ms = PUMP_BACKOFF_FIRST_MS;
     pump->progress_ms = pump_now_ms();
     pump->window = PUMP_RING;
+    pump->signals = -1;
     pump->ring = calloc(PUMP_RING, sizeof(*pump->ring));
     if (pump->ring == NULL) {
         return cli_report_nomem(cli);
@@ -113,9 +116,23 @@ static int64_t with_jitter(int64_t ms)
     return ms - (int64_t)randombytes_uniform((uint32_t)(ms / 2 + 1));
 }
 
-static void wait_ms(int64_t ms)
+/* Ends early when a signal comes that ends the run. */
+static void wait_ms(const struct pump *pump, int64_t ms)
 {
-    (void)poll(NULL, 0, (int)ms); /* a signal that cuts it short does no harm */
+    struct pollfd signals = {.fd = pump->signals, .events = POLLIN};
+    (void)poll(&signals, 1, (int)ms); /* any other signal that cuts it short does no harm */
+}
+
+/* The exit code of a signal that has come, or PUMP_GO_ON. */
+static int take_signal(struct pump *pump)
+{
+    struct signalfd_siginfo info;
+    if (pump->signals < 0 || read(pump->signals, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
+        return PUMP_GO_ON;
+    }
+    show(pump, true);
+    pump->signalled = (int)info.ssi_signo;
+    return 128 + pump->signalled; /* as a shell reports it */
 }
 
 /* Makes the connection again, after a wait that grows. */
@@ -139,7 +156,11 @@ static int reconnect(struct pump *pump, const struct hearsay_error *reason)
         show(pump, true);
         cli_complain(pump->cli, "%s; trying again in %d s (%u of %d)", error.sentence,
                      (int)((delay_ms + 999) / 1000), pump->reconnect_count, PUMP_RECONNECTS_MAX);
-        wait_ms(delay_ms);
+        wait_ms(pump, delay_ms);
+        const int signalled = take_signal(pump);
+        if (signalled != PUMP_GO_ON) {
+            return signalled;
+        }
         if (trust_connect(pump->cli, &pump->server, &error) == HEARSAY_OK) {
             pump->progress_ms = pump_now_ms();
             return PUMP_GO_ON;
@@ -435,7 +456,9 @@ static int wait_for_work(struct pump *pump)
     bool paused = pump_now_ms() < pump->paused_until_ms;
     bool reads = !pump->input_ended && !paused && pump->to_send_count == 0 && has_room(pump);
     bool writes = false;
-    struct pollfd waited[2] = {{.fd = reads ? pump->lines->fd : -1, .events = POLLIN}, {.fd = -1}};
+    struct pollfd waited[3] = {{.fd = reads ? pump->lines->fd : -1, .events = POLLIN},
+                               {.fd = -1},
+                               {.fd = pump->signals, .events = POLLIN}};
     if (pump->sent_count > 0) {
         waited[1].fd = hearsay_fd(pump->server, &writes);
         waited[1].events = writes ? POLLIN | POLLOUT : POLLIN;
@@ -444,7 +467,7 @@ static int wait_for_work(struct pump *pump)
     if (flushed != CLI_DONE) {
         return flushed;
     }
-    int count = poll(waited, 2, wait_budget(pump));
+    int count = poll(waited, 3, wait_budget(pump));
     if (count < 0 && errno != EINTR) {
         cli_complain(pump->cli, "cannot wait: %s", strerror(errno));
         return CLI_NEGATIVE;
@@ -467,7 +490,10 @@ int pump_run(struct pump *pump)
 {
     for (;;) {
         bool received = false;
-        int status = send_all(pump);
+        int status = take_signal(pump);
+        if (status == PUMP_GO_ON) {
+            status = send_all(pump);
+        }
         if (status == PUMP_GO_ON) {
             status = receive_all(pump, &received);
         }

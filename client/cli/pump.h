@@ -78,6 +78,8 @@ struct pump {
     uint64_t tail;
     size_t to_send_count; /* of these */
     size_t sent_count;
+    int signals;           /* a signalfd whose signals end the run, borrowed; -1: none */
+    int signalled;         /* the signal that ended it; 0: none did */
     size_t window;         /* of these at most: less where the server limits the rate */
     size_t answered_count; /* since the last pause */
     bool said_limited;     /* the user knows that it does */
@@ -96,7 +98,9 @@ void pump_deinit(struct pump *pump); /* closes the server */
 
 /*
  * Runs to the end of the input. CLI_DONE, or an exit code after saying why; then the items that
- * were not given out are lost, and pump->ring[pump->head % PUMP_RING] is the first of them.
+ * were not given out are lost, and pump->ring[pump->head % PUMP_RING] is the first of them. A
+ * signal on pump->signals ends the run without a word: 128 and the signal's number, pump->signalled
+ * then.
  */
 int pump_run(struct pump *pump);
 

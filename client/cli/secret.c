@@ -101,15 +101,14 @@ static int ask(const struct cli *cli, char *line, size_t *out_count)
 
 static int read_file(const struct cli *cli, const char *path, char *line, size_t *out_count)
 {
-    struct stat state;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &state) != 0) {
+    if (fd < 0) {
         cli_complain(cli, "--group: cannot open %s: %s", path, strerror(errno));
-        cli_close(fd);
         return CLI_USAGE;
     }
-    if (S_ISREG(state.st_mode) && (state.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        cli_complain(cli, "--group: others may read %s: chmod 600 would keep it secret", path);
+    if (cli_check_private(cli, fd, path, "--group") != CLI_DONE) {
+        cli_close(fd);
+        return CLI_USAGE;
     }
     ssize_t count = read_line(fd, line);
     int saved = errno;

@@ -1,44 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/trust.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "client/cli/place.h"
 
 static bool is_wanted(const struct cli *cli)
 {
-    return cli->tls || cli->tls_ca != NULL || cli->tls_pin != NULL || cli->tls_certificate != NULL;
-}
-
-/*
- * $XDG_STATE_HOME/hearsay/known_servers, else below ~/.local/state; its folders are made. Whether
- * there is such a place.
- */
-static bool find_known_servers(char out_path[PATH_MAX])
-{
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int length = -1;
-
-    if (state != NULL && state[0] == '/') {
-        length = snprintf(out_path, PATH_MAX, "%s/hearsay/known_servers", state);
-    } else if (home != NULL && home[0] == '/') {
-        length = snprintf(out_path, PATH_MAX, "%s/.local/state/hearsay/known_servers", home);
-    }
-    if (length < 0 || length >= PATH_MAX) {
-        return false;
-    }
-    for (char *slash = strchr(out_path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        const bool is_there = mkdir(out_path, 0700) == 0 || errno == EEXIST;
-        *slash = '/';
-        if (!is_there) {
-            return false; /* writing says why, if it comes to that */
-        }
-    }
-    return true;
+    return cli->tls || cli->tls_ca != NULL || cli->tls_pins.count > 0 ||
+           cli->tls_certificate != NULL;
 }
 
 /* Nobody has vouched for it: its user should know. */
@@ -58,15 +26,17 @@ static const char agent[] = "hearsay/" HEARSAY_VERSION;
 static int connect_encrypted(const struct cli *cli, const uint8_t *token, size_t token_bytes,
                              struct hearsay **out_server, struct hearsay_error *out_error)
 {
-    char known[PATH_MAX];
+    char known[PLACE_PATH_BYTES];
     struct hearsay_tls tls;
 
     hearsay_tls_init(&tls);
-    tls.pin = cli->tls_pin;
+    tls.pins = cli->tls_pins.items;
+    tls.pin_count = cli->tls_pins.count;
     tls.ca = cli->tls_ca;
     tls.certificate = cli->tls_certificate;
     tls.key = cli->tls_key;
-    if (tls.pin == NULL && tls.ca == NULL && find_known_servers(known)) {
+    if (tls.pin_count == 0 && tls.ca == NULL &&
+        place_file(cli, PLACE_STATE, TRUST_KNOWN_SERVERS, true, known) == CLI_DONE) {
         tls.known_servers = known;
     }
     const int status = hearsay_connect_resuming(cli->server, &tls, agent, token, token_bytes,

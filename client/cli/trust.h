@@ -7,6 +7,9 @@
 
 #include "client/cli/cli.h"
 
+/* The file of known servers, at PLACE_STATE. */
+#define TRUST_KNOWN_SERVERS "known_servers"
+
 /*
  * Connects to cli->server, encrypted if --tls, --ca, --pin or --cert was given; says so when an
  * encrypted one was met for the first time. A library status; *out_server is owned.

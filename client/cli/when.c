@@ -157,6 +157,17 @@ int when_parse(const char *text, int64_t *out_ms)
     return 0;
 }
 
+int64_t when_difference(int64_t later_ms, int64_t earlier_ms)
+{
+    if (earlier_ms < 0 && later_ms > INT64_MAX + earlier_ms) {
+        return INT64_MAX;
+    }
+    if (earlier_ms > 0 && later_ms < INT64_MIN + earlier_ms) {
+        return INT64_MIN;
+    }
+    return later_ms - earlier_ms;
+}
+
 void when_print_span(int64_t ms, char out[WHEN_BYTES])
 {
     int64_t seconds = ms / 1000;

@@ -20,6 +20,10 @@ void when_print(int64_t ms, char out[WHEN_BYTES]);
 enum { WHEN_REFUSED = 1 };
 int when_parse(const char *text, int64_t *out_ms);
 
+/* How much later `later_ms` is, negative when it is earlier. INT64_MAX or INT64_MIN where an int64
+ * cannot hold the difference: a server may send any times. */
+int64_t when_difference(int64_t later_ms, int64_t earlier_ms);
+
 /* A span in one unit, rounded down: "now" below a second, then 42s, 5m, 3h, 12d. */
 void when_print_span(int64_t ms, char out[WHEN_BYTES]);
 

@@ -19,23 +19,58 @@ _hearsay_options()
     withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --group --epoch --json ;;
     summary) printf '%s\n' --host --json ;;
-    hosts | ping) printf '%s\n' --json ;;
+    hosts | ping | known) printf '%s\n' --json ;;
     'admin remove') printf '%s\n' --host --ban ;;
     'admin ban') printf '%s\n' --text --hash --label --host --distance ;;
     'admin unban') printf '%s\n' --text --hash --label --host ;;
     'admin bans') printf '%s\n' --host --json ;;
     'admin list') printf '%s\n' --reported --pending --count --host --json ;;
-    'admin check') printf '%s\n' --json ;;
+    'admin check' | 'admin hosts') printf '%s\n' --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
     printf '%s\n' --server --tls --pin --ca --cert --key --timeout --help --version
 }
 
-# The names of the server's hosts; nothing where it does not answer at once.
+# Fills `words` with what stands before the cursor, as the program would be given it but for quotes.
+# COMP_WORDS has other pieces: readline also splits at : and =, as in --server=NAME:PORT.
+_hearsay_words()
+{
+    local line=${COMP_LINE:0:COMP_POINT} word
+    local -a pieces
+    read -ra pieces <<< "$line"
+    if [[ $line == *[[:blank:]] ]]; then
+        pieces+=('')
+    fi
+    words=()
+    for word in "${pieces[@]}"; do
+        if [[ $word == --*=* ]]; then
+            words+=("${word%%=*}" "${word#*=}")
+        else
+            words+=("$word")
+        fi
+    done
+}
+
+# The names of the hosts of the server that the line names, or else the environment; nothing where it
+# does not answer at once.
 _hearsay_hosts()
 {
-    "$1" hosts --timeout 500ms 2>/dev/null | awk 'NR > 1 { print $1 }'
+    local -a how=()
+    local i
+    for ((i = 1; i < ${#words[@]} - 1; i++)); do
+        case ${words[i]} in
+        --server | --pin | --ca | --cert | --key | -s) how+=("${words[i]}" "${words[i + 1]}") ;;
+        --tls) how+=(--tls) ;;
+        esac
+    done
+    "${words[0]}" "${how[@]}" --timeout 500ms hosts 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+# The servers that the user has met with --tls.
+_hearsay_known()
+{
+    "$1" known 2>/dev/null | awk '{ print $1 }'
 }
 
 # The names of the user's channels.
@@ -47,29 +82,39 @@ _hearsay_channels()
 _hearsay()
 {
     local current=${COMP_WORDS[COMP_CWORD]}
-    local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='deposit query watch channel here get withdraw report import export hosts ping summary profile context
-        admin help'
-    local administrative='stats list restore remove ban unban bans accept check backup compact reload log-level'
+    if [[ $current == [:=] ]]; then
+        current='' # a word of its own for readline: nothing of the value is there yet
+    fi
+    local -a words
+    _hearsay_words
+    local previous=''
+    if ((${#words[@]} > 1)); then
+        previous=${words[${#words[@]} - 2]}
+    fi
+    local commands='deposit query watch channel here get withdraw report import export hosts ping known summary profile
+        context admin help'
+    local administrative='stats hosts list restore remove ban unban bans accept check backup compact reload
+        log-level pin'
     local command='' i
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        case ${COMP_WORDS[i]} in
+    for ((i = 1; i < ${#words[@]} - 1; i++)); do
+        case ${words[i]} in
         --server | --timeout | --pin | --ca | --cert | --key | -s) ((i++)) ;;
         -*) ;;
         help) ;;
         *)
-            if [[ ${COMP_WORDS[i]} == admin && -z $command ]]; then
+            if [[ ${words[i]} == admin && -z $command ]]; then
                 command=admin
                 continue
             fi
-            command=${command:+$command }${COMP_WORDS[i]}
+            command=${command:+$command }${words[i]}
             break
             ;;
         esac
     done
     COMPREPLY=()
     case $previous in
-    --file | -f | --batch | -b | --state | --scan | --memory | --unseen | -u | --group | -g)
+    --file | -f | --batch | -b | --state | --scan | --memory | --unseen | -u | --group | -g | \
+        --ca | --cert | --key)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
@@ -79,7 +124,7 @@ _hearsay()
         return
         ;;
     --channel)
-        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_channels "${COMP_WORDS[0]}")" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_channels "${words[0]}")" -- "$current")
         return
         ;;
     --order | -o)
@@ -99,10 +144,13 @@ _hearsay()
         return
         ;;
     --host)
-        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_hosts "${COMP_WORDS[0]}")" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_hosts)" -- "$current")
         return
         ;;
     esac
+    if [[ $previous == help ]]; then
+        commands+=' connection'
+    fi
     if [[ -z $command ]]; then
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options '')" -- "$current")
@@ -113,7 +161,7 @@ _hearsay()
         mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_options "$command")" -- "$current")
     elif [[ $command == admin ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$administrative" -- "$current")
-    elif [[ $command == 'admin backup' ]]; then
+    elif [[ $command == 'admin backup' || $command == 'admin pin' ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
     elif [[ $command == 'admin accept' ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'open review closed auto' -- "$current")
@@ -123,8 +171,12 @@ _hearsay()
         if [[ $previous == channel ]]; then
             mapfile -t COMPREPLY < <(compgen -W 'save list remove' -- "$current")
         else
-            mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_channels "${COMP_WORDS[0]}")" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_channels "${words[0]}")" -- "$current")
         fi
+    elif [[ $command == known && $previous == known ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'remove' -- "$current")
+    elif [[ $command == known ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_hearsay_known "${words[0]}")" -- "$current")
     elif [[ $command == import ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
     fi

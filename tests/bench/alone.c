@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "daemon/persist.h"
+#include "daemon/store_log.h"
 #include "daemon/store_row.h"
 #include "daemon/store_schema.h"
 #include "tests/bench/bench.h"
@@ -88,7 +89,7 @@ int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alo
         return bench_fail("SQLite alone: %s", reason);
     }
     /* The daemon brings the log home itself, at this size; here SQLite does it. */
-    int rc = sqlite3_wal_autocheckpoint(db, STORE_CHECKPOINT_PAGES);
+    int rc = sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES / STORE_LOG_FRAME_BYTES);
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v2(db, sql, -1, &insert, NULL);
     }

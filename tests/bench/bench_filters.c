@@ -70,10 +70,10 @@ static size_t ask(const struct scalable *seen, size_t first, double *out_ns)
     const int64_t start_ns = stats_cpu_ns();
 
     for (size_t i = first; i < first + SEEN; i++) {
-        found +=
-            scalable_slices_have(seen->slices, seen->slice_count, messages[i].id, MESSAGE_ID_BYTES)
-                ? 1
-                : 0;
+        found += scalable_slices_have(seen->slices, seen->slice_count, messages[i].id,
+                                      MESSAGE_ID_BYTES, NULL)
+                     ? 1
+                     : 0;
     }
     *out_ns = (double)(stats_cpu_ns() - start_ns) / SEEN;
     return found;

@@ -12,6 +12,7 @@
 
 #include "core/cuckoo.h"
 #include "core/idmap.h"
+#include "daemon/store_log.h"
 #include "daemon/store_ops.h"
 #include "daemon/store_schema.h"
 #include "tests/bench/bench.h"
@@ -203,7 +204,8 @@ static int measure_store(const char *directory, size_t count, struct store_cost 
     if (store_schema_open(path, STORE_USE_WRITER_RELAXED, &db, reason) != 0) {
         return bench_fail("%s", reason);
     }
-    (void)sqlite3_wal_autocheckpoint(db, STORE_CHECKPOINT_PAGES); /* else the log only grows */
+    (void)sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES /
+                                             STORE_LOG_FRAME_BYTES); /* else the log only grows */
     if (store_ops_init(&ops, db, (int64_t)count * 2) != SQLITE_OK) {
         store_schema_close_last(db);
         return bench_fail("the store cannot be set up");

@@ -49,6 +49,9 @@ static int start_again(const struct bench_options *options, const char *director
 
     int rc = child_start_daemon(&child, options->hearsayd, directory);
     if (rc == 0) {
+        rc = child_wait_until_arranged(&child);
+    }
+    if (rc == 0) {
         rc = memory_map_read(child.pid, &out->started);
     }
     child_stop(&child);

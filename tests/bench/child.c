@@ -23,7 +23,6 @@ enum {
     START_PATIENCE_MS = 60 * 1000,
     STOP_PATIENCE_MS = 10 * 1000,
     STOP_LOOK_MS = 5,
-    LINES_BYTES = 64 * 1024,
     FTW_DESCRIPTORS = 16,
     BACKLOG = 128,
     EXIT_EXEC = 127
@@ -100,51 +99,65 @@ static void run_daemon(const char *hearsayd, const char *config, const char *dat
     _exit(EXIT_EXEC);
 }
 
-/* What is told by the lines that have come so far. Whether the daemon is ready. */
-static bool read_lines(struct child *child, const char *lines, int64_t start_ns)
+/* Notes what the lines tell that have come so far. */
+static void read_lines(struct child *child)
 {
     static const char listening[] = "listening on 127.0.0.1:";
-    const double now_ms = (double)(stats_now_ns() - start_ns) / 1e6;
-    const char *at = strstr(lines, listening);
+    const double now_ms = (double)(stats_now_ns() - child->start_ns) / 1e6;
+    const char *at = strstr(child->lines, listening);
+    struct child_times *times = &child->times;
 
     if (at != NULL) {
         child->port = (uint16_t)strtoul(at + strlen(listening), NULL, 10);
         at = strstr(at + 1, listening);
         child->limited_port = at != NULL ? (uint16_t)strtoul(at + strlen(listening), NULL, 10) : 0;
     }
-    if (child->times.loaded_ms <= 0 && strstr(lines, "loaded ") != NULL) {
-        child->times.loaded_ms = now_ms;
+    if (times->loaded_ms <= 0 && strstr(child->lines, "loaded ") != NULL) {
+        times->loaded_ms = now_ms;
     }
-    if (strstr(lines, "ready: ") == NULL) {
-        return false;
+    if (times->ready_ms <= 0 && strstr(child->lines, "ready: ") != NULL) {
+        times->ready_ms = now_ms;
     }
-    child->times.ready_ms = now_ms;
-    return true;
+    if (times->arranged_ms <= 0 && strstr(child->lines, "all loaded messages are arranged")) {
+        times->arranged_ms = now_ms;
+    }
 }
 
-/* Waits for the line that says so; what else it said is shown when it does not come. */
-static int wait_until_ready(struct child *child, int64_t start_ns)
+/* Reads what the daemon says until the time is set. What it said is shown when that does not come.
+ */
+static int wait_until(struct child *child, const double *time_ms)
 {
-    static char lines[LINES_BYTES];
     struct pollfd polled = {.fd = child->log, .events = POLLIN};
-    size_t used = 0;
+    char *lines = child->lines;
 
-    while (stats_now_ns() - start_ns < (int64_t)START_PATIENCE_MS * 1000000) {
+    while (*time_ms <= 0 &&
+           stats_now_ns() - child->start_ns < (int64_t)START_PATIENCE_MS * 1000000) {
         if (poll(&polled, 1, STOP_LOOK_MS) <= 0) {
             continue;
         }
-        const ssize_t count = read(child->log, lines + used, sizeof(lines) - 1 - used);
+        const ssize_t count =
+            read(child->log, lines + child->lines_used, CHILD_LINES_BYTES - 1 - child->lines_used);
         if (count <= 0) {
             break;
         }
-        used += (size_t)count;
-        lines[used] = '\0';
-        if (read_lines(child, lines, start_ns)) {
-            return child->port != 0 ? 0 : bench_fail("the daemon did not say where it listens");
-        }
+        child->lines_used += (size_t)count;
+        lines[child->lines_used] = '\0';
+        read_lines(child);
     }
-    lines[used] = '\0';
-    return bench_fail("the daemon did not start:\n%s", lines);
+    return *time_ms > 0 ? 0 : bench_fail("the daemon did not start:\n%s", lines);
+}
+
+static int wait_until_ready(struct child *child)
+{
+    if (wait_until(child, &child->times.ready_ms) != 0) {
+        return -1;
+    }
+    return child->port != 0 ? 0 : bench_fail("the daemon did not say where it listens");
+}
+
+int child_wait_until_arranged(struct child *child)
+{
+    return wait_until(child, &child->times.arranged_ms);
 }
 
 int child_start_daemon(struct child *child, const char *hearsayd, const char *directory)
@@ -174,7 +187,7 @@ int child_start_daemon_with(struct child *child, const char *hearsayd, const cha
         return bench_fail("pipe: %s", strerror(errno));
     }
 
-    const int64_t start_ns = stats_now_ns();
+    child->start_ns = stats_now_ns();
     child->pid = fork();
     if (child->pid == 0) {
         end_with(parent);
@@ -186,7 +199,7 @@ int child_start_daemon_with(struct child *child, const char *hearsayd, const cha
         child->pid = 0;
         return bench_fail("fork: %s", strerror(errno));
     }
-    return wait_until_ready(child, start_ns);
+    return wait_until_ready(child);
 }
 
 /* A listening socket on loopback, on any port that is free; -1 when there is none. */

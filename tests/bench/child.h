@@ -28,16 +28,22 @@ void child_directory_remove(struct child_directory *directory);
 
 /* What a daemon said on its way to being ready, in milliseconds after it was started. */
 struct child_times {
-    double loaded_ms; /* its messages were in the index */
-    double ready_ms;  /* it took requests */
+    double loaded_ms;   /* its messages were in the index */
+    double ready_ms;    /* it took requests */
+    double arranged_ms; /* what was loaded was arranged: child_wait_until_arranged; else 0 */
 };
+
+enum { CHILD_LINES_BYTES = 16 * 1024 };
 
 struct child {
     pid_t pid; /* 0: none */
     int log;   /* the read end of its standard error; -1: none */
     uint16_t port;
     uint16_t limited_port; /* child_config.has_limited */
+    int64_t start_ns;
     struct child_times times;
+    char lines[CHILD_LINES_BYTES]; /* that it has said so far, ended by zero */
+    size_t lines_used;
 };
 
 /*
@@ -55,6 +61,9 @@ struct child_config {
 };
 int child_start_daemon_with(struct child *child, const char *hearsayd, const char *directory,
                             const struct child_config *config);
+
+/* Waits until a daemon that has loaded messages has arranged them. 0 or -1. */
+int child_wait_until_arranged(struct child *child);
 
 /* Starts an echo server that answers with these frames. 0 or -1; child_stop in any case. */
 int child_start_echo(struct child *child, const struct echo_frames *frames);

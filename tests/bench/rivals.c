@@ -143,7 +143,7 @@ void rivals_count(const struct rivals_messages *messages, struct index_probe *pr
         const uint16_t cardinality = messages->cardinalities[i];
 
         if (index_probe_may_pass(probe, cardinality, walk.overlap)) {
-            index_probe_offer(probe, &messages->items[i],
+            index_probe_offer(probe, &messages->items[i], INDEX_NO_PLACE,
                               messages->filters + i * RIVALS_FILTER_WORDS, 1, cardinality,
                               walk.overlap, 0);
             walk.floor = index_probe_floor(probe);

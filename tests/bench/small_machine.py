@@ -269,10 +269,12 @@ def run_memory(machine, workload):
     daemon.start()
     seconds = time.monotonic() - began
     processor, read = daemon.processor_seconds(), counted(daemon.process.pid, "read_bytes")
+    daemon.wait_log("all loaded messages are arranged")
+    arranged = time.monotonic() - began
     took = ask(daemon, workload, 1000)
     print_memory(f"Memory, {COUNT} messages after a start and 1,000 queries", machine, daemon)
     print(f"\nready after {seconds:.1f} s, {processor:.1f} s of them on a processor, {mib(read).strip()} "
-          f"read; queries: median {took[500] * 1e3:.1f} ms")
+          f"read; arranged after {arranged:.1f} s; queries: median {took[500] * 1e3:.1f} ms")
     daemon.stop()
     return daemon
 

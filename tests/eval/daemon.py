@@ -55,6 +55,7 @@ class Daemon:
         self.server = None
         self.lines = []
         self.ready = threading.Event()
+        self.arranged = threading.Event()
         config = os.path.join(directory, "hearsayd.conf")
         with open(config, "w", encoding="utf-8") as file:
             file.write(configuration(hosts))
@@ -72,10 +73,13 @@ class Daemon:
         """Anew from what is stored, so that the index is arranged as a whole."""
         self._stop()
         self._start()
+        if not self.arranged.wait(START_S):
+            raise Failed("the messages were not arranged:\n" + "".join(self.lines))
 
     def _start(self):
         self.server = None
         self.ready.clear()
+        self.arranged.clear()
         try:
             self.process = subprocess.Popen(self.arguments, stderr=subprocess.PIPE, text=True)
         except OSError as error:
@@ -110,6 +114,8 @@ class Daemon:
             if "ready: " in line:
                 self.server = address
                 self.ready.set()
+            if "all loaded messages are arranged" in line:
+                self.arranged.set()
         self.ready.set()  # it ended
 
     def _run(self, server, arguments, lines=()):

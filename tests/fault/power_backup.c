@@ -36,6 +36,9 @@ int power_note_message(void *context, const struct persist_message *message)
     checked.epoch = number % 3 == 0 ? UINT64_MAX - number : number; /* as store_fixture has it */
     assert_int_equal(store_check_message(&checked), number);
     messages->found[number] = 1;
+    messages->states[number] = (uint8_t)message->state;
+    messages->seqs[number] = message->seq;
+    messages->deposited_ms[number] = message->deposited_ms;
     messages->count++;
     return 0;
 }

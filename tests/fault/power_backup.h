@@ -23,6 +23,9 @@ enum {
 /* The messages of a store: numbers that were found. */
 struct power_messages {
     uint8_t found[POWER_NUMBERS_MAX];
+    uint8_t states[POWER_NUMBERS_MAX]; /* enum persist_state, of those found */
+    int64_t seqs[POWER_NUMBERS_MAX];   /* their numbers in the store */
+    int64_t deposited_ms[POWER_NUMBERS_MAX];
     uint32_t count;
 };
 

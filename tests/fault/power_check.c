@@ -35,6 +35,34 @@ static void check_fates(struct power_proof *proof)
     }
 }
 
+/* What is there is shown or hidden as was acknowledged, and at the number of then. */
+static void check_numbers(struct power_proof *proof)
+{
+    const struct power_model *model = proof->model;
+
+    for (uint32_t i = 0; i < POWER_NUMBERS_MAX; i++) {
+        const uint8_t fate = model->fates[i];
+        const uint8_t state = proof->messages.states[i];
+
+        if (!proof->messages.found[i]) {
+            continue;
+        }
+        if ((fate & POWER_HIDING_ASKED) == 0 && state != PERSIST_SHOWN) {
+            complain(proof, "it is not as deposited, and nobody reported it", i);
+        } else if ((fate & POWER_HIDDEN) != 0 && state == PERSIST_SHOWN) {
+            complain(proof, "its report was acknowledged, and is lost", i);
+        } else if ((fate & POWER_RESTORED) != 0 && state != PERSIST_APPROVED) {
+            complain(proof, "its restoring was acknowledged, and is lost", i);
+        } else if (model->seqs[i] != 0 && proof->messages.seqs[i] != model->seqs[i] &&
+                   (fate & (POWER_RESTORING_ASKED | POWER_RESTORED)) != POWER_RESTORING_ASKED) {
+            complain(proof, "it has another number", i);
+        }
+    }
+    if (proof->newest_seq < model->newest_seq) {
+        complain(proof, "a number that was acknowledged would be given again", 0);
+    }
+}
+
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
     *out_wall_ms = *out_monotonic_ms = *(const int64_t *)context;
@@ -63,7 +91,10 @@ static void check_index(struct power_proof *proof, struct service *service)
         indexed += is_indexed;
         if (is_indexed && !proof->messages.found[i]) {
             complain(proof, "the index has it, the store does not", i);
-        } else if (!is_indexed && proof->messages.found[i] && !is_over) {
+        } else if (is_indexed && proof->messages.states[i] == PERSIST_HIDDEN) {
+            complain(proof, "it is hidden, and in the index", i);
+        } else if (!is_indexed && proof->messages.found[i] && !is_over &&
+                   proof->messages.states[i] != PERSIST_HIDDEN) {
             complain(proof, "the store has it, the index does not", i);
         }
     }
@@ -123,8 +154,12 @@ bool power_check_store(struct store_fixture *fixture, struct power_proof *proof,
         (void)snprintf(proof->reason, sizeof(proof->reason), "it cannot be read: %s",
                        fixture->reason);
     }
+    struct persist_info info;
+    fixture->persist->interface->info(fixture->persist, &info);
+    proof->newest_seq = info.seq;
     if (proof->reason[0] == '\0') {
         check_fates(proof);
+        check_numbers(proof);
     }
     if (proof->reason[0] == '\0') {
         check_service(proof, fixture->persist);

@@ -17,6 +17,7 @@
 struct power_proof {
     const struct power_model *model;
     struct power_messages messages;
+    int64_t newest_seq;              /* of the store: it gives the next number next */
     char reason[POWER_REASON_BYTES]; /* the first thing that is wrong, or "" */
     unsigned backups_cut;            /* parts of a backup that were there, */
     unsigned parts_refused;          /* of which so many were refused, */

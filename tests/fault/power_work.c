@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pass_vfs.h"
 
 enum {
     BATCH_MAX = 40, /* operations that are submitted together */
@@ -60,11 +61,51 @@ struct asked {
     unsigned *left;
 };
 
+/* A failed operation has done nothing: what was known of its message holds. */
+static bool note_failure(struct power_work *work, const struct persist_op *op)
+{
+    if (!work->is_short || op->outcome != PERSIST_FAILED) {
+        return false;
+    }
+    work->failed++;
+    return true;
+}
+
+/* Each number that is given is beyond all that were acknowledged. */
+static void note_number(struct power_model *model, uint32_t number, int64_t seq)
+{
+    assert_true(seq > model->newest_seq);
+    model->newest_seq = model->seqs[number] = seq;
+}
+
+/* Hidden by a report, or restored; or withdrawn before. */
+static void note_moderation(struct power_model *model, const struct asked *asked)
+{
+    const struct persist_op *op = &asked->op.op;
+
+    if (op->outcome == PERSIST_NOT_FOUND) {
+        assert_true((model->fates[asked->number] & POWER_REMOVAL_ASKED) != 0);
+        return;
+    }
+    assert_int_equal(op->outcome, PERSIST_APPLIED);
+    if (op->message.reports > 0) {
+        model->fates[asked->number] |= POWER_HIDDEN;
+        return;
+    }
+    assert_int_equal(op->shown_seq, op->message.seq);
+    note_number(model, asked->number, op->shown_seq);
+    model->fates[asked->number] |= POWER_RESTORED;
+}
+
 static void note_deposit(struct power_model *model, const struct asked *asked)
 {
     switch (asked->op.op.outcome) {
     case PERSIST_APPLIED:
     case PERSIST_DUPLICATE:
+        if (asked->op.op.outcome == PERSIST_APPLIED) {
+            note_number(model, asked->number, asked->op.op.message.seq);
+            model->deposited_ms[asked->number] = asked->op.op.message.deposited_ms;
+        }
         model->fates[asked->number] |= POWER_KEPT;
         asked->work->acknowledged++;
         break;
@@ -85,11 +126,22 @@ static void on_done(struct persist_op *op)
     struct power_model *model = &work->model;
 
     (void)pthread_mutex_lock(&work->mutex);
+    if (note_failure(work, op)) {
+        (*asked->left)--;
+        (void)pthread_mutex_unlock(&work->mutex);
+        return;
+    }
     if (op->kind == PERSIST_DEPOSIT) {
         note_deposit(model, asked);
+    } else if (op->kind == PERSIST_MODERATE) {
+        note_moderation(model, asked);
+        work->acknowledged++;
     } else if (op->kind == PERSIST_WITHDRAW) {
         assert_true(op->outcome == PERSIST_APPLIED || op->outcome == PERSIST_NOT_FOUND);
-        model->fates[asked->number] |= POWER_REMOVED;
+        /* One whose deposit failed may still come. */
+        if (op->outcome == PERSIST_APPLIED || (model->fates[asked->number] & POWER_KEPT) != 0) {
+            model->fates[asked->number] |= POWER_REMOVED;
+        }
         work->acknowledged++;
     } else {
         assert_int_equal(op->outcome, PERSIST_APPLIED);
@@ -141,6 +193,25 @@ static void make_expiry(struct power_work *work, struct asked *asked)
     store_make_expire(&asked->op, model->now_ms, 1 + rng_below(work->rng, PERSIST_EXPIRE_MAX));
 }
 
+/* The next step of a message: a report hides it, then it is restored. False: there is none now. */
+static bool make_moderation(struct power_work *work, struct asked *asked, uint32_t number)
+{
+    struct power_model *model = &work->model;
+    const uint8_t fate = model->fates[number];
+    const bool hides = (fate & POWER_HIDING_ASKED) == 0;
+
+    if (model->seqs[number] == 0 || (!hides && (fate & POWER_HIDDEN) == 0) ||
+        (fate & POWER_RESTORING_ASKED) != 0) {
+        return false;
+    }
+    asked->number = number;
+    model->fates[number] |= hides ? POWER_HIDING_ASKED : POWER_RESTORING_ASKED;
+    store_make_moderate(work->fixture, &asked->op, number, model->deposited_ms[number],
+                        hides ? PERSIST_HIDDEN : PERSIST_APPROVED, hides, NULL);
+    asked->op.op.now_ms = model->now_ms;
+    return true;
+}
+
 /* Only what does not expire is sent again or withdrawn: a message has one way to go. */
 static bool stays(const struct power_model *model, uint32_t number)
 {
@@ -159,6 +230,8 @@ static void make_op(struct power_work *work, struct asked *asked)
         make_withdrawal(work, asked, number);
     } else if (kind < 33 && stays(model, number)) {
         make_deposit(work, asked, number);
+    } else if (kind < 55 && stays(model, number) && make_moderation(work, asked, number)) {
+        /* it is made */
     } else {
         make_deposit(work, asked, model->next++);
     }
@@ -235,6 +308,10 @@ static void run_batch(struct power_work *work)
     unsigned left = count;
 
     assert_non_null(asked);
+    if (work->is_short && rng_chance(work->rng, 60)) {
+        /* Some end within the batch, some before its first write, some not at all. */
+        pass_budget_set(rng_below(work->rng, rng_chance(work->rng, 50) ? 40000 : 400000));
+    }
     if (work->model.backup_count < work->backups && rng_chance(work->rng, 40)) {
         begin_copying(work, &copying, &left); /* what follows is written while it is made */
     }
@@ -284,11 +361,14 @@ void power_work_do(struct power_work *work)
     power_work_watch(work);
     fixture->options.scrub_after_ms = rng_chance(work->rng, 50) ? 1 : 0;
     fixture->options.gather_ms = rng_chance(work->rng, 20) ? 1 : 0;
+    fixture->options.log_bytes = rng_chance(work->rng, 50) ? 0 : 65536;
+    work->backups = work->is_short ? 0 : work->backups; /* they fail in ways of their own */
     store_open(fixture);
     for (uint32_t i = 0; i < work->batches; i++) {
         run_batch(work);
     }
     store_close(fixture);
+    pass_budget_set(-1);
     power_vfs_observe(NULL, NULL);
 }
 

@@ -31,7 +31,11 @@ enum {
     POWER_ASKED = 1,         /* its deposit was submitted */
     POWER_KEPT = 2,          /* and acknowledged */
     POWER_REMOVAL_ASKED = 4, /* its withdrawal, or an expiry that it has to go with */
-    POWER_REMOVED = 8        /* and acknowledged */
+    POWER_REMOVED = 8,       /* and acknowledged */
+    POWER_HIDING_ASKED = 16,
+    POWER_HIDDEN = 32, /* and acknowledged */
+    POWER_RESTORING_ASKED = 64,
+    POWER_RESTORED = 128 /* and acknowledged */
 };
 
 /* A copy of the store: what was known as it was asked for, and as it was acknowledged. */
@@ -46,6 +50,9 @@ struct power_model {
     struct power_backup backups[POWER_BACKUPS_MAX];
     uint32_t backup_count; /* asked for, one after the other */
     int64_t expires_ms[POWER_NUMBERS_MAX];
+    int64_t deposited_ms[POWER_NUMBERS_MAX];
+    int64_t seqs[POWER_NUMBERS_MAX]; /* numbers acknowledged last; 0: not known */
+    int64_t newest_seq;              /* of all numbers acknowledged */
     uint32_t next;
     int64_t now_ms;
 };
@@ -68,6 +75,8 @@ struct power_work {
     uint32_t share;     /* of changes before which a snapshot is taken, per thousand */
     uint32_t batches;   /* of operations */
     uint32_t backups;   /* at most */
+    bool is_short;      /* of storage, which ends at some write; operations may fail */
+    unsigned failed;    /* operations, for want of storage */
     unsigned acknowledged;
     unsigned backups_whole;
 };

@@ -45,6 +45,7 @@ static struct {
     unsigned migrated;
     unsigned made;
     unsigned acknowledged;
+    unsigned failed;
     unsigned backups_whole;
     unsigned backups_cut;
     unsigned parts_refused;
@@ -53,13 +54,28 @@ static struct {
 
 /* --- one work, and cuts in it ----------------------------------------------------------------- */
 
+static uint8_t fate_of(uint8_t state)
+{
+    switch (state) {
+    case PERSIST_HIDDEN:
+        return POWER_HIDING_ASKED | POWER_HIDDEN;
+    case PERSIST_APPROVED:
+        return POWER_HIDING_ASKED | POWER_HIDDEN | POWER_RESTORING_ASKED | POWER_RESTORED;
+    default:
+        return 0;
+    }
+}
+
 /* What was uncertain at the cut is certain now. */
 static void settle_model(struct power_model *model, const struct power_proof *proof)
 {
     model->backup_count = 0;
+    model->newest_seq = proof->newest_seq;
     for (uint32_t i = 0; i < POWER_NUMBERS_MAX; i++) {
         if (proof->messages.found[i]) {
-            model->fates[i] = POWER_ASKED | POWER_KEPT;
+            model->fates[i] = POWER_ASKED | POWER_KEPT | fate_of(proof->messages.states[i]);
+            model->seqs[i] = proof->messages.seqs[i];
+            model->deposited_ms[i] = proof->messages.deposited_ms[i];
         } else if (model->fates[i] != 0) {
             model->fates[i] = POWER_ASKED | POWER_REMOVAL_ASKED | POWER_REMOVED;
             model->expires_ms[i] = 0; /* never sent again */
@@ -168,7 +184,7 @@ static void put_old_database(struct store_fixture *fixture, struct power_model *
 
 /* Works one after the other, each on what a cut has left. False: see proof->reason. */
 static bool run_chain(struct rng *rng, struct power_proof *proof,
-                      const struct persist_sqlite_options *how, bool begins_old)
+                      const struct persist_sqlite_options *how, bool begins_old, bool is_short)
 {
     static struct power_work work;
     static struct power_model model;
@@ -190,8 +206,10 @@ static bool run_chain(struct rng *rng, struct power_proof *proof,
 
         power_work_begin(&work, before, rng);
         work.model = model;
+        work.is_short = is_short;
         power_work_do(&work);
         total.acknowledged += work.acknowledged;
+        total.failed += work.failed;
         total.backups_whole += work.backups_whole;
         holds = cut_everywhere(&work, AGAIN, &fixtures[1 - i % 2], &model, proof);
         power_work_end(&work);
@@ -226,7 +244,7 @@ static void test_power_cuts(void **state)
     rng_init(&rng);
     /* So few cuts may be asked for that none meets a backup: then on for as long as that takes. */
     for (unsigned i = 0; i < 3 || total.cuts < wanted || (total.backups_cut == 0 && i < 200); i++) {
-        if (!run_chain(&rng, &proof, &how, i % 3 == 1)) {
+        if (!run_chain(&rng, &proof, &how, i % 3 == 1, false)) {
             fail_msg("after %u cuts: %s", total.cuts, proof.reason);
         }
     }
@@ -237,6 +255,26 @@ static void test_power_cuts(void **state)
                   total.backups_whole, total.backups_cut, total.parts_refused, total.parts_whole);
     assert_true(total.migrated > 0 && total.made > 0);
     assert_true(total.backups_whole > 0 && total.backups_cut > 0);
+}
+
+/* Storage that ends at some write, and then the power fails. */
+static void test_power_cuts_on_a_full_disk(void **state)
+{
+    static struct power_proof proof;
+    const struct persist_sqlite_options how = {.relaxed = false};
+    const unsigned wanted = total.cuts + wanted_cuts() / 2;
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    total.failed = 0;
+    for (unsigned i = 0; total.cuts < wanted; i++) {
+        if (!run_chain(&rng, &proof, &how, i % 3 == 1, true)) {
+            fail_msg("after %u cuts: %s", total.cuts, proof.reason);
+        }
+    }
+    print_message("%u operations failed for want of storage\n", total.failed);
+    assert_true(total.failed > 0);
 }
 
 /* Restoring is cut: all is there or nothing, and then it can be restored again. */
@@ -312,7 +350,7 @@ static bool breaks_soon(const struct persist_sqlite_options *how, struct power_p
 
     rng_init(&rng);
     for (unsigned i = 0; i < TRIES && !broken; i++) {
-        broken = !run_chain(&rng, proof, how, false);
+        broken = !run_chain(&rng, proof, how, false, false);
     }
     return broken;
 }
@@ -348,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_cuts),
+        cmocka_unit_test(test_power_cuts_on_a_full_disk),
         cmocka_unit_test(test_power_cuts_while_a_database_is_made),
         cmocka_unit_test(test_power_cuts_while_a_backup_is_restored),
         cmocka_unit_test(test_storage_that_does_not_sync_is_found_out),

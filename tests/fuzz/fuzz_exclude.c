@@ -100,7 +100,8 @@ static void try_slices(struct fuzz_input *input)
         for (size_t j = 0; j < taken; j++) {
             expected = expected || slice_has(&received[j], id);
         }
-        FUZZ_CHECK(scalable_slices_have(received, (uint32_t)taken, id, sizeof(id)) == expected);
+        FUZZ_CHECK(scalable_slices_have(received, (uint32_t)taken, id, sizeof(id), NULL) ==
+                   expected);
     }
     arena_deinit(&arena);
 }
@@ -136,7 +137,7 @@ static void try_ids(struct fuzz_input *input)
         const uint8_t *id = ids + i * LIMIT_ID_BYTES;
 
         FUZZ_CHECK(scalable_test(&filter, id, LIMIT_ID_BYTES));
-        FUZZ_CHECK(scalable_slices_have(received, (uint32_t)taken, id, LIMIT_ID_BYTES));
+        FUZZ_CHECK(scalable_slices_have(received, (uint32_t)taken, id, LIMIT_ID_BYTES, NULL));
     }
     arena_deinit(&arena);
     scalable_deinit(&filter);

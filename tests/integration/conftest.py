@@ -10,7 +10,7 @@ many times longer everything may take with it.
 
 import atexit
 import functools
-
+import importlib
 import os
 import random
 import re
@@ -136,7 +136,7 @@ class Daemon:
     def start(self):
         self.launch()
         self.wait_log(r"ready: ")
-        bound = self.find_log(r"listening on 127\.0\.0\.1:(\d+)$")
+        bound = self.find_log(r"listening on 127\.0\.0\.1:(\d+)(?: limited| local)*$")
         self.port = int(bound.group(1)) if bound else None
         return self
 
@@ -232,6 +232,18 @@ class Daemon:
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_network(request):
+    """Attacks, the files in hostile/, run in a network namespace: see hostile/devices.py. The
+    process moves into it before any daemon is started. (A conftest.py in hostile/ would hide this
+    one from modules that import it.)"""
+    if request.path.parent.name == "hostile":
+        devices = importlib.import_module("devices")
+        why_not = devices.enter_own_network()
+        if why_not:
+            pytest.skip(f"no network of our own: {why_not}")
 
 
 @pytest.fixture(scope="session")

@@ -250,14 +250,16 @@ class Client:
         self.last_id = 0
         self.pending = b""
         self.pushes = []  # Responses with id 0 that came during `call`
-        self.socket = socket.socket(
-            socket.AF_UNIX if isinstance(address, str) else socket.AF_INET, socket.SOCK_STREAM
-        )
+        if isinstance(address, str):
+            family = socket.AF_UNIX
+        else:
+            family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(patience)
         if source is not None:
-            self.socket.bind((source, 0))  # any of 127.0.0.0/8 does
+            self.socket.bind((source, 0))  # any of 127.0.0.0/8 does, or one of hostile/devices.py
         self.socket.connect(address)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])

@@ -186,13 +186,26 @@ def test_watch_figures(make_daemon, rng):
             assert (found["matches_total"], found["matches_waiting"]) == (4, 0)
             assert found["watch_dropped_slow_total"] == found["watch_dropped_failed_total"] == 0
             page = cli.ok("admin", "stats")
-            assert "watches    2 of 1 clients, with 4 of 70 filters; 0 catch up\n" in page
-            assert " 4 matches pushed, 0 wait, " in page
+            assert "watches    2 of 1 client, with 4 of 70 filters; 0 catching up\n" in page
+            assert " 4 matches pushed, 0 waiting, " in page
             assert max(map(len, page.splitlines())) <= 100
         wire.wait_until(lambda: figures(administrator)["watches"] == 0, "the watches are over")
         found = figures(administrator)
         assert found["watch_clients"] == found["watch_filters"] == 0
         assert found["matches_total"] == 4
+
+
+def test_dropped_figures(make_daemon):
+    """Sessions that the daemon ended are counted by reason, and on the page."""
+    daemon = make_daemon("[limits]\nhello_timeout = 1s\n")
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    assert "\ndropped " not in cli.ok("admin", "stats")
+    with daemon.administrator() as administrator, daemon.client(hello=False) as silent:
+        silent.receive_until_end()
+        found = figures(administrator)
+        assert found["dropped_hello_total"] == 1
+        assert sum(value for name, value in found.items() if name.startswith("dropped_")) == 1
+    assert "\ndropped    1 hello\n" in cli.ok("admin", "stats")
 
 
 def test_cli_watch(make_daemon):

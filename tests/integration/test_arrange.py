@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon that was never restarted arranges its messages: queries compare a fraction of them, and
-answers stay those of a plain list."""
+"""A daemon arranges its messages while it serves, those that came since it started and those that a
+start loads: queries compare a fraction of them, and answers stay those of a plain list."""
 
 import random
+import re
 import time
 
 import pytest
@@ -80,6 +81,37 @@ def test_queries_become_quick(fed, rng):
         check(client, reference, wire.query_of(context(rng), metric=pb.ESTIMATED))
         check(client, reference, wire.query_of(["topic:t7"], contains=["topic:t7"]))
     daemon.check_alive()
+
+
+def test_start_serves_before_messages_are_arranged(make_daemon, rng):
+    """A start is ready without a tree, and answers are exact from the first one on; then the log says
+    that all is arranged, and queries compare a fraction."""
+    daemon = make_daemon("log_level = debug\n[limits]\nmessages = 1000000\n"
+                         "[host a]\n[host b]\n[host c]\n")
+    references = {}
+    with daemon.client() as client:
+        for host, count in (("a", 6000), ("b", 500)):
+            references[host] = wire.Reference()
+            deposit_many(client, rng, references[host], count, host=host)
+    daemon.restart()
+    with daemon.client() as client:
+        for _ in range(20):
+            for host in ("a", "b"):
+                check(client, references[host], wire.query_of(context(rng), host=host))
+        done = daemon.wait_log(r"all loaded messages are arranged for quick queries, after \d+ ms")
+        lines = [line for line in daemon.log if line is not None]
+        order = [at for at, line in enumerate(lines)
+                 if re.search("loaded 6500 messages|ready: |: arranging (6000|500) messages", line)]
+        assert len(order) == 4 and "loaded 6500" in lines[order[0]] and "ready" in lines[order[1]]
+        assert "arranging 6000" in lines[order[2]] and "arranging 500" in lines[order[3]]
+        assert lines.index(done.string) > order[3]
+        compared = [check(client, references["a"], wire.query_of(context(rng), host="a"))
+                    for _ in range(9)]
+        assert sorted(compared)[4] < 3000
+    with daemon.administrator() as client:
+        now = {one.name: one.value for one in client.call(pb.Stats()).figures}
+        assert now["host/a/unarranged"] == now["host/b/unarranged"] == 0
+        assert now["arranged_total"] == 2
 
 
 def test_stop_while_arranging(make_daemon, rng):

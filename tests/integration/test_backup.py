@@ -2,9 +2,11 @@
 """Copies of a store in use, their way back, and storage given back."""
 
 import os
+import pwd
 import shutil
 import sqlite3
 import stat
+import tempfile
 import threading
 
 import pytest
@@ -63,7 +65,10 @@ def test_there_and_back(make_daemon, rng):
     with open(file, "rb") as copy:
         before = copy.read()
     other, code, out, err = restored(make_daemon, file)
-    assert (code, err) == (0, "") and out.startswith("299 messages restored into ")
+    assert (code, err) == (0, "")
+    target, result = out.splitlines()
+    assert target.startswith(f"restoring {file} into {other.data}")
+    assert result == f"299 messages restored into {other.data}"
     with open(file, "rb") as copy:
         assert copy.read() == before, "the backup stays as it is"
     with other.start().administrator() as client:
@@ -183,7 +188,7 @@ def test_restore_refuses(make_daemon, rng):
     }
     for path, said in bad.items():
         other, code, out, err = restored(make_daemon, path)
-        assert (code, out) == (1, "") and said in err, (path, err)
+        assert code == 1 and "restored" not in out and said in err, (path, out, err)
         if os.path.isdir(other.data):
             assert [name for name in os.listdir(other.data) if name != "lock"] == []
     other, code, _, err = restored(make_daemon, good)
@@ -193,6 +198,31 @@ def test_restore_refuses(make_daemon, rng):
     other.start()
     code, _, err = other.run("--config", other.config_file, "--data", other.data, "--restore", good)
     assert code == 1, "a daemon runs there"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_restore_as_root_for_a_service(make_daemon, rng):
+    """A unit's User= is no setting: root restores as the owner of the directory, and says so."""
+    daemon = make_daemon()
+    folder = tempfile.mkdtemp(prefix="hearsay-restore-", dir="/var/tmp")
+    owner = pwd.getpwnam("nobody")
+    try:
+        os.chmod(folder, 0o755)
+        file, data = os.path.join(folder, "good.db"), os.path.join(folder, "data")
+        with daemon.administrator() as client:
+            stock(client, rng, 5)
+            client.call(pb.Backup(path=file))
+        os.mkdir(data, 0o700)
+        os.chown(data, owner.pw_uid, owner.pw_gid)
+        code, out, err = daemon.run("--config", daemon.config_file, "--data", data, "--restore",
+                                    file)
+        assert (code, err) == (0, ""), err
+        assert out.splitlines() == [f"restoring {file} into {data} as user nobody",
+                                    f"5 messages restored into {data}"]
+        owners = {name: os.stat(os.path.join(data, name)).st_uid for name in os.listdir(data)}
+        assert set(owners.values()) == {owner.pw_uid} and "messages.db" in owners
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_compact(make_daemon, rng):
@@ -239,11 +269,12 @@ def test_cli(make_daemon, rng):
     file = os.path.join(daemon.directory, "copy.db")
     with daemon.client() as client:
         client.call(wire.deposit_of(rng, LABELS))
-    assert "backed up" in cli.ok("admin", "backup", file)
+    assert cli.ok("admin", "backup", file).endswith(f" backed up to {file}\n")
     code, _, err = cli.run("admin", "backup", file)
     assert code == 4 and "not overwritten" in err
     assert "before" in cli.ok("admin", "compact")
     relative = os.path.relpath(file + "2")
-    assert "backed up" in cli.ok("admin", "backup", relative)
+    said = cli.ok("admin", "backup", relative).rstrip("\n").split(" backed up to ")[1]
+    assert os.path.isabs(said) and os.path.samefile(said, file + "2")
     assert os.path.getsize(file + "2") > 0
     assert cli.run("admin", "backup")[0] == 2

@@ -79,7 +79,8 @@ def test_on_site_it_is_the_current_epoch(daemon):
 
 
 def test_keys_are_kept_for_later(daemon):
-    """From elsewhere, who was on site finds what was said then; who was not finds nothing."""
+    """From elsewhere, who was on site finds what was said then; who was not finds nothing. Without
+    TLS nothing is deposited with a stored key: anybody may have given it."""
     inside = cli_runner.of_daemon(daemon)
     inside.ok("deposit", *ON, "secret")
     status = os.stat(keys_of(inside))
@@ -87,7 +88,12 @@ def test_keys_are_kept_for_later(daemon):
     assert stat.S_IMODE(os.stat(os.path.dirname(keys_of(inside))).st_mode) == 0o700
     outside = cli_runner.of_daemon(daemon, unix=True)  # the same home
     assert texts(outside) == ["secret"]
-    assert outside.json_lines("deposit", "--json", *ON, "later")[0]["epoch"] != 0
+    for command in (["deposit"], ["deposit", "--epoch", "current"]):
+        code, _, err = outside.run(*command, *ON, "later")
+        assert code == 2 and "--epoch open" in err
+    code, _, err = outside.run("query", *ON, "--epoch", "current")
+    assert code == 2 and "without --tls" in err
+    assert texts(inside) == ["secret"]
     stranger = cli_runner.Cli(daemon.socket_path, os.path.join(daemon.directory, "elsewhere"))
     assert texts(stranger) == []
     assert not os.path.exists(keys_of(stranger))
@@ -237,8 +243,8 @@ def test_import_goes_where_deposit_goes(daemon):
         assert witness.find(["topic:open"]) == [(0, b"y")]
         # From elsewhere: who knows the key, and who does not.
         line = [{"labels": ["topic:later"], "text": "z"}]
-        import_lines(cli_runner.of_daemon(daemon, unix=True), line)
-        assert witness.find(["topic:later"]) == [(number, b"z")]
+        _, err = import_lines(cli_runner.of_daemon(daemon, unix=True), line, code=1)
+        assert witness.find(["topic:later"]) == [] and "without --tls" in err
         stranger = cli_runner.Cli(daemon.socket_path, os.path.join(daemon.directory, "elsewhere"))
         code, _, err = stranger.run("import", "--epoch", "current", "-", stdin="")
         assert code == 2 and "on site" in err

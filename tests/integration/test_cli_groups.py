@@ -2,6 +2,7 @@
 """Groups: with --group labels are keyed and messages sealed; the construct is checked with an
 implementation of its own (tests/vectors/keyed.py) and keys from the vectors."""
 
+import base64
 import json
 import os
 import pty
@@ -83,6 +84,30 @@ def test_a_message_sealed_by_others_is_read(cli, daemon_of_groups, secret_file, 
     assert (code, out) == (1, "") and "not this group's" in err
 
 
+def test_media_types_within(cli, daemon_of_groups, secret_file, rng):
+    """No media type inside means text/plain, as in a deposit; what is none is not shown as one."""
+    key = GROUPS[OTHER]
+    rows = {"": "text/plain", "text": "application/octet-stream",
+            "text/\x1b[31m": "application/octet-stream", "text/html": "text/html"}
+    with daemon_of_groups.client() as client:
+        for inner in rows:
+            message_id = rng.randbytes(16)
+            sealed = keyed.seal(key, rng.randbytes(24), message_id, inner, b"inner:" + inner.encode())
+            client.call(pb.Deposit(host="plain", id=message_id, media_type=keyed.SEALED_TYPE,
+                                   filter=wire.filter_of(["topic:inner"], keys=(key,)),
+                                   payload=sealed))
+    question = ["query", "-l", "topic:inner", "--group", secret_file(OTHER), "--host", "plain"]
+    found = {line["text"] if "text" in line else base64.b64decode(line["payload_base64"]).decode():
+             line["type"] for line in cli.json_lines(*question, "--json")}
+    assert found == {"inner:" + inner: shown for inner, shown in rows.items()}
+    out = cli.ok(*question)
+    assert "(, " not in out and "\x1b" not in out
+    assert out.count("application/octet-stream") == 2
+    code, _, err = cli.run("deposit", "-l", "topic:inner", "--group", secret_file(OTHER),
+                           "--type", "text", "x")
+    assert code == 2 and "media type" in err
+
+
 def test_without_the_secret_nothing_is_near(cli, make_daemon, secret_file):
     """The same context without the secret, or with another, is as far as chance has it; with the
     secret the distances are those of the plain labels, up to collisions."""
@@ -125,11 +150,16 @@ def test_a_message_that_is_too_large_once_sealed(cli, secret_file):
 
 
 def test_where_the_secret_comes_from(cli, secret_file, tmp_path):
-    """Files that others may read, and secrets on the command line, are warned of."""
+    """Files that others may read are refused, as ssh refuses them; secrets on the command line are
+    warned of. What is no file (a pipe of the shell) has no mode that says anything."""
     _, _, err = cli.run("query", *on(HERE), "--group", secret_file(SECRET))
     assert "--group" not in err
-    _, _, err = cli.run("query", *on(HERE), "--group", secret_file(SECRET, "open", 0o644))
-    assert "others may read" in err and "chmod 600" in err
+    for mode in (0o644, 0o640, 0o620, 0o601):
+        opened = secret_file(SECRET, "open", mode)
+        code, out, err = cli.run("query", *on(HERE), "--group", opened)
+        assert code == 2 and out == "" and f"chmod 600 {opened}" in err, err
+    code, _, err = cli.run("query", *on(HERE), "--group", "/dev/stdin", stdin=SECRET + "\n")
+    assert code != 2 and "others may read" not in err, err
     _, _, err = cli.run("query", *on(HERE), "--group", SECRET)
     assert "list of processes" in err
     told = cli.json_lines("deposit", "--json", *on(HERE), "--group", SECRET, "said aloud")[0]

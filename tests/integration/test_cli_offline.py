@@ -13,9 +13,9 @@ import conftest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "watch", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
-            "channel", "summary", "profile", "context", "admin"]
-ADMIN = ["stats", "list", "restore", "remove", "ban", "unban", "bans", "accept", "check",
-         "backup", "compact", "reload", "log-level"]
+            "channel", "known", "summary", "profile", "context", "admin"]
+ADMIN = ["stats", "hosts", "list", "restore", "remove", "ban", "unban", "bans", "accept", "check",
+         "backup", "compact", "reload", "log-level", "pin"]
 NESTED = [f"admin {name}" for name in ADMIN]
 
 
@@ -31,6 +31,24 @@ def options_of(command):
     code, out, err = run(*command.split(), "--help")
     assert code == 0 and err == ""
     return set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", out, re.MULTILINE))
+
+
+def common_options():
+    """Those of every command, which stand in one place only."""
+    code, out, err = run("help", "connection")
+    assert code == 0 and err == ""
+    return set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", out, re.MULTILINE))
+
+
+def test_connection_options_stand_once():
+    """`hearsay help connection` has them; the help of a command has one line for them."""
+    common = common_options()
+    assert {"--server", "--tls", "--pin", "--ca", "--cert", "--key", "--timeout", "--help",
+            "--version"} <= common
+    for command in COMMANDS + NESTED:
+        _, out, _ = run(*command.split(), "--help")
+        assert not common & options_of(command), command
+        assert out.count("hearsay help connection") == 1
 
 
 def test_help_lists_all_commands():
@@ -77,6 +95,7 @@ def test_mistyped():
         ("deposit", "-l", "a:b", "--ttl", "90"): "a duration such as 90s, 15m, 2h or 3d",
         ("--timeout", "2d", "ping"): "--timeout",
         ("ping", "\x1b[2J"): r"\x1b[2J",
+        ("--timeout", "30d", "ping"): '"30d" is not a duration from 1ms to 24h',
     }
     for args, said in cases.items():
         code, out, err = run(*args)
@@ -84,13 +103,70 @@ def test_mistyped():
         assert "--help" in err and "\x1b" not in err
 
 
+def test_no_far_fetched_suggestions():
+    """Another word is not taken for a mistyped option."""
+    for args in (("admin", "ban", "--reason", "spam"), ("admin", "ban", "--because", "spam")):
+        code, out, err = run(*args)
+        assert (code, out) == (2, "") and f"there is no option {args[2]}\n" in err, err
+
+
 def test_manual_has_all_options():
     """Every option of every command is in hearsay(1)."""
     page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8").replace("\\-", "-")
     for command in COMMANDS + NESTED:
         assert f"Cm {command}" in page
-        for option in options_of(command):
+        for option in options_of(command) | common_options():
             assert f"Fl {option[1:]}" in page, (command, option)
+
+
+def test_the_manuals_synopsis():
+    """Each way to call it begins with the command's name and stands in a line of its own."""
+    mandoc = shutil.which("mandoc")
+    if not mandoc:
+        pytest.skip("no mandoc here")
+    page = subprocess.run([mandoc, "-T", "ascii", "-O", "width=300",
+                           str(ROOT / "client/man/hearsay.1")], capture_output=True, text=True,
+                          check=True, timeout=60).stdout
+    page = re.sub(".\b", "", page)
+    synopsis = page.split("SYNOPSIS\n")[1].split("\nDESCRIPTION")[0]
+    calls = [line.strip() for line in synopsis.strip().splitlines()]
+    assert all(line.startswith("hearsay ") for line in calls), synopsis
+    assert [line for line in calls if line.startswith("hearsay channel ")] == [
+        "hearsay channel save name context ... [option ...]",
+        "hearsay channel list [--json]",
+        "hearsay channel remove name",
+    ]
+
+
+def completions(file, function, line, *, directory=None):
+    """What bash offers at the end of a command line, which it splits as readline does."""
+    bash = shutil.which("bash")
+    if not bash:
+        pytest.skip("no bash here")
+    script = f"""
+        source "$1"; COMP_LINE=$2; COMP_POINT=${{#2}}; shift 2
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); {function}; printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    words = [piece for word in line.split(" ") for piece in (re.findall(r"[:=]+|[^:=]+", word) or [""])]
+    done = subprocess.run([bash, "-c", script, "bash", str(ROOT / file), line, *words],
+                          capture_output=True, text=True, check=True, timeout=60, cwd=directory)
+    return set(done.stdout.split())
+
+
+def test_hearsayd_completes(tmp_path):
+    """All options of hearsayd that its help names, and the words and files that they take."""
+    out = subprocess.run([conftest.program(conftest.HEARSAYD), "--help"], capture_output=True,
+                         text=True, check=True, timeout=60).stdout
+    options = set(re.findall(r"^  (--[a-z-]+)", out, re.MULTILINE))
+    bash = "daemon/completion/hearsayd.bash"
+    zsh = (ROOT / "daemon/completion/_hearsayd").read_text(encoding="utf-8")
+    assert completions(bash, "_hearsayd", "hearsayd --") == options and len(options) > 8
+    assert all(option in zsh for option in options)
+    assert completions(bash, "_hearsayd", "hearsayd --log-level de") == {"debug"}
+    assert completions(bash, "_hearsayd", "hearsayd --durability=r") == {"relaxed"}
+    (tmp_path / "some.conf").touch()
+    for line in ("hearsayd --config some", "hearsayd --config=some"):
+        assert completions(bash, "_hearsayd", line, directory=tmp_path) == {"some.conf"}
 
 
 def test_completions_have_all_options():
@@ -98,28 +174,20 @@ def test_completions_have_all_options():
     zsh = (ROOT / "client/completion/_hearsay").read_text(encoding="utf-8")
     for command in COMMANDS + NESTED:
         assert f"'{command.split()[-1]}:" in zsh
-        for option in options_of(command):
+        for option in options_of(command) | common_options():
             assert option in zsh, (command, option)
-    bash = shutil.which("bash")
-    if not bash:
-        pytest.skip("no bash here")
-    script = """
-        source "$1"; shift
-        COMP_WORDS=(hearsay "$@"); COMP_CWORD=$#; _hearsay; printf '%s\\n' "${COMPREPLY[@]}"
-    """
 
     def complete(*words):
-        done = subprocess.run(
-            [bash, "-c", script, "bash", str(ROOT / "client/completion/hearsay.bash"), *words],
-            capture_output=True, text=True, check=True, timeout=60)
-        return set(done.stdout.split())
+        return completions("client/completion/hearsay.bash", "_hearsay", " ".join(["hearsay", *words]))
 
     assert complete("") == {*COMMANDS, "help"}
     assert complete("--server", "x", "q") == {"query"}
+    assert complete("--server", "127.0.0.1:7117", "q") == {"query"}
+    assert complete("help", "con") == {"connection", "context"}
     assert complete("query", "-o", "") == {"similarity", "time"}
     assert complete("admin", "") == {*ADMIN}
     for command in COMMANDS + NESTED:
-        assert complete(*command.split(), "--") == options_of(command)
+        assert complete(*command.split(), "--") == options_of(command) | common_options()
 
 
 def test_header_stands_alone(tmp_path):
@@ -140,4 +208,4 @@ def test_header_stands_alone(tmp_path):
     table = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True,
                            text=True, check=True, timeout=60).stdout
     exported = {line.split()[-1].split("@")[0] for line in table.splitlines()}
-    assert exported == declared
+    assert exported - {"_init", "_fini"} == declared  # the two are of musl's start files

@@ -20,6 +20,47 @@ QUERY = 9  # the number of all queries; deposits have even ones, withdrawals odd
 FIRST = 10
 
 
+def change_log(daemon, change):
+    """Kills the daemon, changes its log as failing storage would, and starts it again."""
+    daemon.kill()
+    path = os.path.join(daemon.data, "messages.db-wal")
+    with open(path, "rb") as file:
+        log = bytearray(file.read())
+    change(log)
+    with open(path, "wb") as file:
+        file.write(log)
+    daemon.start()
+
+
+def flip_a_bit(log):
+    log[len(log) // 2] ^= 1
+
+
+def zero_the_header(log):
+    log[:32] = bytes(32)
+
+
+@pytest.mark.parametrize("change", [flip_a_bit, zero_the_header, lambda log: None])
+def test_a_damaged_log_is_told(make_daemon, rng, change):
+    """A log whose end recovery cannot reach loses messages: the start says so."""
+    daemon = make_daemon()
+    with daemon.client() as client:
+        client.call(wire.deposit_of(rng, ["topic:crash"]))
+    daemon.restart()  # with a log that begins with messages
+    with daemon.administrator() as client:
+        sent = [wire.deposit_of(rng, ["topic:crash"], payload=rng.randbytes(100))
+                for _ in range(30)]
+        for one in sent:
+            client.call(one)
+    change_log(daemon, change)
+    with daemon.administrator() as client:
+        left = sum(answer.HasField("got")
+                   for answer in client.pipeline([pb.Get(id=one.id) for one in sent]))
+    warned = daemon.find_log(r"warning: the log \S+messages\.db-wal (is|has)")
+    assert (left < 30) == bool(warned), f"{left} of 30 messages are left"
+    assert (left < 30) == (change in (flip_a_bit, zero_the_header))
+
+
 class Depositor(threading.Thread):
     """Deposits, withdraws and asks, pipelined, until the connection breaks.
 

@@ -162,11 +162,12 @@ def test_pages_by_exclusion(stocked, rng):
     assert set(seen) <= set(reference.messages) and len(seen) >= len(reference.messages) - 2
 
 
-def test_full_slice_leaves_nothing(stocked):
-    """A slice with all bits set leaves out all there is; a slice without any leaves out nothing."""
+def test_full_and_empty_slices(stocked):
+    """A slice with all bits set is refused; a slice without any leaves out nothing."""
     with stocked[0].client() as client:
-        full = client.call(wire.query_of(LABELS[:3], exclude=[pb.Slice(bits=b"\xff", hashes=32)]))
-        assert not full.results and full.exact
+        full = wire.query_of(LABELS[:3], exclude=[pb.Slice(bits=b"\xff", hashes=32)])
+        refusal = client.refused(full)
+        assert refusal.code == "FILL_OUT_OF_RANGE" and refusal.error.field == "exclude.bits"
         none = client.call(wire.query_of(LABELS[:3], exclude=[pb.Slice(bits=b"\0" * 60000, hashes=1)]))
         assert len(none.results) == 10
 

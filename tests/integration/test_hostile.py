@@ -308,7 +308,7 @@ def test_five_thousand_connections(make_daemon, rng, sanitized):
 def test_thousands_of_connections_of_one_address(make_daemon, rng, sanitized):
     """One address gets its own few sessions; all else it tries is refused, and keeps nobody out."""
     daemon = make_daemon(
-        "listen = 127.0.0.2:0 limited\n[limits]\nsessions = 40\nsessions_per_address = 8\n"
+        "listen = 127.0.0.2:0 limited\n[limits]\nsessions = 64\nsessions_per_address = 8\n"
         "hello_timeout = 60s\nqueries_per_minute = 0\n")
     address = ("127.0.0.2", int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1)))
     with hostile.besieged(daemon, rng, 100 * INPUT, sanitized) as bystander:

@@ -230,11 +230,9 @@ def test_reload_of_a_wrong_file(make_daemon):
     "config, key",
     [
         ("durability = relaxed\n", "durability"),
-        ("listen = 127.0.0.2:0\n", "listen"),
         ("[limits]\nframe = 128K\nk = 3\n", "frame"),
         ("[host default]\nprofile = v1:256/4\n", "profile"),
         ("[host other]\n", "host"),
-        ("[host default]\n[host more]\n", "host"),
     ],
 )
 def test_reload_of_what_needs_a_restart(make_daemon, config, key):

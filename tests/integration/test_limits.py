@@ -143,21 +143,35 @@ def test_withdrawals_count_as_deposits(limited, rng):
 
 
 def test_costly_queries_cost_more(limited):
-    """A query pays for its parts and for the hashes of what it leaves out."""
-    _, address = limited("queries_per_minute = 1\nquery_burst = 15\n")
+    """A query pays for its parts, and for the slices and hashes of what it leaves out."""
+    _, address = limited("queries_per_minute = 1\nquery_burst = 40\n")
     part = pb.QueryPart(filter=wire.filter_of(HERE))
-    slices = [pb.Slice(bits=b"\1" * 8, hashes=32)] * 4
-    with wire.Client(address) as client:  # 14 are left
-        assert client.call(pb.Query(k=1, parts=[part] * 9)) is not None  # 3: 11
-        assert client.call(pb.Query(k=1, parts=[part], exclude=slices)) is not None  # 3: 8
-        assert client.call(pb.Query(k=1, parts=[part] * 4)) is not None  # 1: 7
-        assert client.refused(pb.Get(id=bytes(16))).code == "NOT_FOUND"  # 1: 6
-        assert client.call(pb.Summary()) is not None  # 1: 5
-        assert client.refused(pb.Query(k=1, parts=[part] * 21)).code == "RATE_LIMITED"  # 6
-        assert client.call(pb.Query(k=1, parts=[part] * 17)) is not None  # 5: 0
+    slices = [pb.Slice(bits=b"\1" * 8, hashes=15)] * 2
+    with wire.Client(address) as client:  # 39 are left
+        assert client.call(pb.Query(k=1, parts=[part] * 9)) is not None  # 9: 30
+        assert client.call(pb.Query(k=1, parts=[part], exclude=slices)) is not None  # 1 + 11: 18
+        assert client.call(pb.Query(k=1, parts=[part] * 4)) is not None  # 4: 14
+        assert client.refused(pb.Get(id=bytes(16))).code == "NOT_FOUND"  # 1: 13
+        assert client.call(pb.Summary()) is not None  # 1: 12
+        assert client.call(pb.Here()) is not None  # 1: 11
+        assert client.refused(pb.Query(k=1, parts=[part] * 12)).code == "RATE_LIMITED"
+        assert client.call(pb.Query(k=1, parts=[part] * 11)) is not None  # 11: 0
         refused = client.refused(wire.query_of(HERE))
         assert refused.code == "RATE_LIMITED" and "queries" in refused.error.message
         assert client.call(pb.Ping()).now_ms  # free
+
+
+def test_what_costs_more_than_the_burst_takes_all_of_it(limited):
+    """It is refused until the bucket is full, and then taken: never refused for ever."""
+    _, address = limited("queries_per_minute = 6000\nquery_burst = 10\n")
+    dear = pb.Query(k=1, parts=[pb.QueryPart(filter=wire.filter_of(HERE))] * 64)
+    with wire.Client(address) as client:
+        deadline = time.monotonic() + wire.PATIENCE
+        while (error := refusals(client, [dear])[0]) is not None:
+            assert wire.ERROR_CODES[error.code] == "RATE_LIMITED"
+            assert 0 < error.retry_after_ms <= 100
+            assert time.monotonic() < deadline
+            time.sleep(error.retry_after_ms / 1000)  # as told: this is the event
 
 
 def test_no_rate_is_no_limit(limited, rng):
@@ -300,6 +314,49 @@ def test_proof_of_work(limited, rng):
         plain.work = next(w for w in range(10**6) if zero_bits(store, b"lobby", plain, w) >= 10)
         client.call(plain)
         exempt.call(deposit(rng))
+
+
+def report_zero_bits(client, host, message_id, work):
+    """Of the proof of work on a report in this session."""
+    def counted(data):
+        return struct.pack("<I", len(data)) + data
+    welcome = client.welcome
+    content = hashlib.blake2b(
+        b"hearsay-report-work-1" + welcome.store_id + counted(host) + message_id
+        + counted(welcome.resume_token), digest_size=32).digest()
+    proof = hashlib.blake2b(content + struct.pack("<Q", work), digest_size=32).digest()
+    return 256 - int.from_bytes(proof, "big").bit_length()
+
+
+def test_reports_need_a_proof_of_work(limited, rng):
+    """Each report, in its own session: a proof of one session is of no use in another one."""
+    daemon, address = limited("work_bits = 10\n[host lobby]")
+    with daemon.client() as exempt, wire.Client(address) as client, wire.Client(address) as other:
+        made = deposit(rng)
+        exempt.call(made)
+        works = [next(w for w in range(10**6)
+                      if report_zero_bits(one, b"lobby", made.id, w) >= 10)
+                 for one in (client, other)]
+        for work in (works[1], None):
+            # An absent work reads as 0, and one id of 1,024 has the proof 0.
+            if report_zero_bits(client, b"lobby", made.id, work or 0) >= 10:
+                continue
+            refused = client.refused(pb.Report(id=made.id, work=work))
+            assert refused.code == "INVALID" and refused.error.field == "work"
+        client.call(pb.Report(id=made.id, work=works[0]))
+        exempt.call(pb.Report(id=made.id))
+
+
+def test_the_command_reports_with_work(limited, rng, tmp_path, monkeypatch):
+    """hearsay report finds the proof by itself."""
+    monkeypatch.setenv("HEARSAY_TEST_STATE", str(tmp_path))
+    daemon, address = limited("work_bits = 12\n[host lobby]\nhide_after = 1\n")
+    made = deposit(rng)
+    with daemon.client() as exempt:
+        exempt.call(made)
+        code, _, err = command(address, "report", made.id.hex(), "spam")
+        assert code == 0, err
+        assert exempt.refused(pb.Get(id=made.id)).code == "NOT_FOUND"
 
 
 def test_the_command_does_the_work(limited, tmp_path, monkeypatch):

@@ -107,6 +107,11 @@ def test_list_and_restore(make_daemon, rng):
             senders.report(number, two.id)
         assert two.id in found(client), "the operator has decided"
         assert [m.id for m in listed(client).messages] == [one.id]
+        refusal = client.refused(pb.Restore(id=two.id))
+        assert refusal.code == "INVALID" and "is shown already" in refusal.error.message
+        client.call(pb.Restore(id=one.id))  # was reported, and not hidden: it is looked at now
+        assert client.refused(pb.Restore(id=one.id)).code == "INVALID"
+        assert listed(client).total == 0
         refusal = client.refused(pb.Restore(id=three.id))
         assert refusal.code == "INVALID" and "neither hidden nor reported" in refusal.error.message
         assert client.refused(pb.Restore(id=bytes(16))).code == "NOT_FOUND"
@@ -428,7 +433,10 @@ def test_cli_of_rules(make_daemon, rng):
     lines = cli.json_lines("admin", "bans", "--json")
     assert lines[0]["payload_hash"] == wire.withdraw_hash(b"buy now").hex()
     assert lines[1]["max_distance"] == 0.25
-    assert cli.ok("admin", "bans").count("\n") == 2
+    page = cli.ok("admin", "bans")
+    assert page.count("\n") == 2 and max(map(len, page.splitlines())) <= 60
+    assert [line.split()[0] for line in page.splitlines()] == [b["handle"][:8] for b in lines]
+    assert "payload" in page.splitlines()[0] and "distance 0.25" in page.splitlines()[1]
     assert cli.ok("admin", "unban", "--hash", lines[0]["payload_hash"]) == "unbanned\n"
     assert cli.run("admin", "unban", "--text", "buy now")[0] == 1
     assert cli.run("admin", "ban")[0] == 2
@@ -440,9 +448,42 @@ def test_cli_of_rules(make_daemon, rng):
     (line,) = reader.json_lines("deposit", "-l", "a:b", "buy later", "--json")
     assert line["held"]
     assert cli.ok("admin", "list", "--pending").count("waits for review") == 2
-    assert cli.ok("admin", "remove", "--ban", line["id"]) == "removed\n"
+    assert cli.ok("admin", "remove", "--ban", line["id"]) == "removed, and its payload is banned\n"
     assert reader.run("deposit", "-l", "a:b", "buy later")[0] == 4
     assert cli.run("admin", "accept", "shut")[0] == 4
+
+
+def test_cli_of_handles(make_daemon):
+    """Every ban that is listed can be taken back by the short name that stands before it."""
+    daemon = make_daemon()
+    cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
+    texts = [f"text {n}" for n in range(700)] # so many that some handles begin alike
+    with daemon.administrator() as client:
+        client.pipeline([pb.Ban(payload_hash=wire.withdraw_hash(text.encode())) for text in texts])
+    cli.ok("admin", "ban", "-l", "topic:x", "-l", "topic:y")
+    cli.ok("admin", "ban", "--text", "buy now")
+    lines = cli.json_lines("admin", "bans", "--json")
+    handles = [line["handle"] for line in lines]
+    assert len(set(handles)) == 702
+
+    beginnings = [handle[:4] for handle in handles]
+    twice = next((b for b in beginnings if beginnings.count(b) > 1), None)
+    if twice is not None:
+        code, out, err = cli.run("admin", "unban", twice)
+        assert (code, out) == (2, "") and "give more digits" in err
+    for text, bad in (("none", "ffff0000ffff"), ("short", "abc"), ("no digits", "xyzz")):
+        code, out, err = cli.run("admin", "unban", bad)
+        assert code == (1 if text == "none" else 2) and out == "" and bad in err, text
+    assert cli.run("admin", "unban", handles[0], "--text", "a")[0] == 2
+
+    filters = [line["handle"] for line in lines if "filter" in line]
+    assert reader.run("deposit", "-l", "topic:x", "-l", "topic:y", "hi")[0] == 4
+    assert cli.ok("admin", "unban", filters[0][:8]) == "unbanned\n"
+    assert reader.run("deposit", "-l", "topic:x", "-l", "topic:y", "hi")[0] == 0
+    assert reader.run("deposit", "-l", "a:b", "buy now")[0] == 4
+    assert cli.ok("admin", "unban", handles[-1][:8].upper()) == "unbanned\n"
+    assert reader.run("deposit", "-l", "a:b", "buy now")[0] == 0
+    assert len(cli.json_lines("admin", "bans", "--json")) == 700
 
 
 def test_cli(make_daemon, rng):

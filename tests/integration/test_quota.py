@@ -268,3 +268,47 @@ def test_space_is_reused(make_daemon, rng):
             sizes.append(os.path.getsize(os.path.join(daemon.data, "messages.db")))
     daemon.stop()
     assert os.path.getsize(os.path.join(daemon.data, "messages.db")) < 2 * 500 * 2500 + (1 << 20)
+
+
+# --- what an operator sees of it ------------------------------------------------------------------
+
+
+def lines_with(daemon, text):
+    return [line for line in daemon.log if line is not None and text in line]
+
+
+def test_a_full_host_is_told_of(make_daemon, rng):
+    """One line when a host becomes full, one when it has room again, and figures by reason."""
+    daemon = make_daemon("[host small]\nmessages = 3\n")
+    token = rng.randbytes(32)
+    kept = [deposit(rng, withdraw_hash=wire.withdraw_hash(token)) for _ in range(3)]
+    with daemon.client() as client, daemon.administrator() as administrator:
+        def figures():
+            return {one.name: one.value for one in administrator.call(pb.Stats()).figures}
+
+        assert codes(client.pipeline(kept)) == ["deposited"] * 3
+        assert figures()["host/small/full"] == 0
+        refused = codes(client.pipeline([deposit(rng) for _ in range(50)]))
+        assert refused == ["QUOTA"] * 50
+        client.refused(pb.Get(id=wire.new_id(rng)))
+        after = figures()
+        assert after["host/small/full"] == 1
+        assert (after["refused_quota_total"], after["refused_not_found_total"]) == (50, 1)
+        assert len(lines_with(daemon, "is full")) == 1
+        assert len(lines_with(daemon, "refused by limits")) == 1
+        client.call(pb.Withdraw(id=kept[0].id, token=token))
+        daemon.wait_log("host small: there is room again")
+        assert figures()["host/small/full"] == 0
+
+
+def test_refused_connections_are_counted(make_daemon):
+    """Connections beyond the limit leave one line and a figure, however many they are."""
+    daemon = make_daemon("listen = 127.0.0.2:0 limited\n[limits]\nsessions_per_address = 1\n")
+    port = int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1))
+    with wire.Client(("127.0.0.2", port)), daemon.administrator() as administrator:
+        for _ in range(5):
+            with wire.Client(("127.0.0.2", port), hello=False) as other:
+                other.receive_until_end()
+        figures = {one.name: one.value for one in administrator.call(pb.Stats()).figures}
+        assert figures["refused_connections_total"] == 5
+        assert len(lines_with(daemon, "refused by limits")) == 1

@@ -87,6 +87,29 @@ def test_inherited_tcp_socket(make_daemon):
     inherited.close()
 
 
+def test_inherited_sockets_outlive_a_reload(make_daemon):
+    """They stand for all TCP addresses, whatever `listen` says then; its words hold for them."""
+    inherited = listening(socket.AF_INET, ("127.0.0.1", 0))
+    port = inherited.getsockname()[1]
+    daemon = launched_with(make_daemon, [inherited])
+    needs_systemd()
+    daemon.start()
+    hosts = "[host default]\nepoch_length = 1h\n"
+    mark = len(daemon.log)
+    daemon.configure(f"listen = 127.0.0.1:{port} local\nlisten = 127.0.0.2:0\n{hosts}")
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_log("configuration reloaded", mark)
+    assert not daemon.find_log(r"listening on 127\.0\.0\.2")
+
+    def has_key():
+        with wire.Client(("127.0.0.1", port)) as client:
+            return client.welcome.hosts[0].epoch.HasField("key")
+
+    wire.wait_until(has_key, "the key of an epoch, over an inherited socket that is local")
+    daemon.stop()
+    inherited.close()
+
+
 def test_inherited_sockets_of_both_kinds(make_daemon):
     """Several sockets, a Unix one among them; who was waiting before the start is served."""
     path = f"/tmp/hs-inherit-{os.getpid()}"

@@ -128,6 +128,40 @@ def test_memory_is_no_storage(make_daemon, rng):
         shutil.rmtree(memory, ignore_errors=True)
 
 
+# --- a file system without shared memory ----------------------------------------------------------
+
+
+def test_a_file_system_without_shared_memory(make_daemon, rng, sanitized):
+    """JFFS2 maps no shared memory: all works, and other programs wait until the daemon stops."""
+    if sanitized:
+        pytest.skip(f"nothing is preloaded under {sanitized}")
+    preload = os.environ.get("HEARSAY_NO_SHARED_MAPS",
+                             "build/tests/integration/libno_shared_maps.so")
+    daemon = make_daemon(env={"LD_PRELOAD": os.path.abspath(preload)})
+    daemon.wait_log("refuses shared memory: the index of the log is on the heap")
+    token = rng.randbytes(32)
+    sent = [deposit(rng, withdraw_hash=wire.withdraw_hash(token)) for _ in range(50)]
+    copy = os.path.join(daemon.directory, "copy.db")
+    with daemon.administrator() as client:
+        client.pipeline(sent)
+        client.call(pb.Withdraw(id=sent[0].id, token=token))
+        client.call(pb.Backup(path=copy))
+        assert client.call(pb.Check()).messages == 49
+        with sqlite3.connect(database(daemon), timeout=0) as other:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("SELECT count(*) FROM message")
+        other.close()
+    daemon.kill()
+    with daemon.start().client() as client:
+        answers = client.pipeline([pb.Get(id=one.id) for one in sent])
+        assert [answer.HasField("got") for answer in answers] == [False] + [True] * 49
+    daemon.stop()
+    for path in (database(daemon), copy):
+        with sqlite3.connect(path) as other:
+            assert other.execute("SELECT count(*) FROM message").fetchone() == (49,)
+        other.close()
+
+
 # --- damage ---------------------------------------------------------------------------------------
 
 
@@ -310,6 +344,17 @@ def test_read_errors(make_daemon, rng):
         assert kinds <= {"STORAGE", "got", "NOT_FOUND", "INTERNAL"}
         client.call(pb.Ping())
         assert len(client.call(wire.query_of(HERE, k=20)).results) == 20
+
+
+def test_small_stores_take_little_storage(make_daemon, rng):
+    """With limits for a router, 400 messages of 200 bytes take less than 2 MB, the log included."""
+    daemon = make_daemon("[limits]\nbytes = 16M\n")
+    with daemon.administrator() as client:
+        for _ in range(400):
+            client.call(deposit(rng, payload=rng.randbytes(200)))
+        used = sum(os.stat(os.path.join(daemon.data, name)).st_blocks * 512
+                   for name in os.listdir(daemon.data))
+    assert used < 2_000_000
 
 
 # --- what is gone is gone -------------------------------------------------------------------------

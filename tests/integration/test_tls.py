@@ -23,6 +23,10 @@ def openssl(*args):
     return subprocess.run(["openssl", *args], capture_output=True, check=True, timeout=60).stdout
 
 
+def version_of_openssl():
+    return tuple(map(int, re.search(rb"OpenSSL (\d+)\.(\d+)", openssl("version")).groups()))
+
+
 class Authority:
     """Certificates in a directory of their own: a root, and what it signed."""
 
@@ -43,20 +47,28 @@ class Authority:
     def self_signed(self, name, subject, ca=False, hosts="DNS:localhost,IP:127.0.0.1"):
         """(certificate, key)."""
         key, certificate = self.key(name), self.path(name + ".pem")
-        more = ["-addext", "basicConstraints=critical,CA:TRUE"] if ca else [
+        # Python from 3.13 on refuses an authority that does not name its key's usage.
+        more = ["-addext", "basicConstraints=critical,CA:TRUE",
+                "-addext", "keyUsage=critical,keyCertSign,cRLSign"] if ca else [
             "-addext", f"subjectAltName={hosts}", "-addext", "basicConstraints=critical,CA:FALSE"]
         openssl("req", "-x509", "-new", "-key", key, "-out", certificate, "-days", "2", "-subj", subject,
                 *more)
         return certificate, key
 
-    def signed(self, name, hosts="DNS:localhost,IP:127.0.0.1"):
+    def signed(self, name, hosts="DNS:localhost,IP:127.0.0.1", days=60):
         key, request = self.key(name), self.path(name + ".csr")
         certificate, extensions = self.path(name + ".pem"), self.path(name + ".ext")
         openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/CN={name}")
         with open(extensions, "w", encoding="ascii") as file:
-            file.write(f"subjectAltName={hosts}\nbasicConstraints=critical,CA:FALSE\n")
+            file.write(f"subjectAltName={hosts}\nbasicConstraints=critical,CA:FALSE\n"
+                       "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+        validity = ["-days", str(days)]
+        if days < 0 and version_of_openssl() >= (3, 4):  # from then on it refuses fewer days than 0
+            times = (time.gmtime(time.time() + shift * 86400) for shift in (days - 1, days))
+            before, after = (time.strftime("%Y%m%d%H%M%SZ", one) for one in times)
+            validity = ["-not_before", before, "-not_after", after]
         openssl("x509", "-req", "-in", request, "-CA", self.root[0], "-CAkey", self.root[1],
-                "-CAcreateserial", "-out", certificate, "-days", "2", "-extfile", extensions)
+                "-CAcreateserial", "-out", certificate, *validity, "-extfile", extensions)
         return certificate, key
 
 
@@ -193,7 +205,8 @@ def test_what_is_no_tls_is_ended(secured, authority):
     """Plain protocol, HTTP and noise on the encrypted port; the daemon goes on."""
     port = port_of(secured)
     for garbage in [wire.frame(wire.request(pb.Hello(versions=[1]), 1)), b"GET / HTTP/1.1\r\n\r\n",
-                    bytes(range(256)) * 300, b"\x16\x03\x01\x40\x00" + b"\x01" * 20000]:
+                    bytes(range(256)) * 300, b"\x80\x2e\x01\x03\x03" + bytes(43),  # SSL 2's ClientHello
+                    b"\x16\x03\x01\x40\x00" + b"\x01" * 20000]:
         with socket.create_connection(("127.0.0.1", port), wire.PATIENCE) as stream:
             try:
                 stream.sendall(garbage)
@@ -237,6 +250,30 @@ def test_handshakes_have_a_deadline_and_a_bound(make_daemon, signed, authority):
     assert time.monotonic() - began < 10
     with wire.Client(("127.0.0.1", port), tls=trusting(authority)) as client:
         client.call(pb.Ping())
+
+
+def test_handshakes_that_never_come_are_said_once(make_daemon, signed, authority):
+    """Silent connections: one line of the log for all of them, with the right reason, and a figure."""
+    daemon = make_daemon(config_of(signed, more="[limits]\nhello_timeout = 1s\n"))
+    port = port_of(daemon)
+    silent = [socket.create_connection(("127.0.0.1", port), wire.PATIENCE) for _ in range(12)]
+
+    def dropped(administrator, reason):
+        return sum(one.value for one in administrator.call(pb.Stats()).figures
+                   if one.name == f"dropped_{reason}_total")
+
+    for one in silent:  # each is hung up on
+        try:
+            assert one.recv(1) == b""
+        except ConnectionError:
+            pass
+        one.close()
+    daemon.wait_log("handshake did not finish")  # written before the peer sees the end, read later
+    lines = [line for line in daemon.log if "dropped" in line]
+    assert len(lines) == 1, lines
+    with daemon.administrator() as administrator:
+        assert dropped(administrator, "handshake") == len(silent)
+        assert dropped(administrator, "stuck") == dropped(administrator, "unread") == 0
 
 
 def test_new_certificate_at_a_reload(make_daemon, authority):
@@ -326,6 +363,58 @@ def test_wrong_configurations(make_daemon, authority, signed):
         assert sentence in daemon.log_text()
 
 
+def not_after_ms(certificate):
+    line = openssl("x509", "-in", certificate, "-noout", "-enddate").decode().strip()
+    return int(ssl.cert_time_to_seconds(line.removeprefix("notAfter="))) * 1000
+
+
+def test_check_config_looks_at_what_is_named(make_daemon, authority):
+    """--check-config: the user, the files and the certificate's end, all in one go."""
+    idle = make_daemon(start=False)
+
+    def check(config):
+        idle.configure(config)
+        return idle.run("--config", idle.config_file, "--data", idle.data, "--check-config")
+
+    good, soon = authority.signed("good"), authority.signed("soon", days=5)
+    expired = authority.signed("gone", days=-1)
+    code, out, err = check(config_of(good))
+    assert code == 0 and "correct" in out and err == ""
+    code, out, err = check(config_of(soon))
+    assert code == 0 and "correct" in out
+    assert re.search(f"warning: the certificate {soon[0]} expires on .*, in [45] days", err), err
+    code, out, err = check(config_of(expired, more="user = nobody-4711\n"))
+    assert code == 2 and out == ""
+    assert len(err.splitlines()) == 2, err
+    assert "there is no user `nobody-4711`" in err and f"{expired[0]} expired on " in err
+    code, out, err = check(config_of((authority.path("none.pem"), good[1])))
+    assert code == 2 and out == "" and authority.path("none.pem") in err
+    code, out, err = check(config_of((good[0], soon[1])))
+    assert code == 2 and out == "" and "is not that of the certificate" in err
+    assert not os.path.exists(idle.data)
+
+
+def test_the_end_of_a_certificate_is_said(make_daemon, authority):
+    """At the start and at a reload: a warning when it has expired or soon does; and the figure."""
+    expired, soon, good = (authority.signed(f"end{days}", days=days) for days in (-1, 5, 60))
+    daemon = make_daemon(config_of(expired))
+    warned = "warning: the certificate "
+    assert daemon.find_log(rf"{warned}{expired[0]} expired on ")
+    for identity, pattern in ((soon, rf"{warned}{soon[0]} expires on .*, in [45] days"), (good, None)):
+        mark = len(daemon.log)
+        daemon.configure(config_of(identity))
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_log("configuration reloaded", mark)
+        with daemon.administrator() as administrator:
+            found = {one.name: one.value for one in administrator.call(pb.Stats()).figures}
+        assert found["certificate_not_after"] == not_after_ms(identity[0])
+        assert daemon.find_log(pattern or warned, mark) if pattern else not daemon.find_log(
+            warned, mark)
+    end = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(not_after_ms(good[0]) / 1000))
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    assert f"\nTLS        the certificate expires on {end}\n" in cli.ok("admin", "stats")
+
+
 # --- the command ----------------------------------------------------------------------------------
 
 
@@ -353,6 +442,12 @@ def test_command_with_a_pin(command, signed):
     command.ok("--pin", ":".join(re.findall("..", pin.upper())), "ping")
     code, _, err = command.run("--pin", "00" * 32, "ping")
     assert code == 3 and f"its pin is {pin}" in err, err
+    command.ok("--pin", "00" * 32, "--pin", pin, "ping")  # while a key changes
+    command.ok("--pin", pin, "ping", "--pin", "00" * 32)
+    code, _, err = command.run("--pin", "00" * 32, "--pin", "11" * 32, "ping")
+    assert code == 3 and f"its pin is {pin}" in err, err
+    code, _, err = command.run("--pin", pin, "--pin", pin[:-1], "ping")
+    assert code == 2 and "is no pin" in err
     code, _, err = command.run("--pin", pin[:-1], "ping")
     assert code == 2 and "is no pin" in err
 
@@ -378,10 +473,62 @@ def test_command_trusts_on_first_use(make_daemon, authority, tmp_path):
         file.write(f"# mine\n\nother:1 {'ab' * 32}\n127.0.0.1:{port} {pin_of(second[0])}\n")
     code, _, err = command.run("--tls", "ping")
     assert code == 3 and "another key than before" in err and known in err, err
+    assert f"hearsay known remove 127.0.0.1:{port}" in err
+    assert command.json_lines("known", "--json") == [
+        {"server": "other:1", "pin": "ab" * 32},
+        {"server": f"127.0.0.1:{port}", "pin": pin_of(second[0])}]
+    assert command.ok("known").splitlines()[1] == f"127.0.0.1:{port} {pin_of(second[0])}"
+    command.ok("known", "remove", f"127.0.0.1:{port}")
+    with open(known, encoding="ascii") as file:
+        assert file.read() == f"# mine\n\nother:1 {'ab' * 32}\n"
+    code, _, err = command.run("--tls", "ping")
+    assert code == 0 and "for the first time" in err
+    with open(known, encoding="ascii") as file:
+        assert pin_of(first[0]) in file.read()
     with open(known, "w", encoding="ascii") as file:
         file.write(f"127.0.0.1:{port}\n")
     code, _, err = command.run("--tls", "ping")
     assert code == 1 and f"{known}:1:" in err, err
+
+
+def test_known_servers_are_removed_by_name(tmp_path):
+    """A host without a port is that of the default port; what is not there is said; nothing is
+    removed from a file that cannot be read as one."""
+    command = cli_runner.Cli("127.0.0.1:1", str(tmp_path))
+    assert command.ok("known") == ""
+    code, _, err = command.run("known", "remove", "cafe")
+    assert code == 1 and "cafe is not known" in err
+    known = tmp_path / "state/hearsay/known_servers"
+    known.parent.mkdir(parents=True)
+    lines = [f"{name} {'%02x' % i * 32}\n" for i, name in enumerate(
+        ["cafe:7117", "cafe:7118", "[fd00::1]:7117", "192.168.8.1:7117"])]
+    known.write_text("".join(lines))
+    for i, name in ((0, "cafe"), (2, "fd00::1"), (3, "192.168.8.1:7117")):
+        command.ok("known", "remove", name)
+        lines[i] = ""
+        assert known.read_text() == "".join(lines)
+    for words, what in ((["remove"], "missing"), (["remove", "/run/x"], "Unix socket"),
+                        (["forget", "cafe"], "remove"), (["remove", "a", "b"], "too many")):
+        code, _, err = command.run("known", *words)
+        assert code == 2 and what in err, err
+    known.write_text("cafe:7117 12\n")
+    for words in ([], ["remove", "cafe"]):
+        code, _, err = command.run("known", *words)
+        assert code == 1 and f"{known}:1:" in err
+    assert known.read_text() == "cafe:7117 12\n"
+
+
+def test_the_pin_of_a_certificate(authority, signed, tmp_path):
+    """admin pin says what the daemon logs, also for a certificate renewed with the same key."""
+    command = cli_runner.Cli("127.0.0.1:1", str(tmp_path))
+    assert command.ok("admin", "pin", signed[0]) == pin_of(signed[0]) + "\n"
+    renewed = str(tmp_path / "renewed.pem")
+    openssl("req", "-x509", "-new", "-key", signed[1], "-out", renewed, "-days", "3", "-subj",
+            "/CN=renewed")
+    assert command.ok("admin", "pin", renewed) == pin_of(signed[0]) + "\n"
+    code, _, err = command.run("admin", "pin", signed[1])
+    assert code == 1 and signed[1] in err
+    assert command.run("admin", "pin")[0] == 2
 
 
 def test_command_meets_the_wrong_port(secured, command, tmp_path):

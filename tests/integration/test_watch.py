@@ -315,7 +315,7 @@ def test_held_messages_come_when_they_are_shown(make_daemon, rng):
         assert [m.result.id for m in found] == [two.id, one.id]
         assert [m.result.payload for m in found] == [b"1", b"0"]
         assert watching.seq < found[0].seq < found[1].seq
-        operator.call(pb.Restore(id=two.id))  # once more changes nothing
+        assert operator.refused(pb.Restore(id=two.id)).code == "INVALID"  # and changes nothing
         silence(reader)
     daemon.kill()
     daemon.start()
@@ -331,34 +331,50 @@ def test_held_messages_come_when_they_are_shown(make_daemon, rng):
         silence(reader)
 
 
-def test_hidden_messages_come_back_once(make_daemon, rng):
-    """Reports hide a message, the operator shows it: it comes to those who have not had it."""
+def test_restored_messages_take_a_new_number(make_daemon, rng):
+    """Reports hide a message, the operator restores it: it comes under a new number to all who watch,
+    once to each, and to those who were away later, also over kill -9. Nobody misses it."""
     daemon = make_daemon("[host default]\nhide_after = 1\n")
     with daemon.administrator() as operator, daemon.client() as had, daemon.client() as late:
         start = had.call(watch_of(PLACE)).seq
         one = deposit(operator, rng, PLACE)
         (first,) = matches(had, 1)
+        operator.call(pb.Report(id=one.id))
         two = deposit(operator, rng, PLACE)
         (second,) = matches(had, 1)
-        operator.call(pb.Report(id=one.id))
         late.call(watch_of(PLACE))  # begins while it is hidden
-        with daemon.client() as away:  # was away, and has not heard of either
-            away.call(watch_of(PLACE, after_seq=start))
-            assert matches(away, 1)[0].result.id == two.id
-            operator.call(pb.Restore(id=one.id))
-            (match,) = matches(late, 1)
+        with daemon.client() as passing:  # catches up while it is hidden, and goes
+            passing.call(watch_of(PLACE, after_seq=start))
+            (passed,) = matches(passing, 1)
+            assert passed.result.id == two.id and passed.seq == second.seq
+            silence(passing)
+        operator.call(pb.Restore(id=one.id))
+        for watcher in (late, had):
+            (match,) = matches(watcher, 1)
             assert match.result.id == one.id and match.seq > second.seq
-            (match,) = matches(away, 1)
-            assert match.result.id == one.id and match.seq > second.seq
-            silence(away)
-        silence(late)
+            silence(watcher)
+        assert operator.refused(pb.Restore(id=one.id)).code == "INVALID"
         silence(had)
-        # over a reconnect it stands where it was first shown
-        for after, expected in ((start, [one.id, two.id]), (first.seq, [two.id]), (second.seq, [])):
+
+    def check_again():
+        expected = ((start, [two.id, one.id]), (first.seq, [two.id, one.id]),
+                    (passed.seq, [one.id]), (match.seq, []))
+        for after, ids in expected:
             with daemon.client() as again:
                 again.call(watch_of(PLACE, after_seq=after))
-                assert [m.result.id for m in matches(again, len(expected))] == expected
+                found = matches(again, len(ids))
+                assert [m.result.id for m in found] == ids
+                assert one.id not in ids or found[-1].seq == match.seq
                 silence(again)
+
+    check_again()
+    daemon.kill()
+    daemon.start()
+    check_again()
+    with daemon.client() as client, daemon.client() as watcher:
+        watcher.call(watch_of(PLACE))
+        deposit(client, rng, PLACE)
+        assert matches(watcher, 1)[0].seq > match.seq, "no number is given twice"
 
 
 def test_withdrawn_in_the_queue(make_daemon, rng):

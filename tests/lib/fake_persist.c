@@ -163,6 +163,16 @@ static size_t next_to_go(const struct fake *fake, const struct persist_op *op, i
     return next;
 }
 
+static bool is_chosen(const struct persist_op *op, const uint8_t *id)
+{
+    for (uint32_t i = 0; i < op->chosen_count; i++) {
+        if (memcmp(op->chosen + (size_t)i * MESSAGE_ID_BYTES, id, MESSAGE_ID_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether all that may go would be enough. */
 static bool has_enough(const struct fake *fake, const struct persist_op *op, int64_t but)
 {
@@ -171,7 +181,8 @@ static bool has_enough(const struct fake *fake, const struct persist_op *op, int
 
     for (size_t i = 0; i < fake->count; i++) {
         const struct stored *stored = &fake->messages[i];
-        if (stored->message.host == op->message.host && !stored->withdrawn && stored->seq != but) {
+        if (stored->message.host == op->message.host && !stored->withdrawn && stored->seq != but &&
+            !is_chosen(op, stored->message.id)) {
             messages++;
             bytes += content_bytes(&stored->message);
         }
@@ -183,6 +194,7 @@ static bool has_enough(const struct fake *fake, const struct persist_op *op, int
 static enum persist_outcome make_room(struct fake *fake, struct persist_op *op)
 {
     const int64_t own = fake->last_seq;
+    uint64_t messages = 0;
     uint64_t bytes = 0;
 
     if (!has_enough(fake, op, own)) {
@@ -190,11 +202,19 @@ static enum persist_outcome make_room(struct fake *fake, struct persist_op *op)
         op->removed_count = 0;
         return PERSIST_FULL;
     }
-    while (op->removed_count < op->evict_messages || bytes < op->evict_bytes) {
+    for (uint32_t i = 0; i < op->chosen_count; i++) {
+        const uint8_t *id = op->chosen + (size_t)i * MESSAGE_ID_BYTES;
+        const struct stored *chosen = find(fake, op->message.host, id);
+        if (chosen != NULL && !chosen->withdrawn && chosen->seq != own) {
+            take_out(fake, (size_t)(chosen - fake->messages), op);
+        }
+    }
+    while (messages < op->evict_messages || bytes < op->evict_bytes) {
         const size_t at = next_to_go(fake, op, own);
         if (op->removed_count == op->limit) {
             abort(); /* tests' messages are not that small */
         }
+        messages++;
         bytes += content_bytes(&fake->messages[at].message);
         take_out(fake, at, op);
     }
@@ -235,7 +255,8 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
     stored->message.seq = stored->seq;
     op->message.seq = stored->seq;
     op->removed_count = 0;
-    return op->evict != PERSIST_EVICT_NONE ? make_room(fake, op) : PERSIST_APPLIED;
+    return op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0 ? make_room(fake, op)
+                                                                   : PERSIST_APPLIED;
 }
 
 static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
@@ -316,13 +337,11 @@ static void add_words(struct stored *stored, const char *words, size_t count)
     (void)snprintf(stored->words + used, sizeof(stored->words) - used, "%.*s\n", (int)count, words);
 }
 
-/* What is shown now, and was not, takes the next place. */
+/* What is shown now, and was not, takes a new number. */
 static void show(struct fake *fake, struct stored *stored, struct persist_op *op)
 {
     op->shown_seq = ++fake->last_seq;
-    if (stored->message.state == PERSIST_PENDING) {
-        stored->seq = stored->message.seq = op->shown_seq;
-    }
+    stored->seq = stored->message.seq = op->shown_seq;
 }
 
 static enum persist_outcome moderate(struct fake *fake, struct persist_op *op)
@@ -428,6 +447,15 @@ static void tally(const struct fake *fake, const struct persist_op *op)
     }
 }
 
+static enum persist_outcome make_host(const struct fake *fake, struct persist_op *op)
+{
+    if (fake->stored_profile != NULL) {
+        return PERSIST_CONFLICT;
+    }
+    op->message.host = (uint32_t)op->host_name[0]; /* as add_host */
+    return PERSIST_APPLIED;
+}
+
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
 {
     struct fake *fake = (struct fake *)(void *)persist;
@@ -492,6 +520,8 @@ size_t fake_persist_commit(struct persist *persist)
         } else if (op->kind == PERSIST_EPOCH) {
             (void)begin_epoch(persist, op->epoch, NULL);
             op->outcome = PERSIST_APPLIED;
+        } else if (op->kind == PERSIST_HOST) {
+            op->outcome = make_host(fake, op);
         } else if (op->kind == PERSIST_EXPIRE) {
             op->outcome = expire(fake, op);
         } else if (op->kind == PERSIST_REMOVE) {

@@ -81,7 +81,14 @@ static bool descriptor_fails(void)
         memcpy(&real, &found, sizeof(real)); /* no cast is ISO C */ \
     }
 
-EXPORTED int accept4(int fd, __SOCKADDR_ARG address, socklen_t *restrict length, int flags)
+/* glibc declares a union of pointers to all kinds of addresses. */
+#ifdef __GLIBC__
+typedef __SOCKADDR_ARG address_pointer;
+#else
+typedef struct sockaddr *restrict address_pointer;
+#endif
+
+EXPORTED int accept4(int fd, address_pointer address, socklen_t *restrict length, int flags)
 {
     NEXT(accept4)
     return descriptor_fails() ? -1 : real(fd, address, length, flags);

@@ -18,7 +18,6 @@ static struct {
     bool hold;
     bool held;
     bool skips_syncs;
-    sqlite3_vfs *real;
     sqlite3_mem_methods memory;
 } fault = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -125,13 +124,13 @@ static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 o
 static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset)
 {
     if (fault_vfs_fails(FAULT_WRITE)) {
-        (void)pass_real(file)->pMethods->xWrite(pass_real(file), bytes, count / 2, offset);
+        (void)pass_write(file, bytes, count / 2, offset);
         return SQLITE_FULL;
     }
     if (fault_vfs_fails(FAULT_WRITE_ERROR)) {
         return SQLITE_IOERR_WRITE;
     }
-    return pass_real(file)->pMethods->xWrite(pass_real(file), bytes, count, offset);
+    return pass_write(file, bytes, count, offset);
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -139,7 +138,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
     if (fault_vfs_fails(FAULT_TRUNCATE)) {
         return SQLITE_IOERR_TRUNCATE;
     }
-    return pass_real(file)->pMethods->xTruncate(pass_real(file), size);
+    return pass_truncate(file, size);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
@@ -155,12 +154,11 @@ static sqlite3_io_methods file_methods;
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
-    (void)vfs;
     file->pMethods = NULL; /* then SQLite does not close it */
     if (fault_vfs_fails(FAULT_OPEN)) {
         return SQLITE_CANTOPEN;
     }
-    return pass_open(fault.real, name, file, sizeof(struct pass_file), &file_methods, flags, out);
+    return pass_open(vfs, name, file, sizeof(struct pass_file), &file_methods, flags, out);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -195,5 +193,6 @@ void fault_vfs_install(void)
     file_methods.xWrite = file_write;
     file_methods.xTruncate = file_truncate;
     file_methods.xSync = file_sync;
-    fault.real = pass_install(&vfs, "fault", sizeof(struct pass_file), vfs_open);
+    (void)pass_install(&vfs, "fault", sizeof(struct pass_file), vfs_open);
+    pass_refuse_maps_if_asked(&vfs);
 }

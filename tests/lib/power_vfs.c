@@ -22,7 +22,6 @@ static struct {
     bool ignores_syncs;
     void (*before_change)(void *context);
     void *context;
-    sqlite3_vfs *real;
     /* Of those that our own code has open: a file's content, or whether it is the directory. */
     struct content *contents[DESCRIPTORS_MAX];
     bool is_directory[DESCRIPTORS_MAX];
@@ -128,11 +127,17 @@ static int file_close(sqlite3_file *file)
 
 static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset)
 {
-    if (self(file)->content != NULL && count > 0) {
+    const int allowed = pass_budget_take(file, count, offset);
+    int rc = SQLITE_OK;
+
+    if (self(file)->content != NULL && allowed > 0) {
         announce();
-        note_write(self(file)->content, (size_t)offset, bytes, (size_t)count);
+        note_write(self(file)->content, (size_t)offset, bytes, (size_t)allowed);
     }
-    return pass_real(file)->pMethods->xWrite(pass_real(file), bytes, count, offset);
+    if (allowed > 0) {
+        rc = pass_real(file)->pMethods->xWrite(pass_real(file), bytes, allowed, offset);
+    }
+    return rc == SQLITE_OK && allowed < count ? SQLITE_FULL : rc;
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -143,7 +148,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
         content_cut(self(file)->content, (size_t)size);
         (void)pthread_mutex_unlock(&power.mutex);
     }
-    return pass_real(file)->pMethods->xTruncate(pass_real(file), size);
+    return pass_truncate(file, size);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
@@ -164,9 +169,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     struct power_file *wrapped = self(file);
     int rc;
 
-    (void)vfs;
     wrapped->content = NULL;
-    rc = pass_open(power.real, name, file, sizeof(*wrapped), &file_methods, flags, out);
+    rc = pass_open(vfs, name, file, sizeof(*wrapped), &file_methods, flags, out);
     if (rc == SQLITE_OK && name != NULL && (flags & SQLITE_OPEN_DELETEONCLOSE) == 0) {
         wrapped->content = content_of(name);
         /* As SQLite's own for Unix does it. */
@@ -178,13 +182,12 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int syncs_directory)
 {
-    (void)vfs;
     announce();
     note_gone(name);
     if (syncs_directory != 0) {
         note_sync(NULL, true);
     }
-    return power.real->xDelete(power.real, name, 0);
+    return pass_delete(vfs, name, 0);
 }
 
 /* --- our own files: the linker brings their calls here (--wrap) ---------------------------------
@@ -353,8 +356,9 @@ void power_vfs_install(void)
     file_methods.xWrite = file_write;
     file_methods.xTruncate = file_truncate;
     file_methods.xSync = file_sync;
-    power.real = pass_install(&vfs, "power", sizeof(struct power_file), vfs_open);
+    (void)pass_install(&vfs, "power", sizeof(struct power_file), vfs_open);
     vfs.xDelete = vfs_delete;
+    pass_refuse_maps_if_asked(&vfs);
 }
 
 void power_vfs_begin(const char *directory)

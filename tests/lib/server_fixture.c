@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/list.h"
 #include "tests/lib/check.h"
 
 enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000, ARENA_BYTES = 4 * LIMIT_FRAME_BYTES_MAX };
@@ -102,7 +103,7 @@ void server_fixture_free(struct server_fixture *fixture)
     assert_int_equal(server->output_bytes, 0);
     assert_int_equal(server->service->working, 0);
     assert_int_equal(server->service->writing_bytes, 0);
-    assert_int_equal(server->service->search_count, 0);
+    assert_int_equal(handler_searches_under_way(server->service), 0);
     uv_close((uv_handle_t *)&server->idle, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
     loop_close(&server->loop);
@@ -132,7 +133,7 @@ struct session *server_fixture_connect(struct server_fixture *fixture, struct pe
     while (fixture->server.session_number == number) {
         server_fixture_turn(fixture, NULL);
     }
-    return fixture->server.sessions->prev; /* utlist: the last one */
+    return DL_LAST(fixture->server.sessions);
 }
 
 struct session *server_fixture_greet(struct server_fixture *fixture, struct peer *out_peer)

@@ -2,6 +2,7 @@
 #include "tests/lib/store_fixture.h"
 
 #include "tests/lib/check.h"
+#include "tests/lib/pass_vfs.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ void store_fixture_init(struct store_fixture *fixture)
     const char *parent = getenv("TMPDIR");
 
     memset(fixture, 0, sizeof(*fixture));
+    pass_install_if_asked();
     (void)snprintf(fixture->directory, sizeof(fixture->directory), "%.200s/hearsay-test-XXXXXX",
                    parent != NULL ? parent : "/tmp");
     assert_non_null(mkdtemp(fixture->directory));
@@ -100,6 +102,12 @@ void store_open(struct store_fixture *fixture)
     if (store_try_open(fixture) != 0) {
         fail_msg("%s", fixture->reason);
     }
+}
+
+int store_open_file(const char *path, sqlite3 **out_db)
+{
+    return sqlite3_open_v2(path, out_db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                           pass_refuses_maps() ? "unix-excl" : NULL);
 }
 
 static void on_closed(void *context)

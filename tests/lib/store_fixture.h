@@ -8,16 +8,18 @@
 
 #include "daemon/persist_sqlite.h"
 
+#include <sqlite3.h>
 #include <uv.h>
 
 enum { STORE_PATH_BYTES = 256, STORE_PAYLOAD_BYTES = 200, STORE_FILTER_BYTES = 64 };
 
 struct store_fixture {
+    /* NULL: not open. This pointer is first: with UBSan gcc 14 warns of texts in that place. */
+    struct persist *persist;
     char directory[STORE_PATH_BYTES];
     char file[STORE_PATH_BYTES + 16]; /* the database */
     uv_loop_t loop;
-    struct persist *persist; /* NULL: not open */
-    uint32_t host;           /* `default`, once open */
+    uint32_t host; /* `default`, once open */
     char reason[PERSIST_REASON_BYTES];
     struct persist_sqlite_options options;
 };
@@ -42,6 +44,9 @@ void store_fixture_copy(struct store_fixture *fixture, const struct store_fixtur
 int store_try_open(struct store_fixture *fixture);
 void store_open(struct store_fixture *fixture);
 void store_close(struct store_fixture *fixture);
+
+/* Opens a database by a connection of the test's own, to change it. An SQLite result code. */
+int store_open_file(const char *path, sqlite3 **out_db);
 
 /* Operations about message `number`, all of whose contents follow from the number. */
 void store_make_deposit(const struct store_fixture *fixture, struct store_op *op, uint32_t number,

@@ -131,7 +131,8 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
             return false;
         }
     }
-    if (scalable_slices_have(query->exclude, query->exclude_count, item->id, MESSAGE_ID_BYTES)) {
+    if (scalable_slices_have(query->exclude, query->exclude_count, item->id, MESSAGE_ID_BYTES,
+                             NULL)) {
         return false;
     }
     if (item->expires_ms <= world.now_ms || item->deposited_ms < query->since_ms ||

@@ -99,10 +99,11 @@ static void feed(void *context, const void *data, size_t count)
     (void)crypto_generichash_update(context, data, count);
 }
 
-/* Looks for a proof of work; sometimes it does not. */
-static void do_work(struct world *world, struct w_request *request,
+/* Looks for a proof of work on a deposit, or on a report (NULL); sometimes it does not. */
+static void do_work(struct world *world, const struct w_client *client, struct w_request *request,
                     const struct msg_deposit *deposit)
 {
+    const char *host = world->config.hosts[request->host].name;
     crypto_generichash_state state;
     uint8_t hash[LIMIT_HASH_BYTES];
     uint8_t proof[WORK_PROOF_BYTES];
@@ -111,7 +112,14 @@ static void do_work(struct world *world, struct w_request *request,
     const uint64_t last = rng_chance(&world->rng, 80) ? UINT64_MAX : 0;
 
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    work_feed(deposit, world->config.hosts[request->host].name, world->store_id, feed, &state);
+    if (deposit != NULL) {
+        work_feed(deposit, host, world->store_id, feed, &state);
+    } else {
+        /* The session's own, also where its Welcome has not been read yet. */
+        work_feed_report(request->message_id, host, world->store_id,
+                         client->peer != NULL ? client->peer->resume_token : client->token,
+                         RESUME_TOKEN_BYTES, feed, &state);
+    }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     do {
         work_proof(hash, ++request->work, proof);
@@ -190,7 +198,7 @@ static void put_deposit(struct world *world, struct w_client *client, struct w_r
         out->deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
     }
     if (world->config.limits.work_bits > 0 && client->sender != 0) {
-        do_work(world, request, &out->deposit);
+        do_work(world, client, request, &out->deposit);
         out->deposit.work = request->work;
     }
 }
@@ -259,6 +267,10 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
                                          .id = {request->message_id, MESSAGE_ID_BYTES}};
         if (request->reason > 0) {
             out.report.reason = text_of(reasons[request->reason]);
+        }
+        if (world->config.limits.work_bits > 0 && client->sender != 0) {
+            do_work(world, client, request, NULL);
+            out.report.work = request->work;
         }
     } else if (request->kind == MSG_REQUEST_EXPORT) {
         out.export_page =

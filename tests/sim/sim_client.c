@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "daemon/container.h"
+#include "daemon/list.h"
 #include "proto/codec.h"
 #include "tests/sim/sim_world.h"
 
@@ -203,7 +202,7 @@ void client_connect(struct world *world, struct w_client *client)
     }
     sim_stream_offer(&client->stream);
     SIM_EQUAL(session_accept(server, listener), client->is_refused ? SESSION_REFUSED : 0);
-    struct session *session = server->sessions->prev; /* utlist: the last one */
+    struct session *session = DL_LAST(server->sessions);
     SIM_EQUAL(session->is_refused, client->is_refused);
     world->sessions++;
     if (client->stream.transport->closing) {

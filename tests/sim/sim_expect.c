@@ -40,12 +40,32 @@ static void find(struct world *world, struct w_request *request)
     expected->count = m_find(&world->model, &request->query, expected->results, &expected->capped);
 }
 
+/* Whether the slice has an id that was not added with a chance of more than 0.6: (s/b)^d, at most
+ * 4 hashes of 192 bits. */
+static bool is_too_full(const struct m_query *query)
+{
+    uint64_t set = 0;
+    uint64_t part = 1;
+    uint64_t whole = 1;
+
+    for (uint32_t i = 0; i < query->exclude_bytes * 8; i++) {
+        set += query->exclude[i / 8] >> i % 8 & 1;
+    }
+    for (uint32_t i = 0; i < query->exclude_hashes; i++) {
+        part *= set;
+        whole *= (uint64_t)query->exclude_bytes * 8;
+    }
+    return part * 5 > whole * 3;
+}
+
 static void expect_query(struct world *world, struct w_request *request)
 {
     const struct m_query *query = &request->query;
 
-    if (query->since_ms >= query->until_ms) {
+    if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
         expect_error(request, MSG_INVALID, "until_ms");
+    } else if (query->exclude_bytes > 0 && is_too_full(query)) {
+        expect_error(request, MSG_FILL_OUT_OF_RANGE, "exclude.bits");
     } else if (check_parts(world, request, "parts.epoch", "parts.filter", "parts.contains")) {
         request->attempts = 1;
         find(world, request);
@@ -331,8 +351,9 @@ static uint64_t take_tokens(struct world *world, const struct w_request *request
         return m_take_tokens(&world->model, request->client->sender, true, 1);
     case MSG_REQUEST_QUERY:
     case MSG_REQUEST_WATCH:
-        cost += (request->query.part_count - 1) / 4;
-        cost += request->query.exclude_bytes > 0 ? request->query.exclude_hashes / 64 : 0;
+        cost = request->query.part_count;
+        /* a slice and its hashes: a token for each 3 of them, rounded up */
+        cost += request->query.exclude_bytes > 0 ? (1 + request->query.exclude_hashes + 2) / 3 : 0;
         break;
     case MSG_REQUEST_GET:
     case MSG_REQUEST_SUMMARY:

@@ -107,9 +107,15 @@ void expect_deposit(struct world *world, struct w_request *request)
         if (!check_rules(world, request, &state)) {
             return;
         }
-        const int room = m_room(model, request->host, waiting.bytes, &waiting.need_messages,
-                                &waiting.need_bytes);
+        const bool may_evict = state < PERSIST_HIDDEN &&
+                               model->hosts[request->host].config->evict != CONFIG_EVICT_REJECT;
+        if (!m_share_room(model, request->client->sender, may_evict, &waiting)) {
+            expect_error(request, MSG_QUOTA, "");
+            return;
+        }
+        const int room = m_room(model, &waiting);
         if (room == 2 || (room == 1 && state >= PERSIST_HIDDEN)) {
+            m_share_release(model, &waiting);
             expect_error(request, MSG_QUOTA, "");
             return;
         }
@@ -117,12 +123,20 @@ void expect_deposit(struct world *world, struct w_request *request)
         model->waiting[model->waiting_count++] = waiting;
     }
     make_message(world, request, state);
+    if (!is_known) {
+        model->waiting[model->waiting_count - 1].is_shared =
+            m_share_add(model, &model->messages[request->deposit]);
+    }
 }
 
-static void forget_waiting(struct model *model, const struct w_request *request)
+/* *out_shared: whether it was counted for its sender. */
+static void forget_waiting(struct model *model, const struct w_request *request, bool *out_shared)
 {
+    *out_shared = false;
     for (uint32_t i = 0; i < model->waiting_count; i++) {
         if (model->waiting[i].owner == request) {
+            *out_shared = model->waiting[i].is_shared;
+            m_share_release(model, &model->waiting[i]);
             model->waiting[i] = model->waiting[--model->waiting_count];
             return;
         }
@@ -137,7 +151,9 @@ static void serve(struct world *world, struct w_request *request, bool is_new,
     struct m_message *there = m_served(model, message->host, message->id);
 
     if (is_new || there == NULL) {
-        m_forget(model, message->host, message->id);
+        if (there != NULL) {
+            m_forget(model, message->host, message->id);
+        }
         bool is_over = message->epoch != 0;
         for (uint32_t e = 0; e < model->hosts[message->host].epoch_count; e++) {
             const struct m_epoch *epoch = &model->hosts[message->host].epochs[e];
@@ -170,8 +186,12 @@ void expect_deposit_done(struct world *world, struct w_request *request,
     uint32_t evicted[PERSIST_EXPIRE_MAX];
     uint32_t evicted_count = 0;
     struct m_message *there = NULL;
+    bool is_shared = false;
 
-    forget_waiting(model, request);
+    forget_waiting(model, request, &is_shared);
+    if (failed && is_shared) {
+        m_share_remove(model, request->host, request->message_id);
+    }
     if (failed) {
         expect_error(request, MSG_STORAGE, "");
         request->expected.retry_ms = 5000;
@@ -187,9 +207,17 @@ void expect_deposit_done(struct world *world, struct w_request *request,
         SIM_CHECK(memcmp(op->removed[i].id, gone->id, MESSAGE_ID_BYTES) == 0);
         m_forget(model, gone->host, gone->id);
     }
+    if (is_shared && outcome != PERSIST_APPLIED) {
+        m_share_remove(model, request->host, request->message_id);
+    }
     if (outcome == PERSIST_APPLIED) {
         SIM_EQUAL(op->message.seq, message->seq);
         serve(world, request, true, message);
+        if (message->served) {
+            (void)m_share_add(model, message);
+        } else if (is_shared) {
+            m_share_remove(model, request->host, request->message_id);
+        }
     } else if (outcome == PERSIST_DUPLICATE) {
         serve(world, request, false, there);
     } else if (outcome == PERSIST_FULL) {

@@ -6,14 +6,54 @@
 
 /* --- moderation ------------------------------------------------------------------------------- */
 
+/* Whether the sender's reports may hide one more message of the host in this hour. */
+static bool may_hide(const struct model *model, uint32_t host, uint32_t sender)
+{
+    uint32_t recent = 0;
+
+    for (uint32_t i = 0; i < model->hide_count; i++) {
+        recent += model->hides[i].host == host && model->hides[i].sender == sender &&
+                  model->monotonic_ms - model->hides[i].at_ms < 60 * 60 * 1000;
+    }
+    return sender == 0 || recent < model->hosts[host].config->hide_per_hour;
+}
+
+/* Whether the report, which is on its way, hides the message. */
+static bool hides(struct model *model, struct w_request *request, struct m_message *message)
+{
+    const uint32_t hide_after = model->hosts[request->host].config->hide_after;
+    const uint32_t sender = request->client->sender;
+
+    request->is_uncounted = false;
+    if (hide_after == 0 || message->state != PERSIST_SHOWN) {
+        return false;
+    }
+    request->is_uncounted = !may_hide(model, request->host, sender);
+    message->uncounted += request->is_uncounted ? 1 : 0;
+    if (request->reports - message->uncounted < hide_after) {
+        return false;
+    }
+    if (!message->is_hiding && sender != 0) {
+        SIM_CHECK(model->hide_count < M_REPORTERS);
+        model->hides[model->hide_count].host = request->host;
+        model->hides[model->hide_count].sender = sender;
+        model->hides[model->hide_count++].at_ms = model->monotonic_ms;
+    }
+    message->is_hiding = true;
+    return true;
+}
+
 void expect_report(struct world *world, struct w_request *request)
 {
     struct model *model = &world->model;
     struct m_message *message = m_served(model, request->host, request->message_id);
-    const uint32_t hide_after = world->config.hosts[request->host].hide_after;
 
     if (message == NULL || !m_visible(model, message)) {
         expect_error(request, MSG_NOT_FOUND, "id");
+        return;
+    }
+    if (request->client->sender != 0 && world->config.limits.work_bits > 0 && !request->has_work) {
+        expect_error(request, MSG_INVALID, "work");
         return;
     }
     for (uint32_t i = 0; i < model->reporter_count; i++) {
@@ -32,8 +72,7 @@ void expect_report(struct world *world, struct w_request *request)
     message->reporting++;
     request->deposited_ms = message->deposited_ms;
     request->reports = message->reports + message->reporting;
-    request->state =
-        hide_after > 0 && request->reports >= hide_after ? PERSIST_HIDDEN : PERSIST_SHOWN;
+    request->state = hides(model, request, message) ? PERSIST_HIDDEN : PERSIST_SHOWN;
 }
 
 static void forget_reporter(struct model *model, const struct w_request *request)
@@ -61,6 +100,7 @@ void expect_report_done(struct world *world, struct w_request *request, struct p
     }
     if (message != NULL) {
         message->reporting--;
+        message->is_hiding = message->is_hiding && request->state != PERSIST_HIDDEN;
     }
     if (!failed) {
         outcome = m_moderate(model, request->host, request->message_id, request->deposited_ms,
@@ -69,6 +109,9 @@ void expect_report_done(struct world *world, struct w_request *request, struct p
     }
     if (outcome != PERSIST_APPLIED) {
         forget_reporter(model, request);
+        if (message != NULL && request->is_uncounted) {
+            message->uncounted--;
+        }
         expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
         if (message != NULL && message->state == PERSIST_SHOWN && message->reports == 0 &&
             message->reporting == 0) {
@@ -89,7 +132,7 @@ void expect_restore(struct world *world, struct w_request *request)
 {
     const struct m_message *message = m_served(&world->model, request->host, request->message_id);
 
-    if (message == NULL || !message->looked_at) {
+    if (message == NULL || !message->looked_at || message->state == PERSIST_APPROVED) {
         expect_error(request, message != NULL ? MSG_INVALID : MSG_NOT_FOUND, "id");
     }
 }
@@ -113,6 +156,7 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
 {
     struct model *model = &world->model;
     struct m_message *message = m_served(model, request->host, request->message_id);
+    const bool was_restored = message != NULL && message->state == PERSIST_APPROVED;
     int64_t seq = 0;
     enum persist_outcome outcome = PERSIST_FAILED;
 
@@ -123,6 +167,10 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
     }
     if (outcome != PERSIST_APPLIED) {
         expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
+        return;
+    }
+    if (was_restored) { /* by another request, meanwhile */
+        expect_error(request, MSG_INVALID, "id");
         return;
     }
     model->newest = seq > model->newest ? seq : model->newest;
@@ -140,7 +188,7 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
     expect(request, MSG_RESPONSE_RESTORED);
     if (!message->shown) {
         message->shown = true;
-        watches_restored(world, (uint32_t)(message - model->messages), seq);
+        watches_message(world, (uint32_t)(message - model->messages), seq);
     }
 }
 

@@ -66,6 +66,10 @@ void expect_op_submitted(struct world *world, struct w_request *owner, struct pe
             if (waiting->owner == owner) {
                 SIM_EQUAL(op->evict_messages, waiting->need_messages);
                 SIM_EQUAL(op->evict_bytes, waiting->need_bytes);
+                SIM_EQUAL(op->chosen_count, waiting->own_count);
+                SIM_CHECK(op->chosen_count == 0 ||
+                          memcmp(op->chosen, waiting->own_ids,
+                                 (size_t)op->chosen_count * MESSAGE_ID_BYTES) == 0);
             }
         }
     }
@@ -117,6 +121,7 @@ void expect_op_done(struct world *world, struct w_request *owner, struct persist
             expired(world, op);
         }
         break;
+    case PERSIST_HOST:
     case PERSIST_CLOCK:
     case PERSIST_TALLY:
         break;

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/container.h"
 #include "daemon/persist_sqlite.h"
+#include "daemon/session.h"
+#include "daemon/watch_parts.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/sim/sim_world.h"
 
@@ -122,6 +125,24 @@ size_t gate_commit(struct world *world, bool fails)
 
 /* --- reads ------------------------------------------------------------------------------------ */
 
+/* A page that a watch catches up with costs its client a token. */
+static void pay_page(struct world *world, const struct persist_read *read)
+{
+    const struct watch_page *page = CONTAINER_OF(read, struct watch_page, read);
+    const struct session *session = CONTAINER_OF(page->catch->client, struct session, client);
+
+    for (unsigned i = 0; i < W_CLIENTS; i++) {
+        const struct w_client *client = &world->clients[i];
+        if (client->connected && client->stream.transport == &session->transport) {
+            SIM_EXPECT(m_may_read_page(&world->model, client->sender),
+                       "a page is read for client %u, which has no token for it", client->number);
+            SIM_CHECK(m_take_tokens(&world->model, client->sender, false, 1) == 0);
+            return;
+        }
+    }
+    SIM_EXPECT(false, "a page is read for nobody");
+}
+
 static void hold_read(struct persist *persist, struct persist_read *read)
 {
     struct world *world = the_world;
@@ -130,6 +151,9 @@ static void hold_read(struct persist *persist, struct persist_read *read)
     SIM_CHECK(world->read_count < W_HELD);
     world->reads[world->read_count++] =
         (struct w_held_read){.read = read, .done = read->done, .owner = world->owner};
+    if (read->kind == PERSIST_READ_PAGE && world->owner == NULL) {
+        pay_page(world, read);
+    }
 }
 
 uint32_t gate_host(const struct world *world, uint32_t number)

@@ -74,7 +74,11 @@ static void start_message(struct model *model, struct m_message *message)
                       m_epoch(model, message->host, message->epoch) != NULL;
     message->shown = message->served && message->state < PERSIST_HIDDEN;
     message->sender = 0;
+    message->share_at = 0;
+    message->leaving = false;
     message->reporting = 0;
+    message->uncounted = 0;
+    message->is_hiding = false;
     message->looked_at =
         message->served && (message->state != PERSIST_SHOWN || message->reports > 0);
 }
@@ -83,10 +87,14 @@ void model_start(struct model *model, int64_t saved_ms, int64_t wall_ms, int64_t
                  bool synchronised)
 {
     model->now_ms = saved_ms > 0 ? saved_ms : wall_ms;
+    if (model->now_ms < 0) {
+        model->now_ms = 0; /* a wall clock before 1970 counts as 1970 */
+    }
     model->wall_ms = wall_ms;
     model->monotonic_ms = model->steady_since_ms = monotonic_ms;
     model->waiting_count = 0;
     model->reporter_count = 0;
+    model->hide_count = 0;
     model->newest = model->seq;
     memset(model->connections, 0, sizeof(model->connections));
     model_tick(model, wall_ms, monotonic_ms, synchronised);
@@ -222,11 +230,13 @@ static uint64_t over(uint64_t used, uint64_t going, uint64_t more, uint64_t most
     return used + more > most ? used + more - most : 0;
 }
 
-int m_room(const struct model *model, uint32_t host, uint64_t bytes, uint64_t *out_messages,
-           uint64_t *out_bytes)
+int m_room(const struct model *model, struct m_waiting *asked)
 {
     uint64_t used[2][2]; /* of the host, of all: messages, bytes */
-    uint64_t going[2][2] = {{0}};
+    uint64_t going[2][2] = {{asked->own_messages, asked->own_bytes},
+                            {asked->own_messages, asked->own_bytes}};
+    const uint32_t host = asked->host;
+    const uint64_t bytes = asked->bytes;
     const struct config_host *own = model->hosts[host].config;
     const struct config_limits *all = &model->config->limits;
 
@@ -235,21 +245,21 @@ int m_room(const struct model *model, uint32_t host, uint64_t bytes, uint64_t *o
     for (uint32_t i = 0; i < model->waiting_count; i++) {
         const struct m_waiting *waiting = &model->waiting[i];
         for (int w = waiting->host == host ? 0 : 1; w < 2; w++) {
-            going[w][0] += waiting->need_messages;
-            going[w][1] += waiting->need_bytes;
+            going[w][0] += waiting->need_messages + waiting->own_messages;
+            going[w][1] += waiting->need_bytes + waiting->own_bytes;
         }
     }
     const uint64_t messages = over(used[0][0], going[0][0], 1, own->messages_max);
     const uint64_t messages_all = over(used[1][0], going[1][0], 1, all->messages_max);
     const uint64_t own_bytes = over(used[0][1], going[0][1], bytes, own->bytes_max);
     const uint64_t bytes_all = over(used[1][1], going[1][1], bytes, all->bytes_max);
-    *out_messages = messages > messages_all ? messages : messages_all;
-    *out_bytes = own_bytes > bytes_all ? own_bytes : bytes_all;
-    if (*out_messages == 0 && *out_bytes == 0) {
+    asked->need_messages = messages > messages_all ? messages : messages_all;
+    asked->need_bytes = own_bytes > bytes_all ? own_bytes : bytes_all;
+    if (asked->need_messages == 0 && asked->need_bytes == 0) {
         return 0;
     }
-    return own->evict == CONFIG_EVICT_REJECT || *out_messages > 64 ||
-                   going[0][0] + *out_messages > used[0][0] || bytes > own->bytes_max ||
+    return own->evict == CONFIG_EVICT_REJECT || asked->need_messages > 64 - asked->own_count ||
+                   going[0][0] + asked->need_messages > used[0][0] || bytes > own->bytes_max ||
                    bytes > all->bytes_max
                ? 2
                : 1;
@@ -262,6 +272,7 @@ void m_forget(struct model *model, uint32_t host, const uint8_t *id)
     if (message != NULL) {
         message->served = message->shown = message->looked_at = false;
     }
+    m_share_remove(model, host, id);
 }
 
 /* --- rules ------------------------------------------------------------------------------------ */
@@ -363,4 +374,14 @@ uint64_t m_take_tokens(struct model *model, uint32_t sender, bool is_deposit, ui
         return 0;
     }
     return (uint64_t)((wanted - bucket->tokens + rate - 1) / rate);
+}
+
+bool m_may_read_page(struct model *model, uint32_t sender)
+{
+    const struct m_bucket before = model->buckets[sender][1];
+    const uint32_t cost = 1 + model->config->limits.query_burst / 4;
+    const bool may = m_take_tokens(model, sender, false, cost) == 0;
+
+    model->buckets[sender][1] = before;
+    return may;
 }

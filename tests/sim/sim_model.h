@@ -30,6 +30,7 @@ enum {
     M_RESULTS = 16,
     M_SENDERS = 8, /* addresses; 0: exempt */
     M_REASONS = 8,
+    M_OWN = 63,
     M_REPORTERS = 4096,
     M_PENDING = 512
 };
@@ -55,10 +56,14 @@ struct m_message {
     enum persist_state state;
     uint32_t reports;
     uint32_t reporting;          /* that are on their way to the store */
+    uint32_t uncounted;          /* of both, those that do not count for hide_after */
+    bool is_hiding;              /* one that hides it is on its way */
     bool looked_at;              /* something is known of it besides: reports, or a decision */
     uint32_t reasons[M_REASONS]; /* numbers of texts; 0: none, oldest first */
     uint32_t reason_count;
-    bool was_hidden; /* after it had been shown */
+    bool was_hidden;   /* after it had been shown */
+    uint64_t share_at; /* its place among those of its sender; 0: it counts for nobody */
+    bool leaving;      /* of these, one that is to go for another one */
 };
 
 struct m_epoch {
@@ -101,6 +106,10 @@ struct m_waiting {
     uint32_t host;
     uint64_t bytes;
     uint64_t need_messages, need_bytes;
+    uint64_t own_messages, own_bytes; /* of its sender, that go for it, too: own_count of them */
+    uint32_t own_count;
+    uint8_t own_ids[M_OWN][MESSAGE_ID_BYTES];
+    bool is_shared; /* it counts for its sender */
 };
 
 struct m_bucket {
@@ -129,6 +138,12 @@ struct model {
         uint32_t host, sender;
     } reporters[M_REPORTERS];
     uint32_t reporter_count;
+    struct {
+        uint32_t host, sender;
+        int64_t at_ms;
+    } hides[M_REPORTERS]; /* messages that reports have hidden */
+    uint32_t hide_count;
+    uint64_t shared;  /* messages that were counted for senders so far */
     int64_t saved_ms; /* the clock is at least this after a restart */
 };
 
@@ -191,14 +206,25 @@ struct m_epoch *m_epoch(struct model *model, uint32_t host, uint64_t number); /*
 void m_usage(const struct model *model, uint32_t host, uint64_t *out_messages, uint64_t *out_bytes);
 
 /*
- * 0: there is room for a deposit of so many bytes; 1: when *out_messages with *out_bytes go; 2:
- * there is none.
+ * 0: there is room for a deposit, for which its sender's own messages go; 1: when its need_messages
+ * and need_bytes, which are filled, go besides; 2: there is none.
  */
-int m_room(const struct model *model, uint32_t host, uint64_t bytes, uint64_t *out_messages,
-           uint64_t *out_bytes);
+int m_room(const struct model *model, struct m_waiting *asked);
 
 /* Out of service, as after an expiry: whatever is known under this id. */
 void m_forget(struct model *model, uint32_t host, const uint8_t *id);
+
+/* --- what each sender has --- */
+
+/* Counts a message as the newest of its sender; false: of nobody, or its id is counted already. */
+bool m_share_add(struct model *model, struct m_message *message);
+void m_share_remove(struct model *model, uint32_t host, const uint8_t *id);
+
+/* Chooses own messages of the sender that go for the one that waits; false: it is refused. */
+bool m_share_room(struct model *model, uint32_t sender, bool may_evict, struct m_waiting *waiting);
+
+/* These do not go, or have gone. */
+void m_share_release(struct model *model, const struct m_waiting *waiting);
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
@@ -212,6 +238,10 @@ void m_payload_hash(uint32_t payload, uint8_t *out);
 
 /* Takes tokens: 0, or how long to wait (docs/protocol.md, Rates). */
 uint64_t m_take_tokens(struct model *model, uint32_t sender, bool is_deposit, uint32_t cost);
+
+/* Whether a sender has the token for a page that a watch catches up with, and a quarter of its
+ * burst besides. Nothing is taken. */
+bool m_may_read_page(struct model *model, uint32_t sender);
 
 /* --- the store: sim_store_model.c ------------------------------------------------------------- */
 

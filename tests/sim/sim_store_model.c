@@ -60,10 +60,19 @@ static struct m_message *next_to_go(struct model *model, const struct m_message 
 static bool make_room(struct model *model, const struct m_message *message,
                       const struct persist_op *op, uint32_t *out_evicted, uint32_t *out_count)
 {
+    uint64_t messages = 0;
     uint64_t bytes = 0;
 
     *out_count = 0;
-    while (*out_count < op->evict_messages || bytes < op->evict_bytes) {
+    for (uint32_t i = 0; i < op->chosen_count; i++) {
+        struct m_message *chosen =
+            m_stored(model, message->host, op->chosen + (size_t)i * MESSAGE_ID_BYTES);
+        if (chosen != NULL && chosen != message) {
+            chosen->stored = false;
+            out_evicted[(*out_count)++] = (uint32_t)(chosen - model->messages);
+        }
+    }
+    while (messages < op->evict_messages || bytes < op->evict_bytes) {
         struct m_message *next = next_to_go(model, message, op->evict);
         if (next == NULL || *out_count == op->limit) {
             for (uint32_t i = 0; i < *out_count; i++) {
@@ -73,6 +82,7 @@ static bool make_room(struct model *model, const struct m_message *message,
             return false;
         }
         next->stored = false;
+        messages++;
         bytes += m_bytes(model, next);
         out_evicted[(*out_count)++] = (uint32_t)(next - model->messages);
     }
@@ -99,7 +109,7 @@ enum persist_outcome m_deposit(struct model *model, struct m_message *message,
     }
     message->seq = ++model->seq;
     message->stored = true;
-    if (op->evict != PERSIST_EVICT_NONE &&
+    if ((op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0) &&
         !make_room(model, message, op, out_evicted, out_evicted_count)) {
         message->stored = false;
         return PERSIST_FULL;
@@ -164,10 +174,7 @@ enum persist_outcome m_moderate(struct model *model, uint32_t host, const uint8_
         return PERSIST_NOT_FOUND;
     }
     if (reports == 0 && message->state >= PERSIST_HIDDEN && state < PERSIST_HIDDEN) {
-        *out_shown_seq = ++model->seq;
-        if (message->state == PERSIST_PENDING) {
-            message->seq = model->seq; /* nobody has seen it so far: it comes only now */
-        }
+        *out_shown_seq = message->seq = ++model->seq;
     }
     if (reports == 0 || (state == PERSIST_HIDDEN && message->state == PERSIST_SHOWN)) {
         message->state = state; /* reports hide only what nobody has decided on */

@@ -175,6 +175,24 @@ bool transport_is_shaking_hands(const struct transport *transport)
     return false;
 }
 
+bool transport_tls_failed(const struct transport *transport)
+{
+    (void)transport;
+    return false;
+}
+
+bool transport_is_flooded(const struct transport *transport)
+{
+    (void)transport;
+    return false;
+}
+
+bool transport_pull(struct transport *transport)
+{
+    (void)transport;
+    return false;
+}
+
 void transport_read(struct transport *transport)
 {
     transport->reading = !transport->closing;

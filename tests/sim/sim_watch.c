@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/list.h"
+#include "daemon/watch_parts.h"
 #include "tests/sim/sim_world.h"
 
 static void add_entry(struct w_watch *watch, uint32_t message, int64_t seq)
@@ -28,9 +30,9 @@ void watches_begin(struct world *world, struct w_request *request, const struct 
     watch->session = request->session;
     watch->id = answer->watch_id;
     watch->query = request->query;
-    watch->resumes = request->after_seq != UINT64_MAX;
     watch->live_after = (int64_t)answer->seq;
-    watch->start = watch->resumes ? (int64_t)request->after_seq : watch->live_after;
+    watch->start =
+        request->after_seq != UINT64_MAX ? (int64_t)request->after_seq : watch->live_after;
     watch->interest = request->interest;
     for (uint32_t i = 0; i < world->model.message_count; i++) {
         const struct m_message *message = &world->model.messages[i];
@@ -61,52 +63,14 @@ void watches_message(struct world *world, uint32_t message, int64_t seq)
     }
 }
 
-static struct w_entry *find_entry(struct w_watch *watch, uint32_t message)
-{
-    for (uint32_t i = 0; i < watch->entry_count; i++) {
-        if (watch->entries[i].message == message) {
-            return &watch->entries[i];
-        }
-    }
-    return NULL;
-}
-
+/* What is hidden is not pushed. When it is restored before its turn, it may be pushed under its
+ * earlier number, too. */
 void watches_hidden(struct world *world, uint32_t message)
 {
     for (uint32_t i = 0; i < world->watch_count; i++) {
         struct w_watch *watch = world->watches[i];
-        struct w_entry *entry = watch->is_over ? NULL : find_entry(watch, message);
-        if (entry != NULL) {
-            entry->may_be_missing = true;
-        }
-    }
-}
-
-/*
- * A message that was held comes now, under its place. One that had been shown before is pushed to
- * those who have not had it, unless they have said that they were beyond its place.
- */
-void watches_restored(struct world *world, uint32_t number, int64_t seq)
-{
-    const struct m_message *message = &world->model.messages[number];
-
-    for (uint32_t i = 0; i < world->watch_count; i++) {
-        struct w_watch *watch = world->watches[i];
-        struct w_entry *entry = find_entry(watch, number);
-        if (watch->is_over || !fits(world, watch, number) || (entry != NULL && entry->pushed) ||
-            (message->was_hidden && watch->resumes && message->seq <= watch->start)) {
-            continue;
-        }
-        if (entry == NULL) {
-            add_entry(watch, number, seq);
-            entry = &watch->entries[watch->entry_count - 1];
-        }
-        entry->seq = seq;
-        entry->may_be_missing = false;
-        /* It may be read where it was, by who is just catching up. */
-        if (message->was_hidden && message->seq > watch->start &&
-            message->seq <= watch->live_after) {
-            entry->or_seq = message->seq;
+        for (uint32_t e = 0; e < watch->entry_count && !watch->is_over; e++) {
+            watch->entries[e].may_be_missing |= watch->entries[e].message == message;
         }
     }
 }
@@ -128,7 +92,6 @@ static void check_none_missing(const struct world *world, const struct w_watch *
     for (uint32_t i = 0; i < watch->entry_count; i++) {
         const struct w_entry *entry = &watch->entries[i];
         SIM_EXPECT(entry->pushed || entry->may_be_missing || entry->seq >= seq ||
-                       entry->or_seq != 0 ||
                        !m_visible(&world->model, &world->model.messages[entry->message]),
                    "watch %llu is pushed seq %lld before seq %lld", (unsigned long long)watch->id,
                    (long long)seq, (long long)entry->seq);
@@ -142,7 +105,7 @@ static struct w_entry *entry_of(struct world *world, struct w_watch *watch,
 
     for (uint32_t i = 0; i < watch->entry_count; i++) {
         struct w_entry *entry = &watch->entries[i];
-        if (entry->pushed == pushed && !entry->got && (entry->seq == seq || entry->or_seq == seq) &&
+        if (entry->pushed == pushed && !entry->got && entry->seq == seq &&
             memcmp(world->model.messages[entry->message].id, match->result.id.data,
                    MESSAGE_ID_BYTES) == 0) {
             return entry;
@@ -218,11 +181,30 @@ void watches_got(struct world *world, struct w_client *client, const struct msg_
     if (interest != NULL && interest->watch == watch) {
         uint8_t *seen = &interest->seen[entry->message / 8];
         const uint8_t bit = (uint8_t)(1U << entry->message % 8);
-        SIM_EXPECT((*seen & bit) == 0, "somebody who watches is told of a message twice");
+        SIM_EXPECT((*seen & bit) == 0 || message->was_hidden,
+                   "somebody who watches is told of a message twice");
+        SIM_EXPECT((int64_t)match->seq > interest->last_seq,
+                   "somebody who watches is told of a number twice");
         *seen |= bit;
         interest->last_seq = (int64_t)match->seq;
     }
     world->matches++;
+}
+
+/* Whether it still catches up, for want of tokens: nothing else keeps it when all is quiet. */
+static bool waits_for_tokens(struct world *world, const struct w_watch *watch)
+{
+    const struct watch_catch *catch;
+
+    DL_FOREACH (world->server.service->watch.paused, catch) {
+        if (catch->watch->number == watch->id) {
+            SIM_EXPECT(!m_may_read_page(&world->model, watch->client->sender),
+                       "watch %llu of client %u does not catch up", (unsigned long long)watch->id,
+                       watch->client->number);
+            return true;
+        }
+    }
+    return false;
 }
 
 void watches_check_all_got(struct world *world)
@@ -230,7 +212,8 @@ void watches_check_all_got(struct world *world)
     for (uint32_t i = 0; i < world->watch_count; i++) {
         const struct w_watch *watch = world->watches[i];
         /* to who has sent its end what was asked is answered, and nothing is pushed any more */
-        const bool is_over = watch->is_over || watch->client->stream.end_told;
+        const bool is_over =
+            watch->is_over || watch->client->stream.end_told || waits_for_tokens(world, watch);
         for (uint32_t e = 0; e < watch->entry_count && !is_over; e++) {
             const struct w_entry *entry = &watch->entries[e];
             const struct m_message *message = &world->model.messages[entry->message];

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "daemon/epochs.h"
 #include "daemon/figures.h"
+#include "daemon/list.h"
 #include "daemon/log.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/loop_fixture.h"
@@ -60,6 +59,30 @@ void world_set_clocks(struct world *world, int64_t wall_ms, int64_t monotonic_ms
     }
 }
 
+/* --- long work -------------------------------------------------------------------------------- */
+
+static void keep_work(struct worker *base, struct long_work *work)
+{
+    struct w_worker *worker = (struct w_worker *)(void *)base;
+
+    SIM_CHECK(worker->work == NULL);
+    worker->work = work;
+    worker->turns = 0;
+}
+
+static bool do_work(struct w_worker *worker)
+{
+    struct long_work *work = worker->work;
+
+    if (work == NULL) {
+        return false;
+    }
+    worker->work = NULL; /* `done` may submit the next */
+    work->run(work);
+    work->done(work);
+    return true;
+}
+
 /* --- configuration ---------------------------------------------------------------------------- */
 
 static void set(struct world *world, const char *section, const char *key, const char *format, ...)
@@ -84,9 +107,12 @@ static void set_host(struct world *world, const char *section, const char *profi
     struct rng *rng = &world->rng;
 
     set(world, section, "profile", "%s", profile);
-    set(world, section, "messages", "%u", 4 + rng_below(rng, 24));
+    /* Of the larger ones a sender has a share of several messages: daemon/room.h. */
+    set(world, section, "messages", "%u",
+        rng_chance(rng, 60) ? 4 + rng_below(rng, 24) : 32 + rng_below(rng, 60));
     set(world, section, "evict", "%s", evictions[rng_below(rng, 3)]);
     set(world, section, "hide_after", "%u", rng_below(rng, 4));
+    set(world, section, "hide_per_hour", "%u", 1 + rng_below(rng, 3));
     set(world, section, "accept", "%s", modes[rng_below(rng, 3)]);
     if (rng_chance(rng, 30)) {
         set(world, section, "accept_schedule", "22:00-06:00 %s",
@@ -114,7 +140,7 @@ static void configure(struct world *world)
     set_host(world, "host beta", "v1:geo=64/2,topic=128/2,any=64/1");
     set(world, "limits", "cache", rng_chance(rng, 50) ? "0" : "64K");
     set(world, "limits", "k", "%d", M_RESULTS);
-    set(world, "limits", "messages", "%u", 20 + rng_below(rng, 40));
+    set(world, "limits", "messages", "%u", 20 + rng_below(rng, 80));
     set(world, "limits", "deposit_burst", "%u", 5 + rng_below(rng, 40));
     set(world, "limits", "deposits_per_minute", "%u", 10 + rng_below(rng, 100));
     set(world, "limits", "query_burst", "%u", 10 + rng_below(rng, 60));
@@ -196,6 +222,7 @@ void world_start(struct world *world)
         .clock_synchronised = clock_synchronised,
         .clock_context = world,
         .control = &server->control,
+        .worker = &world->worker.worker,
     };
     SIM_EXPECT(service_new(&options, &server->service, reason) == 0, "%s", reason);
     world->is_up = true;
@@ -253,6 +280,8 @@ void world_stop(struct world *world, bool cleanly)
     }
     server->stopping = true;
     service_stop(server->service);
+    while (do_work(&world->worker)) {
+    }
     close_sessions(world);
     while (gate_commit(world, true) + gate_carry_out(world, true) + gate_answer(world) > 0 ||
            world->job != NULL) {
@@ -263,6 +292,9 @@ void world_stop(struct world *world, bool cleanly)
     SIM_EQUAL(server->service->working, 0);
     SIM_EQUAL(server->service->writing_bytes, 0);
     SIM_EQUAL(server->output_bytes, 0);
+    struct arrange_figures arranged;
+    arrange_figures(&server->service->arrange, &arranged);
+    world->arranged += arranged.done;
     world->is_up = false;
     world->checking = false;
     service_free(server->service);
@@ -276,6 +308,11 @@ void world_stop(struct world *world, bool cleanly)
 
 void world_turn(struct world *world)
 {
+    enum { WORK_TURNS = 5 }; /* that long work takes: messages come and go meanwhile */
+
+    if (world->worker.work != NULL && world->worker.turns++ >= WORK_TURNS) {
+        (void)do_work(&world->worker);
+    }
     server_turn(&world->server);
     (void)sim_stream_close_all();
 }
@@ -330,6 +367,7 @@ void world_tick(struct world *world)
         service_sweep(world->server.service);
     }
     watch_tick(world->server.service);
+    (void)service_arrange(world->server.service);
     (void)sim_stream_close_all();
 }
 
@@ -350,7 +388,8 @@ static bool move_all(struct world *world)
     world_turn(world);
     return gate_commit(world, false) + gate_carry_out(world, false) + gate_answer(world) > 0 ||
            has_moved || world->server.ready != NULL || world->server.busy != NULL ||
-           world->job != NULL || watch_is_due(world->server.service);
+           world->job != NULL || watch_is_due(world->server.service) ||
+           arrange_is_active(&world->server.service->arrange);
 }
 
 static void check_all_answered(const struct world *world)
@@ -370,6 +409,7 @@ void world_settle(struct world *world)
 {
     unsigned turns = 0;
 
+    watch_tick(world->server.service); /* watches whose clients have tokens again go on */
     for (unsigned quiet = 0; quiet < 3;) {
         quiet = move_all(world) ? 0 : quiet + 1;
         SIM_EXPECT(turns++ < 100000, "it does not come to rest");
@@ -415,6 +455,15 @@ static void make_clients(struct world *world)
     }
 }
 
+/* Some machines start without knowing the time: the wall clock shows 1969 or 1970. */
+static int64_t first_wall_ms(struct rng *rng)
+{
+    if (rng_chance(rng, 5)) {
+        return (int64_t)rng_below(rng, 2000000) - 1000000;
+    }
+    return W_FIRST_MS + rng_below(rng, 1000000000);
+}
+
 void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
 {
     memset(world, 0, sizeof(*world));
@@ -424,6 +473,7 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
     world->rng.state = seed;
     world->on_sqlite = on_sqlite;
     world->gate.interface = &sim_gate_interface;
+    world->worker.worker.submit = keep_work;
     world->control = (struct service_control){.context = world,
                                               .add_figures = add_figures,
                                               .reload = reload,
@@ -441,8 +491,8 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
     world->listeners[0] = (struct listener){.server = &world->server, .is_unix = true};
     world->listeners[1] = (struct listener){.server = &world->server};
     world->listeners[2] = (struct listener){.server = &world->server, .is_on_site = true};
-    world_set_clocks(world, INT64_C(1800000000000) + rng_below(&world->rng, 1000000000),
-                     1 + rng_below(&world->rng, 1000000), rng_chance(&world->rng, 80));
+    world_set_clocks(world, first_wall_ms(&world->rng), 1 + rng_below(&world->rng, 1000000),
+                     rng_chance(&world->rng, 80));
     world_start(world);
 }
 

@@ -36,6 +36,8 @@ enum {
     W_FOUND = 160      /* messages that one read finds */
 };
 
+#define W_FIRST_MS INT64_C(1800000000000) /* when worlds begin: the wall clock, if it is right */
+
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* An answer as it must be. */
@@ -107,6 +109,7 @@ struct w_request {
     /* while it is under way */
     uint32_t attempts;
     enum persist_state state; /* of the message that it is about: to be, or from before */
+    bool is_uncounted;        /* a report that does not count for hide_after */
     uint32_t reports;
     int64_t deposited_ms;
     bool has_failed; /* the storage, at some step */
@@ -118,7 +121,6 @@ struct w_request {
 struct w_entry {
     uint32_t message; /* its number */
     int64_t seq;      /* under which it is pushed */
-    int64_t or_seq;   /* or this; 0: not */
     bool may_be_missing;
     bool pushed; /* the server has */
     bool got;    /* the client has */
@@ -129,7 +131,6 @@ struct w_watch {
     uint64_t session;
     uint64_t id; /* as the server calls it */
     struct m_query query;
-    bool resumes;       /* it has said where it was */
     int64_t start;      /* what came after this is its */
     int64_t live_after; /* ... and what came after this, as it comes */
     bool is_over;
@@ -199,6 +200,13 @@ struct w_held_read {
     bool more;
 };
 
+/* Does long work when the world says so. */
+struct w_worker {
+    struct worker worker;   /* first */
+    struct long_work *work; /* waits; NULL: none */
+    unsigned turns;         /* that it has waited */
+};
+
 struct world {
     struct rng rng;
     uint64_t seed;
@@ -207,6 +215,7 @@ struct world {
     struct config config;
     struct server server;
     struct service_control control;
+    struct w_worker worker;
     struct listener listeners[3]; /* Unix, TCP, TCP on site */
     int64_t wall_ms, monotonic_ms;
     bool synchronised;
@@ -238,7 +247,7 @@ struct world {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     uint64_t trace; /* of all that clients have got */
 
-    uint64_t sessions, restarts, answers, matches, errors; /* for the report */
+    uint64_t sessions, restarts, answers, matches, errors, arranged; /* for the report */
     uint64_t kinds[MSG_RESPONSE_EPOCH_CHANGED + 1];
 };
 
@@ -300,7 +309,6 @@ void watches_begin(struct world *world, struct w_request *request, const struct 
 void watches_end_session(struct world *world, struct w_client *client);
 void watches_message(struct world *world, uint32_t message, int64_t seq);
 void watches_hidden(struct world *world, uint32_t message);
-void watches_restored(struct world *world, uint32_t message, int64_t seq);
 void watches_pushed(struct world *world, struct w_client *client, const struct msg_match *match);
 void watches_got(struct world *world, struct w_client *client, const struct msg_match *match);
 void watches_check_all_got(struct world *world);

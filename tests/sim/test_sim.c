@@ -96,9 +96,12 @@ static void jump(struct world *world)
 {
     static const int64_t steps_s[] = {61, 3600, 23 * 3600, 25 * 3600, 40 * 24 * 3600};
     const int64_t step_ms = steps_s[rng_below(&world->rng, 5)] * 1000;
-    const int64_t wall_ms =
+    int64_t wall_ms =
         rng_chance(&world->rng, 50) ? world->wall_ms + step_ms : world->wall_ms - step_ms;
 
+    if (world->wall_ms < W_FIRST_MS / 2 && rng_chance(&world->rng, 30)) {
+        wall_ms = W_FIRST_MS + step_ms; /* a machine that started in 1970 learns the time */
+    }
     world_set_clocks(world, wall_ms, world->monotonic_ms, rng_chance(&world->rng, 30));
 }
 
@@ -129,7 +132,7 @@ static void restart(struct world *world)
         rng_chance(rng, 70) ? rng_below(rng, 5000) : (int64_t)rng_below(rng, 3 * 24 * 3600) * 1000;
     world->wall_ms += off_ms;
     if (rng_chance(rng, 15)) {
-        world->wall_ms = rng_below(rng, 1000000); /* 1970 */
+        world->wall_ms = (int64_t)rng_below(rng, 2000000) - 1000000; /* 1969 or 1970 */
     }
     world->monotonic_ms = sim_stream_now_ms = 1 + rng_below(rng, 100000);
     world->synchronised = rng_chance(rng, 50);
@@ -283,7 +286,7 @@ static void look_at_all(struct world *world)
 }
 
 struct sums {
-    uint64_t worlds, steps, sessions, restarts, answers, matches, errors;
+    uint64_t worlds, steps, sessions, restarts, answers, matches, errors, arranged;
     uint64_t kinds[MSG_RESPONSE_EPOCH_CHANGED + 1];
 };
 
@@ -296,6 +299,7 @@ static void add(struct sums *sums, const struct world *world, uint32_t steps)
     sums->answers += world->answers;
     sums->matches += world->matches;
     sums->errors += world->errors;
+    sums->arranged += world->arranged;
     for (unsigned i = 0; i <= MSG_RESPONSE_EPOCH_CHANGED; i++) {
         sums->kinds[i] += world->kinds[i];
     }
@@ -334,9 +338,10 @@ static uint64_t live(uint64_t seed, bool on_sqlite, struct sums *sums)
 static void report(const struct sums *sums)
 {
     printf("%" PRIu64 " worlds, %" PRIu64 " steps, %" PRIu64 " sessions, %" PRIu64 " restarts, "
-           "%" PRIu64 " answers (%" PRIu64 " errors), %" PRIu64 " matches\n",
+           "%" PRIu64 " answers (%" PRIu64 " errors), %" PRIu64 " matches, %" PRIu64
+           " indexes arranged\n",
            sums->worlds, sums->steps, sums->sessions, sums->restarts, sums->answers, sums->errors,
-           sums->matches);
+           sums->matches, sums->arranged);
 }
 
 /* One that is to be looked at. */
@@ -377,6 +382,7 @@ int main(void)
         }
     }
     report(&sums);
+    SIM_CHECK(sums.arranged > 0);
     /* everything that can be asked was answered at times */
     for (unsigned kind = MSG_RESPONSE_ERROR; kind <= MSG_RESPONSE_EPOCH_CHANGED && worlds >= WORLDS;
          kind++) {

@@ -23,7 +23,7 @@ PARTS = {
 }
 # Libraries, and the only files that may include them themselves.
 LIBRARIES = {
-    r"uv\.h": r"daemon/(main|server|transport|listener|persist_sqlite|notify|store_(reader|writer)"
+    r"uv\.h": r"daemon/(main|server|transport|listener|persist_sqlite|notify|store_(reader|writer|commit)"
               r"|here_watch|worker_uv)\w*\.[ch]",
     r"sqlite3\.h": r"daemon/(store_\w+|persist_sqlite)\.[ch]",
     r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec\w*|scan)\.[ch]",

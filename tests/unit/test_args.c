@@ -136,8 +136,8 @@ static void test_mistakes(void **state)
         {{"-n", "-7"}, "a number from 1 to 100"},
         {{"-n", "18446744073709551617"}, "a number from 1 to 100"},
         {{"--duration", "90"}, "a duration such as 90s"},
-        {{"--duration", "10ms"}, "in the range"},
-        {{"--duration", "2h"}, "in the range"},
+        {{"--duration", "10ms"}, "is not a duration from 1s to 1h"},
+        {{"--duration", "2h"}, "is not a duration from 1s to 1h"},
         {{"--distance", "1.000001"}, "a decimal from 0 to 1"},
         {{"--moment", "yesterday"}, "a duration such as 6h"},
         {{"--choice", "three"}, "one of one, two"},
@@ -162,11 +162,42 @@ static void test_nearest(void **state)
     assert_string_equal(args_nearest("depo", names, 3), "deposit");
     assert_string_equal(args_nearest("withdrw", names, 3), "withdraw");
     assert_null(args_nearest("frobnicate", names, 3));
+    static const char *const common[] = {"server", "version", "help"};
+    assert_null(args_nearest("reason", common, 3)); /* three of its six letters would be wrong */
+    assert_string_equal(args_nearest("sevrer", common, 3), "server");
+    assert_string_equal(args_nearest("versoin", common, 3), "version");
     assert_null(args_nearest("", names, 3));
     char longest[200];
     memset(longest, 'q', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
     assert_null(args_nearest(longest, names, 3));
+}
+
+/* What is printed reads back, in the unit that people would choose. */
+static void test_printed_durations(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } rows[] = {{0, "0ms"},           {250, "250ms"},
+                {1500, "1500ms"},     {90000, "90s"},
+                {900000, "15m"},      {7200000, "2h"},
+                {86400000, "24h"},    {2592000000, "30d"},
+                {86401000, "86401s"}, {3600000, "1h"},
+                {60000, "1m"},        {90000000, "25h"},
+                {172800000, "2d"},    {172800001, "172800001ms"}};
+    char text[NUMBER_DURATION_BYTES];
+    uint64_t ms = 0;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        number_print_duration(rows[i].ms, text);
+        assert_string_equal(text, rows[i].text);
+        assert_int_equal(number_parse_duration(text, &ms), 0);
+        assert_int_equal(ms, rows[i].ms);
+    }
+    number_print_duration(UINT64_MAX, text); /* fits */
+    assert_int_equal(number_parse_duration(text, &ms), 0);
+    assert_true(ms == UINT64_MAX);
 }
 
 static void test_durations(void **state)
@@ -250,9 +281,13 @@ static void test_hex(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_nearest),   cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_distances), cmocka_unit_test(test_hex),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_printed_durations),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_hex),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -354,6 +354,157 @@ static void without_a_worker_nothing_happens(void **state)
     assert_false(quiet_tick(fixture));
     assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
     assert_false(figures_of(fixture).is_under_way);
+    arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+    assert_false(arrange_is_active(&fixture->arrange));
+}
+
+/* --- loaded at the start ---------------------------------------------------------------------- */
+
+/* Whether message `one` is a better answer than `other`: nearer, or as near and newer. */
+static bool is_better(uint64_t query, uint32_t one, uint32_t other)
+{
+    const uint64_t filters[] = {filter_of(one), filter_of(other)};
+    uint32_t shared[2];
+    uint32_t either[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        shared[i] = bloom_intersection_count(&query, &filters[i], 1);
+        either[i] = bloom_union_count(&query, &filters[i], 1);
+    }
+    const uint32_t left = shared[0] * either[1];
+    const uint32_t right = shared[1] * either[0];
+    return left != right ? left > right : one > other;
+}
+
+/* The nearest messages to some filters are those that a plain list of all would give. */
+static void check_answers(struct fixture *fixture, uint32_t host, uint32_t count, uint32_t wanted)
+{
+    enum { K = 5 };
+    const uint64_t filter = filter_of(wanted);
+    const struct index_part part = {.index = index_of(fixture, host), .filter = &filter};
+    const struct index_query query = {.parts = &part,
+                                      .part_count = 1,
+                                      .k = K,
+                                      .max_distance_ppm = DISTANCE_ONE_PPM,
+                                      .since_ms = INT64_MIN,
+                                      .until_ms = INT64_MAX};
+    struct index_search *search = NULL;
+    uint32_t best[K];
+    uint32_t found = 0;
+    uint32_t held = 0;
+
+    for (uint32_t number = 0; number < count; number++) {
+        uint32_t place = held;
+
+        while (place > 0 && is_better(filter, number, best[place - 1])) {
+            place--;
+        }
+        if (place < K) {
+            held += held < K;
+            memmove(&best[place + 1], &best[place], (held - place - 1) * sizeof(best[0]));
+            best[place] = number;
+        }
+    }
+    assert_int_equal(index_search_new(&fixture->alloc.alloc, &query, &search), 0);
+    while (index_search_step(search, 1000, 0) == INDEX_MORE) {
+    }
+    const struct nearest_candidate *results = index_search_results(search, &found);
+    assert_int_equal(found, held);
+    assert_true(index_search_is_exact(search));
+    for (uint32_t i = 0; i < found; i++) {
+        assert_int_equal(results[i].item.deposited_ms, best[i]);
+    }
+    index_search_free(search);
+}
+
+/*
+ * What a start loads is arranged from the first turn on, one index after another, the largest
+ * first, however few messages there are and without a rest; before that turn nothing is. Answers
+ * are exact at every moment.
+ */
+static void loaded_messages_are_arranged_without_a_rest(void **state)
+{
+    enum { FEW = 300 };
+    struct fixture *fixture = *state;
+    unsigned turns = 0;
+
+    arrange_init(&fixture->arrange, &fixture->worker.worker, &fixture->working);
+    admit_many(fixture, 0, 0, FEW);
+    admit_many(fixture, 1, 0, MANY);
+    arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+    assert_int_equal(unarranged(fixture, 0), FEW);
+    assert_int_equal(unarranged(fixture, 1), MANY);
+    assert_int_equal(index_height(index_of(fixture, 1)), 3);
+    assert_null(fixture->worker.work);
+    while (arrange_is_active(&fixture->arrange)) {
+        check_answers(fixture, 0, FEW, turns);
+        check_answers(fixture, 1, MANY, turns);
+        if (!arrange_turn(&fixture->arrange, fixture->now_ms) && fixture->worker.work != NULL) {
+            do_work(fixture);
+        }
+        assert_int_equal(unarranged(fixture, 0), figures_of(fixture).done < 2 ? FEW : 0);
+        assert_int_equal(unarranged(fixture, 1), figures_of(fixture).done < 1 ? MANY : 0);
+        assert_in_range(++turns, 1, 1000);
+    }
+    check_answers(fixture, 0, FEW, turns);
+    check_answers(fixture, 1, MANY, turns);
+    assert_int_equal(figures_of(fixture).done, 2);
+    assert_int_equal(figures_of(fixture).last_count, FEW);
+    assert_int_equal(fixture->worker.submitted, 4);
+    admit_many(fixture, 0, FEW, FEW); /* from now on the usual rules hold */
+    assert_false(quiet_tick(fixture));
+    assert_int_equal(fixture->worker.submitted, 4);
+}
+
+/* Nothing was loaded: there is nothing to do. */
+static void nothing_loaded_is_nothing_to_do(void **state)
+{
+    struct fixture *fixture = *state;
+
+    arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+    assert_false(arrange_is_active(&fixture->arrange));
+}
+
+/* Without memory for it the messages stay as they are, and a minute later it is tried again. */
+static void loading_may_fail(void **state)
+{
+    struct fixture *fixture = *state;
+
+    admit_many(fixture, 0, 0, 100);
+    arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+    fail_alloc_arm(&fixture->alloc, 1);
+    assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
+    fail_alloc_arm(&fixture->alloc, 0);
+    assert_int_equal(figures_of(fixture).failed, 1);
+    assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
+    assert_int_equal(unarranged(fixture, 0), 100);
+    assert_true(arrange_is_active(&fixture->arrange));
+    fixture->now_ms += 61 * SECOND_MS;
+    assert_true(quiet_tick(fixture));
+    go_through(fixture, 0);
+    assert_int_equal(unarranged(fixture, 0), 0);
+    assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
+    assert_false(arrange_is_active(&fixture->arrange));
+}
+
+/* A daemon that stops meanwhile does not begin the next index. */
+static void stops_before_all_is_arranged(void **state)
+{
+    struct fixture *fixture = *state;
+
+    admit_many(fixture, 0, 0, 100);
+    admit_many(fixture, 1, 0, 200);
+    arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
+    assert_true(arrange_turn(&fixture->arrange, fixture->now_ms));
+    turn_while_busy(fixture);
+    arrange_stop(&fixture->arrange);
+    do_work(fixture);
+    do_work(fixture);
+    assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
+    assert_false(quiet_tick(fixture));
+    assert_false(arrange_is_active(&fixture->arrange));
+    assert_int_equal(unarranged(fixture, 0), 100);
+    assert_int_equal(unarranged(fixture, 1), 200);
 }
 
 /* --- meanwhile -------------------------------------------------------------------------------- */
@@ -520,6 +671,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(removals_count, setup, teardown),
         cmocka_unit_test_setup_teardown(hosts_take_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_worker_nothing_happens, setup, teardown),
+        cmocka_unit_test_setup_teardown(loaded_messages_are_arranged_without_a_rest, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(nothing_loaded_is_nothing_to_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(loading_may_fail, setup, teardown),
+        cmocka_unit_test_setup_teardown(stops_before_all_is_arranged, setup, teardown),
         cmocka_unit_test_setup_teardown(changes_in_each_phase_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(stops_while_copying, setup, teardown),
         cmocka_unit_test_setup_teardown(stops_while_arranging, setup, teardown),

@@ -123,6 +123,16 @@ static const struct history histories[] = {
      {{{-DAY, 3, SYNCHRONISED}, 0, NOT_TRUSTED, 0},
       {{-DAY, 8, SYNCHRONISED}, 5, NOT_TRUSTED, 0},
       {{INT64_MIN, 9, SYNCHRONISED}, 6, NOT_TRUSTED, 0}}},
+    {"goes on from the saved time with a wall clock before 1970",
+     NOON,
+     {{{-DAY, 3, SYNCHRONISED}, NOON, NOT_TRUSTED, 0},
+      {{-DAY + 5, 8, SYNCHRONISED}, NOON + 5, NOT_TRUSTED, 0},
+      {{NOON + 6, 9, SYNCHRONISED}, NOON + 6, TRUSTED, 0}}},
+    {"waits when a wall clock before 1970 learns the time",
+     0,
+     {{{-DAY, 3, ALONE}, 0, NOT_TRUSTED, 0},
+      {{NOON, 8, ALONE}, 5, NOT_TRUSTED, WAITING},
+      {{NOON + HOUR, HOUR + 8, ALONE}, NOON + HOUR, TRUSTED, 0}}},
 };
 
 static void check_history(const struct history *history)

@@ -319,6 +319,65 @@ static void test_promised_sizes_are_enough(void **state)
     assert_int_equal(codec_result_bytes_max(SIZE_MAX, 1), SIZE_MAX);
 }
 
+/* Of any number of bits, so that every size of a varint occurs. */
+static uint64_t any_number(struct rng *random)
+{
+    return rng_next(random) >> rng_below(random, 64) & ~(uint64_t)rng_chance(random, 10);
+}
+
+static void make_result(struct rng *random, const uint8_t *data, struct msg_result *out)
+{
+    *out = (struct msg_result){
+        .id = {data, 16},
+        .epoch = any_number(random),
+        .intersection_count = (uint32_t)any_number(random),
+        .union_count = (uint32_t)any_number(random),
+        .distance_ppm = (uint32_t)any_number(random),
+        .estimated_similarity_ppm = (uint32_t)any_number(random),
+        .deposited_ms = (int64_t)any_number(random),
+        .expires_ms = rng_chance(random, 5) ? -1 : (int64_t)any_number(random),
+        .payload_omitted = rng_chance(random, 30),
+    };
+    if (rng_chance(random, 70)) {
+        out->media_type = (struct msg_text){(const char *)data, 1 + rng_below(random, 127)};
+        out->payload = (struct msg_bytes){data, rng_below(random, 300)};
+    }
+}
+
+/* What is reckoned to choose payloads is what the encoder writes, to the byte. */
+static void test_exact_sizes_are_those_of_the_encoder(void **state)
+{
+    enum { ROUNDS = 2000, RESULTS = 40 };
+    struct msg_result results[RESULTS];
+    uint8_t data[512];
+    struct rng random;
+
+    (void)state;
+    rng_init(&random);
+    memset(data, 'a', sizeof(data));
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint32_t count = rng_below(&random, RESULTS);
+        struct msg_response response = {
+            .id = any_number(&random),
+            .kind = MSG_RESPONSE_RESULTS,
+            .results = {results, count, any_number(&random), rng_chance(&random, 50),
+                        rng_chance(&random, 50)},
+        };
+        size_t results_bytes = 0;
+
+        for (uint32_t i = 0; i < count; i++) {
+            make_result(&random, data, &results[i]);
+            results_bytes += codec_result_bytes(&results[i]);
+        }
+        assert_int_equal(codec_results_bytes(&response, results_bytes), response_bytes(&response));
+        response.kind = MSG_RESPONSE_MATCH;
+        response.match =
+            (struct msg_match){.watch_id = any_number(&random), .seq = any_number(&random)};
+        make_result(&random, data, &response.match.result);
+        assert_int_equal(codec_match_bytes(&response), response_bytes(&response));
+    }
+}
+
 /* --- mutation --------------------------------------------------------------------------------- */
 
 /* Changes, drops, repeats or moves a few bytes. Returns the new length. */
@@ -435,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_output_that_cannot_grow),
         cmocka_unit_test(test_frames_end_at_their_limit),
         cmocka_unit_test(test_promised_sizes_are_enough),
+        cmocka_unit_test(test_exact_sizes_are_those_of_the_encoder),
         cmocka_unit_test(test_mutants),
     };
 

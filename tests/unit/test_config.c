@@ -35,7 +35,7 @@ static void test_defaults(void **state)
     assert_string_equal(config.tls_client_ca, "");
     assert_int_equal(config.limits.tls_handshakes_max, 64);
     assert_false(config.relaxed);
-    assert_int_equal(config.commit_delay_s, 0);
+    assert_int_equal(config.commit_delay_ms, 0);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_int_equal(config.clock_patience_s, 3600);
     assert_int_equal(config.limits.frame_bytes, 65536);
@@ -130,9 +130,10 @@ struct key_case {
     const char *answer; /* the sentence, without "t.conf:2: " */
 };
 
-#define SIZE_WANTED  "must be a size in bytes, or with K, M or G, such as 64K"
-#define COUNT_WANTED "must be a number, such as 100"
-#define TIME_WANTED  "must be a duration with s, m, h or d, such as 90s or 24h"
+#define SIZE_WANTED \
+    "must be a size in bytes, or with K, M or G (MB and MiB are the same), such as 64K"
+#define COUNT_WANTED "must be a number, or one with k or M, such as 100 or 20k"
+#define TIME_WANTED  "must be a duration with s, m, h, d or w, such as 90s, 24h or 7 days"
 #define SHARE_WANTED "must be a percentage with at most 4 decimal places, such as 0.5%"
 
 static const struct key_case key_cases[] = {
@@ -146,12 +147,14 @@ static const struct key_case key_cases[] = {
     {"daemon", "user", "_u", "_u", "a23456789012345678901234567890123",
      "`user` must be a user's name, such as hearsay, of at most 32 letters; not "
      "`a23456789012345678901234567890123`"},
+    {"daemon", "admin_group", "hearsay", "hearsay", "-g",
+     "`admin_group` must be a group's name, such as hearsay, of at most 32 letters; not `-g`"},
     {"daemon", "call_filter", "no", "no", "off", "`call_filter` must be yes or no; not `off`"},
     {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
      "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
     {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
-     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited and local may"},
+     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local and freebind may"},
     {"daemon", "listen", "0.0.0.0:1  limited mutual-tls", "0.0.0.0:1 mutual-tls limited",
      "/run/socket tls", "`listen`: a Unix socket needs no tls"},
     {"daemon", "tls_certificate", "/c.pem", "/c.pem", "c.pem",
@@ -164,6 +167,14 @@ static const struct key_case key_cases[] = {
     {"daemon", "durability", "relaxed", "relaxed", "none",
      "`durability` must be storage or relaxed; not `none`"},
     {"daemon", "commit_delay", "2s", "2s", "11s", "`commit_delay` must be from 0 to 10s; not 11s"},
+    {"daemon", "commit_delay", "50ms", "50ms", "10001ms",
+     "`commit_delay` must be from 0 to 10s; not 10001ms"},
+    {"daemon", "commit_delay", "3000ms", "3s", "50",
+     "`commit_delay` must be a duration with ms, s, m, h, d or w, such as 50ms or 2s; not `50`"},
+    {"daemon", "commit_delay", "0ms", "0", "50msec",
+     "`commit_delay` must be a duration with ms, s, m, h, d or w, such as 50ms or 2s; not "
+     "`50msec`"},
+    {"limits", "idle_timeout", "5m", "5m", "500ms", "`idle_timeout` " TIME_WANTED "; not `500ms`"},
     {"daemon", "log_level", "debug", "debug", "INFO",
      "`log_level` must be error, warning, info or debug; not `INFO`"},
     {"daemon", "log_level", "error", "error", "",
@@ -173,7 +184,7 @@ static const struct key_case key_cases[] = {
      "`clock_patience` must be from 0 to 365d; not 366d"},
     {"limits", "frame", "1M", "1M", "4095", "`frame` must be from 4K to 1M; not 4095"},
     {"limits", "frame", "4096", "4K", "1048577", "`frame` must be from 4K to 1M; not 1048577"},
-    {"limits", "frame", "100000", "100000", "64KB", "`frame` " SIZE_WANTED "; not `64KB`"},
+    {"limits", "frame", "100000", "100000", "64KX", "`frame` " SIZE_WANTED "; not `64KX`"},
     {"limits", "frame", "65k", "65K", "1.5K", "`frame` " SIZE_WANTED "; not `1.5K`"},
     {"limits", "payload", "0", "0", "-1", "`payload` " SIZE_WANTED "; not `-1`"},
     {"limits", "payload", "1022K", "1022K", "1023K",
@@ -195,7 +206,7 @@ static const struct key_case key_cases[] = {
     {"limits", "ttl_default", "120m", "2h", "0", "`ttl_default` must be from 1s to 3650d; not 0"},
     {"limits", "ttl_max", "3650d", "3650d", "3651d",
      "`ttl_max` must be from 1s to 3650d; not 3651d"},
-    {"limits", "ttl_max", "24h", "24h", "1w", "`ttl_max` " TIME_WANTED "; not `1w`"},
+    {"limits", "ttl_max", "24h", "24h", "1y", "`ttl_max` " TIME_WANTED "; not `1y`"},
     {"limits", "ttl_max", "1d", "24h", "1h30m", "`ttl_max` " TIME_WANTED "; not `1h30m`"},
     {"limits", "messages", "16000000", "16000000", "16000001",
      "`messages` must be from 1 to 16000000; not 16000001"},
@@ -205,6 +216,9 @@ static const struct key_case key_cases[] = {
      "`bytes` must be from 4K to 16G; not 17179869185"},
     {"limits", "bytes", "4K", "4K", "17179869184G",
      "`bytes` must be from 4K to 16G; not 17179869184G"},
+    {"limits", "log_bytes", "256K", "256K", "257M",
+     "`log_bytes` must be from 256K to 256M; not 257M"},
+    {"limits", "log_bytes", "1M", "1M", "0", "`log_bytes` must be from 256K to 256M; not 0"},
     {"limits", "sessions", "65536", "65536", "65537",
      "`sessions` must be from 1 to 65536; not 65537"},
     {"limits", "sessions_per_address", "1", "1", "0",
@@ -251,6 +265,8 @@ static const struct key_case key_cases[] = {
      "`accept_schedule` must be two different times and open, review or closed, such as "
      "22:00-06:00 closed; not `22:00-22:00 closed`"},
     {"host h", "hide_after", "0", "0", "65537", "`hide_after` must be from 0 to 65536; not 65537"},
+    {"host h", "hide_per_hour", "1000", "1000", "0",
+     "`hide_per_hour` must be from 1 to 1000; not 0"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
     {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",
      "`evict` must be reject, oldest or soonest-expiring; not `newest`"},
@@ -306,6 +322,64 @@ static void test_every_key(void **state)
     }
 }
 
+/* The forms in which people write numbers; NULL: refused. */
+static void test_forms_of_numbers(void **state)
+{
+    static const struct {
+        const char *key;
+        const char *value;
+        const char *shown;
+    } rows[] = {
+        {"messages", "20k", "20000"},
+        {"messages", "20K", "20000"},
+        {"messages", "20 k", "20000"},
+        {"messages", "2M", "2000000"},
+        {"messages", "2m", NULL},
+        {"messages", "2G", NULL},
+        {"messages", "1.5k", NULL},
+        {"messages", "k", NULL},
+        {"messages", "20kB", NULL},
+        {"bytes", "16MB", "16M"},
+        {"bytes", "16MiB", "16M"},
+        {"bytes", "16 mb", "16M"},
+        {"bytes", "8192B", "8K"},
+        {"bytes", "64kib", "64K"},
+        {"bytes", "1GB", "1G"},
+        {"bytes", "16MBit", NULL},
+        {"bytes", "16iB", NULL},
+        {"ttl_max", "1 day", "24h"},
+        {"ttl_max", "2 days", "2d"},
+        {"ttl_max", "2\tdays", "2d"},
+        {"ttl_max", "1w", "7d"},
+        {"ttl_max", "2 weeks", "14d"},
+        {"ttl_max", "1440min", "24h"},
+        {"ttl_max", "1440 minutes", "24h"},
+        {"ttl_max", "36 hours", "36h"},
+        {"ttl_max", "90000 seconds", "25h"},
+        {"ttl_max", "1M", NULL},
+        {"ttl_max", "1 month", NULL},
+        {"ttl_max", "1 Day", NULL},
+        {"ttl_max", "86400", NULL},
+        {"deposit_fill_max", "80 %", "80%"},
+    };
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        (void)snprintf(text, sizeof(text), "[limits]\n%s = %s\n", rows[i].key, rows[i].value);
+        if ((parse(text) == 0) != (rows[i].shown != NULL)) {
+            fail_msg("%s", text);
+        }
+        if (rows[i].shown != NULL && !prints(rows[i].key, rows[i].shown)) {
+            fail_msg("%s is not printed as %s", text, rows[i].shown);
+        }
+    }
+    assert_int_equal(parse("[daemon]\ncommit_delay = 50 ms\n"), 0);
+    assert_true(prints("commit_delay", "50ms"));
+    assert_int_equal(parse("[daemon]\ncommit_delay = 2 seconds\n"), 0);
+    assert_true(prints("commit_delay", "2s"));
+}
+
 static void test_every_key_is_tested(void **state)
 {
     (void)state;
@@ -345,8 +419,11 @@ static const struct {
     {"127.0.0.1:7117 local", "127.0.0.1:7117 local", NULL},
     {"/run/x.sock local  limited", "/run/x.sock limited local", NULL},
     {"/run/a socket", "/run/a socket", NULL},
+    {"192.0.2.1:7117 freebind", "192.0.2.1:7117 freebind", NULL},
+    {"[2001:db8::1]:7117 freebind limited", "[2001:db8::1]:7117 limited freebind", NULL},
+    {"/run/x.sock freebind", NULL, "freebind is for addresses, not for a Unix socket"},
     {"127.0.0.1:7117 unlimited", NULL,
-     "`unlimited` may not follow an address; tls, mutual-tls, limited and local may"},
+     "`unlimited` may not follow an address; tls, mutual-tls, limited, local and freebind may"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},
@@ -460,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_finish_fills_in),
         cmocka_unit_test(test_table_is_sound),
         cmocka_unit_test(test_every_key),
+        cmocka_unit_test(test_forms_of_numbers),
         cmocka_unit_test(test_every_key_is_tested),
         cmocka_unit_test(test_listeners),
         cmocka_unit_test(test_socket_path_length),

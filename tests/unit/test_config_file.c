@@ -42,20 +42,39 @@ static const struct {
      "t.conf:1: `k` stands before any section; begin with [daemon], [limits] or [host NAME]"},
     {"[limits]\nk\n", "t.conf:2: the line is neither `key = value` nor [section] nor a comment, "
                       "which begins with #"},
-    /* The earlier of two mistakes is told. */
-    {"[limits]\nk\nfoo = 1\n", "t.conf:2: the line is neither `key = value` nor [section] nor a "
-                               "comment, which begins with #"},
-    {"[limits]\nk = 0\nk\n", "t.conf:2: `k` must be from 1 to 1000; not 0"},
+    {"[limits]\nk ; = 1\n", "t.conf:2: the line is neither `key = value` nor [section] nor a "
+                            "comment, which begins with #"},
+    /* All mistakes are told, in the order of the lines. */
+    {"[limits]\nk\nparts = x\n",
+     "t.conf:2: the line is neither `key = value` nor [section] nor a comment, which begins with "
+     "#\n"
+     "t.conf:3: `parts` must be a number, or one with k or M, such as 100 or 20k; not `x`"},
+    {"[limits]\nk = 0\nk\n", "t.conf:2: `k` must be from 1 to 1000; not 0\n"
+                             "t.conf:3: the line is neither `key = value` nor [section] nor a "
+                             "comment, which begins with #"},
+    {"[limits]\nk = 0\nmesages = 5\n[host A]\n[daemon]\n\xff\ndata = x\n",
+     "t.conf:2: `k` must be from 1 to 1000; not 0\n"
+     "t.conf:3: unknown key `mesages` in [limits]; did you mean `messages`?\n"
+     "t.conf:4: [host NAME] needs a name of at most 63 letters a-z, digits and inner hyphens, such "
+     "as [host lobby]; not `A`\n"
+     "t.conf:6: the line is not UTF-8\n"
+     "t.conf:7: `data` must be an absolute path, one that begins with /; not `x`"},
+    /* Nobody knows what the keys of a section are that cannot be read; the next one is looked at.
+     */
+    {"[limit]\nk = 0\n[limits]\nk = 0\n",
+     "t.conf:1: unknown section [limit]; there are [daemon], [limits] and [host NAME]\n"
+     "t.conf:4: `k` must be from 1 to 1000; not 0"},
     {"[limits]\n= 5\n", "t.conf:2: a key is missing before `=`"},
-    {"[limits]\nk =\n", "t.conf:2: `k` has no value; it must be a number, such as 100"},
+    {"[limits]\nk =\n",
+     "t.conf:2: `k` has no value; it must be a number, or one with k or M, such as 100 or 20k"},
     {"[limits]\nK = 5\n", "t.conf:2: unknown key `K` in [limits]; did you mean `k`?"},
     {"[limits]\nmesages = 5\n",
      "t.conf:2: unknown key `mesages` in [limits]; did you mean `messages`?"},
     {"[limits]\nttl_mxa = 5d\n",
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
-     "t.conf:2: unknown key `colour` in [daemon]; there are data, user, call_filter, "
-     "listen, tls_certificate, tls_key, tls_client_ca, durability, commit_delay, "
+     "t.conf:2: unknown key `colour` in [daemon]; there are data, user, admin_group, "
+     "call_filter, listen, tls_certificate, tls_key, tls_client_ca, durability, commit_delay, "
      "log_level, clock_patience"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
@@ -85,7 +104,8 @@ static const struct {
     {"[daemon]\ndata = /a\x1b[2J\n",
      "t.conf:2: `data` may not contain control characters, a blank before a semicolon or one at "
      "the end"},
-    {"[limits]\nk = \x1b[2J\n", "t.conf:2: `k` must be a number, such as 100; not `?[2J`"},
+    {"[limits]\nk = \x1b[2J\n",
+     "t.conf:2: `k` must be a number, or one with k or M, such as 100 or 20k; not `?[2J`"},
 };
 
 static void test_files(void **state)
@@ -107,6 +127,31 @@ static void test_files(void **state)
     assert_int_equal(config.limits.k_max, 5);
     assert_int_equal(config.limits.parts_max, 6);
     assert_string_equal(config.file, "t.conf");
+}
+
+/* However many mistakes: what is told has an end, and says that there are more. */
+static void test_many_mistakes(void **state)
+{
+    char text[64 * 1024] = "[limits]\n";
+    size_t used = strlen(text);
+
+    (void)state;
+    while (used + 16 < sizeof(text)) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "k = 0\n");
+    }
+    assert_int_equal(parse(text), CONFIG_REFUSED);
+    assert_true(strlen(reason) < CONFIG_REASON_BYTES);
+    const char *last = strrchr(reason, '\n');
+    assert_non_null(last);
+    assert_string_equal(last, "\nand more; mend these first");
+    assert_non_null(strstr(reason, "\nt.conf:20: `k` is set in line 2 already"));
+    size_t lines = 1;
+    for (const char *at = reason; (at = strchr(at, '\n')) != NULL; at++) {
+        lines++;
+    }
+    assert_int_equal(config_reason_first(reason), lines - 1);
+    assert_string_equal(reason, "t.conf:2: `k` must be from 1 to 1000; not 0");
+    assert_int_equal(config_reason_first(reason), 0);
 }
 
 /* What is refused changes nothing. */
@@ -253,6 +298,23 @@ static const struct {
     {"[limits]\noutput = 1023K\n", "t.conf:2: `output` is 1023K, too little for "
                                    "`session_output` of 1M: it holds what one session may have"},
 };
+
+/* All keys that do not go together are told, not only the first pair. */
+static void test_finish_tells_all(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        parse("[limits]\nttl_max = 1h\noutput = 1023K\n[host a]\nepoch_open = refuse\n"), 0);
+    assert_int_equal(config_finish(&config, reason), CONFIG_REFUSED);
+    assert_string_equal(
+        reason,
+        "t.conf:2: `ttl_max` is 1h, too little for `ttl_default` of 24h: the default may not "
+        "exceed the maximum\n"
+        "t.conf:3: `output` is 1023K, too little for `session_output` of 1M: it holds what one "
+        "session may have\n"
+        "t.conf:4: [host a]: `epoch_open` is refuse, and without `epoch_length` there is no other "
+        "epoch: nothing could be deposited");
+}
 
 static void test_finish(void **state)
 {
@@ -431,21 +493,26 @@ static const struct {
      "[host a]\nsuggested_max_distance = 0.5\nmessages = 5\nbytes = 1M\n[host b]\n",
      NULL},
     {"[daemon]\ndata = /e\n", "t.conf:2: `data` changed to /e, which needs a restart"},
-    {"[daemon]\ndata = /d\nlisten = [::1]:7117\n",
-     "t.conf:3: `listen` changed, which needs a restart"},
+    {"[daemon]\ndata = /d\nlisten = [::1]:7117\nlisten = 127.0.0.1:7117 local\n[host a]\n[host "
+     "b]\n",
+     NULL},
     {"[daemon]\ndata = /d\ndurability = relaxed\n",
      "t.conf:3: `durability` changed from storage to relaxed, which needs a restart"},
     {"[daemon]\ndata = /d\n[limits]\nframe = 32K\n",
      "t.conf:4: `frame` changed from 64K to 32K, which needs a restart"},
     {"[daemon]\ndata = /d\n[host a]\n",
-     "t.conf: there are 1 hosts instead of 2, which needs a restart"},
-    {"[daemon]\ndata = /d\n[host a]\n[host b]\n\n[host c]\n[host d]\n",
-     "t.conf:6: there are 4 hosts instead of 2, which needs a restart"},
+     "t.conf: [host b] is not there any more; to remove a host needs a restart"},
+    {"[daemon]\ndata = /d\n[host a]\n[host b]\n\n[host c]\n[host d]\n", NULL},
+    {"[daemon]\ndata = /d\n[host a]\n[host c]\n[host b]\n",
+     "t.conf:4: [host c] stands where [host b] was: put hosts that are added behind the others; to "
+     "remove or reorder hosts needs a restart"},
+    {"[daemon]\ndata = /d\nadmin_group = ops\n",
+     "t.conf:3: `admin_group` changed to ops, which needs a restart"},
     {"[daemon]\ndata = /d\n[limits]\nk = 5\n[host a]\nmessages = 3\n[host b]\nprofile = v1:64/4\n",
      "t.conf:8: [host b]: `profile` changed from v1:512/4 to v1:64/4, which needs a restart"},
     {"[daemon]\ndata = /d\n[host b]\n[host a]\n",
-     "t.conf:3: [host b] stands where [host a] was; to add, remove or reorder hosts needs a "
-     "restart"},
+     "t.conf:3: [host b] stands where [host a] was: put hosts that are added behind the others; to "
+     "remove or reorder hosts needs a restart"},
     {"[daemon]\ndata = /d\n[host a]\n[host b]\nprofile = v1:256/4\n",
      "t.conf:5: [host b]: `profile` changed from v1:512/4 to v1:256/4, which needs a restart"},
 };
@@ -544,6 +611,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_many_mistakes),
         cmocka_unit_test(test_refusal_leaves_output),
         cmocka_unit_test(test_nul_byte),
         cmocka_unit_test(test_long_lines),
@@ -552,6 +620,7 @@ int main(void)
         cmocka_unit_test(test_profile_line),
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_finish_tells_all),
         cmocka_unit_test(test_hosts_fit_frame),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_round_trip),

@@ -312,6 +312,31 @@ static void the_next_epoch_waits_for_the_store(void **state)
     assert_int_equal(fixture->told.ends_ms, fixture->now_ms + HOUR_MS);
 }
 
+/* Until the next epoch is told of the old one is current, past its end, for deposits too (D16). */
+static void an_epoch_is_current_until_the_next_is_told_of(void **state)
+{
+    struct fixture *fixture = *state;
+
+    welcome(fixture);
+    const uint64_t first = fixture->told.number;
+    tick(fixture, HOUR_MS - 1);
+    fixture->now_ms += 700; /* between two looks at the clock */
+    welcome(fixture);
+    assert_int_equal(fixture->told.number, first);
+    assert_true(fixture->told.ends_ms < fixture->now_ms);
+    deposit(fixture, 1, first, 60);
+    assert_int_equal(fixture->pushes, 0);
+    epochs_tick(fixture->service); /* the next one is on its way to the store */
+    welcome(fixture);
+    assert_int_equal(fixture->told.number, first);
+    send_deposit(fixture, 2, first, 60);
+    (void)fake_persist_commit(fixture->persist);
+    assert_int_equal(fixture->last, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->pushes, 1);
+    query(fixture, &first, 1);
+    assert_int_equal(fixture->found_count, 2);
+}
+
 static void a_store_that_fails_is_asked_again(void **state)
 {
     struct fixture *fixture = *state;
@@ -412,7 +437,7 @@ static void a_search_outlives_its_epoch(void **state)
     const uint64_t filter[FILTER_BYTES / 8] = {0xfff};
     const uint64_t number = epoch->number;
 
-    for (uint32_t i = 0; i < 40000; i++) { /* more than one step looks at */
+    for (uint32_t i = 0; i < 80000; i++) { /* more than one step looks at */
         struct index_item item = {.expires_ms = epoch->kept_ms, .reach_ppm = LIMIT_DISTANCE_PPM};
         memcpy(item.id, &i, sizeof(i));
         assert_int_equal(index_insert(epoch->index, &item, filter), 0);
@@ -422,7 +447,7 @@ static void a_search_outlives_its_epoch(void **state)
     assert_int_equal(epoch->users, 1);
     tick(fixture, 3 * HOUR_MS);
     assert_true(epoch->is_over);
-    for (uint32_t i = 0; i < 40000; i++) {
+    for (uint32_t i = 0; i < 80000; i++) {
         uint8_t id[MESSAGE_ID_BYTES] = {0};
         memcpy(id, &i, sizeof(i));
         assert_int_equal(host_remove(host, id, NULL), 0);
@@ -610,6 +635,7 @@ int main(void)
         EPOCH_TEST(a_service_begins_with_an_epoch),
         EPOCH_TEST(keys_are_for_those_on_site),
         EPOCH_TEST(the_next_epoch_waits_for_the_store),
+        EPOCH_TEST(an_epoch_is_current_until_the_next_is_told_of),
         EPOCH_TEST(a_store_that_fails_is_asked_again),
         EPOCH_TEST(without_memory_the_old_one_goes_on),
         EPOCH_TEST(messages_are_found_in_their_epoch),

@@ -5,8 +5,7 @@
  */
 #include <sys/socket.h>
 
-#include <utlist.h>
-
+#include "daemon/list.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 

@@ -52,6 +52,31 @@ static void what_is_too_large_is_not_sealed(void **state)
                      HEARSAY_ERR_ARGUMENT);
 }
 
+/* What no server takes as a media type is not sealed, as nobody could look at it later. */
+static void what_is_no_media_type_is_not_sealed(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",    "text",          "/",   "/a", "a/",
+                                        "//a", "text/\x1b[31m", "a/\n"};
+    static const char *const right[] = {"a/b", "a//", "a/b/c", "text/plain; charset=utf-8"};
+    struct hearsay_group group = group_numbered(1);
+    uint8_t id[HEARSAY_ID_BYTES] = {0};
+    struct hearsay_content content;
+    struct hearsay_error error;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(hearsay_group_seal(&group, id, wrong[i], "x", 1, &content, &error),
+                         HEARSAY_ERR_ARGUMENT);
+        assert_non_null(strstr(error.sentence, "media type"));
+        assert_int_equal(hearsay_group_seal_again(&group, id, wrong[i], "x", 1, &content, &error),
+                         HEARSAY_ERR_ARGUMENT);
+    }
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        assert_int_equal(hearsay_group_seal(&group, id, right[i], "x", 1, &content, &error),
+                         HEARSAY_OK);
+        hearsay_content_free(&content);
+    }
+}
+
 /* The same message twice is two texts, and each opens; plain messages are nobody's. */
 static void sealing_is_random(void **state)
 {
@@ -228,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_have_a_size),
         cmocka_unit_test(what_is_too_large_is_not_sealed),
+        cmocka_unit_test(what_is_no_media_type_is_not_sealed),
         cmocka_unit_test(sealing_is_random),
         cmocka_unit_test(sealing_can_be_repeated),
         cmocka_unit_test(keys_are_applied_in_order),

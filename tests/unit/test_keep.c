@@ -196,8 +196,8 @@ static void test_link(void **state)
 static void test_bodies_that_contradict_themselves(void **state)
 {
     struct fixture *fixture = *state;
-    static const struct keep_kind here = {"hearHere", "", 5000};
-    static const struct keep_kind seen = {"hearSeen", "", 5000};
+    static const struct keep_kind here = {.magic = "hearHere", .what = "", .body_bytes_max = 5000};
+    static const struct keep_kind seen = {.magic = "hearSeen", .what = "", .body_bytes_max = 5000};
     static const struct {
         uint32_t rounds;
         uint32_t length;
@@ -423,7 +423,7 @@ static void test_recent_bounds(void **state)
 static void test_labels_that_are_none(void **state)
 {
     struct fixture *fixture = *state;
-    static const struct keep_kind here = {"hearHere", "", 5000};
+    static const struct keep_kind here = {.magic = "hearHere", .what = "", .body_bytes_max = 5000};
     static const struct {
         uint32_t stays, count, bytes;
         const char *text; /* `given` bytes */

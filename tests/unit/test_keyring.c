@@ -17,7 +17,8 @@ struct fixture {
     char folder[64];
     char path[100];
     struct hearsay_host hosts[2];
-    struct hearsay server; /* of which the keyring looks at the Welcome only */
+    struct hearsay server; /* of which the keyring looks at the Welcome and the pin */
+    struct hearsay_tls_info tls;
 };
 
 static struct hearsay_epoch make_epoch(uint64_t number, int64_t kept_ms)
@@ -67,9 +68,34 @@ static struct hearsay_keyring *open_ring(const struct fixture *fixture)
 static void learn_and_save(const struct fixture *fixture)
 {
     struct hearsay_keyring *keyring = open_ring(fixture);
-    assert_int_equal(hearsay_keyring_learn(keyring, &fixture->server, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_keyring_learn(keyring, &fixture->server, NULL, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_keyring_save(keyring, NULL), HEARSAY_OK);
     hearsay_keyring_close(keyring);
+}
+
+/* From now on connections are to the server with this pin; 0: without TLS. */
+static void use_pin(struct fixture *fixture, uint8_t pin)
+{
+    memset(fixture->tls.pin, pin, sizeof(fixture->tls.pin));
+    fixture->server.tls = pin != 0 ? &fixture->tls : NULL;
+}
+
+/* From now on connections are from elsewhere: no keys are given. */
+static void leave_site(struct fixture *fixture)
+{
+    fixture->hosts[0].epoch.has_key = false;
+    fixture->hosts[1].epoch.has_key = false;
+    fixture->server.epoch_count = 0;
+}
+
+/* The living epochs of the first host, in the file. */
+static size_t read_living(const struct fixture *fixture, struct hearsay_epoch *epochs, size_t room)
+{
+    struct hearsay_keyring *keyring = open_ring(fixture);
+    const size_t count =
+        hearsay_keyring_living(keyring, &fixture->server, &fixture->hosts[0], epochs, room);
+    hearsay_keyring_close(keyring);
+    return count;
 }
 
 /* Numbers of the living epochs of host `h`, newest first, in the file. */
@@ -180,19 +206,167 @@ static void keys_are_forgotten(void **state)
     assert_int_equal(living(fixture, 1, numbers, 8), 1);
 }
 
+/* Learns `count` keys of epochs from `first` on, of one store, as many at a time as a connection
+ * remembers. */
+static void learn_many(struct fixture *fixture, struct hearsay_keyring *keyring, uint8_t store,
+                       uint64_t first, size_t count)
+{
+    leave_site(fixture);
+    fixture->server.welcome.store_id[0] = store;
+    for (size_t i = 0; i < count; i++) {
+        fixture->server.epochs[fixture->server.epoch_count++] =
+            (struct client_epoch){0, make_epoch(first + i, now_of(fixture) + HOUR_MS)};
+        if (fixture->server.epoch_count == CLIENT_EPOCHS_MAX || i + 1 == count) {
+            assert_int_equal(hearsay_keyring_learn(keyring, &fixture->server, NULL, NULL),
+                             HEARSAY_OK);
+            fixture->server.epoch_count = 0;
+        }
+    }
+}
+
 static void the_memory_is_bounded(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t numbers[8];
     struct hearsay_keyring *keyring = open_ring(fixture);
-    for (uint64_t i = 1; i <= MANY; i++) {
-        fixture->hosts[0].epoch = make_epoch(i, now_of(fixture) + HOUR_MS);
-        assert_int_equal(hearsay_keyring_learn(keyring, &fixture->server, NULL), HEARSAY_OK);
-    }
+    learn_many(fixture, keyring, 1, 1, MANY);
     assert_int_equal(hearsay_keyring_save(keyring, NULL), HEARSAY_OK);
     hearsay_keyring_close(keyring);
     assert_int_equal(living(fixture, 0, numbers, 2), 2); /* the oldest went */
     assert_true(numbers[0] == MANY && numbers[1] == MANY - 1);
+}
+
+/* S2: a server that imitates another one's store id has another pin, or none. */
+static void keys_stay_with_the_pin(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_epoch found[2];
+    for (uint8_t pin = 0; pin < 3; pin++) {
+        use_pin(fixture, pin);
+        fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
+        memset(fixture->hosts[0].epoch.key, pin, HEARSAY_KEY_BYTES);
+        learn_and_save(fixture);
+    }
+    leave_site(fixture);
+    for (uint8_t pin = 0; pin < 3; pin++) {
+        uint8_t key[HEARSAY_KEY_BYTES];
+        memset(key, pin, sizeof(key));
+        use_pin(fixture, pin);
+        assert_int_equal(read_living(fixture, found, 2), 1);
+        assert_memory_equal(found[0].key, key, sizeof(key));
+        assert_int_equal(found[0].is_certain, pin != 0);
+    }
+    use_pin(fixture, 3);
+    assert_int_equal(read_living(fixture, found, 2), 0);
+}
+
+/* S2: the key that this connection gave is used, and takes the place of the other one. */
+static void the_key_of_now_replaces_another(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_epoch found[2];
+    size_t replaced = 7;
+    fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
+    memset(fixture->hosts[0].epoch.key, 0xee, HEARSAY_KEY_BYTES);
+    learn_and_save(fixture);
+    assert_int_equal(read_living(fixture, found, 2), 1);
+    assert_true(found[0].is_certain); /* this connection gave it */
+    fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
+    struct hearsay_keyring *keyring = open_ring(fixture);
+    assert_int_equal(hearsay_keyring_learn(keyring, &fixture->server, &replaced, NULL), HEARSAY_OK);
+    assert_int_equal(replaced, 1);
+    assert_int_equal(hearsay_keyring_learn(keyring, &fixture->server, &replaced, NULL), HEARSAY_OK);
+    assert_int_equal(replaced, 0);
+    assert_int_equal(hearsay_keyring_save(keyring, NULL), HEARSAY_OK);
+    hearsay_keyring_close(keyring);
+    leave_site(fixture);
+    assert_int_equal(read_living(fixture, found, 2), 1);
+    assert_memory_equal(found[0].key, make_epoch(7, 0).key, HEARSAY_KEY_BYTES);
+    assert_false(found[0].is_certain);
+}
+
+static size_t count_living(const struct fixture *fixture, const struct hearsay_keyring *keyring)
+{
+    static struct hearsay_epoch found[2 * MANY];
+    return hearsay_keyring_living(keyring, &fixture->server, &fixture->hosts[0], found, 2 * MANY);
+}
+
+/*
+ * S2: who gives many keys loses its own. With a pin the pin counts, whatever store id comes with
+ * it; without one the store id.
+ */
+static void nobody_pushes_out_others_keys(void **state)
+{
+    enum { OURS = 40, LIMIT = 2048 };
+    struct fixture *fixture = *state;
+    struct hearsay_keyring *keyring = open_ring(fixture);
+    for (uint8_t pin = 0; pin < 2; pin++) {
+        use_pin(fixture, pin);
+        learn_many(fixture, keyring, 1, 1, OURS);
+    }
+    learn_many(fixture, keyring, 2, 1, LIMIT); /* other stores, the same pin: its own go */
+    fixture->server.welcome.store_id[0] = 1;
+    assert_int_equal(count_living(fixture, keyring), 0);
+    learn_many(fixture, keyring, 1, 1, OURS);
+    use_pin(fixture, 2);
+    for (uint8_t store = 3; store < 250; store++) {
+        learn_many(fixture, keyring, store, 1, 10);
+    }
+    use_pin(fixture, 0);
+    learn_many(fixture, keyring, 2, 1, LIMIT);
+    for (uint8_t store = 3; store < 40; store++) { /* 40 owners: 51 records for each */
+        learn_many(fixture, keyring, store, 1, OURS + 5);
+    }
+    for (uint8_t pin = 0; pin < 2; pin++) {
+        use_pin(fixture, pin);
+        fixture->server.welcome.store_id[0] = 1;
+        assert_int_equal(count_living(fixture, keyring), OURS);
+    }
+    assert_int_equal(hearsay_keyring_save(keyring, NULL), HEARSAY_OK);
+    hearsay_keyring_close(keyring);
+    hearsay_keyring_close(open_ring(fixture)); /* within its bound */
+}
+
+/* S2: no server makes a client keep a key for ever. */
+static void keys_are_not_kept_for_ever(void **state)
+{
+    enum { DAYS_MAX = 366 };
+    struct fixture *fixture = *state;
+    struct hearsay_epoch found[2];
+    fixture->hosts[0].epoch = make_epoch(7, INT64_MAX);
+    learn_and_save(fixture);
+    const int64_t most_ms = INT64_C(24) * HOUR_MS * DAYS_MAX;
+    fixture->server.welcome.now_ms += most_ms - HOUR_MS;
+    assert_int_equal(read_living(fixture, found, 2), 1);
+    fixture->server.welcome.now_ms += 2 * HOUR_MS;
+    assert_int_equal(read_living(fixture, found, 2), 0);
+    fixture->server.welcome.now_ms = INT64_MAX; /* clocks that are no clocks */
+    fixture->hosts[0].epoch = make_epoch(8, INT64_MAX);
+    learn_and_save(fixture);
+    fixture->server.welcome.now_ms = INT64_MIN;
+    learn_and_save(fixture);
+}
+
+/* A file that others may read is no secret; one of 0.1.0 has no pins. */
+static void files_that_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct hearsay_keyring *keyring = NULL;
+    struct hearsay_error error;
+    fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
+    learn_and_save(fixture);
+    assert_int_equal(chmod(fixture->path, 0640), 0);
+    assert_int_equal(hearsay_keyring_open(fixture->path, &keyring, &error), HEARSAY_ERR_FILE);
+    assert_non_null(strstr(error.sentence, "chmod 600"));
+    assert_int_equal(chmod(fixture->path, 0600), 0);
+    FILE *file = fopen(fixture->path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 8, SEEK_SET), 0);
+    assert_int_equal(fputc(1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(hearsay_keyring_open(fixture->path, &keyring, &error), HEARSAY_ERR_FILE);
+    assert_non_null(strstr(error.sentence, "version 1"));
+    assert_non_null(strstr(error.sentence, "remove it"));
 }
 
 static void a_damaged_file_is_refused(void **state)
@@ -221,6 +395,11 @@ int main(void)
         KEYRING_TEST(keys_of_epochs_that_are_over_are_not_used),
         KEYRING_TEST(keys_are_forgotten),
         KEYRING_TEST(the_memory_is_bounded),
+        KEYRING_TEST(keys_stay_with_the_pin),
+        KEYRING_TEST(the_key_of_now_replaces_another),
+        KEYRING_TEST(nobody_pushes_out_others_keys),
+        KEYRING_TEST(keys_are_not_kept_for_ever),
+        KEYRING_TEST(files_that_are_refused),
         KEYRING_TEST(a_damaged_file_is_refused),
     };
 

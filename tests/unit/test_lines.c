@@ -2,6 +2,7 @@
 /* Lines out of a pipe, wherever it is cut; and what import reads in one. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/cli/derive.h"
@@ -208,6 +209,11 @@ static void test_derive(void **state)
     again[0] ^= 1;
     derive_id(again, 1, "line", 4, other);
     assert_memory_not_equal(id, other, sizeof(id));
+    /* A secret that others may read is none. */
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(derive_open(path, again, sentence), DERIVE_FAILED);
+    assert_non_null(strstr(sentence, "chmod 600"));
+    assert_int_equal(chmod(path, 0600), 0);
     /* A file that is something else is not touched. */
     assert_int_equal(truncate(path, 5), 0);
     assert_int_equal(derive_open(path, again, sentence), DERIVE_FAILED);

@@ -85,7 +85,7 @@ static double reliability(const struct words *words, uint32_t m, uint32_t d)
     for (uint32_t i = 0; i < PROBES; i++) {
         bool stored = i % 2 == 0;
         const char *word = words->lines[stored ? i : WORDS_KEPT + i];
-        bool found = scalable_slices_have(&slice, 1, word, strlen(word));
+        bool found = scalable_slices_have(&slice, 1, word, strlen(word), NULL);
 
         assert_true(found || !stored); /* never a false negative */
         right += found == stored ? 1 : 0;
@@ -248,7 +248,7 @@ static uint32_t count_claims(struct rng *rng, uint32_t percent, uint32_t d, uint
         bits[place / 8] |= (uint8_t)(1u << place % 8);
     }
     for (uint32_t i = 0; i < probes; i++) {
-        found += scalable_slices_have(&slice, 1, &i, sizeof i) ? 1 : 0;
+        found += scalable_slices_have(&slice, 1, &i, sizeof i, NULL) ? 1 : 0;
     }
     free(bits);
     return found;

@@ -287,7 +287,9 @@ static void test_answers(void **state)
     check_answer("--print-reference markdown", false, "| `ttl_default` | 1s to 3650d | `24h` |");
     check_answer("--print-reference mdoc", false, ".It Ic ttl_default No = Ar duration\n");
     check_answer("--print-reference example", false, "\n#ttl_default = 24h\n");
-    check_answer("--check-config --data /d", true, "no configuration file: correct\n");
+    check_answer(
+        "--check-config --data /d", true,
+        "there is no /nonexistent/file, and --config names no file: the defaults are correct\n");
     check_answer("--print-config --data /d", true, "\ndata = /d\n");
     check_answer("--data /d", false, NULL);
 }

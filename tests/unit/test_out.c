@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is printed: times, spans, sizes, bars, JSON. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/out.h"
 #include "client/cli/when.h"
@@ -70,6 +72,33 @@ static void test_time_mistakes(void **state)
                                       "2026-11-20T14:05Zx"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(when_parse(bad[i], &ms), WHEN_REFUSED);
+    }
+}
+
+/* A server's times may lie as far apart as they can be said. */
+static void test_differences(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t later_ms, earlier_ms, difference_ms;
+    } cases[] = {{5, 3, 2},
+                 {3, 5, -2},
+                 {-3, -5, 2},
+                 {INT64_MAX, 0, INT64_MAX},
+                 {INT64_MAX, -1, INT64_MAX},
+                 {INT64_MAX - 1, -1, INT64_MAX},
+                 {INT64_MAX, INT64_MIN, INT64_MAX},
+                 {0, INT64_MIN, INT64_MAX},
+                 {-1, INT64_MIN, INT64_MAX},
+                 {INT64_MIN, 0, INT64_MIN},
+                 {INT64_MIN, 1, INT64_MIN},
+                 {-2, INT64_MAX, INT64_MIN},
+                 {-1, INT64_MAX, INT64_MIN},
+                 {INT64_MIN, INT64_MIN, 0},
+                 {INT64_MAX, INT64_MAX, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(when_difference(cases[i].later_ms, cases[i].earlier_ms),
+                         cases[i].difference_ms);
     }
 }
 
@@ -196,6 +225,52 @@ static void test_json(void **state)
     sink_check(&sink, "[\"\\u202E\"]\n");
 }
 
+/* Lines of at most the terminal's width, and every word of the text. */
+static void test_fold(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t width;
+        const char *text;
+        const char *folded;
+    } rows[] = {
+        {0, "one two three", "one two three"},
+        {17, "one two three", "one two three"},
+        {16, "one two three", "one two\n    three"},
+        {11, "one two three", "one two\n    three"},
+        {10, "one two three", "one\n    two\n    three"},
+        {9, "a,b,c,d,e", "a,b,\n    c,d,e"},
+        {8, "endless word", "endless\n    word"},
+        {3, "one two", "one two"}, /* no room behind the column: not folded */
+        {20, "", ""},
+    };
+    struct sink sink;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        sink_open(&sink);
+        sink.out.width = rows[i].width;
+        out_fold(&sink.out, rows[i].text, 4);
+        sink_check(&sink, rows[i].folded);
+    }
+}
+
+/* A reader that is gone is told from a full disk. */
+static void test_no_reader(void **state)
+{
+    (void)state;
+    struct out out;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    FILE *stream = fdopen(ends[1], "w");
+    assert_non_null(stream);
+    out_init(&out, stream);
+    errno = 0;
+    assert_false(out_has_no_reader(&out));
+    assert_int_equal(close(ends[0]), 0);
+    assert_true(out_has_no_reader(&out));
+    assert_int_equal(errno, 0);
+    (void)fclose(stream);
+}
+
 /* A disk that is full is noticed. */
 static void test_write_error(void **state)
 {
@@ -215,8 +290,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times),       cmocka_unit_test(test_time_mistakes),
-        cmocka_unit_test(test_small_texts), cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_json),        cmocka_unit_test(test_write_error),
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_small_texts),
+        cmocka_unit_test(test_bar),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_write_error), cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_no_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,15 +12,19 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <uv.h>
 
 #include "tests/lib/check.h"
 
 enum { OTHER_USER = 65534 }; /* nobody, on Debian */
 
 static char reason[512];
-static const struct privilege_user nobody = {"nobody", OTHER_USER, OTHER_USER};
+static const struct privilege_user nobody = {
+    .name = "nobody", .uid = OTHER_USER, .gid = OTHER_USER, .admin_group = PRIVILEGE_NO_GROUP};
 
 /* What `act` returned: 0 if all was as expected. */
 static int in_child(int (*act)(void))
@@ -130,6 +134,69 @@ static void test_filter_holds_for_threads_that_were_there(void **state)
     assert_int_equal(in_child(filtered_in_other_threads), 0);
 }
 
+/* --- the event loop under the filter ---------------------------------------------------------- */
+
+/* io_uring_params has 120 bytes. A ring's descriptor, or -1 with errno. */
+static int make_ring(void)
+{
+    char params[120] = {0};
+
+    return (int)syscall(SYS_io_uring_setup, 8, params);
+}
+
+static void add_one(uv_poll_t *handle, int status, int events)
+{
+    int *count = handle->data;
+
+    (void)status;
+    (void)events;
+    (*count)++;
+    (void)uv_poll_stop(handle);
+    uv_close((uv_handle_t *)handle, NULL);
+}
+
+/* One turn after another until the loop waits for nothing. Each handle is new to the kernel: libuv
+ * 1.50 hands such changes to its ring, if it has one. */
+static int events_of(uv_loop_t *loop)
+{
+    uv_poll_t handles[8];
+    int ends[2];
+    int count = 0;
+
+    EXPECT(pipe(ends) == 0);
+    EXPECT(write(ends[1], "x", 1) == 1);
+    for (int i = 0; i < 8; i++) {
+        EXPECT(uv_poll_init(loop, &handles[i], dup(ends[0])) == 0);
+        handles[i].data = &count;
+        EXPECT(uv_poll_start(&handles[i], UV_READABLE, add_one) == 0);
+    }
+    EXPECT(uv_run(loop, UV_RUN_DEFAULT) == 0);
+    EXPECT(count == 8);
+    return 0;
+}
+
+static int loop_without_a_ring(void)
+{
+    uv_loop_t loop;
+
+    EXPECT(setenv("UV_USE_IO_URING", "1", 1) == 0);
+    EXPECT(privilege_refuse_rings() == NULL);
+    EXPECT(make_ring() == -1 && errno == ENOSYS);
+    EXPECT(uv_loop_init(&loop) == 0);
+    EXPECT(privilege_filter_calls() == NULL);
+    EXPECT(events_of(&loop) == 0);
+    EXPECT(uv_loop_close(&loop) == 0);
+    return 0;
+}
+
+/* A libuv before 1.45 has no rings; integration/privilege plays a later one. */
+static void test_loop_runs_under_the_filter(void **state)
+{
+    (void)state;
+    skip_without_filter();
+    assert_int_equal(in_child(loop_without_a_ring), 0);
+}
+
 /* --- users ------------------------------------------------------------------------------------ */
 
 static void test_unknown_users_and_root_are_refused(void **state)
@@ -237,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filter_refuses_what_a_store_never_needs),
         cmocka_unit_test(test_filter_holds_for_threads_that_were_there),
+        cmocka_unit_test(test_loop_runs_under_the_filter),
         cmocka_unit_test(test_unknown_users_and_root_are_refused),
         cmocka_unit_test(test_root_becomes_the_user_for_good),
         cmocka_unit_test(test_who_is_not_root_becomes_nobody_else),

@@ -130,7 +130,7 @@ static void test_foreign_slices(void **state)
     uint8_t id[ID_BYTES];
 
     (void)state;
-    assert_false(scalable_slices_have(NULL, 0, "x", 1));
+    assert_false(scalable_slices_have(NULL, 0, "x", 1, NULL));
     for (uint64_t p = 0; p < 2; p++) {
         scalable_init(&parts[p], alloc_system(), RATE_PPM, p, FRAME);
         assert_int_equal(add(&parts[p], p, 4), 0);
@@ -138,14 +138,14 @@ static void test_foreign_slices(void **state)
     }
     for (uint64_t p = 0; p < 2; p++) {
         make_id(p, 4, id);
-        assert_true(scalable_slices_have(slices, 2, id, sizeof id));
+        assert_true(scalable_slices_have(slices, 2, id, sizeof id, NULL));
         make_id(p, 5, id);
-        assert_false(scalable_slices_have(slices, 2, id, sizeof id));
+        assert_false(scalable_slices_have(slices, 2, id, sizeof id, NULL));
     }
     const uint8_t one = 0xff;
     const struct scalable_slice full = {
         .bits = &one, .byte_count = 1, .hashes = SCALABLE_HASHES_MAX};
-    assert_true(scalable_slices_have(&full, 1, "anything", 8));
+    assert_true(scalable_slices_have(&full, 1, "anything", 8, NULL));
     scalable_deinit(&parts[0]);
     scalable_deinit(&parts[1]);
 }

@@ -226,25 +226,63 @@ static void a_prefix_refuses_without_cost(void **state)
     senders_free(senders);
 }
 
-/* 16 times the connections of one, too. */
-static void a_prefix_on_link_counts_connections(void **state)
+/* A guest network is one /64: it may have any number of connections, each address its own few. */
+static void a_prefix_on_link_has_no_bound_of_connections(void **state)
 {
-    struct senders *senders = make(CAPACITY);
-    struct sender *entered[SENDERS_WIDE];
-    const struct sender_address last = sender_of("2001:db8::ffff", "2001:db8::1");
+    enum { MANY = 4 * SENDERS_WIDE };
+    struct senders *senders = make(MANY + 1);
+    struct sender *entered[MANY];
     (void)state;
 
-    for (int i = 0; i < SENDERS_WIDE; i++) {
+    for (int i = 0; i < MANY; i++) {
         char text[32];
         (void)snprintf(text, sizeof(text), "2001:db8::1:%x", i);
         const struct sender_address address = sender_of(text, "2001:db8::1");
         entered[i] = enter(senders, &address, 0);
+        assert_true(is_refused(senders, &address, 0));
     }
-    assert_true(is_refused(senders, &last, 0));
-    senders_leave(entered[0]);
-    assert_false(is_refused(senders, &last, 0));
-    for (int i = 1; i < SENDERS_WIDE; i++) {
+    for (int i = 0; i < MANY; i++) {
         senders_leave(entered[i]);
+    }
+    senders_free(senders);
+}
+
+/* Who holds most: first by what an address holds, then by what its /64 holds. */
+static void senders_are_compared(void **state)
+{
+    const struct sender_limits limits = {.connections = 3};
+    const struct sender_address addresses[] = {
+        sender_of("2001:db8::1:1", "2001:db8::1"),
+        sender_of("2001:db8::1:2", "2001:db8::1"),
+        sender_of("192.0.2.1", "192.0.2.9"),
+    };
+    enum { ONE, TWO, IPV4, COUNT };
+    struct senders *senders = make(CAPACITY);
+    struct sender *of[COUNT];
+    struct sender *more = NULL;
+    (void)state;
+
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(senders_enter(senders, &addresses[i], &limits, 0, &of[i]), 0);
+    }
+    assert_int_equal(sender_compare(of[ONE], of[TWO], SENDER_CONNECTIONS), 0);
+    assert_true(sender_compare(of[ONE], of[IPV4], SENDER_CONNECTIONS) > 0); /* its /64 has two */
+    assert_true(sender_compare(of[IPV4], of[ONE], SENDER_CONNECTIONS) < 0);
+    assert_int_equal(senders_enter(senders, &addresses[IPV4], &limits, 0, &more), 0);
+    assert_ptr_equal(more, of[IPV4]);
+    assert_int_equal(sender_holds(of[IPV4], SENDER_CONNECTIONS), 2);
+    assert_true(sender_compare(of[IPV4], of[ONE], SENDER_CONNECTIONS) > 0);
+
+    assert_int_equal(sender_compare(of[IPV4], of[ONE], SENDER_HANDSHAKES), 0);
+    sender_begin_handshake(of[ONE]);
+    assert_int_equal(sender_holds(of[ONE], SENDER_HANDSHAKES), 1);
+    assert_true(sender_compare(of[ONE], of[TWO], SENDER_HANDSHAKES) > 0);
+    assert_true(sender_compare(of[TWO], of[IPV4], SENDER_HANDSHAKES) > 0);
+    sender_end_handshake(of[ONE]);
+    assert_int_equal(sender_compare(of[ONE], of[IPV4], SENDER_HANDSHAKES), 0);
+    senders_leave(of[IPV4]);
+    for (int i = 0; i < COUNT; i++) {
+        senders_leave(of[i]);
     }
     senders_free(senders);
 }
@@ -389,35 +427,6 @@ static void who_was_told_is_cut_off(void **state)
     senders_free(senders);
 }
 
-/* A full /64 is told as one, too, however many addresses it takes. */
-static void a_full_prefix_is_cut_off(void **state)
-{
-    const struct sender_limits limits = {
-        .connections = 1,
-        .rates = {[SENDER_TOLD] = {.per_minute = 60, .burst = 1}},
-    };
-    struct senders *senders = make(CAPACITY);
-    struct sender *held[SENDERS_WIDE];
-    struct sender *none = NULL;
-    char text[32];
-    int told = 0;
-    (void)state;
-
-    for (int i = 0; i < 4 * SENDERS_WIDE; i++) {
-        (void)snprintf(text, sizeof(text), "2001:db8::%x", i + 2);
-        const struct sender_address address = sender_of(text, "2001:db8::1");
-        struct sender **place = i < SENDERS_WIDE ? &held[i] : &none;
-        const int rc = senders_enter(senders, &address, &limits, 0, place);
-        assert_int_equal(rc == 0, i < SENDERS_WIDE);
-        told += rc == SENDER_REFUSED;
-    }
-    assert_int_equal(told, SENDERS_WIDE); /* 16 times what one has, as all its limits */
-    for (int i = 0; i < SENDERS_WIDE; i++) {
-        senders_leave(held[i]);
-    }
-    senders_free(senders);
-}
-
 static void memory_that_runs_out(void **state)
 {
     struct fail_alloc alloc;
@@ -447,12 +456,12 @@ int main(void)
         cmocka_unit_test(a_new_connection_has_the_old_bucket),
         cmocka_unit_test(a_prefix_on_link_has_a_bucket),
         cmocka_unit_test(a_prefix_refuses_without_cost),
-        cmocka_unit_test(a_prefix_on_link_counts_connections),
+        cmocka_unit_test(a_prefix_on_link_has_no_bound_of_connections),
+        cmocka_unit_test(senders_are_compared),
         cmocka_unit_test(no_bucket_is_reset_by_others),
         cmocka_unit_test(the_idle_are_forgotten),
         cmocka_unit_test(random_comings_and_goings),
         cmocka_unit_test(who_was_told_is_cut_off),
-        cmocka_unit_test(a_full_prefix_is_cut_off),
         cmocka_unit_test(memory_that_runs_out),
     };
 

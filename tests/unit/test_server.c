@@ -478,6 +478,7 @@ static void ticks_do_what_is_due(void **state)
 
 /* --- the service manager ---------------------------------------------------------------------- */
 
+#if HEARSAY_SYSTEMD
 static int listen_for_notices(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -537,6 +538,7 @@ static void notices_in_order(void **state)
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
 }
+#endif
 
 int main(void)
 {

@@ -29,6 +29,7 @@ struct fixture {
     int64_t wall_ms;
     int64_t monotonic_ms;
     bool synchronised; /* the wall clock, as the system says */
+    struct worker *worker;
     unsigned answered;
     enum msg_response_kind last; /* of the last answer */
     enum msg_error_code code;
@@ -88,6 +89,7 @@ static int start(struct fixture *fixture)
         .read_clocks = read_clocks,
         .clock_synchronised = clock_synchronised,
         .clock_context = fixture,
+        .worker = fixture->worker,
     };
 
     return service_new(&options, &fixture->service, fixture->reason);
@@ -412,26 +414,29 @@ static void congestion_is_what_waits(void **state)
 
 /* --- searches --------------------------------------------------------------------------------- */
 
-/* At most eight long searches are under way over all hosts; the others wait, in order. */
-static void eight_searches_at_a_time(void **state)
+/* More messages than a new search compares before it queues. */
+enum { LONG_SEARCH = 80000 };
+
+/* A client has one long search under way at a time, over all hosts; its others wait. */
+static void one_search_of_a_client_at_a_time(void **state)
 {
     struct fixture *fixture = *state;
     unsigned turns = 0;
 
-    fill_index(&fixture->service->hosts[0], 40000);
-    fill_index(&fixture->service->hosts[1], 40000);
+    fill_index(&fixture->service->hosts[0], LONG_SEARCH);
+    fill_index(&fixture->service->hosts[1], LONG_SEARCH);
     for (unsigned i = 0; i < 30; i++) {
         send_query(fixture, i % 2 == 0 ? "alpha" : "beta");
     }
-    assert_int_equal(fixture->service->search_count, 8);
+    assert_int_equal(handler_searches_under_way(fixture->service), 1);
+    assert_int_equal(handler_searches_waiting(fixture->service), 29);
     assert_int_equal(fixture->client.searches, 30);
     assert_int_equal(fixture->answered, 0);
     while (handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX)) {
-        assert_in_range(fixture->service->search_count, 1, 8);
+        assert_int_equal(handler_searches_under_way(fixture->service), 1);
         assert_true(turns++ < 1000);
     }
     assert_int_equal(fixture->answered, 30);
-    assert_int_equal(fixture->service->search_count, 0);
     assert_int_equal(fixture->client.searches, 0);
     assert_false(handler_run_searches(fixture->service, 16 * 1024, UINT64_MAX));
 }
@@ -441,12 +446,12 @@ static void short_searches_overtake(void **state)
 {
     struct fixture *fixture = *state;
 
-    fill_index(&fixture->service->hosts[0], 40000);
+    fill_index(&fixture->service->hosts[0], LONG_SEARCH);
     deposit(fixture, "beta", 1, LONG_S);
     for (unsigned i = 0; i < 10; i++) {
         send_query(fixture, "alpha");
     }
-    assert_int_equal(fixture->service->search_count, 8);
+    assert_int_equal(handler_searches_under_way(fixture->service), 1);
     assert_int_equal(count_found(fixture, "beta"), 1);
     while (handler_run_searches(fixture->service, 64 * 1024, UINT64_MAX)) {
     }
@@ -818,7 +823,7 @@ static void start_without_memory(void **state)
         rc = start(fixture);
         failed = fixture->alloc.requests >= n;
         fail_alloc_arm(&fixture->alloc, 0);
-        if (rc == 0) { /* at most the arranging for quick searches was left out */
+        if (rc == 0) {
             assert_int_equal(count_found(fixture, "alpha"), 20);
             service_free(fixture->service);
             fixture->service = NULL;
@@ -830,6 +835,68 @@ static void start_without_memory(void **state)
     }
     assert_int_equal(rc, 0);
     assert_true(n > 5);
+}
+
+/* Works at once, which `done` must not. */
+struct eager_worker {
+    struct worker worker;
+    struct long_work *work; /* is done; NULL: none */
+    unsigned submitted;
+};
+
+static void work_at_once(struct worker *base, struct long_work *work)
+{
+    struct eager_worker *worker = (struct eager_worker *)base;
+
+    work->run(work);
+    worker->work = work;
+    worker->submitted++;
+}
+
+static size_t count_unarranged(const struct fixture *fixture, size_t host)
+{
+    struct index_wear wear;
+
+    index_wear(fixture->service->hosts[host].epochs[0]->index, &wear);
+    return wear.unarranged;
+}
+
+/* A start builds no tree: the service is there as soon as the messages are, which stand as they
+ * came. Turns arrange them, and queries are right before, meanwhile and after. */
+static void a_start_arranges_while_it_serves(void **state)
+{
+    enum { ALPHA = 60, BETA = 40 };
+    struct eager_worker worker = {.worker = {.submit = work_at_once}};
+    struct fixture *fixture = *state;
+    unsigned turns = 0;
+
+    for (uint32_t i = 0; i < ALPHA; i++) {
+        deposit(fixture, "alpha", i, LONG_S);
+    }
+    for (uint32_t i = 0; i < BETA; i++) {
+        deposit(fixture, "beta", i, LONG_S);
+    }
+    fixture->worker = &worker.worker;
+    restart(fixture);
+    assert_int_equal(worker.submitted, 0);
+    assert_int_equal(count_unarranged(fixture, 0), ALPHA);
+    assert_int_equal(count_unarranged(fixture, 1), BETA);
+    while (arrange_is_active(&fixture->service->arrange)) {
+        assert_int_equal(count_found(fixture, "alpha"), ALPHA);
+        assert_int_equal(count_found(fixture, "beta"), BETA);
+        if (!service_turn(fixture->service) && worker.work != NULL) {
+            struct long_work *work = worker.work;
+            worker.work = NULL;
+            work->done(work);
+        }
+        assert_in_range(++turns, 1, 100);
+    }
+    assert_int_equal(count_unarranged(fixture, 0) + count_unarranged(fixture, 1), 0);
+    assert_int_equal(worker.submitted, 4);
+    assert_int_equal(count_found(fixture, "alpha"), ALPHA);
+    assert_int_equal(count_found(fixture, "beta"), BETA);
+    service_free(fixture->service);
+    fixture->service = NULL;
 }
 
 static void start_logged(struct fixture *fixture)
@@ -888,7 +955,7 @@ int main(void)
         TEST(a_failed_group_changes_nothing),
         TEST(failures_do_not_flood_the_log),
         TEST(congestion_is_what_waits),
-        TEST(eight_searches_at_a_time),
+        TEST(one_search_of_a_client_at_a_time),
         TEST(short_searches_overtake),
         TEST(sweep_goes_in_slices_over_all_hosts),
         TEST(failed_sweep_is_tried_again),
@@ -901,6 +968,7 @@ int main(void)
         TEST(jump_waits_for_confirmation),
         TEST(jump_waits_over_a_restart),
         TEST(start_loads_the_store),
+        TEST(a_start_arranges_while_it_serves),
         STOPPED(another_profile_is_refused),
         STOPPED(failing_store_is_told),
         STOPPED(damaged_message_stops_the_start),

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <utlist.h>
+#include <openssl/ssl.h>
 
+#include "daemon/list.h"
 #include "tests/lib/certificate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
@@ -76,12 +77,14 @@ static void take_what_came(struct secure_peer *peer)
     uint8_t plain[RECORD_BYTES];
     size_t got = 0;
     ssize_t count;
+    int rc;
 
     while ((count = recv(peer->plain.fd, wire, sizeof(wire), MSG_DONTWAIT)) > 0) {
         assert_int_equal(tls_pipe_feed(peer->pipe, wire, (size_t)count), 0);
     }
-    while (tls_pipe_read(peer->pipe, plain, sizeof(plain), &got) == 0) {
-    }
+    do {
+        rc = tls_pipe_read(peer->pipe, plain, sizeof(plain), &got);
+    } while (rc == 0 || rc == TLS_RECORD);
     send_encrypted(peer);
 }
 
@@ -226,6 +229,171 @@ static void test_a_record_more_than_was_read(void **state)
     finish(fixture, &peer);
 }
 
+/* --- a client that floods --------------------------------------------------------------------- */
+
+struct flooder {
+    struct peer plain;
+    SSL_CTX *context;
+    SSL *ssl;
+    BIO *in; /* both are ssl's */
+    BIO *out;
+    size_t answered; /* bytes that came since the handshake */
+};
+
+/* Sends what OpenSSL wants to send, as much as the socket takes; the rest stays in `out`. */
+static void flooder_send(struct flooder *flooder)
+{
+    static char wire[RECORD_BYTES];
+    const char *data = NULL;
+    const long count = BIO_get_mem_data(flooder->out, &data);
+    const size_t some = count < RECORD_BYTES ? (size_t)count : RECORD_BYTES;
+    const ssize_t sent =
+        some == 0 ? 0 : send(flooder->plain.fd, data, some, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (sent > 0) {
+        assert_int_equal(BIO_read(flooder->out, wire, (int)sent), (int)sent);
+    }
+}
+
+static void flooder_hear(struct flooder *flooder, bool is_fed)
+{
+    static uint8_t wire[RECORD_BYTES];
+    ssize_t count;
+
+    while ((count = recv(flooder->plain.fd, wire, sizeof(wire), MSG_DONTWAIT)) > 0) {
+        flooder->answered += (size_t)count;
+        if (is_fed) {
+            assert_int_equal(BIO_write(flooder->in, wire, (int)count), (int)count);
+        }
+    }
+}
+
+static const struct session *flooder_connect(struct server_fixture *fixture,
+                                             struct flooder *flooder)
+{
+    memset(flooder, 0, sizeof(*flooder));
+    fixture->server.listeners[0].security = CONFIG_TLS;
+    const struct session *session = server_fixture_connect(fixture, &flooder->plain);
+    flooder->context = SSL_CTX_new(TLS_client_method());
+    assert_non_null(flooder->context);
+    flooder->ssl = SSL_new(flooder->context);
+    flooder->in = BIO_new(BIO_s_mem());
+    flooder->out = BIO_new(BIO_s_mem());
+    SSL_set_bio(flooder->ssl, flooder->in, flooder->out);
+    SSL_set_connect_state(flooder->ssl);
+    while (SSL_is_init_finished(flooder->ssl) != 1 || session->is_shaking_hands) {
+        (void)SSL_do_handshake(flooder->ssl);
+        flooder_send(flooder);
+        turn(fixture, 1);
+        flooder_hear(flooder, true);
+    }
+    flooder->answered = 0;
+    return session;
+}
+
+static void flooder_free(struct flooder *flooder)
+{
+    SSL_free(flooder->ssl);
+    SSL_CTX_free(flooder->context);
+    peer_deinit(&flooder->plain);
+}
+
+/* Bytes that TLS answered, wherever they are. */
+static size_t answers(struct flooder *flooder, const struct session *session)
+{
+    flooder_hear(flooder, false);
+    return flooder->answered + transport_output_bytes(&session->transport);
+}
+
+/*
+ * KeyUpdates that ask for one in return, with a byte of data in 32 records, so that the session is
+ * not dropped. While a ping of another client waits, a bounded number of them is taken: those for
+ * which there is time in a turn. A record takes as long as a look at the clock, 15 us.
+ */
+static void test_records_take_turns(void **state)
+{
+    enum { PINGS = 100, ROUND = 31, ANSWER_BYTES = 27, RECORD_NS = 15 * 1000, RECORDS_MAX = 60 };
+    struct server_fixture *fixture = start(16 * 1024);
+    struct flooder flooder;
+    static const uint8_t frame[16 * 1024] = {0, 0, 0x3f}; /* one that does not end here */
+    struct peer other;
+    size_t rounds = 0;
+    size_t taken = 0;
+
+    (void)state;
+    (void)server_fixture_greet(fixture, &other);
+    const struct session *session = flooder_connect(fixture, &flooder);
+    peer_put_hello(&flooder.plain);
+    assert_true(SSL_write(flooder.ssl, flooder.plain.output.data, (int)flooder.plain.output.count) >
+                0);
+    look_ns = RECORD_NS;
+    for (uint64_t i = 0; i < PINGS; i++) {
+        struct msg_response response;
+        while (BIO_ctrl_pending(flooder.out) < 32768) {
+            for (int j = 0; j < ROUND; j++) {
+                assert_int_equal(SSL_key_update(flooder.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+                assert_int_equal(SSL_do_handshake(flooder.ssl), 1);
+            }
+            assert_int_equal(SSL_write(flooder.ssl, &frame[rounds++], 1), 1);
+        }
+        flooder_send(&flooder);
+        peer_put_ping(&other, 2 + i);
+        peer_send(&other, &fixture->server.loop);
+        const size_t before = answers(&flooder, session);
+        assert_true(peer_await(&other, &fixture->server.loop, &response));
+        const size_t records = (answers(&flooder, session) - before) / ANSWER_BYTES;
+        if (records > RECORDS_MAX) {
+            fail_msg("%zu records were taken while a ping waited", records);
+        }
+        taken += records;
+    }
+    assert_true(taken > PINGS / 2); /* it had its share */
+    look_ns = 0;
+    flooder_free(&flooder);
+    peer_deinit(&other);
+    server_fixture_await_sessions(fixture, 0);
+    server_tls_deinit(&fixture->server.tls);
+    server_fixture_free(fixture);
+}
+
+/* --- the end of a certificate ----------------------------------------------------------------- */
+
+/* The end of the certificate, which is an hour away, is said after loading and once a day. */
+static void test_the_end_is_said_once_a_day(void **state)
+{
+    const int64_t day_ms = (int64_t)24 * 3600 * 1000;
+    struct server_tls tls = {.scratch = NULL};
+    struct config config = {.listener_count = 1};
+    static char sentence[CONFIG_REASON_BYTES];
+
+    (void)state;
+    config.listeners[0].kind = CONFIG_LISTENER_TCP;
+    config.listeners[0].tls = true;
+    (void)snprintf(config.tls_certificate, sizeof(config.tls_certificate), "%s", certificate.file);
+    (void)snprintf(config.tls_key, sizeof(config.tls_key), "%s", certificate.key_file);
+    assert_int_equal(server_tls_not_after_ms(&tls), 0);
+    assert_false(server_tls_tick(&tls, &config, 0, 0)); /* there is none */
+    assert_int_equal(server_tls_load(&tls, &config, sentence), 0);
+    const int64_t end_ms = server_tls_not_after_ms(&tls);
+    assert_true(end_ms > 0);
+
+    assert_int_equal(server_tls_judge(&tls, &config, end_ms - 14 * day_ms - 1, sentence),
+                     SERVER_TLS_GOOD);
+    assert_int_equal(server_tls_judge(&tls, &config, end_ms - 14 * day_ms, sentence),
+                     SERVER_TLS_ENDS_SOON);
+    assert_non_null(strstr(sentence, "in 14 days"));
+    assert_int_equal(server_tls_judge(&tls, &config, end_ms - 1, sentence), SERVER_TLS_ENDS_SOON);
+    assert_int_equal(server_tls_judge(&tls, &config, end_ms, sentence), SERVER_TLS_EXPIRED);
+    assert_non_null(strstr(sentence, certificate.file));
+
+    assert_true(server_tls_tick(&tls, &config, 5, end_ms));
+    assert_false(server_tls_tick(&tls, &config, 4 + day_ms, end_ms));
+    assert_true(server_tls_tick(&tls, &config, 5 + day_ms, end_ms));
+    assert_int_equal(server_tls_load(&tls, &config, sentence), 0); /* a reload */
+    assert_true(server_tls_tick(&tls, &config, 6 + day_ms, end_ms));
+    server_tls_deinit(&tls);
+}
+
 static int setup(void **state)
 {
     const struct tls_client_options options = {NULL, NULL, NULL};
@@ -249,6 +417,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_waits_is_not_dropped),
         cmocka_unit_test(test_a_record_more_than_was_read),
+        cmocka_unit_test(test_records_take_turns),
+        cmocka_unit_test(test_the_end_is_said_once_a_day),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

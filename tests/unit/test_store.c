@@ -3,11 +3,15 @@
 
 #include "tests/lib/check.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/lib/fault_vfs.h"
+#include "tests/lib/pass_vfs.h"
 #include "tests/lib/store_fixture.h"
 
 enum { SOON = 1000, LATER = 2000, NEVER = 1000000 };
@@ -793,6 +797,43 @@ static void test_replay_stops_when_told(void **state)
     assert_int_equal(store_deposit(&fixture, 6, 10, NEVER), PERSIST_APPLIED);
 }
 
+/* Whether another program may not even read the database: asked by a process without locks. */
+static bool are_others_locked_out(const char *path)
+{
+    /* The bytes that SQLite locks for readers. */
+    struct flock lock = {
+        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0x40000002, .l_len = 510};
+    const pid_t child = fork();
+    int status = 0;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        _exit(fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 ? lock.l_type != F_UNLCK : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+    return WEXITSTATUS(status) == 1;
+}
+
+/*
+ * Where shared memory is refused, the index of the log is on the heap, and other programs have to
+ * wait until the store is closed; elsewhere it is beside the database, and they may read.
+ */
+static void test_the_index_of_the_log(void **state)
+{
+    char shared[STORE_PATH_BYTES + 32];
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
+    (void)snprintf(shared, sizeof(shared), "%s-shm", fixture.file);
+    assert_int_equal(access(shared, F_OK) == 0, !pass_refuses_maps());
+    assert_int_equal(are_others_locked_out(fixture.file), pass_refuses_maps());
+    store_close(&fixture);
+    assert_false(are_others_locked_out(fixture.file));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -822,6 +863,7 @@ int main(void)
         TEST(test_reads_payloads),
         TEST(test_pages_in_order),
         TEST(test_replay_stops_when_told),
+        TEST(test_the_index_of_the_log),
     };
 
     fault_vfs_install();

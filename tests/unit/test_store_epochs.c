@@ -189,7 +189,7 @@ static void alter(const char *sql)
 {
     sqlite3 *db = NULL;
 
-    assert_int_equal(sqlite3_open(fixture.file, &db), SQLITE_OK);
+    assert_int_equal(store_open_file(fixture.file, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }

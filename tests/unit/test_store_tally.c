@@ -140,7 +140,7 @@ static void run_sql(const char *sql)
 {
     sqlite3 *db;
 
-    assert_int_equal(sqlite3_open(fixture.file, &db), SQLITE_OK);
+    assert_int_equal(store_open_file(fixture.file, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_changes(db), 1);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);

@@ -93,8 +93,11 @@ static void on_work_ended(struct handler_client *client)
     (void)client; /* it is the fixture's, and stays */
 }
 
+static unsigned room_asked; /* how often a client was asked for room */
+
 static bool on_has_room(const struct handler_client *client)
 {
+    room_asked++;
     return ((const struct test_client *)(const void *)client)->room > 0;
 }
 
@@ -296,6 +299,7 @@ static void watch(struct fixture *fixture, struct test_client *client, int64_t a
 /* Turns, and reads answered, until there is nothing more to do. */
 static void settle(struct fixture *fixture)
 {
+    watch_tick(fixture->service);
     do {
         watch_turn(fixture->service);
     } while (fake_persist_answer_reads(fixture->persist) > 0 || watch_is_due(fixture->service));
@@ -585,7 +589,7 @@ static void test_catch_up(void **state)
     assert_int_equal(client->watching_seq, 2 * PAGE + 10);
     watch_turn(fixture->service);
     assert_int_equal(fixture->service->watch.reads, 1);
-    deposit(fixture, 1, 5); /* newer than the watch: held until the rest has been read */
+    deposit(fixture, 1, 5); /* newer than the watch: they come when the rest has been read */
     watch_turn(fixture->service);
     assert_int_equal(client->count, 0);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
@@ -637,6 +641,123 @@ static void test_catch_up_waits_for_room(void **state)
     (void)watch_client_has_room(fixture->service, &client->client);
     settle(fixture);
     expect(client, 1, 2 * PAGE);
+}
+
+/* Lets limits hold for a client: one token a second, `burst` at most. */
+static void limit(struct fixture *fixture, struct test_client *client, uint32_t burst)
+{
+    const struct sender_address address = {.kind = SENDER_IPV6_ON_LINK, .bytes = {0xfd}};
+    struct sender_limits *limits = &fixture->service->sender_limits;
+
+    limits->rates[SENDER_QUERY] = (struct bucket_rate){.per_minute = 60, .burst = burst};
+    assert_int_equal(senders_enter(fixture->service->senders, &address, limits, fixture->wall_ms,
+                                   &client->client.sender),
+                     0);
+}
+
+/* The client's end gives its sender back. */
+static void leave_limited(struct test_client *client)
+{
+    struct sender *sender = client->client.sender;
+
+    leave(client);
+    client->client.sender = NULL;
+    senders_leave(sender);
+}
+
+/*
+ * Each page costs a token, so that reading all of a store by a watch takes no fewer than asking for
+ * it would. Without tokens catching up pauses, and goes on when there are some; a quarter of the
+ * burst is left to what the client asks meanwhile.
+ */
+static void test_pages_cost_tokens(void **state)
+{
+    enum { BURST = 12, FIRST = BURST - 1 - BURST / 4, PAGES = FIRST + 4 };
+    struct fixture *fixture = *state;
+    struct test_client *client = &fixture->clients[0];
+    const struct msg_request get = {.id = 6, .name = "summary", .kind = MSG_REQUEST_SUMMARY};
+
+    deposit(fixture, 1, PAGES * PAGE);
+    limit(fixture, client, BURST);
+    watch(fixture, client, 0); /* costs one */
+    settle(fixture);
+    expect(client, 1, FIRST * PAGE);
+    assert_false(watch_is_due(fixture->service)); /* nothing turns until a token is there */
+    for (int i = 0; i < BURST / 4; i++) {
+        handler_handle(fixture->service, &client->client, &get);
+        assert_int_equal(client->answer, MSG_RESPONSE_SUMMARIZED);
+    }
+    handler_handle(fixture->service, &client->client, &get);
+    assert_int_equal(client->answer, MSG_RESPONSE_ERROR);
+    assert_int_equal(client->refusal, MSG_RATE_LIMITED);
+    settle(fixture);
+    expect(client, 1, FIRST * PAGE);
+
+    fixture->wall_ms += (BURST / 4) * 1000; /* these are left again */
+    settle(fixture);
+    expect(client, 1, FIRST * PAGE);
+    for (size_t page = FIRST + 1; page <= PAGES; page++) {
+        fixture->wall_ms += 1000;
+        settle(fixture);
+        expect(client, 1, page * PAGE);
+    }
+    assert_null(fixture->service->watch.catching);
+    deposit(fixture, 1, 1); /* what comes now is free */
+    settle(fixture);
+    expect(client, 1, PAGES * PAGE + 1);
+    leave_limited(client);
+}
+
+/* A turn does not look at watches that cannot go on, as there may be thousands of them. */
+static void test_turns_pass_over_paused_watches(void **state)
+{
+    enum { BURST = 12, WATCHES = 8 };
+    struct fixture *fixture = *state;
+    struct test_client *poor = &fixture->clients[0];
+    struct test_client *slow = &fixture->clients[1];
+
+    deposit(fixture, 1, PAGE);
+    limit(fixture, poor, BURST);
+    for (int i = 0; i < WATCHES; i++) {
+        watch(fixture, poor, 0);
+    }
+    slow->room = 0;
+    watch(fixture, slow, 0);
+    settle(fixture);
+    room_asked = 0;
+    for (int turn = 0; turn < 10; turn++) {
+        watch_turn(fixture->service);
+    }
+    assert_int_equal(room_asked, 0);
+    slow->room = PUSHES_MAX;
+    (void)watch_client_has_room(fixture->service, &slow->client);
+    fixture->wall_ms += 60 * 1000;
+    settle(fixture);
+    expect(slow, 1, PAGE);
+    assert_int_equal(poor->count, WATCHES * PAGE);
+    leave_limited(poor);
+}
+
+/* Nothing is held for a watch that catches up slowly, however much comes meanwhile. */
+static void test_a_slow_watch_holds_nothing(void **state)
+{
+    enum { BURST = 4, ROUNDS = 40, EACH = 32 };
+    struct fixture *fixture = *state;
+    struct test_client *client = &fixture->clients[0];
+
+    deposit(fixture, 1, 6 * PAGE);
+    limit(fixture, client, BURST);
+    watch(fixture, client, 0);
+    for (int round = 0; round < ROUNDS; round++) { /* half of what a page a second takes */
+        deposit(fixture, 1, EACH);
+        settle(fixture);
+        assert_int_equal(fixture->service->watch.counts.matches, 0);
+        fixture->wall_ms += 1000;
+    }
+    settle(fixture);
+    expect(client, 1, 6 * PAGE + ROUNDS * EACH);
+    assert_null(fixture->service->watch.catching);
+    leave_limited(client);
 }
 
 /* Some pages at a time, in turn, until all have theirs. */
@@ -738,6 +859,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_catch_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_to_catch_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_catch_up_waits_for_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pages_cost_tokens, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_turns_pass_over_paused_watches, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_slow_watch_holds_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_reads_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gone_while_a_page_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be_read, setup, teardown),

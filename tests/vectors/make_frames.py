@@ -358,8 +358,8 @@ def good_messages():
         ("hello, least", "request", 1, "hello", {"versions": [1]}),
         ("deposit, least", "request", 300, "deposit", {"id": ID, "filter": a}),
         ("deposit, every field", "request", 301, "deposit", full_deposit),
-        ("deposit, empty payload", "request", 302, "deposit",
-         {"id": ID, "filter": a, "payload": b""}),
+        ("deposit, two slashes", "request", 302, "deposit",
+         {"id": ID, "filter": a, "media_type": "a//"}),
         ("query, least", "request", 4, "query", {"k": 1, "parts": [{"filter": b}]}),
         ("query, every field", "request", 5, "query", full_query),
         ("query, two empty parts of 8 bytes", "request", 6, "query",
@@ -379,7 +379,7 @@ def good_messages():
         ("summary, every field", "request", 15, "summary", {"host": "default", "epoch": 3}),
         ("report", "request", 16, "report", {"id": ID}),
         ("report, every field", "request", 17, "report",
-         {"host": "default", "id": ID, "reason": "käse of others"}),
+         {"host": "default", "id": ID, "reason": "käse of others", "work": 2**40 + 1}),
         ("stats", "request", 18, "stats", {}),
         ("stats, of a host", "request", 19, "stats", {"host": "default"}),
         ("remove", "request", 20, "remove", {"id": ID}),
@@ -539,6 +539,9 @@ def other_encodings():
     yield "defaults spelled out", "request", enveloped(
         "request", 2, "deposit", spelled
     ).SerializeToString(), enveloped("request", 2, "deposit", {"id": ID, "filter": a})
+    yield "deposit, empty payload", "request", enveloped(
+        "request", 302, "deposit", {"id": ID, "filter": a, "payload": b""}
+    ).SerializeToString(), enveloped("request", 302, "deposit", {"id": ID, "filter": a})
     spelled = {
         "k": 3, "parts": [{"epoch": 0, "filter": a}], "max_distance": 1000000,
         "metric": pb.BITS, "order": pb.SIMILARITY, "with_payload": False,
@@ -597,6 +600,10 @@ def bad_frames():
         ("host in capitals", request("deposit", {**good, "host": "Cafe"}), "host"),
         ("media type without a slash", request("deposit", {**good, "media_type": "text"}),
          "media_type"),
+        ("media type with nothing before the first slash",
+         request("deposit", {**good, "media_type": "//a"}), "media_type"),
+        ("media type with nothing behind the slash",
+         request("deposit", {**good, "media_type": "text/"}), "media_type"),
         ("text that is not UTF-8", framed(one + data(3, data(5, b"text/\xff"))), "media_type"),
         ("text with a NUL", framed(one + data(3, data(5, b"text/\0"))), "media_type"),
         ("query without k", request("query", {"parts": [part]}), "k"),
@@ -622,6 +629,7 @@ def bad_frames():
     ]  # fmt: skip
     for name, frame, field in invalid:
         yield name, "request", frame, "invalid", 5, field
+    yield "error with code 0", "response", framed(one + data(15, number(1, 0))), "invalid", 5, "code"
     yield "error without a code", "response", framed(one + data(15, b"")), "invalid", 5, "code"
     yield "deposited without durability", "response", framed(one + data(3, b"")), "invalid", 5, (
         "durability"
@@ -629,6 +637,30 @@ def bad_frames():
     yield "a result without an id", "response", framed(one + data(4, data(1, b""))), "invalid", 5, (
         "results.id"
     )
+
+
+# What a field means when it is absent, where that is not 0, false or empty. None: its absence is no
+# value, so that even 0 or nothing says something.
+ABSENT = {
+    "Deposit.media_type": "text/plain", "Deposit.reach": 1000000, "Query.max_distance": 1000000,
+    "Query.since_ms": None, "Query.until_ms": None, "Query.metric": pb.BITS,
+    "Query.order": pb.SIMILARITY, "Watch.after_seq": None, "HostInfo.suggested_max_distance": 1000000,
+    "HostInfo.evict": pb.REJECT, "HostInfo.accept": pb.OPEN, "Result.media_type": None,
+    "Result.payload": None, "ExportedMessage.reach": 1000000,
+    "Response.id": None,  # always written
+}  # fmt: skip
+
+
+def spelled_out(message):
+    """The fields of a message, and of those within, that hold what their absence means."""
+    for field, value in message.ListFields():
+        name = f"{message.DESCRIPTOR.name}.{field.name}"
+        if field.message_type is not None:
+            parts = value if field.label == field.LABEL_REPEATED else [value]
+            for part in parts:
+                yield from spelled_out(part)
+        elif field.label != field.LABEL_REPEATED and ABSENT.get(name, type(value)()) == value:
+            yield name
 
 
 def make():
@@ -713,6 +745,16 @@ def check():
     reference = REFERENCE.read_text(encoding="utf-8") if REFERENCE.exists() else ""
     if example_text() not in reference:
         yield f"{REFERENCE.name}'s exchange is not what make_frames.py makes: run it"
+    for row in make()["good"]:
+        side = pb.Request if row["side"] == "request" else pb.Response
+        fields = list(spelled_out(side.FromString(bytes.fromhex(row["frame"])[4:])))
+        if row["canonical"] and fields:
+            yield f"{row['name']} is canonical and has what absence means: {', '.join(fields)}"
+    for field in ("Error.code", "Deposited.durability"):
+        message, _, name = field.partition(".")
+        absent = getattr(pb, message)()
+        if getattr(absent, name) != 0 or absent.HasField(name):
+            yield f"an absent {field} reads as {getattr(absent, name)}, which means something"
     for name in undocumented(reference):
         yield f"{REFERENCE.name} does not name {name}"
 

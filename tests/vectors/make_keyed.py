@@ -9,6 +9,7 @@ import argparse
 import json
 import pathlib
 import random
+import re
 import sys
 
 try:
@@ -47,12 +48,21 @@ def context(profile, what, labels, group, epoch):
             "filter": bits.to_bytes((size + 7) // 8, "little").hex()}
 
 
+def opens_as(media_type):
+    """What a reader takes the inner media type for."""
+    if media_type == "":
+        return "text/plain"
+    fits = re.fullmatch(r"[ -.0-~]+/[ -~]+", media_type)
+    return media_type if fits else "application/octet-stream"
+
+
 def sealed(group, generator, media_type, payload):
     nonce, message_id = generator.randbytes(24), generator.randbytes(16)
     whole = keyed.seal(group, nonce, message_id, media_type, payload)
     assert keyed.unseal(group, message_id, whole) == (media_type, payload)
     return {"group_key": group.hex(), "seal_key": keyed.seal_key(group).hex(), "id": message_id.hex(),
-            "nonce": nonce.hex(), "media_type": media_type, "payload": payload.hex(),
+            "nonce": nonce.hex(), "media_type": media_type, "opens_as": opens_as(media_type),
+            "payload": payload.hex(),
             "sealed": whole.hex()}
 
 
@@ -75,6 +85,9 @@ def make():
         sealed(groups[1], generator, "text/plain", b""),
         sealed(groups[2], generator, "image/" + "x" * 121, generator.randbytes(1000)),
         sealed(groups[0], generator, "", generator.randbytes(63)),
+        sealed(groups[0], generator, "a//", b"the first slash counts"),
+        sealed(groups[0], generator, "//a", b"no type before the first slash"),
+        sealed(groups[0], generator, "text/\x1b[31m", b"not for a terminal"),
     ]
     first = messages[0]
     return {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes work.json: deposits, and the proofs of work on them, by docs/protocol.md.
+"""Writes work.json: deposits and reports, and the proofs of work on them, by docs/protocol.md.
 
   make_work.py          writes the file beside this script
   make_work.py --check  compares what it would write with what is there
@@ -37,12 +37,18 @@ def content_of(case):
         + counted(parts["payload"]) + counted(parts["withdraw_hash"]))
 
 
+def report_content_of(case):
+    parts = {name: bytes.fromhex(case[name]) for name in ("store_id", "id", "resume_token")}
+    return blake(b"hearsay-report-work-1" + parts["store_id"] + counted(case["host"].encode())
+                 + parts["id"] + counted(parts["resume_token"]))
+
+
 def proof_of(content, work):
     return blake(content + struct.pack("<Q", work))
 
 
 def finished(case, bits):
-    content = content_of(case)
+    content = (report_content_of if "resume_token" in case else content_of)(case)
     work = 0
     while zero_bits(proof_of(content, work)) < bits:
         work += 1
@@ -63,7 +69,11 @@ def cases():
         "filter": bytes(range(256)).hex() * 2, "media_type": "text/html; charset=utf-8",
         "payload": "Grüße".encode().hex() * 20, "withdraw_hash": bytes(range(32)).hex(),
     }  # fmt: skip
-    for case in (least, most):
+    report = {
+        "store_id": bytes(range(160, 176)).hex(), "host": "a-host-of-63-" + "x" * 50,
+        "id": bytes(range(16, 32)).hex(), "resume_token": bytes(range(64, 80)).hex(),
+    }  # fmt: skip
+    for case in (least, most, report):
         for bits in (0, 1, 8, 15):
             yield finished(case, bits)
 

@@ -146,7 +146,9 @@ static void put_deposit(json_t *body, const struct msg_request *request)
     if (strcmp(deposit->media_type.text, "text/plain") != 0) {
         put_text(body, "media_type", deposit->media_type);
     }
-    put_bytes(body, "payload", deposit->payload);
+    if (deposit->payload.count > 0) { /* absent is empty */
+        put_bytes(body, "payload", deposit->payload);
+    }
     put_u64(body, "ttl_s", deposit->ttl_s, 0);
     assert_int_equal(deposit->has_ttl, deposit->ttl_s != 0);
     put_u64(body, "reach", deposit->reach_ppm, LIMIT_DISTANCE_PPM);
@@ -246,6 +248,7 @@ static void put_report(json_t *body, const struct msg_request *request)
     put_text(body, "host", request->report.host);
     put_bytes(body, "id", request->report.id);
     put_text(body, "reason", request->report.reason);
+    put_u64(body, "work", request->report.work, 0);
 }
 
 /* The names that the one word and the one number of these requests have in the schema. */

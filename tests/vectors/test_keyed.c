@@ -133,7 +133,7 @@ static void test_sealed(void **state)
     (void)state;
     size_t at = 0;
     json_t *entry = NULL;
-    json_array_foreach(cases("sealed", 4), at, entry)
+    json_array_foreach(cases("sealed", 7), at, entry)
     {
         static uint8_t payload[SEALED_BYTES_MAX];
         static uint8_t sealed[SEALED_BYTES_MAX];
@@ -161,7 +161,7 @@ static void test_sealed(void **state)
         assert_int_equal(hearsay_group_open(&keys.group, id, content.media_type, content.payload,
                                             content.payload_bytes, &opened, NULL),
                          HEARSAY_OK);
-        assert_string_equal(opened.media_type, type);
+        assert_string_equal(opened.media_type, string_of(entry, "opens_as"));
         assert_int_equal(opened.payload_bytes, payload_bytes);
         assert_memory_equal(opened.payload, payload, payload_bytes);
         hearsay_content_free(&opened);

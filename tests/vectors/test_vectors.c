@@ -474,7 +474,7 @@ static void check_ids(const json_t *ids, const struct scalable_slice *slices, ui
         uint8_t bytes[BYTES_MAX];
 
         assert_int_equal(hex_bytes(object, "id", bytes), ID_BYTES);
-        assert_int_equal(scalable_slices_have(slices, count, bytes, ID_BYTES), expected);
+        assert_int_equal(scalable_slices_have(slices, count, bytes, ID_BYTES, NULL), expected);
         json_decref(object);
     }
 }

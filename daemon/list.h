@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list: doubly linked lists of structs that carry their own links. `head` is a pointer to the first
+ * element, NULL for an empty list. Elements have two pointers of their own type, `prev` and `next`;
+ * the macros whose names end in 2 are told the names of the pointers, so that an element can be in
+ * several lists. The last `next` is NULL. The first `prev` is the last element (DL_LAST), so that
+ * appending needs no search.
+ *
+ * Elements belong to the caller. No macro allocates or frees; an element that was taken out keeps
+ * its pointers. `head` and the elements' names are evaluated several times.
+ */
+#ifndef DAEMON_LIST_H
+#define DAEMON_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The last element of a list that is not empty. */
+#define DL_LAST(head) ((head)->prev)
+
+/* Adds an element at the end. */
+#define DL_APPEND2(head, element, prev_name, next_name)  \
+    do {                                                 \
+        (element)->next_name = NULL;                     \
+        if ((head) == NULL) {                            \
+            (element)->prev_name = (element);            \
+            (head) = (element);                          \
+        } else {                                         \
+            (element)->prev_name = (head)->prev_name;    \
+            (element)->prev_name->next_name = (element); \
+            (head)->prev_name = (element);               \
+        }                                                \
+    } while (0)
+#define DL_APPEND(head, element) DL_APPEND2(head, element, prev, next)
+
+/* Adds an element at the beginning. */
+#define DL_PREPEND(head, element)           \
+    do {                                    \
+        (element)->next = (head);           \
+        if ((head) == NULL) {               \
+            (element)->prev = (element);    \
+        } else {                            \
+            (element)->prev = (head)->prev; \
+            (head)->prev = (element);       \
+        }                                   \
+        (head) = (element);                 \
+    } while (0)
+
+/* Takes an element out of the list that it is in. */
+#define DL_DELETE2(head, element, prev_name, next_name)                \
+    do {                                                               \
+        if ((element)->next_name != NULL) {                            \
+            (element)->next_name->prev_name = (element)->prev_name;    \
+        } else {                                                       \
+            (head)->prev_name = (element)->prev_name; /* a new last */ \
+        }                                                              \
+        if ((element) == (head)) {                                     \
+            (head) = (element)->next_name;                             \
+        } else {                                                       \
+            (element)->prev_name->next_name = (element)->next_name;    \
+        }                                                              \
+    } while (0)
+#define DL_DELETE(head, element) DL_DELETE2(head, element, prev, next)
+
+/* Moves all elements of `tail` to the end of `head`; `tail` is not to be used as a list after. */
+#define DL_CONCAT(head, tail)            \
+    do {                                 \
+        if ((head) == NULL) {            \
+            (head) = (tail);             \
+        } else if ((tail) != NULL) {     \
+            void *last_ = (tail)->prev;  \
+            (tail)->prev = (head)->prev; \
+            (head)->prev->next = (tail); \
+            (head)->prev = last_;        \
+        }                                \
+    } while (0)
+
+/* Sets `count` to the number of elements; `element` is a variable to walk with. O(n). */
+#define DL_COUNT2(head, element, count, next_name)                                      \
+    do {                                                                                \
+        (count) = 0;                                                                    \
+        for ((element) = (head); (element) != NULL; (element) = (element)->next_name) { \
+            (count)++;                                                                  \
+        }                                                                               \
+    } while (0)
+#define DL_COUNT(head, element, count) DL_COUNT2(head, element, count, next)
+
+/* Walks over all elements. The body must not take `element` out of the list. */
+#define DL_FOREACH2(head, element, next_name) \
+    for ((element) = (head); (element) != NULL; (element) = (element)->next_name)
+#define DL_FOREACH(head, element) DL_FOREACH2 (head, element, next)
+
+/* The same; the body may take `element` out and free it, and no other. `after` is a variable. */
+#define DL_FOREACH_SAFE(head, element, after)                                        \
+    for ((element) = (head); (element) != NULL && ((after) = (element)->next, true); \
+         (element) = (after))
+
+#endif

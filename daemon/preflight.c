@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/preflight.h"
+
+#include <string.h>
+
+#include "daemon/privilege.h"
+#include "daemon/server_tls.h"
+
+/* Adds a line. */
+static void add_reason(char *reason, const char *sentence)
+{
+    const size_t used = strlen(reason);
+
+    (void)snprintf(reason + used, CONFIG_REASON_BYTES - used, "%s%s", used > 0 ? "\n" : "",
+                   sentence);
+}
+
+int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason)
+{
+    struct privilege_user user;
+    gid_t group = PRIVILEGE_NO_GROUP;
+    struct server_tls tls = {.scratch = NULL};
+    char sentence[CONFIG_REASON_BYTES];
+
+    out_reason[0] = '\0';
+    if (config->user[0] != '\0' &&
+        privilege_look_up(config->user, &user, sentence, sizeof(sentence)) != 0) {
+        add_reason(out_reason, sentence);
+    }
+    if (config->admin_group[0] != '\0' &&
+        privilege_find_group(config->admin_group, &group, sentence, sizeof(sentence)) != 0) {
+        add_reason(out_reason, sentence);
+    }
+    if (server_tls_load(&tls, config, sentence) != 0) {
+        add_reason(out_reason, sentence);
+    } else {
+        switch (server_tls_judge(&tls, config, now_ms, sentence)) {
+        case SERVER_TLS_EXPIRED:
+            add_reason(out_reason, sentence);
+            break;
+        case SERVER_TLS_ENDS_SOON:
+            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+            break;
+        default:
+            break;
+        }
+    }
+    server_tls_deinit(&tls);
+    return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systemd unit: what it allows is what the daemon needs, and what it runs works."""
+
+import ctypes
+import errno
+import os
+import shlex
+import subprocess
+
+import pytest
+
+import hearsay_wire as wire
+from conftest import HEARSAYD, program
+from hearsay_wire import pb
+
+UNIT = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
+
+ACT_ALLOW = 0x7FFF0000  # of libseccomp
+ACT_EPERM = 0x00050000 | errno.EPERM
+UNKNOWN_CALL = -1
+
+
+@pytest.fixture(scope="module")
+def unit():
+    """Each setting of the unit: the values of all its lines, in order."""
+    if not os.path.exists(UNIT):
+        pytest.skip("built without libsystemd")
+    settings = {}
+    with open(UNIT, encoding="utf-8") as file:
+        for line in file:
+            name, equals, value = line.rstrip("\n").partition("=")
+            if equals and not line.startswith("#"):
+                settings.setdefault(name, []).append(value)
+    return settings
+
+
+# --- system calls ---------------------------------------------------------------------------------
+
+
+def calls_of(name):
+    """A system call, or all of a set (@name), as systemd has it."""
+    if not name.startswith("@"):
+        return {name}
+    listed = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", name],
+                            capture_output=True, text=True, timeout=60, check=True).stdout
+    words = [line.strip() for line in listed.splitlines()[1:] if line.startswith(" ")]
+    return set().union(*(calls_of(word) for word in words if not word.startswith("#")))
+
+
+def allowed_calls(unit):
+    """Line by line, as systemd.exec(5) has it: what is listed comes in, after ~ it goes."""
+    allowed = calls_of("@default")
+    for line in unit["SystemCallFilter"]:
+        named = set().union(*(calls_of(word) for word in line.lstrip("~").split()))
+        allowed = allowed - named if line.startswith("~") else allowed | named
+    return allowed
+
+
+def load_filter(library, names):
+    """For this process from now on: these calls, and EPERM for all others."""
+    library.seccomp_init.restype = ctypes.c_void_p
+    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(ACT_EPERM)))
+    for name in names:
+        number = library.seccomp_syscall_resolve_name(name.encode())
+        if number != UNKNOWN_CALL:
+            # What another machine has is refused here, which does no harm.
+            library.seccomp_rule_add_exact(context, ctypes.c_uint32(ACT_ALLOW), number, 0)
+    if library.seccomp_load(context) != 0:
+        raise OSError("the filter cannot be loaded")
+
+
+def test_filter_lets_the_daemon_have_its_own(make_daemon, unit, sanitized, rng):
+    """Under exactly the unit's calls the daemon serves, and loads the filter that it wants."""
+    if sanitized:
+        pytest.skip(f"no filter of calls under {sanitized}")
+    names = sorted(allowed_calls(unit))
+    assert len(names) > 200, names
+    assert {"seccomp", "prctl"} <= set(names), "what libseccomp loads a filter with"
+    assert not {"io_uring_setup", "io_uring_enter", "ptrace", "mount", "setuid"} & set(names)
+    library = ctypes.CDLL("libseccomp.so.2")
+    daemon = make_daemon(preexec=lambda: load_filter(library, names))
+    assert not daemon.find_log("not filtered")
+    with daemon.client() as client:
+        sent = wire.deposit_of(rng, ["topic:x"], payload=b"x")
+        client.call(sent)
+        assert client.call(pb.Get(id=sent.id)).payload == b"x"
+    daemon.restart()
+    with daemon.client() as client:
+        assert client.call(pb.Get(id=sent.id)).payload == b"x"
+
+
+def test_missing_filter_is_a_warning(make_daemon, unit, sanitized):
+    """Where loading a filter is not allowed; `call_filter = no` is no reason for a warning."""
+    if sanitized:
+        pytest.skip(f"no filter of calls under {sanitized}")
+    names = sorted(allowed_calls(unit) - {"seccomp"})
+    library = ctypes.CDLL("libseccomp.so.2")
+    daemon = make_daemon(preexec=lambda: load_filter(library, names))
+    daemon.wait_log("warning: system calls are not filtered: .*does not allow it")
+    assert not make_daemon("call_filter = no\n").find_log("warning: system calls")
+
+
+# --- what it runs ---------------------------------------------------------------------------------
+
+
+def test_reload_checks_the_file_first(make_daemon, unit):
+    """`systemctl reload` fails if the first command does; then the daemon hears of nothing."""
+    check, reload = (shlex.split(line) for line in unit["ExecReload"])
+    assert reload == ["/bin/kill", "-HUP", "$MAINPID"]
+    assert check[0] == shlex.split(unit["ExecStart"][0])[0], "the program that runs"
+    assert check[1:] == shlex.split(unit["ExecStart"][0])[1:] + ["--check-config"]
+
+    daemon = make_daemon(start=False)
+    command = [program(HEARSAYD), *check[1:], "--config", daemon.config_file]
+    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    daemon.configure("colour = red\n")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert f"{daemon.config_file}:4: unknown key `colour`" in done.stderr
+
+
+# --- what it may take -----------------------------------------------------------------------------
+
+
+def test_no_core_dumps(unit):
+    assert unit["LimitCORE"] == ["0"]
+
+
+def test_limits_leave_room(make_daemon, unit, rng, sanitized):
+    """After all kinds of work the daemon is far from its limits."""
+    number, suffix = unit["MemoryMax"][0][:-1], unit["MemoryMax"][0][-1]
+    memory_max = int(number) << {"M": 20, "G": 30}[suffix]
+    daemon = make_daemon()
+    with daemon.client() as client, daemon.administrator() as administrator:
+        sent = wire.deposit_of(rng, ["topic:x"], payload=b"x")
+        client.call(sent)
+        client.call(pb.Get(id=sent.id))
+        administrator.call(pb.Check())
+    if not sanitized:  # whose memory is not the daemon's own
+        assert daemon.resident_bytes() < memory_max / 8
+    assert len(os.listdir(f"/proc/{daemon.process.pid}/task")) <= int(unit["TasksMax"][0]) / 4

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What requests cost, and that the work of the worst ones is in proportion to it. */
+#include "daemon/cost.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/index.h"
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+
+enum {
+    MESSAGES = 2000,
+    SLICES = 8,
+    SLICE_BYTES = 8 * 1024, /* eight of them fill a frame */
+    FACTOR = 3              /* dearest and cheapest work of a token are so far apart at most */
+};
+
+static struct index *messages;
+static struct estimate *estimate;
+static uint8_t slice_bits[SLICES][SLICE_BYTES];
+static struct scalable_slice slices[SLICES];
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static uint32_t cost_of_kind(enum msg_request_kind kind, enum sender_action *out_action)
+{
+    const struct msg_request request = {.id = 1, .kind = kind};
+
+    return cost_of_request(&request, out_action);
+}
+
+static void small_requests_cost_one_token_or_none(void **state)
+{
+    static const enum msg_request_kind deposits[] = {MSG_REQUEST_DEPOSIT, MSG_REQUEST_WITHDRAW,
+                                                     MSG_REQUEST_REPORT};
+    static const enum msg_request_kind reads[] = {MSG_REQUEST_GET, MSG_REQUEST_SUMMARY,
+                                                  MSG_REQUEST_HERE};
+    static const enum msg_request_kind free_ones[] = {MSG_REQUEST_HELLO, MSG_REQUEST_PING,
+                                                      MSG_REQUEST_UNWATCH, MSG_REQUEST_UNKNOWN};
+    enum sender_action action = SENDER_ACTIONS;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(cost_of_kind(deposits[i], &action), 1);
+        assert_int_equal(action, SENDER_DEPOSIT);
+        assert_int_equal(cost_of_kind(reads[i], &action), 1);
+        assert_int_equal(action, SENDER_QUERY);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(cost_of_kind(free_ones[i], &action), 0);
+    }
+}
+
+static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude, size_t count)
+{
+    struct msg_slice sent[LIMIT_SLICES];
+    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_QUERY};
+    struct msg_request watch = {.id = 1, .kind = MSG_REQUEST_WATCH};
+    enum sender_action action = SENDER_ACTIONS;
+
+    for (size_t i = 0; i < count; i++) {
+        sent[i] = (struct msg_slice){.hashes = exclude[i].hashes};
+    }
+    request.query =
+        (struct msg_query){.part_count = parts, .exclude = sent, .exclude_count = count};
+    watch.watch.query = request.query;
+    const uint32_t tokens = cost_of_request(&request, &action);
+    assert_int_equal(action, SENDER_QUERY);
+    assert_int_equal(cost_of_request(&watch, &action), tokens);
+    return tokens;
+}
+
+/* A part is a token; slices and their hashes together are one for each 3, rounded up. */
+static void queries_cost_what_they_compare(void **state)
+{
+    struct scalable_slice many[LIMIT_SLICES];
+
+    (void)state;
+    assert_int_equal(cost_of_query(0, NULL, 0), 1); /* is refused, but not for nothing */
+    assert_int_equal(cost_of_query(1, NULL, 0), 1);
+    assert_int_equal(cost_of_query(64, NULL, 0), 64);
+    for (size_t i = 0; i < LIMIT_SLICES; i++) {
+        many[i] = (struct scalable_slice){.hashes = LIMIT_SLICES_HASHES / LIMIT_SLICES};
+    }
+    assert_int_equal(cost_of_query(64, many, LIMIT_SLICES), COST_MOST);
+    many[0].hashes = 1;
+    assert_int_equal(cost_of_query(1, many, 1), 2);
+    many[0].hashes = 2;
+    assert_int_equal(cost_of_query(1, many, 1), 2);
+    many[0].hashes = 3;
+    assert_int_equal(cost_of_query(1, many, 1), 3);
+    const struct cost pages = {.pages = 7};
+    assert_int_equal(cost_tokens(&pages), 7);
+}
+
+/* --- work ------------------------------------------------------------------------------------- */
+
+static void make_id(uint32_t number, uint8_t *out)
+{
+    memset(out, 0, MESSAGE_ID_BYTES);
+    memcpy(out, &number, sizeof(number));
+}
+
+static int setup(void **state)
+{
+    static const char text[] = "v1:512/4";
+    static struct profile profile;
+    const char *reason = NULL;
+    uint64_t filter[8] = {0};
+    uint8_t id[MESSAGE_ID_BYTES];
+    struct rng rng;
+
+    (void)state;
+    assert_int_equal(profile_parse(text, sizeof(text) - 1, &profile, &reason), 0);
+    assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
+    const struct index_options options = {.alloc = alloc_system(),
+                                          .profile = &profile,
+                                          .estimate = estimate,
+                                          .kernels = bits_select(BITS_SCALAR)};
+    assert_int_equal(index_new(index_engine_named("list"), &options, &messages), 0);
+    rng_init(&rng);
+    for (int s = 0; s < SLICES; s++) {
+        slices[s] = (struct scalable_slice){
+            .bits = slice_bits[s], .byte_count = SLICE_BYTES, .hashes = 32, .seed = rng_next(&rng)};
+        if (s + 1 < SLICES) { /* full as far as the chances let them be: 0.9^32 each */
+            for (int i = 0; i < SLICE_BYTES * 8; i++) {
+                slice_bits[s][i / 8] |= (uint8_t)(rng_chance(&rng, 90) ? 1u << i % 8 : 0);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM};
+
+        make_id(i, item.id);
+        filter[0] = rng_next(&rng);
+        assert_int_equal(index_insert(messages, &item, filter), 0);
+        make_id(i, id); /* the last slice has all of them */
+        scalable_slice_add(&slices[SLICES - 1], slice_bits[SLICES - 1], id, sizeof(id));
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    index_free(messages);
+    estimate_free(estimate);
+    return 0;
+}
+
+/* The work of a search, and in *out_looks what of it were tests of ids. Nothing is found. */
+static uint64_t work_of(uint32_t parts, const struct scalable_slice *exclude, uint32_t count,
+                        uint64_t *out_looks)
+{
+    static const uint64_t filter[8] = {0xffff};
+    struct index_part part[INDEX_PARTS_MAX];
+    struct index_search *search = NULL;
+    const struct index_query query = {
+        .parts = part,
+        .part_count = parts,
+        .k = 100,
+        .max_distance_ppm = LIMIT_DISTANCE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = count > 0 ? INT64_MAX : 0, /* the messages were deposited at 0 */
+        .metric = INDEX_METRIC_ESTIMATED,
+        .exclude = exclude,
+        .exclude_count = count,
+    };
+    uint32_t found = 1;
+
+    for (uint32_t p = 0; p < parts; p++) {
+        part[p] = (struct index_part){.index = messages, .filter = filter};
+    }
+    assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
+    while (index_search_step(search, 1000, 1) == INDEX_MORE) {
+    }
+    (void)index_search_results(search, &found);
+    assert_int_equal(found, 0);
+    const uint64_t work = index_search_work(search);
+    *out_looks = work - index_search_comparisons(search);
+    index_search_free(search);
+    return work;
+}
+
+/* No message is found, so that nothing prunes: each is compared with each part, and its id, tested
+ * with all slices, is in the last. */
+static void worst_cases_are_in_proportion_to_tokens(void **state)
+{
+    static const struct {
+        uint32_t parts;
+        uint32_t slices; /* the last of them */
+    } classes[] = {{1, 0}, {8, 0}, {64, 0}, {1, 1}, {1, 8}, {64, 1}, {64, 8}, {16, 4}};
+    double least = 1e18;
+    double most = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        const struct scalable_slice *exclude = slices + SLICES - classes[i].slices;
+        uint64_t looks = 0;
+        const uint64_t work = work_of(classes[i].parts, exclude, classes[i].slices, &looks);
+        const uint32_t tokens = cost_of_query(classes[i].parts, exclude, classes[i].slices);
+        const double each = (double)work / tokens;
+
+        printf("%2u parts, %u slices: %u tokens, work %llu, %.0f a token\n", classes[i].parts,
+               classes[i].slices, tokens, (unsigned long long)work, each);
+        least = each < least ? each : least;
+        most = each > most ? each : most;
+    }
+    assert_true(least >= MESSAGES); /* a token pays for comparing all messages once */
+    assert_true(most <= FACTOR * least);
+}
+
+/* Ids are tested once a query, not once a part. */
+static void ids_are_tested_once_a_query(void **state)
+{
+    uint64_t of_one = 0;
+    uint64_t of_many = 0;
+
+    (void)state;
+    (void)work_of(1, slices, SLICES, &of_one);
+    (void)work_of(64, slices, SLICES, &of_many);
+    assert_true(of_one > MESSAGES * 32);
+    assert_int_equal(of_many, of_one);
+}
+
+/* A search that loses what it has found begins again, and yet does not do all its work at once. */
+static void steps_stay_short_though_messages_go(void **state)
+{
+    enum { STEP = 64, BLOCK = 16, LOST = 4 };
+    static const uint64_t filter[8] = {0xffff};
+    const struct index_part part = {.index = messages, .filter = filter};
+    const struct index_query query = {
+        .parts = &part,
+        .part_count = 1,
+        .k = MESSAGES, /* all that are looked at are held */
+        .max_distance_ppm = LIMIT_DISTANCE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = INDEX_METRIC_BITS,
+    };
+    struct index_search *search = NULL;
+    uint64_t before = 0;
+
+    (void)state;
+    assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
+    for (uint32_t i = 0; i <= LOST; i++) { /* the list is walked from its end */
+        uint8_t id[MESSAGE_ID_BYTES];
+
+        assert_int_equal(index_search_step(search, STEP, 1), INDEX_MORE);
+        assert_true(index_search_work(search) - before <= 2 * STEP + BLOCK);
+        before = index_search_work(search);
+        make_id(MESSAGES - 1 - i, id);
+        assert_int_equal(index_remove(messages, id, NULL), 0);
+    }
+    index_search_free(search);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_requests_cost_one_token_or_none),
+        cmocka_unit_test(queries_cost_what_they_compare),
+        cmocka_unit_test(worst_cases_are_in_proportion_to_tokens),
+        cmocka_unit_test(ids_are_tested_once_a_query),
+        cmocka_unit_test(steps_stay_short_though_messages_go), /* last: takes messages out */
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

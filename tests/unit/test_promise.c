@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libhearsay against a server that lies: each lie breaks the connection, with a sentence. */
+#include "client/promise.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "client/sock.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fake_server.h"
+
+enum { LONG_MS = 60000, K = 10, ROWS_MAX = 12, NEAR_PPM = 500000, SINCE_MS = 100, UNTIL_MS = 200 };
+
+/* A result, as far as promises are about it. */
+struct row {
+    uint8_t id;
+    uint32_t shared;
+    uint32_t all;
+    uint32_t distance_ppm;
+    uint32_t estimated_ppm;
+    int64_t deposited_ms;
+};
+
+struct lie {
+    const char *sentence; /* a part of it; NULL: this is no lie */
+    enum hearsay_metric metric;
+    enum hearsay_order order;
+    bool with_payload; /* sent, and not asked for */
+    unsigned count;    /* rows; the last of `rows` is repeated with other ids */
+    struct row rows[2];
+};
+
+static const struct lie lies[] = {
+    {NULL, HEARSAY_METRIC_BITS, HEARSAY_ORDER_SIMILARITY, false, 0, {{0}}},
+    {NULL, HEARSAY_METRIC_BITS, HEARSAY_ORDER_SIMILARITY, false, K, {{1, 1, 2, NEAR_PPM, 0, 150}}},
+    {"more results",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     K + 1,
+     {{1, 1, 2, NEAR_PPM, 0, 150}}},
+    {"further away",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     1,
+     {{1, 1, 2, NEAR_PPM + 1, 0, 150}}},
+    {"another time",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     1,
+     {{1, 1, 2, 0, 0, SINCE_MS - 1}}},
+    {"another time",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     1,
+     {{1, 1, 2, 0, 0, UNTIL_MS}}},
+    {"not asked for",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     true,
+     1,
+     {{1, 1, 2, 0, 0, 150}}},
+    /* by similarity: 1/2 before 1/3; then the newer one, then the smaller id */
+    {NULL,
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{2, 1, 2, 0, 0, 150}, {1, 1, 3, 0, 0, 160}}},
+    {"another order",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{1, 1, 3, 0, 0, 160}, {2, 1, 2, 0, 0, 150}}},
+    {NULL,
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{2, 1, 2, 0, 0, 160}, {1, 2, 4, 0, 0, 150}}},
+    {"another order",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{1, 1, 2, 0, 0, 150}, {2, 2, 4, 0, 0, 160}}},
+    {"another order",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{2, 1, 2, 0, 0, 150}, {1, 1, 2, 0, 0, 150}}},
+    /* two empty filters are as near as can be */
+    {NULL,
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{1, 0, 0, 0, 0, 150}, {2, 3, 4, 0, 0, 160}}},
+    {"another order",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{1, 3, 4, 0, 0, 160}, {2, 0, 0, 0, 0, 150}}},
+    /* by estimated similarity, which is rounded: ties may go either way */
+    {NULL,
+     HEARSAY_METRIC_ESTIMATED,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{2, 1, 3, 0, 700, 150}, {1, 1, 2, 0, 700, 150}}},
+    {"another order",
+     HEARSAY_METRIC_ESTIMATED,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{1, 1, 2, 0, 600, 150}, {2, 1, 3, 0, 700, 150}}},
+    /* by time */
+    {NULL,
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_TIME,
+     false,
+     2,
+     {{2, 1, 3, 0, 0, 160}, {1, 1, 2, 0, 0, 150}}},
+    {"another order",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_TIME,
+     false,
+     2,
+     {{1, 1, 2, 0, 0, 150}, {2, 1, 3, 0, 0, 160}}},
+    {"another order",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_TIME,
+     false,
+     2,
+     {{2, 1, 2, 0, 0, 150}, {1, 1, 3, 0, 0, 150}}},
+    {"twice",
+     HEARSAY_METRIC_BITS,
+     HEARSAY_ORDER_SIMILARITY,
+     false,
+     2,
+     {{1, 1, 2, 0, 0, 150}, {1, 1, 3, 0, 0, 150}}},
+};
+
+static const uint8_t wanted[LIMIT_ID_BYTES] = "one asked for..";
+static const uint8_t other[LIMIT_ID_BYTES] = "one that came..";
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t request_id)
+{
+    static uint8_t ids[ROWS_MAX][LIMIT_ID_BYTES];
+    static struct msg_result results[ROWS_MAX];
+    struct msg_response response = {.id = request_id, .kind = MSG_RESPONSE_RESULTS};
+
+    memset(results, 0, sizeof(results));
+    for (unsigned i = 0; i < lie->count; i++) {
+        const unsigned at = lie->count <= 2 ? i : 0;
+        const struct row *row = &lie->rows[at];
+        memset(ids[i], 0, LIMIT_ID_BYTES);
+        ids[i][0] = (uint8_t)(row->id + (lie->count <= 2 ? 0 : i));
+        results[i] = (struct msg_result){.id = {ids[i], LIMIT_ID_BYTES},
+                                         .intersection_count = row->shared,
+                                         .union_count = row->all,
+                                         .distance_ppm = row->distance_ppm,
+                                         .estimated_similarity_ppm = row->estimated_ppm,
+                                         .deposited_ms = row->deposited_ms};
+        if (lie->with_payload) {
+            results[i].payload = (struct msg_bytes){wanted, 3};
+            results[i].media_type = (struct msg_text){"text/plain", 10};
+        }
+    }
+    response.results.results = results;
+    response.results.result_count = lie->count;
+    (void)fake_send(peer, &response);
+}
+
+/* Queries get the lie, gets another message, and exports one message more than was asked for. */
+static void script(struct fake_peer *peer, void *context)
+{
+    struct msg_request request;
+
+    if (!fake_greet(peer, 8)) {
+        return;
+    }
+    while (fake_read(peer, &request)) {
+        struct msg_exported_message exported[2];
+        struct msg_response response = {.id = request.id};
+        memset(exported, 0, sizeof(exported));
+        switch (request.kind) {
+        case MSG_REQUEST_QUERY:
+            answer_query(context, peer, request.id);
+            continue;
+        case MSG_REQUEST_GET:
+            response.kind = MSG_RESPONSE_GOT;
+            response.got.id = (struct msg_bytes){other, LIMIT_ID_BYTES};
+            response.got.payload = (struct msg_bytes){other, 3};
+            response.got.media_type = (struct msg_text){"text/plain", 10};
+            break;
+        default:
+            response.kind = MSG_RESPONSE_EXPORTED;
+            for (int i = 0; i < 2; i++) {
+                exported[i].id = (struct msg_bytes){other, LIMIT_ID_BYTES};
+                exported[i].filter = (struct msg_bytes){other, 8};
+                exported[i].payload = (struct msg_bytes){other, 5};
+            }
+            response.exported.messages = exported;
+            response.exported.message_count = 2;
+            break;
+        }
+        (void)fake_send(peer, &response);
+    }
+}
+
+static struct hearsay *open_client(struct fake_server *server, const struct lie *lie)
+{
+    struct hearsay *client = NULL;
+    struct hearsay_error error;
+
+    fake_server_pair(server, script, (void *)(uintptr_t)lie);
+    assert_int_equal(fcntl(server->client_fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(client_open(alloc_system(), server->client_fd, NULL, "test/1",
+                                 sock_deadline(LONG_MS), &client, &error),
+                     0);
+    return client;
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static int ask(struct hearsay *client, const struct lie *lie, struct hearsay_error *error)
+{
+    const char *label = "topic:tea";
+    const struct hearsay_results *results = NULL;
+    struct hearsay_filter filter;
+    struct hearsay_query query;
+
+    assert_int_equal(hearsay_encode_profile("v1:512/4", &label, 1, &filter, NULL), 0);
+    const struct hearsay_part part = {.filter = &filter};
+    hearsay_query_init(&query);
+    query.parts = &part;
+    query.part_count = 1;
+    query.k = K;
+    query.max_distance = NEAR_PPM;
+    query.since_ms = SINCE_MS;
+    query.until_ms = UNTIL_MS;
+    query.metric = lie->metric;
+    query.order = lie->order;
+    query.with_payload = false;
+    return hearsay_query(client, &query, LONG_MS, &results, error);
+}
+
+static void results_are_compared_with_the_query(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        struct fake_server server;
+        struct hearsay_error error;
+        struct hearsay *client = open_client(&server, &lies[i]);
+        const int status = ask(client, &lies[i], &error);
+        if (lies[i].sentence == NULL) {
+            assert_int_equal(status, HEARSAY_OK);
+        } else {
+            assert_int_equal(status, HEARSAY_ERR_PROTOCOL);
+            assert_non_null(strstr(error.sentence, "not to be believed"));
+            if (strstr(error.sentence, lies[i].sentence) == NULL) {
+                fail_msg("lie %zu: %s", i, error.sentence);
+            }
+            assert_int_equal(ask(client, &lies[i], &error), HEARSAY_ERR_PROTOCOL); /* for good */
+        }
+        hearsay_close(client);
+        fake_server_stop(&server);
+    }
+}
+
+static void another_message_is_refused(void **state)
+{
+    struct fake_server server;
+    struct hearsay_error error;
+    const struct hearsay_message *message = NULL;
+    (void)state;
+    struct hearsay *client = open_client(&server, &lies[0]);
+
+    assert_int_equal(hearsay_get(client, NULL, wanted, LONG_MS, &message, &error),
+                     HEARSAY_ERR_PROTOCOL);
+    assert_non_null(strstr(error.sentence, "another message than the one that was asked for"));
+    assert_null(message);
+    hearsay_close(client);
+    fake_server_stop(&server);
+
+    client = open_client(&server, &lies[0]);
+    assert_int_equal(hearsay_get(client, NULL, other, LONG_MS, &message, &error), HEARSAY_OK);
+    assert_memory_equal(message->payload, other, 3);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+static void more_than_a_page_is_refused(void **state)
+{
+    struct fake_server server;
+    struct hearsay_error error;
+    const struct hearsay_page *page = NULL;
+    (void)state;
+    struct hearsay *client = open_client(&server, &lies[0]);
+
+    assert_int_equal(hearsay_export(client, NULL, NULL, 0, 2, LONG_MS, &page, &error), HEARSAY_OK);
+    assert_int_equal(hearsay_export(client, NULL, NULL, 0, 1, LONG_MS, &page, &error),
+                     HEARSAY_ERR_PROTOCOL);
+    assert_non_null(strstr(error.sentence, "more messages"));
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_compared_with_the_query),
+        cmocka_unit_test(another_message_is_refused),
+        cmocka_unit_test(more_than_a_page_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

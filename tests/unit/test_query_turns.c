@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose search goes on: long searches of several senders, counted in steps. The clock stands still,
+ * so that a new search has all of its first steps.
+ */
+#include <string.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/handler_fixture.h"
+
+enum {
+    MESSAGES = 80000,
+    STEP = 16 * 1024,
+    FIRST = 4,                                    /* steps of a new search before it queues */
+    STEPS_A_PART = (MESSAGES + STEP - 1) / STEP,  /* of one part: all messages */
+    STEPS_WIDE = (MESSAGES * LIMIT_PARTS) / STEP, /* of as many parts as there may be */
+    OTHERS = 16,
+    CONNECTIONS = 3
+};
+
+/* One connection, which counts its answers. */
+struct seeker {
+    struct handler_client client; /* first */
+    unsigned answers;
+};
+
+static void on_respond(struct handler_client *client, const struct msg_response *response)
+{
+    assert_int_equal(response->kind, MSG_RESPONSE_RESULTS);
+    ((struct seeker *)(void *)client)->answers++;
+}
+
+static void on_work_ended(struct handler_client *client)
+{
+    (void)client;
+}
+
+static const struct handler_client_events events = {.respond = on_respond,
+                                                    .work_ended = on_work_ended};
+
+/* A host with many messages, of which the queries below are shown none: nothing prunes. */
+static struct handler_fixture *new_fixture(void)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+    uint64_t filter[HANDLER_FILTER_BYTES / 8] = {0};
+
+    handler_fixture_set(fixture, "limits", "queries_per_minute", "0");
+    handler_fixture_start(fixture);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM};
+
+        memcpy(item.id, &i, sizeof(i));
+        filter[0] = UINT64_C(1) << i % 64;
+        filter[1] = UINT64_C(3) << i % 61;
+        assert_int_equal(index_insert(fixture->service->hosts[0].epochs[0]->index, &item, filter),
+                         0);
+    }
+    return fixture;
+}
+
+/* A connection of the device with this number, all in one /64. */
+static void connect_device(struct handler_fixture *fixture, struct seeker *seeker, uint8_t device)
+{
+    struct service *service = fixture->service;
+    const struct sender_address address = {
+        .kind = SENDER_IPV6_ON_LINK,
+        .bytes = {[0] = 0xfd, [15] = device},
+    };
+
+    *seeker = (struct seeker){.client = {.events = &events}};
+    assert_int_equal(senders_enter(service->senders, &address, &service->sender_limits,
+                                   service_monotonic_ms(service), &seeker->client.sender),
+                     0);
+}
+
+static void leave(struct seeker *seeker)
+{
+    senders_leave(seeker->client.sender);
+    seeker->client.sender = NULL;
+    seeker->client.is_gone = true;
+}
+
+static void search(struct handler_fixture *fixture, struct seeker *seeker, uint32_t parts)
+{
+    static const uint8_t filter[HANDLER_FILTER_BYTES] = {0xff, 0xff};
+    struct msg_query_part part[LIMIT_PARTS];
+    const struct msg_request request = {
+        .id = 9,
+        .name = "query",
+        .kind = MSG_REQUEST_QUERY,
+        .query = {.k = 10,
+                  .parts = part,
+                  .part_count = parts,
+                  .max_distance_ppm = LIMIT_DISTANCE_PPM,
+                  .since_ms = INT64_MIN,
+                  .until_ms = 0, /* the messages were deposited at 0 */
+                  .metric = MSG_METRIC_BITS,
+                  .order = MSG_ORDER_SIMILARITY},
+    };
+
+    for (uint32_t p = 0; p < parts; p++) {
+        part[p] = (struct msg_query_part){.filter = {filter, sizeof(filter)}};
+    }
+    handler_handle(fixture->service, &seeker->client, &request);
+}
+
+static bool take_step(struct handler_fixture *fixture)
+{
+    return handler_run_searches(fixture->service, STEP, UINT64_MAX);
+}
+
+/* Steps until the seeker has all its answers. */
+static unsigned steps_until(struct handler_fixture *fixture, const struct seeker *seeker,
+                            unsigned answers)
+{
+    unsigned steps = 0;
+
+    while (seeker->answers < answers) {
+        (void)take_step(fixture);
+        assert_true(++steps < 1000000);
+    }
+    return steps;
+}
+
+static void end(struct handler_fixture *fixture)
+{
+    while (take_step(fixture)) {
+    }
+    handler_fixture_free(fixture);
+}
+
+/* A search among long ones of other devices has its turn as often as each of them. */
+static void turns_go_round_by_sender(void **state)
+{
+    enum { NARROW = 7 /* parts, of 16 devices: all are under way, with room for one more */ };
+    static struct seeker others[OTHERS][CONNECTIONS];
+    struct handler_fixture *fixture = new_fixture();
+    struct seeker honest;
+    unsigned answered = 0;
+
+    (void)state;
+    for (uint8_t device = 0; device < OTHERS; device++) {
+        for (int i = 0; i < CONNECTIONS; i++) {
+            connect_device(fixture, &others[device][i], device);
+            search(fixture, &others[device][i], NARROW);
+        }
+    }
+    assert_int_equal(handler_searches_under_way(fixture->service), OTHERS);
+    connect_device(fixture, &honest, OTHERS);
+    for (int i = 0; i < 100; i++) {
+        (void)take_step(fixture);
+    }
+    search(fixture, &honest, 1);
+    assert_int_equal(honest.answers, 0);
+    assert_true(steps_until(fixture, &honest, 1) <= (OTHERS + 1) * STEPS_A_PART);
+    for (int device = 0; device < OTHERS; device++) {
+        for (int i = 0; i < CONNECTIONS; i++) {
+            answered += others[device][i].answers;
+        }
+    }
+    assert_int_equal(answered, 0); /* each of them takes more steps than it has had */
+    for (int device = 0; device < OTHERS; device++) {
+        for (int i = 0; i < CONNECTIONS; i++) {
+            leave(&others[device][i]);
+        }
+    }
+    leave(&honest);
+    end(fixture);
+}
+
+/* Many connections of one device are one sender: they share its turns. */
+static void connections_of_a_sender_share_its_turns(void **state)
+{
+    static struct seeker greedy[CONNECTIONS];
+    struct handler_fixture *fixture = new_fixture();
+    struct seeker honest;
+
+    (void)state;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        connect_device(fixture, &greedy[i], 1);
+        search(fixture, &greedy[i], LIMIT_PARTS);
+    }
+    assert_int_equal(handler_searches_under_way(fixture->service), 1);
+    connect_device(fixture, &honest, 2);
+    search(fixture, &honest, LIMIT_PARTS);
+    /* Every other step is its own. Summaries of groups are compared, too: an eighth more. */
+    assert_true(steps_until(fixture, &honest, 1) <= 2 * STEPS_WIDE * 5 / 4);
+    for (int i = 1; i < CONNECTIONS; i++) {
+        assert_int_equal(greedy[i].answers, 0);
+    }
+    for (int i = 0; i < CONNECTIONS; i++) { /* what they have asked ends with them */
+        leave(&greedy[i]);
+    }
+    leave(&honest);
+    unsigned steps = 0;
+    while (take_step(fixture)) {
+        steps++;
+    }
+    assert_true(steps <= 2 * CONNECTIONS);
+    handler_fixture_free(fixture);
+}
+
+/* What holds much memory is bounded; a search of one part begins though all that is taken. */
+static void wide_searches_leave_room_for_narrow_ones(void **state)
+{
+    enum { MANY = 6, WIDE = 3 };
+    static struct seeker others[MANY];
+    struct handler_fixture *fixture = new_fixture();
+    struct seeker honest;
+
+    (void)state;
+    for (uint8_t device = 0; device < MANY; device++) {
+        connect_device(fixture, &others[device], device);
+        search(fixture, &others[device], LIMIT_PARTS);
+    }
+    assert_int_equal(handler_searches_under_way(fixture->service), WIDE);
+    assert_int_equal(handler_searches_waiting(fixture->service), MANY - WIDE);
+    connect_device(fixture, &honest, MANY);
+    search(fixture, &honest, 1);
+    assert_int_equal(handler_searches_under_way(fixture->service), WIDE + 1);
+    assert_true(steps_until(fixture, &honest, 1) <= (WIDE + 1) * STEPS_A_PART);
+    for (int i = 0; i < MANY; i++) {
+        (void)steps_until(fixture, &others[i], 1); /* all begin, and end */
+        leave(&others[i]);
+    }
+    leave(&honest);
+    end(fixture);
+}
+
+/* A new search has some steps at once, whoever else searches; most end in them. */
+static void new_searches_have_their_first_steps_at_once(void **state)
+{
+    static struct seeker others[OTHERS];
+    struct handler_fixture *fixture = new_fixture();
+    struct index *index = fixture->service->hosts[0].epochs[0]->index;
+    struct seeker honest;
+
+    (void)state;
+    for (uint8_t device = 0; device < OTHERS; device++) {
+        connect_device(fixture, &others[device], device);
+        search(fixture, &others[device], LIMIT_PARTS);
+    }
+    connect_device(fixture, &honest, OTHERS);
+    search(fixture, &honest, 1);
+    assert_int_equal(honest.answers, 0);
+    (void)steps_until(fixture, &honest, 1);
+    for (uint32_t i = FIRST * STEP - STEP; i < MESSAGES; i++) {
+        uint8_t id[MESSAGE_ID_BYTES] = {0};
+
+        memcpy(id, &i, sizeof(i));
+        assert_int_equal(index_remove(index, id, NULL), 0);
+    }
+    search(fixture, &honest, 1);
+    assert_int_equal(honest.answers, 2);
+    for (int i = 0; i < OTHERS; i++) {
+        leave(&others[i]);
+    }
+    leave(&honest);
+    end(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(turns_go_round_by_sender),
+        cmocka_unit_test(connections_of_a_sender_share_its_turns),
+        cmocka_unit_test(wide_searches_leave_room_for_narrow_ones),
+        cmocka_unit_test(new_searches_have_their_first_steps_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that are refused are counted by code, and the log has few lines of them. */
+#include "daemon/refusals.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/alloc.h"
+#include "daemon/figures.h"
+
+static int64_t figure_of(const struct figures *figures, const char *name)
+{
+    for (size_t i = 0; i < figures->count; i++) {
+        if (strcmp(figures->list[i].name.text, name) == 0) {
+            return figures->list[i].value;
+        }
+    }
+    return -1;
+}
+
+static void each_code_has_a_figure(void **state)
+{
+    static struct refusals refusals;
+    struct figures figures;
+    struct arena arena;
+    (void)state;
+
+    log_set_level(LOG_LEVEL_ERROR);
+    for (int code = MSG_MALFORMED; code <= MSG_INTERNAL; code++) {
+        for (int i = 0; i < code; i++) {
+            refusals_note(&refusals, (enum msg_error_code)code, 0);
+        }
+    }
+    refusals_note_connection(&refusals, 0);
+    refusals_note_connection(&refusals, 0);
+    arena_init(&arena, alloc_system(), 1 << 20);
+    assert_int_equal(figures_init(&figures, &arena), 0);
+    refusals_add_figures(&refusals, &figures);
+    assert_false(figures.is_short);
+    assert_int_equal(figure_of(&figures, "refused_malformed_total"), MSG_MALFORMED);
+    assert_int_equal(figure_of(&figures, "refused_rate_limited_total"), MSG_RATE_LIMITED);
+    assert_int_equal(figure_of(&figures, "refused_quota_total"), MSG_QUOTA);
+    assert_int_equal(figure_of(&figures, "refused_internal_total"), MSG_INTERNAL);
+    assert_int_equal(figure_of(&figures, "refused_connections_total"), 2);
+    assert_int_equal(figures.count, MSG_INTERNAL + 1);
+    arena_deinit(&arena);
+}
+
+/* What was not told waits for the next line; what no limit refuses is in no line. */
+static void a_line_has_the_counts_since_the_last_one(void **state)
+{
+    static struct refusals refusals;
+    (void)state;
+
+    log_set_level(LOG_LEVEL_ERROR);
+    refusals_note(&refusals, MSG_NOT_FOUND, 0);
+    assert_false(refusals.gate.opened);
+    refusals_note(&refusals, MSG_QUOTA, 0);
+    assert_true(refusals.gate.opened);
+    assert_int_equal(refusals.untold[REFUSAL_QUOTA], 0);
+    for (int64_t now_ms = 1; now_ms < 1000; now_ms++) {
+        refusals_note(&refusals, MSG_RATE_LIMITED, now_ms);
+    }
+    assert_int_equal(refusals.untold[REFUSAL_RATE], 999);
+    refusals_note_connection(&refusals, 60 * 1000);
+    for (int i = 0; i < REFUSALS; i++) {
+        assert_int_equal(refusals.untold[i], 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_code_has_a_figure),
+        cmocka_unit_test(a_line_has_the_counts_since_the_last_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
