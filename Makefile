@@ -27,7 +27,10 @@ export PREFIX # scripts/configure takes it over without building anew
 BUILD_MATRIX ?= build-matrix
 ROWS ?=
 
-.PHONY: all build demo check check-plain check-asan bench eval fuzz torture small matrix lint install clean format help
+# meson's list of what it has installed.
+INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
+
+.PHONY: all build demo check check-plain check-asan bench eval fuzz torture small matrix lint install uninstall clean format help
 
 all: build
 
@@ -99,12 +102,20 @@ lint: ## install what is missing, build, and look at the code: layout, includes,
 	@ninja -C $(BUILD) --quiet
 	@sh scripts/lint $(BUILD)
 
-install: ## build, and install below DESTDIR and PREFIX (/usr/local)
+install: ## build, and install without debug information below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)
 	@echo "building in $(BUILD)"
 	@ninja -C $(BUILD)
 	@echo "installing$(if $(PREFIX), with prefix $(PREFIX))$(if $(DESTDIR), into $(DESTDIR))"
-	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir "$(DESTDIR)")
+	@meson install -C $(BUILD) --no-rebuild --quiet --strip $(if $(DESTDIR),--destdir "$(DESTDIR)")
+	@# meson leaves static libraries as they are.
+	@sed -n '/\.a$$/p' $(INSTALL_LOG) | xargs -r -d '\n' strip --strip-debug
+
+uninstall: ## remove what the last install of this build directory installed
+	@test -f $(INSTALL_LOG) || { echo "$(INSTALL_LOG) is missing: nothing was installed from $(BUILD)"; exit 1; }
+	@echo "removing what was installed from $(BUILD)"
+	@ninja -C $(BUILD) --quiet uninstall
+	@rm $(INSTALL_LOG)
 
 clean: ## remove what was built
 	@echo "removing $(BUILD), $(BUILD_ASAN), $(BUILD_FUZZ), $(BUILD_MATRIX) and $(BUILD_SMALL)"

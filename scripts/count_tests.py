@@ -18,12 +18,13 @@ def number(pattern, text):
 
 
 def count_cmocka(text):
-    """What cmocka prints; a program that died has begun a group and not ended it."""
-    if not re.search(r"^\[==========\] Running \d+ test", text, re.MULTILINE):
+    """What cmocka prints, from 1.1.6 on with the group's name; a program that died has begun a group and
+    not ended it."""
+    if not re.search(r"^\[==========\] (?:.*: )?Running \d+ test", text, re.MULTILINE):
         return None
     passed = len(re.findall(r"^\[       OK \] ", text, re.MULTILINE))
-    ran = number(r"^\[==========\] (\d+) test\(s\) run", text)
-    skipped = number(r"^\[  SKIPPED \] (\d+) test\(s\)", text)
+    ran = number(r"^\[==========\] (?:.*: )?(\d+) test\(s\) run", text)
+    skipped = number(r"^\[  SKIPPED \] (?:.*: )?(\d+) test\(s\)", text)
     reasons = []
     for names in re.findall(r"listed below:\n((?:\[  SKIPPED \] .*\n?)+)", text):
         reasons += [line.split("] ", 1)[1] for line in names.splitlines()]
