@@ -16,13 +16,13 @@
 
 #include <sodium.h>
 
-#include "daemon/arrange.h"
-#include "daemon/config.h"
-#include "daemon/log.h"
-#include "daemon/options.h"
+#include "daemon/host/arrange.h"
+#include "daemon/config/config.h"
+#include "daemon/system/log.h"
+#include "daemon/config/options.h"
 #include "daemon/preflight.h"
 #include "daemon/restore.h"
-#include "daemon/server.h"
+#include "daemon/net/server.h"
 
 enum { EXIT_USAGE = 2 };
 

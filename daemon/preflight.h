@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 /*
  * now_ms: Unix time. 0; or PREFLIGHT_REFUSED with a line for each error in out_reason

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/err.h"
-#include "daemon/datadir.h"
-#include "daemon/privilege.h"
-#include "daemon/store_restore.h"
+#include "core/base/err.h"
+#include "daemon/system/datadir.h"
+#include "daemon/system/privilege.h"
+#include "daemon/store/restore.h"
 
 /*
  * Root becomes the configured user. Without one it becomes the owner of the data directory, since a

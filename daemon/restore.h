@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 /*
  * Says on `out` which file goes into which directory, and copies it. 0 with the number of messages

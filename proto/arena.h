@@ -6,7 +6,7 @@
 #ifndef PROTO_ARENA_H
 #define PROTO_ARENA_H
 
-#include "core/alloc.h"
+#include "core/base/alloc.h"
 
 #include <stdbool.h>
 #include <stddef.h>

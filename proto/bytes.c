@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 
 /* The first allocation: most responses without payloads fit. */
 enum { BYTES_CAPACITY_MIN = 256 };

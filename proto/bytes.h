@@ -5,7 +5,7 @@
 #ifndef PROTO_BYTES_H
 #define PROTO_BYTES_H
 
-#include "core/alloc.h"
+#include "core/base/alloc.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "proto/limits.h"
 
 void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc,

@@ -12,7 +12,7 @@
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
 
-#include "core/alloc.h"
+#include "core/base/alloc.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/cli.h"
-#include "client/cli/commands.h"
+#include "client/cli/base/cli.h"
+#include "client/cli/cmd/commands.h"
 
 static const struct cli_command *const cli_commands[] = {
     &command_deposit, &command_query,   &command_watch,

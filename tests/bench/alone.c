@@ -7,10 +7,10 @@
 
 #include <sqlite3.h>
 
-#include "daemon/persist.h"
-#include "daemon/store_log.h"
-#include "daemon/store_row.h"
-#include "daemon/store_schema.h"
+#include "daemon/store/persist.h"
+#include "daemon/store/log.h"
+#include "daemon/store/row.h"
+#include "daemon/store/schema.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "core/bits.h"
+#include "core/bits/bits.h"
 #include "tests/bench/report.h"
 
 struct bench_options {

@@ -18,15 +18,15 @@
 
 #include <uv.h>
 
-#include "core/index_engine.h"
-#include "core/renewal.h"
-#include "daemon/arrange.h"
+#include "core/index/engine.h"
+#include "core/index/renewal.h"
+#include "daemon/host/arrange.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/report.h"
 #include "tests/bench/stats.h"
 
-enum { K = 10, FOLLOW_BUDGET = 128 /* as in daemon/arrange.c */, CHANGES = 2000, HELD_BACK = 20 };
+enum { K = 10, FOLLOW_BUDGET = 128 /* as in daemon/host/arrange.c */, CHANGES = 2000, HELD_BACK = 20 };
 
 struct trial {
     struct filters filters;

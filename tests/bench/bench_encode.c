@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/context.h"
-#include "core/encode.h"
-#include "core/hash.h"
+#include "client/context/context.h"
+#include "core/profile/encode.h"
+#include "core/base/hash.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"

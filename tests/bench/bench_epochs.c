@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/context.h"
-#include "client/group.h"
-#include "core/bloom.h"
-#include "core/index.h"
-#include "core/index_engine.h"
+#include "client/context/context.h"
+#include "client/memory/group.h"
+#include "core/filter/bloom.h"
+#include "core/index/index.h"
+#include "core/index/engine.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/decaying.h"
-#include "core/profile.h"
-#include "core/scalable.h"
-#include "core/sizing.h"
-#include "core/summary.h"
+#include "core/filter/bloom.h"
+#include "core/filter/decaying.h"
+#include "core/profile/profile.h"
+#include "core/filter/scalable.h"
+#include "core/filter/sizing.h"
+#include "core/filter/summary.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

@@ -10,11 +10,11 @@
 
 #include <sodium.h>
 
-#include "core/cuckoo.h"
-#include "core/idmap.h"
-#include "daemon/store_log.h"
-#include "daemon/store_ops.h"
-#include "daemon/store_schema.h"
+#include "core/filter/cuckoo.h"
+#include "core/index/idmap.h"
+#include "daemon/store/log.h"
+#include "daemon/store/ops.h"
+#include "daemon/store/schema.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"
 #include "tests/bench/stats.h"

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bits.h"
-#include "core/bloom.h"
-#include "core/index.h"
-#include "core/index_engine.h"
+#include "core/bits/bits.h"
+#include "core/filter/bloom.h"
+#include "core/index/index.h"
+#include "core/index/engine.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/index_plot.h"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/encode.h"
-#include "core/index.h"
-#include "core/index_engine.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
+#include "core/index/index.h"
+#include "core/index/engine.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/rivals.h"

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/bench/alone.h"
 #include "tests/bench/memory_map.h"
 #include "tests/bench/model.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bits.h"
+#include "core/bits/bits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/thesis_published.h"

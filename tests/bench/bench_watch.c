@@ -5,7 +5,7 @@
  * with the deposits matched against all standing queries besides.
  *
  * That insert is a quick one: it files the message, and the work of putting it where it belongs is
- * put off until a share of the messages is new, when all are arranged anew (daemon/arrange.h). So
+ * put off until a share of the messages is new, when all are arranged anew (daemon/host/arrange.h). So
  * there are two measures of a deposit's index time: the insert alone, which is all that the loop
  * does at that moment; and the insert with its share of the arranging that it causes. The deposits
  * are as many as the daemon waits for while it is busy, and are arranged for once, as it does it.
@@ -17,12 +17,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/bits.h"
-#include "core/bloom.h"
-#include "core/index.h"
-#include "core/index_engine.h"
-#include "core/renewal.h"
-#include "core/standing.h"
+#include "core/bits/bits.h"
+#include "core/filter/bloom.h"
+#include "core/index/index.h"
+#include "core/index/engine.h"
+#include "core/index/renewal.h"
+#include "core/standing/standing.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"
@@ -31,10 +31,10 @@ enum {
     BATCH = 64,
     RADII_MAX = 8,
     MESSAGES = 100000,
-    DEPOSITS = 33344, /* a quarter of all messages then: BUSY_SHARE of daemon/arrange.c */
+    DEPOSITS = 33344, /* a quarter of all messages then: BUSY_SHARE of daemon/host/arrange.c */
     WATCHES = 10000,
     FOLLOW_BUDGET = 128, /* as there */
-    SETTLE_SLICE = 128,  /* as in daemon/watch.c */
+    SETTLE_SLICE = 128,  /* as in daemon/watch/watch.c */
     SETTLE_ROUNDS = 24,
     LEARN = 8192 /* messages matched between two rounds */
 };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/encode.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
 #include "tests/bench/bench.h"
 
 enum {

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "proto/bytes.h"
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/load_standing.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/histogram.h"
+#include "daemon/limits/histogram.h"
 
 /* What is timed: requests, and after deposits the matches that watches are told of. */
 enum load_kind { LOAD_DEPOSIT, LOAD_QUERY, LOAD_REQUESTS, LOAD_MATCH = LOAD_REQUESTS, LOAD_KINDS };

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/distance.h"
-#include "proto/codec.h"
+#include "core/filter/bloom.h"
+#include "core/filter/distance.h"
+#include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 
 int load_standing_init(struct load_standing *standing, uint64_t seed, size_t count)

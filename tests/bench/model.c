@@ -4,11 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/bits.h"
-#include "core/bloom.h"
-#include "core/estimate.h"
-#include "core/index.h"
-#include "daemon/cache.h"
+#include "core/bits/bits.h"
+#include "core/filter/bloom.h"
+#include "core/profile/estimate.h"
+#include "core/index/index.h"
+#include "daemon/host/cache.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/rivals.h"
 
-#include "core/cpu.h"
+#include "core/bits/cpu.h"
 
 /* Functions for one instruction set; which of them runs is asked for at run time. */
 #if defined(__x86_64__)

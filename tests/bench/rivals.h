@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/index_engine.h"
+#include "core/index/engine.h"
 
 /* The sum of many words, with the widest registers that the machine has. */
 uint64_t rivals_sum(const uint64_t *words, size_t count);

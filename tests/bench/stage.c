@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 
 enum { PATIENCE_MS = 60 * 1000, ARENA_BYTES = 1024 * 1024 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/bench/thesis_tree.h"
 
 double thesis_distance(const uint64_t *a, const uint64_t *b, size_t words)

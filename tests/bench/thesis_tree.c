@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 
 static size_t node_bytes(const struct thesis_tree *tree)
 {

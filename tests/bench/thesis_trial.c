@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/index_engine.h"
+#include "core/index/engine.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_BENCH_THESIS_TRIAL_H
 #define TESTS_BENCH_THESIS_TRIAL_H
 
-#include "core/index.h"
+#include "core/index/index.h"
 #include "tests/bench/thesis_data.h"
 #include "tests/bench/thesis_report.h"
 #include "tests/bench/thesis_tree.h"

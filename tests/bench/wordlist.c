@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 

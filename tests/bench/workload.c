@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/encode.h"
-#include "proto/codec.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
+#include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 
 enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20 };

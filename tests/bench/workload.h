@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/index.h"
-#include "core/profile.h"
+#include "core/index/index.h"
+#include "core/profile/profile.h"
 #include "proto/bytes.h"
 #include "proto/limits.h"
 

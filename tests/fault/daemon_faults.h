@@ -7,7 +7,7 @@
 #ifndef TESTS_FAULT_DAEMON_FAULTS_H
 #define TESTS_FAULT_DAEMON_FAULTS_H
 
-#include "daemon/server.h"
+#include "daemon/net/server.h"
 #include "tests/lib/loop_fixture.h"
 #include "tests/lib/server_fixture.h"
 

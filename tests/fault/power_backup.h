@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/persist.h"
+#include "daemon/store/persist.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/service.h"
+#include "daemon/host/service.h"
 #include "tests/lib/check.h"
 
 /* --- what is left ----------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@
 
 #include <sodium.h>
 
-#include "core/err.h"
-#include "proto/codec.h"
+#include "core/base/err.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_calls.h"
 

@@ -2,14 +2,14 @@
 /*
  * An index without memory: whatever fails changes nothing, loses nothing, and works later.
  */
-#include "core/index.h"
+#include "core/index/index.h"
 
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
-#include "core/index_engine.h"
-#include "core/tree.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/index/engine.h"
+#include "core/tree/tree.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

@@ -10,13 +10,13 @@
  * HEARSAY_POWER_CUTS in the environment: how many cuts. HEARSAY_SEED: as in rng.h. HEARSAY_TEST: a
  * pattern of the names of the tests to be run.
  */
-#include "daemon/persist_sqlite.h"
+#include "daemon/store/sqlite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/log.h"
+#include "daemon/system/log.h"
 #include "tests/fault/power_backup.h"
 #include "tests/fault/power_check.h"
 #include "tests/fault/power_work.h"

@@ -4,14 +4,14 @@
  * and go and a search under way in each phase: the index has what was put into it, holds as much
  * memory as it says, answers as a list does, and the next renewal succeeds.
  */
-#include "core/renewal.h"
+#include "core/index/renewal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
-#include "core/index_engine.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

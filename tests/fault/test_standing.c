@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Standing queries without memory: what fails changes nothing, and works later. */
-#include "core/standing.h"
+#include "core/standing/standing.h"
 
-#include "core/bloom.h"
-#include "core/err.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

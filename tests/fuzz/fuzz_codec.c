@@ -4,8 +4,8 @@
  * same bytes; protobuf's own reader takes it, too; what is refused says why. Memory keeps to what
  * codec.h promises.
  */
-#include "core/err.h"
-#include "proto/codec.h"
+#include "core/base/err.h"
+#include "proto/codec/codec.h"
 #include "proto/hearsay.pb-c.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/wire_fixture.h"

@@ -3,7 +3,7 @@
  * Configuration: what is taken, printed and read again is the same configuration; what is refused
  * names the file and a line that is there.
  */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char name[] = "a.conf";

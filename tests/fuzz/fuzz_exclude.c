@@ -4,9 +4,9 @@
  * byte: slices as a peer may send them answer like a plain Bloom filter; and a filter of ids that
  * is built, sent and read back knows each of them.
  */
-#include "core/hash.h"
-#include "core/scalable.h"
-#include "proto/codec.h"
+#include "core/base/hash.h"
+#include "core/filter/scalable.h"
+#include "proto/codec/codec.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { HEADER = LIMIT_FRAME_HEADER_BYTES, IDS_MAX = 2000, FRAME_BYTES = LIMIT_FRAME_BYTES_DEFAULT };

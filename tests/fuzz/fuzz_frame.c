@@ -3,7 +3,7 @@
  * Frames out of a stream: wherever the stream is cut, the same frames come out as from the whole of
  * it, the same end is met, and the buffer keeps its bound.
  */
-#include "core/err.h"
+#include "core/base/err.h"
 #include "proto/frame.h"
 #include "proto/limits.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,9 +6,9 @@
  */
 #include <unistd.h>
 
-#include "client/cli/lines.h"
-#include "client/cli/record.h"
-#include "core/label.h"
+#include "client/cli/term/lines.h"
+#include "client/cli/input/record.h"
+#include "core/base/label.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_record(const struct record *record)

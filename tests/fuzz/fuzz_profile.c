@@ -5,11 +5,11 @@
  *
  * The input: the text, and behind a NUL byte labels, each ended by NUL.
  */
-#include "core/bloom.h"
-#include "core/encode.h"
-#include "core/hash.h"
-#include "core/label.h"
-#include "core/profile.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
+#include "core/base/hash.h"
+#include "core/base/label.h"
+#include "core/profile/profile.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_sections(const struct profile *profile)

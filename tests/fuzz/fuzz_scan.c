@@ -4,7 +4,7 @@
  * context, and so is one whose lines end the other way. What is refused names a line that is there.
  */
 #include "client/hearsay.h"
-#include "core/label.h"
+#include "core/base/label.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct hearsay_context *new_context(void)

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/bloom.h"
-#include "daemon/session.h"
+#include "core/filter/bloom.h"
+#include "daemon/net/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/server_fixture.h"
 

@@ -15,10 +15,10 @@
 #include <sodium.h>
 #include <sqlite3.h>
 
-#include "core/profile.h"
-#include "daemon/store_load.h"
-#include "daemon/store_ops.h"
-#include "daemon/store_schema.h"
+#include "core/profile/profile.h"
+#include "daemon/store/load.h"
+#include "daemon/store/ops.h"
+#include "daemon/store/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {

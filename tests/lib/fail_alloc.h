@@ -7,7 +7,7 @@
 #ifndef TESTS_LIB_FAIL_ALLOC_H
 #define TESTS_LIB_FAIL_ALLOC_H
 
-#include "core/alloc.h"
+#include "core/base/alloc.h"
 
 #include <stdbool.h>
 #include <stddef.h>

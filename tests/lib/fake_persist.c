@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "core/profile.h"
+#include "core/profile/profile.h"
 
 enum {
     MESSAGES_MAX = 4096,

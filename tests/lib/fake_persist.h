@@ -6,7 +6,7 @@
 #ifndef TESTS_LIB_FAKE_PERSIST_H
 #define TESTS_LIB_FAKE_PERSIST_H
 
-#include "daemon/persist.h"
+#include "daemon/store/persist.h"
 
 struct persist *fake_persist_new(void);
 void fake_persist_free(struct persist *persist);

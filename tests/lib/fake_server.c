@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 
 enum { ARENA_BYTES = 8 * 1024 * 1024 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 
 enum { ARENA_BYTES = 8 * 1024 * 1024 };

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 
 enum { PATIENCE_MS = 20 * 1000, ARENA_BYTES = 8 * 1024 * 1024, READ_BYTES = 16 * 1024 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 
 void rng_init(struct rng *rng)
 {

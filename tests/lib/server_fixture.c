@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/list.h"
+#include "daemon/system/list.h"
 #include "tests/lib/check.h"
 
 enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000, ARENA_BYTES = 4 * LIMIT_FRAME_BYTES_MAX };

@@ -8,7 +8,7 @@
 #ifndef TESTS_LIB_SERVER_FIXTURE_H
 #define TESTS_LIB_SERVER_FIXTURE_H
 
-#include "daemon/server.h"
+#include "daemon/net/server.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/loop_fixture.h"

@@ -6,7 +6,7 @@
 #ifndef TESTS_LIB_STORE_FIXTURE_H
 #define TESTS_LIB_STORE_FIXTURE_H
 
-#include "daemon/persist_sqlite.h"
+#include "daemon/store/sqlite.h"
 
 #include <sqlite3.h>
 #include <uv.h>

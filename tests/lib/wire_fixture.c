@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 
 static void wire_append(struct bytes *out, const void *data, size_t count)
 {

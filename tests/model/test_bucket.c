@@ -4,7 +4,7 @@
  * more than burst + rate * t tokens are given; and what is refused could not have been given, by a
  * plain account of what there is.
  */
-#include "core/bucket.h"
+#include "core/base/bucket.h"
 
 #include <stdlib.h>
 

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/counting.h"
-#include "core/summary.h"
+#include "core/filter/bloom.h"
+#include "core/filter/counting.h"
+#include "core/filter/summary.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -4,14 +4,14 @@
  * id that is there is always found, others within the computed bound, and whatever fails changes
  * nothing.
  */
-#include "core/cuckoo.h"
+#include "core/filter/cuckoo.h"
 
 #include <math.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -4,14 +4,14 @@
  * random inserts, removals and searches of all kinds, several of them under way at a time, with
  * messages coming, going and expiring between their steps.
  */
-#include "core/index.h"
+#include "core/index/index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/index_engine.h"
+#include "core/filter/bloom.h"
+#include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -5,12 +5,12 @@
  * come and go, and what is read is little, as the k best are shared and all trees are looked at
  * before any is searched to its end.
  */
-#include "core/tree.h"
+#include "core/tree/tree.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

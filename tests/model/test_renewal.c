@@ -5,13 +5,13 @@
  * before, meanwhile or after have the list's answer at the moment of their last step. The long part
  * runs in one go here, as on another thread.
  */
-#include "core/renewal.h"
+#include "core/index/renewal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/index_engine.h"
+#include "core/filter/bloom.h"
+#include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

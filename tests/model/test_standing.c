@@ -3,13 +3,13 @@
  * Standing queries against a plain list of them, with every kernel: random queries come and go,
  * and each message must fit exactly those that it fits one by one, each once, by its best part.
  */
-#include "core/standing.h"
+#include "core/standing/standing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -5,12 +5,12 @@
  * of them for summaries. After each phase its invariants hold, and it answers all kinds of queries
  * as the list does. (test_index.c compares both with a reference that is plainer than the list.)
  */
-#include "core/tree.h"
+#include "core/tree/tree.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -5,7 +5,7 @@
 
 #include <sodium.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "proto/work.h"
 #include "tests/sim/sim_world.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/container.h"
-#include "daemon/list.h"
-#include "proto/codec.h"
+#include "daemon/system/container.h"
+#include "daemon/system/list.h"
+#include "proto/codec/codec.h"
 #include "tests/sim/sim_world.h"
 
 /* --- between sessions and handlers ------------------------------------------------------------ */

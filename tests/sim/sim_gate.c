@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/container.h"
-#include "daemon/persist_sqlite.h"
-#include "daemon/session.h"
-#include "daemon/watch_parts.h"
+#include "daemon/system/container.h"
+#include "daemon/store/sqlite.h"
+#include "daemon/net/session.h"
+#include "daemon/watch/inner.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/sim/sim_world.h"
 

@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/sim/sim_check.h"
 
 static const int64_t minute_ms = 60 * 1000;

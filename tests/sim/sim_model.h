@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/estimate.h"
-#include "daemon/config.h"
-#include "daemon/persist.h"
+#include "core/profile/estimate.h"
+#include "daemon/config/config.h"
+#include "daemon/store/persist.h"
 #include "proto/msg.h"
 
 enum {
@@ -119,7 +119,7 @@ struct m_bucket {
 
 struct model {
     const struct config *config;
-    /* The clock, see daemon/clock.h. */
+    /* The clock, see daemon/host/clock.h. */
     int64_t now_ms, wall_ms, monotonic_ms, steady_since_ms;
     bool synchronised, clock_waits;
     struct m_host hosts[M_HOSTS];

@@ -5,7 +5,7 @@
 
 #include <xxhash.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/sim/sim_check.h"
 #include "tests/sim/sim_model.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each sender has of a host, and which of its own messages go first: daemon/room.h. */
+/* What each sender has of a host, and which of its own messages go first: daemon/host/room.h. */
 #include <string.h>
 
-#include "daemon/room.h"
+#include "daemon/host/room.h"
 #include "tests/sim/sim_model.h"
 
 static struct m_message *counted(const struct model *model, uint32_t host, const uint8_t *id)

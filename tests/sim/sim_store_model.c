@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_store_model: what the store says to operations: see daemon/persist.h. */
+/* sim_store_model: what the store says to operations: see daemon/store/persist.h. */
 #include <string.h>
 
 #include "tests/sim/sim_check.h"

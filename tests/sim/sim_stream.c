@@ -5,8 +5,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "core/alloc.h"
-#include "daemon/server.h"
+#include "core/base/alloc.h"
+#include "daemon/net/server.h"
 #include "tests/sim/sim_check.h"
 
 enum { CLOSING_MAX = 64 };
@@ -142,7 +142,7 @@ bool sim_stream_close_all(void)
     return count > 0;
 }
 
-/* --- in the place of daemon/transport.c ------------------------------------------------------- */
+/* --- in the place of daemon/net/transport.c ------------------------------------------------------- */
 
 int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
                    const struct transport_events *events, const struct alloc *alloc,

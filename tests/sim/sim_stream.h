@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim_stream: the network of a simulated world. sim_stream.c stands in the place of
- * daemon/transport.c, and of the few calls of libuv that a session makes: a stream is a buffer in
+ * daemon/net/transport.c, and of the few calls of libuv that a session makes: a stream is a buffer in
  * each direction, whose bytes move when the world says so, as many as it says. So sessions are the
  * real ones, without a loop, sockets or time of their own.
  */
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/transport.h"
+#include "daemon/net/transport.h"
 
 /* The network's end of a connection. The client is the world's; the server's is the transport. */
 struct sim_stream {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/list.h"
-#include "daemon/watch_parts.h"
+#include "daemon/system/list.h"
+#include "daemon/watch/inner.h"
 #include "tests/sim/sim_world.h"
 
 static void add_entry(struct w_watch *watch, uint32_t message, int64_t seq)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/epochs.h"
-#include "daemon/figures.h"
-#include "daemon/list.h"
-#include "daemon/log.h"
+#include "daemon/host/epochs.h"
+#include "daemon/limits/figures.h"
+#include "daemon/system/list.h"
+#include "daemon/system/log.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/loop_fixture.h"
 
@@ -107,7 +107,7 @@ static void set_host(struct world *world, const char *section, const char *profi
     struct rng *rng = &world->rng;
 
     set(world, section, "profile", "%s", profile);
-    /* Of the larger ones a sender has a share of several messages: daemon/room.h. */
+    /* Of the larger ones a sender has a share of several messages: daemon/host/room.h. */
     set(world, section, "messages", "%u",
         rng_chance(rng, 60) ? 4 + rng_below(rng, 24) : 32 + rng_below(rng, 60));
     set(world, section, "evict", "%s", evictions[rng_below(rng, 3)]);

@@ -20,7 +20,7 @@
 
 #include <xxhash.h>
 
-#include "daemon/server.h"
+#include "daemon/net/server.h"
 #include "tests/lib/rng.h"
 #include "tests/sim/sim_check.h"
 #include "tests/sim/sim_model.h"

@@ -16,7 +16,7 @@
 
 #include <sodium.h>
 
-#include "daemon/log.h"
+#include "daemon/system/log.h"
 #include "tests/sim/sim_world.h"
 
 enum {

@@ -3,7 +3,7 @@
  * print_reference: the reference of all configuration keys, for scripts/update-reference. hearsayd
  * prints the same with --print-reference; this one needs nothing but the table.
  */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <stdio.h>
 #include <string.h>

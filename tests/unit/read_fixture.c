@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 
 static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message back */

@@ -7,7 +7,7 @@
 #ifndef TESTS_UNIT_READ_FIXTURE_H
 #define TESTS_UNIT_READ_FIXTURE_H
 
-#include "daemon/handler.h"
+#include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_persist.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was spent leaks away at a share of the time, and never counts for more than the most. */
-#include "daemon/account.h"
+#include "daemon/limits/account.h"
 
 #include "tests/lib/check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/alloc.h"
+#include "core/base/alloc.h"
 
 #include <string.h>
 

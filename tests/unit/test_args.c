@@ -2,8 +2,8 @@
 /* Options by table, and the numbers in them: exact, in range, or a sentence that says why not. */
 #include <string.h>
 
-#include "client/cli/args.h"
-#include "client/cli/number.h"
+#include "client/cli/term/args.h"
+#include "client/cli/term/number.h"
 #include "tests/lib/check.h"
 
 struct options {

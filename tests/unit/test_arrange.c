@@ -3,12 +3,12 @@
  * When messages are arranged anew, and what happens to them meanwhile: with a clock that the test
  * sets, and a worker that works when the test says so.
  */
-#include "daemon/arrange.h"
+#include "daemon/host/arrange.h"
 
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

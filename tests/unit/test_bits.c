@@ -4,7 +4,7 @@
  * profile, random and extreme bits. Inputs end where their memory ends, so that a sanitizer sees a
  * read beyond; they begin one word, or half a vector, off what an allocator aligns to.
  */
-#include "core/bits.h"
+#include "core/bits/bits.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A token bucket: what it gives at once, what it regains, and how long it says to wait. */
-#include "core/bucket.h"
+#include "core/base/bucket.h"
 
 #include "tests/lib/check.h"
 

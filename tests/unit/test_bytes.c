@@ -2,7 +2,7 @@
 /* A row of bytes keeps what was appended, whatever happens to memory, and gives it all back. */
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "proto/bytes.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

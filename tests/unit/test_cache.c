@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/cache.h"
+#include "daemon/host/cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>

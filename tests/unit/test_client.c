@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/client.h"
-#include "client/sock.h"
-#include "proto/codec.h"
+#include "client/call/client.h"
+#include "client/net/sock.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_server.h"

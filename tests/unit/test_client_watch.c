@@ -2,14 +2,14 @@
 /*
  * hearsay_watch against a server that a test scripts: how it comes again, after what it saw, with
  * its resume token; how long it waits; what it gives to its caller, and what ends it. Waits take no
- * time: the clock and the pause of client/watch.c are the test's (--wrap).
+ * time: the clock and the pause of client/call/watch.c are the test's (--wrap).
  */
 #include <poll.h>
 #include <string.h>
 
 #include "client/hearsay.h"
-#include "client/sock.h"
-#include "core/alloc.h"
+#include "client/net/sock.h"
+#include "core/base/alloc.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/clock.h"
+#include "daemon/host/clock.h"
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

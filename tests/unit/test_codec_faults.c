@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/err.h"
-#include "proto/codec.h"
+#include "core/base/err.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every key: its default, what it takes, what it refuses and in which words. */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config_table.h"
-#include "daemon/config_value.h"
+#include "daemon/config/table.h"
+#include "daemon/config/value.h"
 #include "tests/lib/check.h"
 
 static struct config config; /* 30 KiB: not on the stack */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration files: lines, sections, what is printed, and what a reload may change. */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/config_table.h"
+#include "daemon/config/table.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -2,8 +2,8 @@
 /* The client's protocol state: what a server may say, in which order, cut in any way. */
 #include <string.h>
 
-#include "client/conn.h"
-#include "proto/codec.h"
+#include "client/net/conn.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_server.h"

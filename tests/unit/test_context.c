@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/context.h"
-#include "core/bloom.h"
-#include "core/hash.h"
-#include "core/profile.h"
+#include "client/context/context.h"
+#include "core/filter/bloom.h"
+#include "core/base/hash.h"
+#include "core/profile/profile.h"
 #include "tests/lib/check.h"
 
 static struct profile profile_of(const char *text)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/context_build.h"
-#include "core/bloom.h"
-#include "core/label.h"
-#include "core/profile.h"
+#include "client/context/build.h"
+#include "core/filter/bloom.h"
+#include "core/base/label.h"
+#include "core/profile/profile.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

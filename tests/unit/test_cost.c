@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What requests cost, and that the work of the worst ones is in proportion to it. */
-#include "daemon/cost.h"
+#include "daemon/limits/cost.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/index.h"
+#include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/counting.h"
+#include "core/filter/counting.h"
 
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
-#include "core/summary.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/filter/summary.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

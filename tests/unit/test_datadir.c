@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/datadir.h"
+#include "daemon/system/datadir.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include <linux/magic.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 
 static char base[128];

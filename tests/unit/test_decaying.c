@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/decaying.h"
+#include "core/filter/decaying.h"
 
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/distance.h"
+#include "core/filter/distance.h"
 
 #include "tests/lib/check.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts to filters: sections, joint sections, and the rates that profiles promise. */
-#include "core/encode.h"
+#include "core/profile/encode.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/sizing.h"
+#include "core/filter/bloom.h"
+#include "core/filter/sizing.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -4,15 +4,15 @@
  * end, who is given their keys, what is found in which, and, in a random walk with restarts, that a
  * message is found exactly as long as it should be.
  */
-#include "daemon/epochs.h"
+#include "daemon/host/epochs.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "daemon/handler.h"
+#include "core/filter/bloom.h"
+#include "daemon/handler/handler.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_persist.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/err.h"
+#include "core/base/err.h"
 
 #include <limits.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/estimate.h"
+#include "core/profile/estimate.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/encode.h"
-#include "core/err.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

@@ -5,7 +5,7 @@
  */
 #include <sys/socket.h>
 
-#include "daemon/list.h"
+#include "daemon/system/list.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"
 #include "proto/limits.h"

@@ -2,8 +2,8 @@
 /*
  * Handlers over a service with a store in memory, a clock that the test sets, and no loop.
  */
-#include "core/bloom.h"
-#include "daemon/handler.h"
+#include "core/filter/bloom.h"
+#include "daemon/handler/handler.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/rng.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/rng.h"
 #include "tests/unit/read_fixture.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/scalable.h"
-#include "proto/codec.h"
+#include "core/filter/scalable.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The labels of what is around: what is read of a text, and what is wrong with one. */
-#include "daemon/here.h"
+#include "daemon/host/here.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

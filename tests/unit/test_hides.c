@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many messages the reports of one network hide in an hour. */
-#include "daemon/hides.h"
+#include "daemon/host/hides.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 
 enum { HOUR = HIDES_WINDOW_MS };
 

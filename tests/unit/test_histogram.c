@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/histogram.h"
-#include "daemon/metrics.h"
+#include "daemon/limits/histogram.h"
+#include "daemon/limits/metrics.h"
 #include "tests/lib/rng.h"
 
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One host: what it takes in, what counts against its caps, and how it tells similarity. */
-#include "daemon/host.h"
+#include "daemon/host/host.h"
 
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/idmap.h"
+#include "core/index/idmap.h"
 
 #include <string.h>
 
-#include "core/err.h"
-#include "core/nearest.h"
+#include "core/base/err.h"
+#include "core/index/nearest.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are remembered from run to run, and the two memories that live in them. */
-#include "client/keep.h"
+#include "client/memory/keep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/client.h"
-#include "client/sock.h"
+#include "client/call/client.h"
+#include "client/net/sock.h"
 #include "tests/lib/check.h"
 
 enum { HOUR_MS = 3600 * 1000, MANY = 5000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/label.h"
+#include "core/base/label.h"
 
 #include <stdio.h>
 #include <string.h>

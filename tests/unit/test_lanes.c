@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tables do to a number for each lane, against 64-bit integers. */
-#include "core/sliced.h"
+#include "core/bits/sliced.h"
 
 #include <stdio.h>
 #include <string.h>

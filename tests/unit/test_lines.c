@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/derive.h"
-#include "client/cli/lines.h"
-#include "client/cli/record.h"
+#include "client/cli/input/derive.h"
+#include "client/cli/term/lines.h"
+#include "client/cli/input/record.h"
 #include "tests/lib/check.h"
 
 /* A pipe with these bytes in it; the other end is closed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random operations on two lists, against arrays of the same elements. */
-#include "daemon/list.h"
+#include "daemon/system/list.h"
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

@@ -3,7 +3,7 @@
  * Listeners: what they bind, what they refuse and with which words, and what becomes of connections
  * when descriptors or memory are out.
  */
-#include "daemon/listener.h"
+#include "daemon/net/listener.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/err.h"
-#include "daemon/server.h"
+#include "core/base/err.h"
+#include "daemon/net/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/encode.h"
-#include "core/scalable.h"
-#include "core/sizing.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
+#include "core/filter/scalable.h"
+#include "core/filter/sizing.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines: their form, and that nothing in them can pass for another line. */
-#include "daemon/log.h"
+#include "daemon/system/log.h"
 
 #include <fcntl.h>
 #include <stdio.h>

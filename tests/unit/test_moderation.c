@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of messages besides, and who has reported what. */
-#include "daemon/moderation.h"
-#include "daemon/reports.h"
+#include "daemon/host/moderation.h"
+#include "daemon/host/reports.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 
 enum { IDS = 300, STEPS = 20000 };
 

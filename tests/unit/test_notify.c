@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Service notices, read from a socket in place of the service manager's; inherited sockets. */
-#include "daemon/notify.h"
+#include "daemon/system/notify.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

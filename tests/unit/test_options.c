@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line, and the configuration that comes of it. */
-#include "daemon/options.h"
+#include "daemon/config/options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/out.h"
-#include "client/cli/when.h"
+#include "client/cli/term/out.h"
+#include "client/cli/term/when.h"
 #include "tests/lib/check.h"
 
 /* Times print and read back, whatever the year. */

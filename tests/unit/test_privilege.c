@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each in a child of its own: what is given up does not come back. */
-#include "daemon/privilege.h"
+#include "daemon/system/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/profile.h"
+#include "core/profile/profile.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/bloom.h"
+#include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

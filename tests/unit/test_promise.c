@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libhearsay against a server that lies: each lie breaks the connection, with a sentence. */
-#include "client/promise.h"
+#include "client/call/promise.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/client.h"
-#include "client/sock.h"
+#include "client/call/client.h"
+#include "client/net/sock.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
 

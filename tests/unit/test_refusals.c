@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are refused are counted by code, and the log has few lines of them. */
-#include "daemon/refusals.h"
+#include "daemon/limits/refusals.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/alloc.h"
-#include "daemon/figures.h"
+#include "core/base/alloc.h"
+#include "daemon/limits/figures.h"
 
 static int64_t figure_of(const struct figures *figures, const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why sessions were dropped: told once, for a while, of the last ones only. */
-#include "daemon/resume.h"
+#include "daemon/limits/resume.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules over midnight, and bans against messages. */
-#include "daemon/rules.h"
+#include "daemon/host/rules.h"
 #include "tests/lib/fail_alloc.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 
 static void test_schedule_texts(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a sample says of messages, against exact fractions in 64 bits. */
-#include "core/sample.h"
+#include "core/index/sample.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/scalable.h"
+#include "core/filter/scalable.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -3,10 +3,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "proto/codec_frame.h"
+#include "proto/codec/envelope.h"
 #include "proto/hearsay.pb-c.h"
 #include "proto/limits.h"
-#include "proto/scan.h"
+#include "proto/codec/scan.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who counts as one sender, what each may do, and that nobody's limits are forgotten too early. */
-#include "daemon/sender.h"
+#include "daemon/limits/sender.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -8,7 +8,7 @@
 
 #include <sodium.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

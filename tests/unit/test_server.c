@@ -3,7 +3,7 @@
  * The whole server in this process, over its own store in a directory of its own: how it starts and
  * stops, with what left behind, and how it is reloaded. Signals are raised, not simulated.
  */
-#include "daemon/server.h"
+#include "daemon/net/server.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -24,7 +24,7 @@
 
 #include <sodium.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/loop_fixture.h"
 #include "tests/lib/server_fixture.h"

@@ -3,7 +3,7 @@
  * The service over a store in memory and a clock that the test sets: what its hosts share, how it
  * starts, and what it does by itself. Requests come through the handlers, as they do in the daemon.
  */
-#include "daemon/service.h"
+#include "daemon/host/service.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/bloom.h"
-#include "core/err.h"
-#include "daemon/handler.h"
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "daemon/handler/handler.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_persist.h"

@@ -3,7 +3,7 @@
  * Sessions on a real loop and real sockets, over a store in memory that commits when the test says
  * so. Deadlines are passed by handing session_tick a later time.
  */
-#include "daemon/session.h"
+#include "daemon/net/session.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "core/err.h"
-#include "daemon/server.h"
+#include "core/base/err.h"
+#include "daemon/net/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each sender has stored, and whose message goes first. */
-#include "daemon/shares.h"
+#include "daemon/host/shares.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "core/err.h"
-#include "core/nearest.h"
+#include "core/base/err.h"
+#include "core/index/nearest.h"
 
 enum { IDS = 200, ADDRESSES = 12, WIDES = 3, STEPS = 30000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/sizing.h"
+#include "core/filter/sizing.h"
 
 #include <math.h>
 #include <stdbool.h>

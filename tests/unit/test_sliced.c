@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns added up by every table, and what is asked of the sums, against plain counting. */
-#include "core/sliced.h"
+#include "core/bits/sliced.h"
 
 #include <stdio.h>
 #include <string.h>

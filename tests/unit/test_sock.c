@@ -9,9 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client/address.h"
-#include "client/resolve.h"
-#include "client/sock.h"
+#include "client/net/address.h"
+#include "client/net/resolve.h"
+#include "client/net/sock.h"
 #include "tests/lib/check.h"
 
 /* HOST[:PORT], [IPV6][:PORT], a bare IPv6 address, a path; anything else is an error that says so.

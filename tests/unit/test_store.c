@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/persist_sqlite.h"
+#include "daemon/store/sqlite.h"
 
 #include "tests/lib/check.h"
 

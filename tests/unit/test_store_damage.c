@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that the store must refuse, or prove to be whole; and leave as they are when refused. */
-#include "daemon/persist_sqlite.h"
+#include "daemon/store/sqlite.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 #include <sqlite3.h>
 
-#include "core/err.h"
-#include "daemon/log.h"
-#include "daemon/store_log.h"
+#include "core/base/err.h"
+#include "daemon/system/log.h"
+#include "daemon/store/log.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/err.h"
-#include "daemon/store_schema.h"
+#include "core/base/err.h"
+#include "daemon/store/schema.h"
 #include "tests/lib/check.h"
 #include "tests/lib/store_fixture.h"
 

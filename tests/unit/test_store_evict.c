@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that a deposit has chosen to go with it: persist_op.chosen. */
-#include "daemon/persist_sqlite.h"
+#include "daemon/store/sqlite.h"
 
 #include "tests/lib/check.h"
 

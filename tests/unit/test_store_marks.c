@@ -4,7 +4,7 @@
  * expired, committed and rolled back, an id that is marked is refused, and others hardly ever cost
  * a look at the database.
  */
-#include "daemon/store_marks.h"
+#include "daemon/store/marks.h"
 
 #include "tests/lib/check.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/store_ops.h"
-#include "daemon/store_schema.h"
+#include "daemon/store/ops.h"
+#include "daemon/store/schema.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"
 

@@ -3,7 +3,7 @@
  * What readers and the operator decide, in the store: it lasts, it goes with its message, and what
  * was removed leaves no byte behind.
  */
-#include "daemon/persist_sqlite.h"
+#include "daemon/store/sqlite.h"
 
 #include "tests/lib/check.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/store_schema.h"
+#include "daemon/store/schema.h"
 #include "tests/lib/store_fixture.h"
 
 enum { NEVER = 1000000, FILE_BYTES_MAX = 8 * 1024 * 1024 };

@@ -4,14 +4,14 @@
  * and removal work; deposits come back by themselves; nothing that was acknowledged is lost. On a
  * file system with a budget of bytes (pass_vfs.h).
  */
-#include "daemon/store_space.h"
+#include "daemon/store/space.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/log.h"
-#include "daemon/store_log.h"
+#include "daemon/system/log.h"
+#include "daemon/store/log.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pass_vfs.h"
 #include "tests/lib/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both ends in memory, with bytes between them that are cut, changed, or not there. */
-#include "tls/tls.h"
+#include "proto/tls/tls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

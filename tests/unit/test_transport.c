@@ -3,7 +3,7 @@
  * One stream on a loop, its other end in the test's hands: over a Unix socket pair, and over TCP
  * where the kernel behaves otherwise.
  */
-#include "daemon/transport.h"
+#include "daemon/net/transport.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/err.h"
-#include "daemon/container.h"
+#include "core/base/err.h"
+#include "daemon/system/container.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/loop_fixture.h"

@@ -3,12 +3,12 @@
  * The tree's own check can fail: each invariant is broken by hand, and the check names it. What is
  * broken is put back, which the check confirms.
  */
-#include "core/tree.h"
+#include "core/tree/tree.h"
 
 #include <string.h>
 
-#include "core/bloom.h"
-#include "core/sliced.h"
+#include "core/filter/bloom.h"
+#include "core/bits/sliced.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

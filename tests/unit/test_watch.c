@@ -3,12 +3,12 @@
  * Watches over a service with a store in memory, a clock that the test sets, and no loop: what is
  * queued and pushed when, what is caught up, and in what order.
  */
-#include "daemon/watch.h"
+#include "daemon/watch/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/handler.h"
+#include "daemon/handler/handler.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_persist.h"

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "client/context_build.h"
+#include "client/context/build.h"
 #include "client/hearsay.h"
 #include "tests/lib/check.h"
 

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "proto/codec.h"
+#include "proto/codec/codec.h"
 #include "proto/frame.h"
 #include "tests/lib/check.h"
 

@@ -21,7 +21,7 @@ import sealed
 import siege
 from hearsay_wire import pb
 
-MAY_FOLLOW = 32  # TLS_IDLE_RECORDS_MAX of tls/tls.h
+MAY_FOLLOW = 32  # TLS_IDLE_RECORDS_MAX of proto/tls/tls.h
 TLS12, TLS13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
 

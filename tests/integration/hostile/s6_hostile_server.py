@@ -19,7 +19,7 @@ import hearsay_wire as wire
 import sealed
 import siege
 
-MAY_FOLLOW = 32  # TLS_IDLE_RECORDS_MAX of tls/tls.h
+MAY_FOLLOW = 32  # TLS_IDLE_RECORDS_MAX of proto/tls/tls.h
 MIB = 1024 * 1024
 
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * admin: reports, and the administrator's requests. Each is a translation into a msg_request and a
+ * wait.
+ */
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "client/call/calls.h"
+#include "client/fail.h"
+#include "client/call/work.h"
+
+_Static_assert(crypto_generichash_BYTES == HEARSAY_HASH_BYTES, "BLAKE2b-256");
+
+void hearsay_hash_payload(const void *payload, size_t payload_bytes, uint8_t *out_hash)
+{
+    /* Fails for lengths out of range only. */
+    (void)crypto_generichash(out_hash, HEARSAY_HASH_BYTES, payload, payload_bytes, NULL, 0);
+}
+
+int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, const char *reason,
+                   int timeout_ms, struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    const struct hearsay_reply *reply = NULL;
+    uint64_t ticket = 0;
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    const struct hearsay_host *found = hearsay_find_host(server, host);
+    if (welcome->limits.work_bits > HEARSAY_WORK_BITS) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "the server asks for a proof of work of %" PRIu32
+                        " bits on each report; at most %d are done",
+                        welcome->limits.work_bits, HEARSAY_WORK_BITS);
+    }
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_REPORT;
+    request.report.host = calls_text(host);
+    request.report.id = calls_bytes(id, HEARSAY_ID_BYTES);
+    request.report.reason = calls_text(reason);
+    if (welcome->limits.work_bits > 0 && found != NULL) { /* else the server refuses it */
+        work_find_report(&request.report, found->name, welcome);
+    }
+    status = client_submit(server, &request, &ticket, out_error);
+    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+}
+
+static const enum msg_request_kind kinds[] = {
+    [HEARSAY_ADMIN_STATS] = MSG_REQUEST_STATS,
+    [HEARSAY_ADMIN_REMOVE] = MSG_REQUEST_REMOVE,
+    [HEARSAY_ADMIN_RESTORE] = MSG_REQUEST_RESTORE,
+    [HEARSAY_ADMIN_REPORTED] = MSG_REQUEST_REPORTED,
+    [HEARSAY_ADMIN_BAN] = MSG_REQUEST_BAN,
+    [HEARSAY_ADMIN_UNBAN] = MSG_REQUEST_UNBAN,
+    [HEARSAY_ADMIN_BANS] = MSG_REQUEST_BANS,
+    [HEARSAY_ADMIN_ACCEPT] = MSG_REQUEST_ACCEPT,
+    [HEARSAY_ADMIN_CHECK] = MSG_REQUEST_CHECK,
+    [HEARSAY_ADMIN_BACKUP] = MSG_REQUEST_BACKUP,
+    [HEARSAY_ADMIN_COMPACT] = MSG_REQUEST_COMPACT,
+    [HEARSAY_ADMIN_RELOAD] = MSG_REQUEST_RELOAD,
+    [HEARSAY_ADMIN_LOG_LEVEL] = MSG_REQUEST_LOG_LEVEL,
+};
+
+static void fill_request(const struct hearsay_admin *admin, struct msg_request *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->kind = kinds[admin->kind];
+    out->admin.host = calls_text(admin->host);
+    out->admin.id = calls_bytes(admin->id, HEARSAY_ID_BYTES);
+    out->admin.ban = admin->ban;
+    out->admin.pending = admin->pending;
+    out->admin.number = admin->number;
+    out->admin.payload_hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
+    if (admin->filter != NULL) {
+        out->admin.filter = calls_bytes(admin->filter->bytes, admin->filter->byte_count);
+    }
+    out->admin.max_distance_ppm = admin->max_distance;
+    out->admin.word = calls_text(admin->word);
+}
+
+int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int timeout_ms,
+                  const struct hearsay_admin_reply **out_reply, struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    const struct hearsay_reply *reply = NULL;
+    uint64_t ticket = 0;
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_LOG_LEVEL) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
+    }
+    fill_request(admin, &request);
+    status = client_submit(server, &request, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_reply = &reply->admin;
+    }
+    return status;
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calls: the public requests, each a translation into a msg_request. The one-at-a-time calls are a
+ * submit and a wait.
+ */
+#include "client/hearsay.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "client/call/calls.h"
+
+#include "client/call/client.h"
+#include "client/context/context.h"
+#include "client/fail.h"
+#include "client/net/sock.h"
+#include "client/call/work.h"
+#include "core/profile/profile.h"
+#include <inttypes.h>
+
+_Static_assert(HEARSAY_PORT == LIMIT_PORT, "the public port is the protocol's");
+_Static_assert(HEARSAY_ID_BYTES == LIMIT_ID_BYTES, "the public id is the protocol's");
+_Static_assert(HEARSAY_TOKEN_BYTES == LIMIT_TOKEN_BYTES, "the public token is the protocol's");
+_Static_assert(HEARSAY_HASH_BYTES == LIMIT_HASH_BYTES, "the public hash is the protocol's");
+
+const char *hearsay_version(void)
+{
+    return HEARSAY_VERSION;
+}
+
+const char *hearsay_code_name(enum hearsay_code code)
+{
+    return msg_error_name((enum msg_error_code)code);
+}
+
+const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server)
+{
+    return &server->welcome;
+}
+
+int64_t hearsay_now_ms(const struct hearsay *server)
+{
+    const int64_t since_ms = sock_now_ms() - server->welcome_at_ms;
+    const int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
+    return since_ms > 0 && then_ms > INT64_MAX - since_ms ? INT64_MAX : then_ms + since_ms;
+}
+
+const struct hearsay_host *hearsay_find_host(const struct hearsay *server, const char *name)
+{
+    if (name == NULL) {
+        return &server->welcome.hosts[0];
+    }
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        if (strcmp(server->welcome.hosts[i].name, name) == 0) {
+            return &server->welcome.hosts[i];
+        }
+    }
+    return NULL;
+}
+
+bool hearsay_has_capability(const struct hearsay *server, const char *name)
+{
+    for (size_t i = 0; i < server->welcome.capability_count; i++) {
+        if (strcmp(server->welcome.capabilities[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int hearsay_encode_profile(const char *profile, const char *const *labels, size_t label_count,
+                           struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+{
+    return hearsay_encode_profile_keyed(profile, NULL, labels, label_count, out_filter, out_error);
+}
+
+int hearsay_encode_profile_keyed(const char *profile, const struct hearsay_keys *keys,
+                                 const char *const *labels, size_t label_count,
+                                 struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+{
+    struct profile parsed;
+    const char *reason = NULL;
+    if (profile_parse(profile, strlen(profile), &parsed, &reason) != 0) {
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(profile, strlen(profile), sentence);
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile,
+                        sentence);
+    }
+    return context_encode(&parsed, keys, labels, label_count, out_filter, out_error);
+}
+
+int hearsay_encode(const struct hearsay *server, const char *host, const char *const *labels,
+                   size_t label_count, struct hearsay_filter *out_filter,
+                   struct hearsay_error *out_error)
+{
+    return hearsay_encode_keyed(server, host, NULL, labels, label_count, out_filter, out_error);
+}
+
+int hearsay_encode_keyed(const struct hearsay *server, const char *host,
+                         const struct hearsay_keys *keys, const char *const *labels,
+                         size_t label_count, struct hearsay_filter *out_filter,
+                         struct hearsay_error *out_error)
+{
+    const struct hearsay_host *found = hearsay_find_host(server, host);
+    if (found == NULL) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the server has no host \"%.100s\"", host);
+    }
+    struct profile parsed;
+    const char *reason = NULL;
+    if (profile_parse(found->profile, strlen(found->profile), &parsed, &reason) != 0) {
+        char sentence[PROFILE_SENTENCE_MAX];
+        profile_explain(found->profile, strlen(found->profile), sentence);
+        return fail_set(out_error, HEARSAY_ERR_PROTOCOL,
+                        "host \"%s\" has the profile \"%.100s\", which this version does not know: "
+                        "%s",
+                        found->name, found->profile, sentence);
+    }
+    return context_encode(&parsed, keys, labels, label_count, out_filter, out_error);
+}
+
+void hearsay_hash_token(const uint8_t *token, uint8_t *out_hash)
+{
+    /* Fails for lengths out of range only. */
+    (void)crypto_generichash(out_hash, HEARSAY_HASH_BYTES, token, HEARSAY_TOKEN_BYTES, NULL, 0);
+}
+
+void hearsay_deposit_init(struct hearsay_deposit *deposit)
+{
+    memset(deposit, 0, sizeof(*deposit));
+    deposit->reach = HEARSAY_DISTANCE_ONE;
+    deposit->work_bits_max = HEARSAY_WORK_BITS;
+}
+
+void hearsay_query_init(struct hearsay_query *query)
+{
+    memset(query, 0, sizeof(*query));
+    query->k = 10;
+    query->max_distance = HEARSAY_DISTANCE_ONE;
+    query->since_ms = INT64_MIN;
+    query->until_ms = INT64_MAX;
+    query->metric = HEARSAY_METRIC_BITS;
+    query->order = HEARSAY_ORDER_SIMILARITY;
+    query->with_payload = true;
+}
+
+struct msg_text calls_text(const char *text)
+{
+    struct msg_text result = {.text = text, .length = text != NULL ? strlen(text) : 0};
+    return result;
+}
+
+struct msg_bytes calls_bytes(const void *data, size_t count)
+{
+    struct msg_bytes result = {.data = data, .count = data != NULL ? count : 0};
+    return result;
+}
+
+static bool filter_is_usable(const struct hearsay_filter *filter)
+{
+    return filter != NULL && filter->byte_count >= 1 &&
+           filter->byte_count <= HEARSAY_FILTER_BYTES_MAX;
+}
+
+static int check_deposit(const struct hearsay_deposit *deposit, struct hearsay_error *error)
+{
+    if (!filter_is_usable(deposit->filter)) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the message has no filter");
+    }
+    if (deposit->payload == NULL && deposit->payload_bytes > 0) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the payload is NULL, its size is not 0");
+    }
+    if (deposit->reach > HEARSAY_DISTANCE_ONE) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the reach is over %u millionths",
+                        HEARSAY_DISTANCE_ONE);
+    }
+    return HEARSAY_OK;
+}
+
+/* Id and token, the caller's or new ones, and the hash that goes to the server. */
+static void fill_receipt(const struct hearsay_deposit *deposit, struct hearsay_receipt *out,
+                         uint8_t *out_hash)
+{
+    memset(out, 0, sizeof(*out));
+    if (deposit->id != NULL) {
+        memcpy(out->id, deposit->id, HEARSAY_ID_BYTES);
+    } else {
+        randombytes_buf(out->id, HEARSAY_ID_BYTES);
+    }
+    if (deposit->no_withdrawal) {
+        return;
+    }
+    if (deposit->withdraw_hash != NULL) {
+        memcpy(out_hash, deposit->withdraw_hash, HEARSAY_HASH_BYTES);
+        return;
+    }
+    if (deposit->token != NULL) {
+        memcpy(out->token, deposit->token, HEARSAY_TOKEN_BYTES);
+    } else {
+        randombytes_buf(out->token, HEARSAY_TOKEN_BYTES);
+    }
+    out->has_token = true;
+    hearsay_hash_token(out->token, out_hash);
+}
+
+int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
+                           struct hearsay_receipt *out_receipt, uint64_t *out_ticket,
+                           struct hearsay_error *out_error)
+{
+    int status = check_deposit(deposit, out_error);
+    const struct hearsay_host *host = hearsay_find_host(server, deposit->host);
+    const uint32_t work_bits = hearsay_welcome(server)->limits.work_bits;
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    if (work_bits > deposit->work_bits_max) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "the server asks for a proof of work of %" PRIu32
+                        " bits on each deposit, more than the %" PRIu32 " that are allowed",
+                        work_bits, deposit->work_bits_max);
+    }
+    struct hearsay_receipt receipt;
+    uint8_t hash[HEARSAY_HASH_BYTES];
+    fill_receipt(deposit, &receipt, hash);
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_DEPOSIT;
+    request.deposit.host = calls_text(deposit->host);
+    request.deposit.id = calls_bytes(receipt.id, HEARSAY_ID_BYTES);
+    request.deposit.epoch = deposit->epoch;
+    request.deposit.filter = calls_bytes(deposit->filter->bytes, deposit->filter->byte_count);
+    request.deposit.media_type = calls_text(deposit->media_type);
+    request.deposit.payload =
+        calls_bytes(deposit->payload != NULL ? deposit->payload : "", deposit->payload_bytes);
+    request.deposit.has_ttl = deposit->ttl_s != 0;
+    request.deposit.ttl_s = deposit->ttl_s;
+    request.deposit.reach_ppm = deposit->reach;
+    request.deposit.withdraw_hash =
+        calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES);
+    if (work_bits > 0 && host != NULL) { /* an unknown host is for the server to refuse */
+        work_find(&request.deposit, host->name, hearsay_welcome(server)->store_id, work_bits);
+    }
+    status = client_submit(server, &request, out_ticket, out_error);
+    if (out_receipt != NULL && status <= HEARSAY_OK && status != HEARSAY_ERR_ARGUMENT) {
+        *out_receipt = receipt; /* also with ERR_LOST: it may have been sent */
+    }
+    return status;
+}
+
+int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error)
+{
+    if (query->part_count == 0 || query->parts == NULL) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the query has no parts");
+    }
+    if (query->part_count > LIMIT_PARTS) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the query has %zu parts, at most are %d",
+                        query->part_count, LIMIT_PARTS);
+    }
+    for (size_t i = 0; i < query->part_count; i++) {
+        const struct hearsay_part *part = &query->parts[i];
+        if (!filter_is_usable(part->filter) ||
+            (part->contains != NULL && !filter_is_usable(part->contains))) {
+            return fail_set(error, HEARSAY_ERR_ARGUMENT, "part %zu of the query has no filter",
+                            i + 1);
+        }
+    }
+    if (query->max_distance > HEARSAY_DISTANCE_ONE) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the largest distance is over %u millionths",
+                        HEARSAY_DISTANCE_ONE);
+    }
+    if (query->metric < HEARSAY_METRIC_BITS || query->metric > HEARSAY_METRIC_ESTIMATED ||
+        query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_TIME) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "there is no such metric or order");
+    }
+    if (query->exclude_count > LIMIT_SLICES) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "the query has %zu slices to exclude, at most are %d", query->exclude_count,
+                        LIMIT_SLICES);
+    }
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct hearsay_slice *slice = &query->exclude[i];
+        if (slice->bits == NULL || slice->byte_count == 0 || slice->hashes == 0 ||
+            slice->hashes > LIMIT_HASHES) {
+            return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                            "slice %zu to exclude has no bits, or not 1 to %d hashes", i + 1,
+                            LIMIT_HASHES);
+        }
+    }
+    return HEARSAY_OK;
+}
+
+void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_parts)
+{
+    memset(out_parts, 0, LIMIT_PARTS * sizeof(*out_parts));
+    for (size_t i = 0; i < query->part_count; i++) {
+        const struct hearsay_part *from = &query->parts[i];
+        out_parts[i].epoch = from->epoch;
+        out_parts[i].filter = calls_bytes(from->filter->bytes, from->filter->byte_count);
+        if (from->contains != NULL) {
+            out_parts[i].contains = calls_bytes(from->contains->bytes, from->contains->byte_count);
+        }
+    }
+}
+
+int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
+                         uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    int status = calls_check_query(query, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct msg_query_part parts[LIMIT_PARTS];
+    calls_parts(query, parts);
+    struct msg_slice slices[LIMIT_SLICES];
+    memset(slices, 0, sizeof(slices));
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        const struct hearsay_slice *from = &query->exclude[i];
+        slices[i].bits = calls_bytes(from->bits, from->byte_count);
+        slices[i].hashes = from->hashes;
+        slices[i].seed = from->seed;
+    }
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_QUERY;
+    request.query.host = calls_text(query->host);
+    request.query.k = query->k;
+    request.query.parts = parts;
+    request.query.part_count = query->part_count;
+    request.query.max_distance_ppm = query->max_distance;
+    request.query.since_ms = query->since_ms;
+    request.query.until_ms = query->until_ms;
+    request.query.metric = (enum msg_metric)query->metric;
+    request.query.order = (enum msg_order)query->order;
+    request.query.with_payload = query->with_payload;
+    request.query.exclude = slices;
+    request.query.exclude_count = query->exclude_count;
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
+                       uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_GET;
+    request.get.host = calls_text(host);
+    request.get.id = calls_bytes(id, HEARSAY_ID_BYTES);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                            const uint8_t *token, uint64_t *out_ticket,
+                            struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_WITHDRAW;
+    request.withdraw.host = calls_text(host);
+    request.withdraw.id = calls_bytes(id, HEARSAY_ID_BYTES);
+    request.withdraw.token = calls_bytes(token, HEARSAY_TOKEN_BYTES);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
+                        struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_PING;
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_summary(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                           struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_SUMMARY;
+    request.summary.host = calls_text(host);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                        struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_HERE;
+    request.here.host = calls_text(host);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_export(struct hearsay *server, const char *host, const uint8_t *after,
+                          size_t after_bytes, uint32_t limit, uint64_t *out_ticket,
+                          struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_EXPORT;
+    request.export_page.host = calls_text(host);
+    request.export_page.after = calls_bytes(after, after_bytes);
+    request.export_page.limit = limit;
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int calls_finish(struct hearsay *server, int submitted, uint64_t ticket, int timeout_ms,
+                 const struct hearsay_reply **out_reply, struct hearsay_error *error)
+{
+    if (submitted != HEARSAY_OK) {
+        return submitted;
+    }
+    int status = client_await(server, ticket, timeout_ms, out_reply, error);
+    if (status == HEARSAY_ERR_REFUSED && *out_reply != NULL && error != NULL) {
+        *error = (*out_reply)->error;
+    }
+    return status;
+}
+
+int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error)
+{
+    if (timeout_ms < 0) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
+    }
+    if (server->kept_bytes > CLIENT_KEPT_BYTES_MAX) {
+        return fail_set(error, HEARSAY_FULL, "too many replies wait for hearsay_next");
+    }
+    return HEARSAY_OK;
+}
+
+int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit, int timeout_ms,
+                    struct hearsay_receipt *out_receipt, struct hearsay_deposited *out_deposited,
+                    struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_deposit(server, deposit, out_receipt, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK && out_deposited != NULL) {
+        *out_deposited = reply->deposited;
+    }
+    return status;
+}
+
+int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int timeout_ms,
+                  const struct hearsay_results **out_results, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_query(server, query, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_results = &reply->results;
+    }
+    return status;
+}
+
+int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int timeout_ms,
+                const struct hearsay_message **out_message, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_get(server, host, id, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_message = &reply->message;
+    }
+    return status;
+}
+
+int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                     const uint8_t *token, int timeout_ms, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_withdraw(server, host, id, token, &ticket, out_error);
+    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+}
+
+int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
+                 struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_ping(server, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK && out_pong != NULL) {
+        *out_pong = reply->pong;
+    }
+    return status;
+}
+
+int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                    struct hearsay_summary *out_summary, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_summary(server, host, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_summary = reply->summary;
+    }
+    return status;
+}
+
+int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
+                 const struct hearsay_here **out_here, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_here(server, host, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_here = &reply->here;
+    }
+    return status;
+}
+
+int hearsay_export(struct hearsay *server, const char *host, const uint8_t *after,
+                   size_t after_bytes, uint32_t limit, int timeout_ms,
+                   const struct hearsay_page **out_page, struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = hearsay_submit_export(server, host, after, after_bytes, limit, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_page = &reply->page;
+    }
+    return status;
+}

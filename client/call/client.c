@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/call/client.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <sodium.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/net/address.h"
+#include "client/fail.h"
+#include "client/call/reply.h"
+#include "client/net/sock.h"
+
+/* Sends what the socket takes now. A failure is only noted: what the server said before it closed
+ * is worth more than "broken pipe", and is still to be read. */
+static void flush(struct hearsay *server)
+{
+    for (;;) {
+        size_t count = 0;
+        const uint8_t *data = conn_output(&server->conn, &count);
+        if (server->write_errno != 0) {
+            return;
+        }
+        if (count == 0) {
+            if (server->secure != NULL) { /* its last bytes may still wait */
+                (void)secure_flush(server->secure, &server->write_errno);
+            }
+            return;
+        }
+        size_t sent = 0;
+        int status = server->secure != NULL
+                         ? secure_write(server->secure, data, count, &sent, &server->write_errno)
+                         : sock_write(server->fd, data, count, &sent, &server->write_errno);
+        if (status != HEARSAY_OK) {
+            return;
+        }
+        conn_sent(&server->conn, sent);
+    }
+}
+
+static bool wants_write(const struct hearsay *server)
+{
+    size_t count = 0;
+    (void)conn_output(&server->conn, &count);
+    bool waits = count > 0 || (server->secure != NULL && secure_wants_write(server->secure));
+    return waits && server->write_errno == 0;
+}
+
+/* The connection is gone: broken, with what is known about it. */
+static int lose(struct hearsay *server, int reason, struct hearsay_error *error)
+{
+    struct hearsay_error refused;
+
+    if (server->secure == NULL || secure_reason(server->secure)[0] == '\0') {
+        return conn_lose(&server->conn, reason, error);
+    }
+    (void)fail_set(&refused, HEARSAY_ERR_TRUST, "the encryption failed: %s",
+                   secure_reason(server->secure));
+    return conn_break(&server->conn, &refused, error);
+}
+
+/* Reads once. 0, SOCK_AGAIN, or broken. */
+static int fill(struct hearsay *server, struct hearsay_error *error)
+{
+    uint8_t *room = NULL;
+    size_t room_bytes = 0;
+    int status = conn_room(&server->conn, &room, &room_bytes, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    size_t got = 0;
+    int reason = 0;
+    status = server->secure != NULL ? secure_read(server->secure, room, room_bytes, &got, &reason)
+                                    : sock_read(server->fd, room, room_bytes, &got, &reason);
+    if (status == SOCK_CLOSED) {
+        return lose(server, reason, error);
+    }
+    if (status == HEARSAY_OK) {
+        conn_filled(&server->conn, got);
+    }
+    return status;
+}
+
+/* The keys that were given, which the Welcome has only as long as their epochs are current. */
+static void remember_epoch(struct hearsay *server, size_t host, const struct hearsay_epoch *epoch)
+{
+    if (epoch->has_key) {
+        server->epochs[server->epoch_count++ % CLIENT_EPOCHS_MAX] =
+            (struct client_epoch){host, *epoch};
+    }
+}
+
+/* A host's epoch has begun: its Welcome says so from now on. */
+static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *changed)
+{
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        struct hearsay_host *host = &server->hosts[i];
+
+        if (strcmp(host->name, changed->host.text) != 0) {
+            continue;
+        }
+        reply_translate_epoch(&changed->epoch, &host->epoch);
+        server->epoch_changed = true;
+        remember_epoch(server, i, &host->epoch);
+        return;
+    }
+}
+
+/*
+ * After the deadline what has come is still read, for as many times as one answer can take: with a
+ * timeout of 0 that is all there is. Without an end to it a server that never stops talking would
+ * be listened to for ever.
+ */
+enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
+
+/* The next response, into an arena that was reset. SOCK_TIMEOUT, 0, or why not. */
+static int receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
+                   struct msg_response *out_response, struct hearsay_error *error)
+{
+    int late_reads = 0;
+
+    for (;;) {
+        int status = conn_next(&server->conn, arena, out_response, error);
+        if (status == HEARSAY_OK && out_response->kind == MSG_RESPONSE_EPOCH_CHANGED) {
+            take_epoch(server, &out_response->epoch_changed);
+            arena_reset(arena);
+            continue;
+        }
+        if (status != CONN_MORE) {
+            return status;
+        }
+        flush(server);
+        status = fill(server, error);
+        if (status != HEARSAY_OK && status != SOCK_AGAIN) {
+            return status;
+        }
+        late_reads += sock_now_ms() >= deadline_ms ? 1 : 0;
+        if (late_reads > LATE_READS_MAX) {
+            return SOCK_TIMEOUT;
+        }
+        if (status == HEARSAY_OK) {
+            continue;
+        }
+        short events = wants_write(server) ? POLLIN | POLLOUT : POLLIN;
+        status = sock_wait(server->fd, events, deadline_ms, error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+    }
+}
+
+/* The next reply, into server->arena. SOCK_TIMEOUT, 0, or why not. */
+static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hearsay_reply *out,
+                         struct hearsay_error *error)
+{
+    struct msg_response response;
+    int status = receive(server, &server->arena, deadline_ms, &response, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct hearsay_error local;
+    status = reply_translate(&response, &server->arena, out, &local);
+    if (status != HEARSAY_OK) {
+        /* The reply is gone, and its ticket would be waited for in vain. */
+        status = conn_break(&server->conn, &local, error);
+    }
+    return status;
+}
+
+static void kept_free(const struct alloc *alloc, struct client_kept *kept)
+{
+    arena_deinit(&kept->arena);
+    alloc_release(alloc, kept, 1, sizeof(*kept));
+}
+
+/* Moves the current reply, with its arena, to the end of the kept ones. 0 or ERR_NOMEM. */
+static int keep(struct hearsay *server, const struct hearsay_reply *reply)
+{
+    struct client_kept *kept = alloc_zeroed(server->alloc, 1, sizeof(*kept));
+    if (kept == NULL) {
+        return HEARSAY_ERR_NOMEM;
+    }
+    kept->arena = server->arena;
+    kept->reply = *reply;
+    arena_init(&server->arena, server->alloc, CONN_DECODE_BYTES);
+    if (server->kept_last == NULL) {
+        server->kept_first = kept;
+    } else {
+        server->kept_last->next = kept;
+    }
+    server->kept_last = kept;
+    server->kept_count++;
+    server->kept_bytes += kept->arena.held_bytes;
+    return HEARSAY_OK;
+}
+
+static void take_kept(struct hearsay *server)
+{
+    struct client_kept *kept = server->kept_first;
+    server->kept_first = kept->next;
+    if (kept->next == NULL) {
+        server->kept_last = NULL;
+    }
+    server->kept_count--;
+    server->kept_bytes -= kept->arena.held_bytes;
+    arena_deinit(&server->arena);
+    server->arena = kept->arena;
+    server->reply = kept->reply;
+    memset(&kept->arena, 0, sizeof(kept->arena));
+    kept_free(server->alloc, kept);
+}
+
+int client_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
+                  struct hearsay_error *out_error)
+{
+    bool idle = hearsay_in_flight(server) == 0;
+    int status = conn_submit(&server->conn, request, out_ticket, out_error);
+    if (status == CONN_FULL) {
+        flush(server);
+        return fail_set(out_error, HEARSAY_FULL, "too many requests are under way");
+    }
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    /* The first request goes at once. Behind it they gather, to be sent together. */
+    size_t waiting = 0;
+    (void)conn_output(&server->conn, &waiting);
+    if (idle || waiting >= CLIENT_COALESCE_BYTES) {
+        flush(server);
+    }
+    return HEARSAY_OK;
+}
+
+int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
+                 const struct hearsay_reply **out_reply, struct hearsay_error *out_error)
+{
+    int64_t deadline_ms = sock_deadline(timeout_ms);
+    for (;;) {
+        arena_reset(&server->arena);
+        struct hearsay_reply reply;
+        int status = receive_reply(server, deadline_ms, &reply, out_error);
+        if (status == SOCK_TIMEOUT) {
+            conn_abandon(&server->conn, ticket);
+            return fail_set(out_error, HEARSAY_ERR_TIMEOUT,
+                            "the server did not answer within %d ms", timeout_ms);
+        }
+        if (status != HEARSAY_OK) {
+            conn_abandon(&server->conn, ticket);
+            return status;
+        }
+        if (reply.ticket == ticket) {
+            server->reply = reply;
+            *out_reply = &server->reply;
+            return reply.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
+        }
+        if (keep(server, &reply) != HEARSAY_OK) {
+            /* A reply that is dropped would be waited for in vain. */
+            struct hearsay_error nomem;
+            (void)fail_set_nomem(&nomem);
+            return conn_break(&server->conn, &nomem, out_error);
+        }
+    }
+}
+
+int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_reply **out_reply,
+                 struct hearsay_error *out_error)
+{
+    if (timeout_ms < 0) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
+    }
+    if (server->kept_first != NULL) {
+        take_kept(server);
+        *out_reply = &server->reply;
+        return HEARSAY_OK;
+    }
+    /* What the server says unasked is read then, too, or else hearsay_fd would stay readable. */
+    const bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
+                         !server->conn.takes_matches;
+    arena_reset(&server->arena);
+    struct hearsay_reply reply;
+    int status = receive_reply(server, sock_deadline(is_idle ? 0 : timeout_ms), &reply, out_error);
+    if (status == SOCK_TIMEOUT && is_idle) {
+        return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
+    }
+    if (status == SOCK_TIMEOUT) {
+        return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
+    }
+    if (status == HEARSAY_OK) {
+        server->reply = reply;
+        *out_reply = &server->reply;
+    }
+    return status;
+}
+
+/* Takes in what has come, without waiting. 0, or why the connection is of no more use. */
+static int catch_up(struct hearsay *server, struct hearsay_error *error)
+{
+    while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
+        arena_reset(&server->arena);
+        struct hearsay_reply reply;
+        int status = receive_reply(server, sock_deadline(0), &reply, error);
+        if (status == SOCK_TIMEOUT) {
+            return HEARSAY_OK;
+        }
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        if (keep(server, &reply) != HEARSAY_OK) {
+            struct hearsay_error nomem; /* as in client_await */
+            (void)fail_set_nomem(&nomem);
+            return conn_break(&server->conn, &nomem, error);
+        }
+    }
+    return HEARSAY_OK;
+}
+
+int hearsay_current_epoch(struct hearsay *server, const char *host, struct hearsay_epoch *out_epoch,
+                          struct hearsay_error *out_error)
+{
+    const struct hearsay_host *found = hearsay_find_host(server, host);
+    if (found == NULL) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the server has no host \"%.200s\"",
+                        host != NULL ? host : "");
+    }
+    int status = catch_up(server, out_error);
+    if (status == HEARSAY_OK) {
+        *out_epoch = found->epoch;
+    }
+    return status;
+}
+
+size_t hearsay_in_flight(const struct hearsay *server)
+{
+    return conn_in_flight(&server->conn) + server->kept_count;
+}
+
+int hearsay_fd(const struct hearsay *server, bool *out_wants_write)
+{
+    if (out_wants_write != NULL) {
+        *out_wants_write = wants_write(server);
+    }
+    return server->fd;
+}
+
+static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
+                 struct hearsay_error *error)
+{
+    int status = conn_greet(&server->conn, agent, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct msg_response response;
+    status = receive(server, &server->welcome_arena, deadline_ms, &response, error);
+    if (status == SOCK_TIMEOUT) {
+        return fail_set(error, HEARSAY_ERR_TIMEOUT, "the server did not greet back in time");
+    }
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    server->welcome_at_ms = sock_now_ms();
+    status = reply_translate_welcome(&response.welcome, &server->welcome_arena, &server->welcome,
+                                     &server->hosts, error);
+    for (size_t i = 0; i < server->welcome.host_count && status == HEARSAY_OK; i++) {
+        remember_epoch(server, i, &server->hosts[i].epoch);
+    }
+    return status;
+}
+
+int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
+                int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    const struct client_resume none = {NULL, 0};
+    return client_open_resuming(alloc, fd, secure, agent, &none, deadline_ms, out_server,
+                                out_error);
+}
+
+int client_open_resuming(const struct alloc *alloc, int fd, struct secure *secure,
+                         const char *agent, const struct client_resume *resume, int64_t deadline_ms,
+                         struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    struct hearsay *server = alloc_zeroed(alloc, 1, sizeof(*server));
+    if (server == NULL) {
+        secure_free(secure);
+        (void)close(fd);
+        return fail_set_nomem(out_error);
+    }
+    server->alloc = alloc;
+    server->fd = fd;
+    server->secure = secure;
+    server->tls = secure != NULL ? secure_info(secure) : NULL;
+    conn_init(&server->conn, alloc);
+    server->conn.resume_token = resume->token;
+    server->conn.resume_bytes = resume->token_bytes;
+    arena_init(&server->arena, alloc, CONN_DECODE_BYTES);
+    arena_init(&server->welcome_arena, alloc, CONN_DECODE_BYTES);
+    int status = greet(server, agent, deadline_ms, out_error);
+    if (status != HEARSAY_OK) {
+        hearsay_close(server);
+        return status;
+    }
+    *out_server = server;
+    return HEARSAY_OK;
+}
+
+int hearsay_connect_resuming(const char *server, const struct hearsay_tls *tls, const char *agent,
+                             const uint8_t *token, size_t token_bytes, int timeout_ms,
+                             struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    const struct client_resume resume = {token_bytes > 0 ? token : NULL, token_bytes};
+    if (timeout_ms < 0) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
+    }
+    if (token_bytes > HEARSAY_RESUME_BYTES_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the resume token is over %d bytes",
+                        HEARSAY_RESUME_BYTES_MAX);
+    }
+    agent = agent != NULL ? agent : "libhearsay/" HEARSAY_VERSION;
+    if (strlen(agent) > LIMIT_AGENT_BYTES) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the agent is over %d bytes",
+                        LIMIT_AGENT_BYTES);
+    }
+    if (sodium_init() < 0) {
+        return fail_set(out_error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
+    }
+    struct address address;
+    int status = address_parse(server != NULL ? server : "127.0.0.1", &address, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    int64_t deadline_ms = sock_deadline(timeout_ms);
+    int fd = -1;
+    status = sock_connect(&address, deadline_ms, &fd, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct secure *secure = NULL;
+    if (tls != NULL) {
+        status = secure_open(fd, &address, tls, deadline_ms, &secure, out_error);
+        if (status != HEARSAY_OK) {
+            (void)close(fd);
+            return status;
+        }
+    }
+    return client_open_resuming(alloc_system(), fd, secure, agent, &resume, deadline_ms, out_server,
+                                out_error);
+}
+
+int hearsay_connect(const char *server, const char *agent, int timeout_ms,
+                    struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    return hearsay_connect_resuming(server, NULL, agent, NULL, 0, timeout_ms, out_server,
+                                    out_error);
+}
+
+void hearsay_tls_init(struct hearsay_tls *tls)
+{
+    memset(tls, 0, sizeof(*tls));
+}
+
+int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls, const char *agent,
+                        int timeout_ms, struct hearsay **out_server,
+                        struct hearsay_error *out_error)
+{
+    return hearsay_connect_resuming(server, tls, agent, NULL, 0, timeout_ms, out_server, out_error);
+}
+
+const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server)
+{
+    return server->tls;
+}
+
+void hearsay_close(struct hearsay *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    while (server->kept_first != NULL) {
+        struct client_kept *kept = server->kept_first;
+        server->kept_first = kept->next;
+        kept_free(server->alloc, kept);
+    }
+    sodium_memzero(server->epochs, sizeof(server->epochs));
+    secure_free(server->secure);
+    if (server->fd >= 0) {
+        (void)close(server->fd); /* nothing unsent is waited for, so nothing can be lost here */
+    }
+    conn_deinit(&server->conn);
+    arena_deinit(&server->arena);
+    arena_deinit(&server->welcome_arena);
+    alloc_release(server->alloc, server, 1, sizeof(*server));
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/call/promise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void promise_make(const struct msg_request *request, struct promise *out_promise)
+{
+    memset(out_promise, 0, sizeof(*out_promise));
+    out_promise->kind = request->kind;
+    if (request->kind == MSG_REQUEST_GET && request->get.id.count == LIMIT_ID_BYTES) {
+        memcpy(out_promise->id, request->get.id.data, LIMIT_ID_BYTES);
+    } else if (request->kind == MSG_REQUEST_EXPORT) {
+        out_promise->most = request->export_page.limit;
+    } else if (request->kind == MSG_REQUEST_QUERY) {
+        out_promise->most = request->query.k;
+        out_promise->max_distance_ppm = request->query.max_distance_ppm;
+        out_promise->since_ms = request->query.since_ms;
+        out_promise->until_ms = request->query.until_ms;
+        out_promise->metric = request->query.metric;
+        out_promise->order = request->query.order;
+        out_promise->with_payload = request->query.with_payload;
+    }
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+static int compare_ids(const struct msg_result *a, const struct msg_result *b)
+{
+    return memcmp(a->id.data, b->id.data, LIMIT_ID_BYTES);
+}
+
+static int compare_references(const void *a, const void *b)
+{
+    const struct msg_result *const *first = a;
+    const struct msg_result *const *second = b;
+
+    return compare_ids(*first, *second);
+}
+
+/* Without memory for the check there is none. */
+static bool has_twins(const struct msg_results *results)
+{
+    const struct msg_result **sorted = calloc(results->result_count, sizeof(*sorted));
+    bool found = false;
+
+    if (sorted == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < results->result_count; i++) {
+        sorted[i] = &results->results[i];
+    }
+    qsort(sorted, results->result_count, sizeof(*sorted), compare_references);
+    for (size_t i = 1; i < results->result_count && !found; i++) {
+        found = compare_ids(sorted[i - 1], sorted[i]) == 0;
+    }
+    free(sorted);
+    return found;
+}
+
+/* -1: `a` is nearer. Two empty filters have similarity 1. */
+static int compare_nearness(const struct promise *promise, const struct msg_result *a,
+                            const struct msg_result *b)
+{
+    if (promise->metric == MSG_METRIC_ESTIMATED) { /* rounded: equal ones may not be */
+        return a->estimated_similarity_ppm > b->estimated_similarity_ppm   ? -1
+               : a->estimated_similarity_ppm < b->estimated_similarity_ppm ? 1
+                                                                           : 0;
+    }
+    const uint64_t shared_a = a->union_count == 0 ? 1 : a->intersection_count;
+    const uint64_t shared_b = b->union_count == 0 ? 1 : b->intersection_count;
+    const uint64_t left = shared_a * (b->union_count == 0 ? 1 : b->union_count);
+    const uint64_t right = shared_b * (a->union_count == 0 ? 1 : a->union_count);
+
+    return left > right ? -1 : left < right ? 1 : 0;
+}
+
+/* Whether `b` may follow `a`. */
+static bool is_in_order(const struct promise *promise, const struct msg_result *a,
+                        const struct msg_result *b)
+{
+    if (promise->order != MSG_ORDER_TIME) {
+        const int nearness = compare_nearness(promise, a, b);
+        if (nearness != 0 || promise->metric == MSG_METRIC_ESTIMATED) {
+            return nearness <= 0;
+        }
+    }
+    return a->deposited_ms != b->deposited_ms ? a->deposited_ms > b->deposited_ms
+                                              : compare_ids(a, b) < 0;
+}
+
+static const char *results_broken(const struct promise *promise, const struct msg_results *results)
+{
+    if (results->result_count > promise->most) {
+        return "sent more results than were asked for";
+    }
+    for (size_t i = 0; i < results->result_count; i++) {
+        const struct msg_result *one = &results->results[i];
+        /* Rounding does not bring a distance over a bound of whole millionths. */
+        if (one->distance_ppm > promise->max_distance_ppm) {
+            return "sent a result that is further away than was asked for";
+        }
+        if (one->deposited_ms < promise->since_ms ||
+            (one->deposited_ms >= promise->until_ms && promise->until_ms != INT64_MAX)) {
+            return "sent a result of another time than was asked for";
+        }
+        if (!promise->with_payload && one->payload.data != NULL) {
+            return "sent a payload that was not asked for";
+        }
+        if (i > 0 && !is_in_order(promise, one - 1, one)) {
+            return "sent results in another order than was asked for";
+        }
+    }
+    return results->result_count > 1 && has_twins(results) ? "sent a result twice" : NULL;
+}
+
+const char *promise_broken(const struct promise *promise, const struct msg_response *response)
+{
+    switch (promise->kind) {
+    case MSG_REQUEST_GET:
+        return memcmp(response->got.id.data, promise->id, LIMIT_ID_BYTES) == 0
+                   ? NULL
+                   : "sent another message than the one that was asked for";
+    case MSG_REQUEST_QUERY:
+        return results_broken(promise, &response->results);
+    case MSG_REQUEST_EXPORT:
+        return promise->most > 0 && response->exported.message_count > promise->most
+                   ? "sent more messages than were asked for"
+                   : NULL;
+    default:
+        return NULL;
+    }
+}

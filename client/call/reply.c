@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/call/reply.h"
+
+#include <string.h>
+
+#include "client/fail.h"
+
+static const uint8_t empty_payload[1];
+
+static int lacks(struct hearsay_error *error, const char *what)
+{
+    return fail_set(error, HEARSAY_ERR_PROTOCOL, "the server's answer lacks %s", what);
+}
+
+static bool copy_id(const struct msg_bytes *from, uint8_t *to)
+{
+    if (from->count != HEARSAY_ID_BYTES || from->data == NULL) {
+        return false;
+    }
+    memcpy(to, from->data, HEARSAY_ID_BYTES);
+    return true;
+}
+
+/* What an absent type means: hearsay.proto, Deposit. */
+static const char *type_or_default(const struct msg_text *type)
+{
+    return type->text != NULL ? type->text : "text/plain";
+}
+
+static int translate_result(const struct msg_result *from, struct hearsay_result *to,
+                            struct hearsay_error *error)
+{
+    if (!copy_id(&from->id, to->id)) {
+        return lacks(error, "a message's id");
+    }
+    to->epoch = from->epoch;
+    to->intersection_count = from->intersection_count;
+    to->union_count = from->union_count;
+    to->distance = from->distance_ppm;
+    to->estimated_similarity = from->estimated_similarity_ppm;
+    to->deposited_ms = from->deposited_ms;
+    to->expires_ms = from->expires_ms;
+    to->payload_omitted = from->payload_omitted;
+    bool asked_for = from->payload.data != NULL || from->media_type.text != NULL;
+    if (asked_for || from->payload_omitted) {
+        to->media_type = type_or_default(&from->media_type);
+    }
+    if (asked_for && !from->payload_omitted) {
+        /* A sender may leave an empty payload out. */
+        to->payload = from->payload.data != NULL ? from->payload.data : empty_payload;
+        to->payload_bytes = from->payload.count;
+    }
+    return HEARSAY_OK;
+}
+
+static int translate_results(const struct msg_results *from, struct arena *arena,
+                             struct hearsay_results *to, struct hearsay_error *error)
+{
+    struct hearsay_result *results = NULL;
+    if (from->result_count > 0) {
+        results = arena_take_zeroed(arena, from->result_count, sizeof(*results));
+        if (results == NULL) {
+            return fail_set_nomem(error);
+        }
+    }
+    for (size_t i = 0; i < from->result_count; i++) {
+        int status = translate_result(&from->results[i], &results[i], error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+    }
+    to->results = results;
+    to->result_count = from->result_count;
+    to->comparisons = from->comparisons;
+    to->exact = from->exact;
+    to->capped = from->capped;
+    return HEARSAY_OK;
+}
+
+static int translate_match(const struct msg_match *from, struct hearsay_match *to,
+                           struct hearsay_error *error)
+{
+    to->watch_id = from->watch_id;
+    to->seq = from->seq;
+    return translate_result(&from->result, &to->result, error);
+}
+
+static int translate_message(const struct msg_bytes *id, const struct msg_text *media_type,
+                             const struct msg_bytes *payload, struct hearsay_message *to,
+                             struct hearsay_error *error)
+{
+    if (!copy_id(id, to->id)) {
+        return lacks(error, "the message's id");
+    }
+    to->media_type = type_or_default(media_type);
+    to->payload = payload->data != NULL ? payload->data : empty_payload;
+    to->payload_bytes = payload->data != NULL ? payload->count : 0;
+    return HEARSAY_OK;
+}
+
+static int translate_exported(const struct msg_exported_message *from, struct hearsay_exported *to,
+                              struct hearsay_error *error)
+{
+    int status =
+        translate_message(&from->id, &from->media_type, &from->payload, &to->message, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    if (from->filter.data == NULL) {
+        return lacks(error, "a message's filter");
+    }
+    to->message.epoch = from->epoch;
+    to->message.deposited_ms = from->deposited_ms;
+    to->message.expires_ms = from->expires_ms;
+    to->filter = from->filter.data;
+    to->filter_bytes = from->filter.count;
+    to->reach = from->reach_ppm;
+    to->withdraw_hash =
+        from->withdraw_hash.count == HEARSAY_HASH_BYTES ? from->withdraw_hash.data : NULL;
+    return HEARSAY_OK;
+}
+
+static int translate_page(const struct msg_exported *from, struct arena *arena,
+                          struct hearsay_page *to, struct hearsay_error *error)
+{
+    struct hearsay_exported *messages = NULL;
+    if (from->message_count > 0) {
+        messages = arena_take_zeroed(arena, from->message_count, sizeof(*messages));
+        if (messages == NULL) {
+            return fail_set_nomem(error);
+        }
+    }
+    for (size_t i = 0; i < from->message_count; i++) {
+        int status = translate_exported(&from->messages[i], &messages[i], error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+    }
+    to->messages = messages;
+    to->message_count = from->message_count;
+    to->next = from->next.data;
+    to->next_bytes = from->next.data != NULL ? from->next.count : 0;
+    return HEARSAY_OK;
+}
+
+static int translate_got(const struct msg_got *from, struct hearsay_message *to,
+                         struct hearsay_error *error)
+{
+    to->epoch = from->epoch;
+    to->deposited_ms = from->deposited_ms;
+    to->expires_ms = from->expires_ms;
+    return translate_message(&from->id, &from->media_type, &from->payload, to, error);
+}
+
+static int translate_summary(const struct msg_summarized *from, struct hearsay_summary *to,
+                             struct hearsay_error *error)
+{
+    const struct msg_bytes *filter = &from->union_filter;
+    if (filter->data == NULL || filter->count > HEARSAY_FILTER_BYTES_MAX) {
+        return lacks(error, "the union filter");
+    }
+    to->union_filter.byte_count = (uint32_t)filter->count;
+    to->union_filter.bits = (uint32_t)filter->count * 8; /* m is a multiple of 64 */
+    memcpy(to->union_filter.bytes, filter->data, filter->count);
+    to->cardinality_min = from->cardinality_min;
+    to->cardinality_max = from->cardinality_max;
+    to->count = from->count;
+    return HEARSAY_OK;
+}
+
+/* Texts end with a NUL where they lie. */
+static int translate_labels(const struct msg_text *from, size_t count, struct arena *arena,
+                            const char *const **out_labels, struct hearsay_error *error)
+{
+    const char **labels = arena_take_zeroed(arena, count + 1, sizeof(*labels)); /* never NULL */
+    if (labels == NULL) {
+        return fail_set_nomem(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        labels[i] = from[i].text;
+    }
+    *out_labels = labels;
+    return HEARSAY_OK;
+}
+
+int reply_translate(const struct msg_response *response, struct arena *arena,
+                    struct hearsay_reply *out_reply, struct hearsay_error *out_error)
+{
+    memset(out_reply, 0, sizeof(*out_reply));
+    out_reply->ticket = response->id;
+    switch (response->kind) {
+    case MSG_RESPONSE_ERROR:
+        out_reply->kind = HEARSAY_REPLY_ERROR;
+        (void)fail_set_refused(&out_reply->error, &response->error);
+        return HEARSAY_OK;
+    case MSG_RESPONSE_DEPOSITED:
+        out_reply->kind = HEARSAY_REPLY_DEPOSITED;
+        out_reply->deposited.deposited_ms = response->deposited.deposited_ms;
+        out_reply->deposited.expires_ms = response->deposited.expires_ms;
+        out_reply->deposited.duplicate = response->deposited.duplicate;
+        out_reply->deposited.held = response->deposited.held;
+        out_reply->deposited.durable = response->deposited.durability == MSG_DURABILITY_STORAGE;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_RESULTS:
+        out_reply->kind = HEARSAY_REPLY_RESULTS;
+        return translate_results(&response->results, arena, &out_reply->results, out_error);
+    case MSG_RESPONSE_GOT:
+        out_reply->kind = HEARSAY_REPLY_MESSAGE;
+        return translate_got(&response->got, &out_reply->message, out_error);
+    case MSG_RESPONSE_WITHDRAWN:
+        out_reply->kind = HEARSAY_REPLY_WITHDRAWN;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_PONG:
+        out_reply->kind = HEARSAY_REPLY_PONG;
+        out_reply->pong.now_ms = response->pong.now_ms;
+        out_reply->pong.clock_trusted = response->pong.clock_trusted;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_EXPORTED:
+        out_reply->kind = HEARSAY_REPLY_PAGE;
+        return translate_page(&response->exported, arena, &out_reply->page, out_error);
+    case MSG_RESPONSE_HERE_LABELS:
+        out_reply->kind = HEARSAY_REPLY_HERE;
+        out_reply->here.label_count = response->here_labels.label_count;
+        return translate_labels(response->here_labels.labels, response->here_labels.label_count,
+                                arena, &out_reply->here.labels, out_error);
+    case MSG_RESPONSE_SUMMARIZED:
+        out_reply->kind = HEARSAY_REPLY_SUMMARY;
+        return translate_summary(&response->summarized, &out_reply->summary, out_error);
+    case MSG_RESPONSE_WATCHING:
+        out_reply->kind = HEARSAY_REPLY_WATCHING;
+        out_reply->watching.watch_id = response->watching.watch_id;
+        out_reply->watching.seq = response->watching.seq;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_UNWATCHED:
+        out_reply->kind = HEARSAY_REPLY_UNWATCHED;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_MATCH:
+        out_reply->kind = HEARSAY_REPLY_MATCH;
+        return translate_match(&response->match, &out_reply->match, out_error);
+    case MSG_RESPONSE_REPORT_TAKEN:
+        out_reply->kind = HEARSAY_REPLY_REPORT_TAKEN;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_STATS_TAKEN:
+    case MSG_RESPONSE_REMOVED:
+    case MSG_RESPONSE_RESTORED:
+    case MSG_RESPONSE_REPORTED_LIST:
+    case MSG_RESPONSE_BANNED:
+    case MSG_RESPONSE_UNBANNED:
+    case MSG_RESPONSE_BAN_LIST:
+    case MSG_RESPONSE_ACCEPTING:
+    case MSG_RESPONSE_CHECKED:
+    case MSG_RESPONSE_BACKED_UP:
+    case MSG_RESPONSE_COMPACTED:
+    case MSG_RESPONSE_RELOADED:
+    case MSG_RESPONSE_LOG_LEVEL_SET:
+        out_reply->kind = HEARSAY_REPLY_ADMIN;
+        return reply_translate_admin(response, arena, &out_reply->admin, out_error);
+    case MSG_RESPONSE_HERE_CHANGED:
+    case MSG_RESPONSE_UNKNOWN:
+    case MSG_RESPONSE_EPOCH_CHANGED:
+    case MSG_RESPONSE_WELCOME:
+        break;
+    }
+    return lacks(out_error, "a body that fits the question");
+}
+
+void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *to)
+{
+    memset(to, 0, sizeof(*to));
+    to->number = from->number;
+    to->has_key = from->key.count == HEARSAY_KEY_BYTES && from->number != 0;
+    to->is_certain = to->has_key;
+    if (to->has_key) {
+        memcpy(to->key, from->key.data, HEARSAY_KEY_BYTES);
+    }
+    to->starts_ms = from->starts_ms;
+    to->ends_ms = from->ends_ms;
+    to->kept_ms = from->kept_ms;
+}
+
+static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
+                           struct hearsay_welcome *to, struct hearsay_host **out_hosts,
+                           struct hearsay_error *error)
+{
+    struct hearsay_host *hosts = arena_take_zeroed(arena, from->host_count, sizeof(*hosts));
+    if (hosts == NULL) {
+        return fail_set_nomem(error);
+    }
+    for (size_t i = 0; i < from->host_count; i++) {
+        if (from->hosts[i].name.text == NULL || from->hosts[i].profile.text == NULL) {
+            return lacks(error, "a host's name or profile");
+        }
+        hosts[i].name = from->hosts[i].name.text;
+        hosts[i].profile = from->hosts[i].profile.text;
+        hosts[i].suggested_max_distance = from->hosts[i].suggested_max_distance_ppm;
+        hosts[i].messages = from->hosts[i].messages;
+        hosts[i].bytes = from->hosts[i].bytes;
+        hosts[i].evict = (enum hearsay_evict)from->hosts[i].evict;
+        hosts[i].accept = (enum hearsay_accept)from->hosts[i].accept;
+        hosts[i].accept_until_ms = from->hosts[i].accept_until_ms;
+        reply_translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
+        hosts[i].here_count = from->hosts[i].here_count;
+        int status = translate_labels(from->hosts[i].here, from->hosts[i].here_count, arena,
+                                      &hosts[i].here, error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        if (hosts[i].suggested_max_distance > HEARSAY_DISTANCE_ONE) {
+            hosts[i].suggested_max_distance = HEARSAY_DISTANCE_ONE;
+        }
+    }
+    to->hosts = hosts;
+    *out_hosts = hosts;
+    to->host_count = from->host_count;
+    return HEARSAY_OK;
+}
+
+static int translate_capabilities(const struct msg_welcome *from, struct arena *arena,
+                                  struct hearsay_welcome *to, struct hearsay_error *error)
+{
+    if (from->capability_count == 0) {
+        return HEARSAY_OK;
+    }
+    const char **names = arena_take_zeroed(arena, from->capability_count, sizeof(*names));
+    if (names == NULL) {
+        return fail_set_nomem(error);
+    }
+    for (size_t i = 0; i < from->capability_count; i++) {
+        names[i] = from->capabilities[i].text != NULL ? from->capabilities[i].text : "";
+    }
+    to->capabilities = names;
+    to->capability_count = from->capability_count;
+    return HEARSAY_OK;
+}
+
+static void translate_limits(const struct msg_limits *from, struct hearsay_limits *to)
+{
+    to->frame_bytes = from->frame_bytes;
+    to->payload_bytes = from->payload_bytes;
+    to->media_type_bytes = from->media_type_bytes;
+    to->deposit_fill_min_ppm = from->deposit_fill_min_ppm;
+    to->deposit_fill_max_ppm = from->deposit_fill_max_ppm;
+    to->query_fill_max_ppm = from->query_fill_max_ppm;
+    to->k_max = from->k_max;
+    to->ttl_default_s = from->ttl_default_s;
+    to->ttl_max_s = from->ttl_max_s;
+    to->parts_max = from->parts_max;
+    to->requests_in_flight = from->requests_in_flight;
+    to->deposits_per_minute = from->deposits_per_minute;
+    to->queries_per_minute = from->queries_per_minute;
+    to->deposit_burst = from->deposit_burst;
+    to->query_burst = from->query_burst;
+    to->sessions = from->sessions;
+    to->sessions_per_address = from->sessions_per_address;
+    to->session_output_bytes = from->session_output_bytes;
+    to->messages = from->messages;
+    to->bytes = from->bytes;
+    to->sender_share_ppm = from->sender_share_ppm;
+    to->work_bits = from->work_bits;
+    to->watches_per_session = from->watches_per_session;
+    to->watches = from->watches;
+}
+
+/* The token for the next time, and why the last connection was dropped. */
+static int translate_resumption(const struct msg_welcome *from, struct arena *arena,
+                                struct hearsay_welcome *to, struct hearsay_error *error)
+{
+    if (from->resume_token.data != NULL && from->resume_token.count <= HEARSAY_RESUME_BYTES_MAX) {
+        memcpy(to->resume_token, from->resume_token.data, from->resume_token.count);
+        to->resume_bytes = from->resume_token.count;
+    }
+    if (!from->has_dropped) {
+        return HEARSAY_OK;
+    }
+    struct hearsay_error *dropped = arena_take_zeroed(arena, 1, sizeof(*dropped));
+    if (dropped == NULL) {
+        return fail_set_nomem(error);
+    }
+    (void)fail_set_refused(dropped, &from->dropped);
+    to->dropped = dropped;
+    return HEARSAY_OK;
+}
+
+int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
+                            struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
+                            struct hearsay_error *out_error)
+{
+    memset(out_welcome, 0, sizeof(*out_welcome));
+    out_welcome->version = welcome->version;
+    out_welcome->now_ms = welcome->now_ms;
+    out_welcome->clock_trusted = welcome->clock_trusted;
+    out_welcome->agent = welcome->agent.text != NULL ? welcome->agent.text : "";
+    if (!copy_id(&welcome->store_id, out_welcome->store_id)) {
+        return lacks(out_error, "the store's id");
+    }
+    translate_limits(&welcome->limits, &out_welcome->limits);
+    int status = translate_resumption(welcome, arena, out_welcome, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    status = translate_capabilities(welcome, arena, out_welcome, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    return translate_hosts(welcome, arena, out_welcome, out_hosts, out_error);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch: standing queries. One connection's watch is a request like others; hearsay_watch keeps one
+ * standing over any number of connections.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "client/call/calls.h"
+#include "client/fail.h"
+#include "client/net/sock.h"
+
+enum {
+    RETRY_FIRST_MS = 1000,
+    RETRY_MOST_MS = 60 * 1000,
+    SLICE_MS = 200,        /* between asking whether it goes on */
+    SILENCE_MS = 30 * 1000 /* after which the server is asked whether it is there */
+};
+
+/* --- on one connection ------------------------------------------------------------------------ */
+
+int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
+                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
+                        struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status == HEARSAY_OK) {
+        status = calls_check_query(query, out_error);
+    }
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct msg_query_part parts[LIMIT_PARTS];
+    calls_parts(query, parts);
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_WATCH;
+    request.watch.after_seq = after_seq;
+    request.watch.query.host = calls_text(query->host);
+    request.watch.query.parts = parts;
+    request.watch.query.part_count = query->part_count;
+    request.watch.query.max_distance_ppm = query->max_distance;
+    request.watch.query.since_ms = query->since_ms;
+    request.watch.query.until_ms = INT64_MAX;
+    request.watch.query.metric = (enum msg_metric)query->metric;
+    request.watch.query.order = MSG_ORDER_SIMILARITY;
+    request.watch.query.with_payload = query->with_payload;
+
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    server->conn.takes_matches = true; /* they may come right behind the answer */
+    status = client_submit(server, &request, &ticket, out_error);
+    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_watching = reply->watching;
+    }
+    return status;
+}
+
+int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
+                      struct hearsay_error *out_error)
+{
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_UNWATCH;
+    request.unwatch.watch_id = watch_id;
+    uint64_t ticket = 0;
+    const struct hearsay_reply *reply = NULL;
+    status = client_submit(server, &request, &ticket, out_error);
+    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+}
+
+/* --- over many -------------------------------------------------------------------------------- */
+
+/* What is kept from one connection to the next. */
+struct standing {
+    const struct hearsay_watch *watch;
+    uint64_t seq; /* of the newest that was given, or HEARSAY_NO_SEQ */
+    bool was_connected;
+    bool is_over; /* a callback ended it */
+    uint8_t store_id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_RESUME_BYTES_MAX];
+    size_t token_bytes;
+    int64_t retry_ms; /* the next wait, at most */
+};
+
+static bool goes_on(struct standing *standing)
+{
+    const struct hearsay_watch *watch = standing->watch;
+    if (!standing->is_over && watch->goes_on != NULL && !watch->goes_on(watch->context)) {
+        standing->is_over = true;
+    }
+    return !standing->is_over;
+}
+
+/* Another store has numbers of its own, and all that is in it is new. */
+static void note_welcome(struct standing *standing, const struct hearsay_welcome *welcome)
+{
+    const struct hearsay_watch *watch = standing->watch;
+    if (standing->was_connected &&
+        memcmp(standing->store_id, welcome->store_id, HEARSAY_ID_BYTES) != 0) {
+        standing->seq = 0;
+    }
+    memcpy(standing->store_id, welcome->store_id, HEARSAY_ID_BYTES);
+    memcpy(standing->token, welcome->resume_token, welcome->resume_bytes);
+    standing->token_bytes = welcome->resume_bytes;
+    if (welcome->dropped != NULL && watch->dropped != NULL) {
+        watch->dropped(watch->context, welcome->dropped);
+    }
+}
+
+/* Gives a match to the caller, unless it had it. */
+static void take(struct standing *standing, const struct hearsay *server,
+                 const struct hearsay_match *match)
+{
+    const struct hearsay_watch *watch = standing->watch;
+    if (match->seq <= standing->seq) {
+        return;
+    }
+    if (watch->match(watch->context, server, match)) {
+        standing->seq = match->seq;
+    } else {
+        standing->is_over = true;
+    }
+}
+
+/* Takes matches until the connection fails, which is returned, or a callback ends it, or an epoch
+ * has changed. */
+static int listen(struct standing *standing, struct hearsay *server, struct hearsay_error *error)
+{
+    int64_t heard_ms = sock_now_ms();
+    while (goes_on(standing) && !server->epoch_changed) {
+        const struct hearsay_reply *reply = NULL;
+        int status = hearsay_next(server, SLICE_MS, &reply, error);
+        if (status == HEARSAY_OK) {
+            heard_ms = sock_now_ms();
+            if (reply->kind == HEARSAY_REPLY_MATCH) {
+                take(standing, server, &reply->match);
+            }
+            continue;
+        }
+        if (status == HEARSAY_PENDING && sock_now_ms() - heard_ms >= SILENCE_MS) {
+            heard_ms = sock_now_ms();
+            status = hearsay_ping(server, standing->watch->timeout_ms, NULL, error);
+        }
+        if (status != HEARSAY_PENDING && status != HEARSAY_OK) {
+            return status;
+        }
+    }
+    return HEARSAY_OK;
+}
+
+static int connect_again(const struct standing *standing, struct hearsay **out_server,
+                         struct hearsay_error *error)
+{
+    const struct hearsay_watch *watch = standing->watch;
+    if (watch->connect != NULL) {
+        return watch->connect(watch->context, standing->token, standing->token_bytes, out_server,
+                              error);
+    }
+    return hearsay_connect_resuming(watch->server, watch->tls, watch->agent, standing->token,
+                                    standing->token_bytes, watch->timeout_ms, out_server, error);
+}
+
+/* One connection, from its beginning to its end. */
+static int watch_once(struct standing *standing, struct hearsay_error *error)
+{
+    const struct hearsay_watch *watch = standing->watch;
+    struct hearsay *server = NULL;
+    struct hearsay_query query;
+    struct hearsay_watching watching;
+    int status = connect_again(standing, &server, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    note_welcome(standing, hearsay_welcome(server));
+    hearsay_query_init(&query);
+    status = watch->prepare(watch->context, server, &query, error);
+    if (status != HEARSAY_OK) {
+        standing->was_connected = false; /* trying again does not help */
+    } else {
+        status =
+            hearsay_watch_begin(server, &query, standing->seq, watch->timeout_ms, &watching, error);
+    }
+    if (status == HEARSAY_OK) {
+        /* a smaller one: the store was set back, and goes on from there */
+        if (standing->seq == HEARSAY_NO_SEQ || watching.seq < standing->seq) {
+            standing->seq = watching.seq;
+        }
+        standing->was_connected = true;
+        standing->retry_ms = RETRY_FIRST_MS;
+        status = listen(standing, server, error);
+    }
+    hearsay_close(server);
+    return status;
+}
+
+/* Whether it may be another time. */
+static bool may_pass(const struct hearsay_error *error)
+{
+    switch (error->status) {
+    case HEARSAY_ERR_CONNECT:
+    case HEARSAY_ERR_TIMEOUT:
+    case HEARSAY_ERR_LOST:
+        return true;
+    case HEARSAY_ERR_REFUSED:
+        return error->code == HEARSAY_CODE_RATE_LIMITED || error->code == HEARSAY_CODE_QUOTA ||
+               error->code == HEARSAY_CODE_STORAGE || error->code == HEARSAY_CODE_SHUTTING_DOWN ||
+               error->code == HEARSAY_CODE_INTERNAL;
+    default:
+        return false;
+    }
+}
+
+/* Half of the wait is by chance, so that not all clients of a server come at once. */
+static int choose_wait(struct standing *standing, const struct hearsay_error *error)
+{
+    int64_t wait_ms =
+        standing->retry_ms / 2 + (int64_t)randombytes_uniform((uint32_t)standing->retry_ms / 2 + 1);
+    wait_ms = wait_ms < RETRY_FIRST_MS ? RETRY_FIRST_MS : wait_ms;
+    if (error->status == HEARSAY_ERR_REFUSED && error->retry_after_ms > (uint64_t)wait_ms) {
+        wait_ms =
+            error->retry_after_ms > RETRY_MOST_MS ? RETRY_MOST_MS : (int64_t)error->retry_after_ms;
+    }
+    standing->retry_ms = 2 * standing->retry_ms;
+    standing->retry_ms = standing->retry_ms > RETRY_MOST_MS ? RETRY_MOST_MS : standing->retry_ms;
+    return (int)wait_ms;
+}
+
+static void wait(struct standing *standing, int wait_ms)
+{
+    const int64_t until_ms = sock_now_ms() + wait_ms;
+    int64_t left_ms = wait_ms;
+    while (left_ms > 0 && goes_on(standing)) {
+        (void)poll(NULL, 0, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS); /* a signal: we look */
+        left_ms = until_ms - sock_now_ms();
+    }
+}
+
+int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_error)
+{
+    struct standing standing = {
+        .watch = watch,
+        .seq = watch->after_seq,
+        .retry_ms = RETRY_FIRST_MS,
+    };
+    struct hearsay_error error;
+    while (goes_on(&standing)) {
+        const int status = watch_once(&standing, &error);
+        if (standing.is_over) {
+            break;
+        }
+        if (status == HEARSAY_OK) { /* an epoch has changed: at once */
+            continue;
+        }
+        if (!standing.was_connected || !may_pass(&error)) {
+            if (out_error != NULL) {
+                *out_error = error;
+            }
+            return status;
+        }
+        const int wait_ms = choose_wait(&standing, &error);
+        if (watch->lost != NULL && !watch->lost(watch->context, &error, wait_ms)) {
+            break;
+        }
+        wait(&standing, wait_ms);
+    }
+    return HEARSAY_OK;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/call/work.h"
+
+#include <sodium.h>
+#include <time.h>
+
+#include "client/call/client.h"
+#include "proto/work.h"
+
+static void feed(void *context, const void *data, size_t count)
+{
+    (void)crypto_generichash_update(context, data, count); /* cannot fail */
+}
+
+static uint32_t try_number(const uint8_t *content, uint64_t number)
+{
+    uint8_t proof[WORK_PROOF_BYTES];
+    uint8_t hash[LIMIT_HASH_BYTES];
+
+    work_proof(content, number, proof);
+    (void)crypto_generichash(hash, sizeof(hash), proof, sizeof(proof), NULL, 0);
+    return work_zero_bits(hash);
+}
+
+/* The first number whose proof has so many zero bits. Ends `state`. */
+static uint64_t find_number(crypto_generichash_state *state, uint32_t bits)
+{
+    uint8_t content[LIMIT_HASH_BYTES];
+    uint64_t number = 0;
+
+    (void)crypto_generichash_final(state, content, sizeof(content));
+    while (try_number(content, number) < bits) {
+        number++; /* ends long before 2^64: the bits are bounded */
+    }
+    return number;
+}
+
+void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
+               uint32_t bits)
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
+    work_feed(deposit, host, store_id, feed, &state);
+    deposit->work = find_number(&state, bits);
+}
+
+void work_find_report(struct msg_report *report, const char *host,
+                      const struct hearsay_welcome *welcome)
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
+    work_feed_report(report->id.data, host, welcome->store_id, welcome->resume_token,
+                     welcome->resume_bytes, feed, &state);
+    report->work = find_number(&state, welcome->limits.work_bits);
+}
+
+int64_t hearsay_work_ms(const struct hearsay *server)
+{
+    enum { TRIES = 5000 };
+    static const uint8_t content[LIMIT_HASH_BYTES];
+    const uint32_t bits = hearsay_welcome(server)->limits.work_bits;
+    struct timespec began;
+    struct timespec ended;
+    uint32_t most = 0;
+
+    if (bits == 0) {
+        return 0;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &began); /* cannot fail with this clock */
+    for (uint64_t i = 0; i < TRIES; i++) {
+        const uint32_t zero = try_number(content, i);
+        most = zero > most ? zero : most;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &ended);
+    double ns =
+        (double)(ended.tv_sec - began.tv_sec) * 1e9 + (double)(ended.tv_nsec - began.tv_nsec);
+    for (uint32_t bit = 0; bit < bits && bit < 64; bit++) {
+        ns *= 2;
+    }
+    const double ms = ns / TRIES / 1e6;
+    /* `most` is of no use but to keep the tries from being left out. */
+    return ms > 1e12 || most > 8 * LIMIT_HASH_BYTES ? INT64_C(1000000000000) : (int64_t)ms;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/base/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/cli/term/number.h"
+#include "client/cli/input/place.h"
+#include "client/cli/term/text.h"
+#include "client/cli/base/trust.h"
+
+static void complain_list(const struct cli *cli, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
+
+static void complain_list(const struct cli *cli, const char *format, va_list list)
+{
+    char sentence[1024];
+    (void)vsnprintf(sentence, sizeof(sentence), format, list);
+    out_colour(&cli->err, OUT_RED);
+    (void)fputs("hearsay:", cli->err.stream);
+    out_colour(&cli->err, OUT_PLAIN);
+    (void)fputc(' ', cli->err.stream);
+    (void)text_print(cli->err.stream, sentence, strlen(sentence), 0);
+    (void)fputc('\n', cli->err.stream);
+}
+
+void cli_complain(const struct cli *cli, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    complain_list(cli, format, list);
+    va_end(list);
+}
+
+int cli_misuse(const struct cli *cli, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    complain_list(cli, format, list);
+    va_end(list);
+    const char *name = cli->command != NULL ? cli->command->name : NULL;
+    (void)fprintf(cli->err.stream, "Try: hearsay %s%s--help\n", name != NULL ? name : "",
+                  name != NULL ? " " : "");
+    return CLI_USAGE;
+}
+
+int cli_report(const struct cli *cli, const struct hearsay_error *error)
+{
+    switch (error->status) {
+    case HEARSAY_ERR_REFUSED:
+        cli_complain(cli, "the server refused (%s%s%s): %s", hearsay_code_name(error->code),
+                     error->field[0] != '\0' ? ", " : "", error->field, error->sentence);
+        if (error->retry_after_ms > 0) {
+            cli_complain(cli, "worth trying again in %" PRIu64 " s",
+                         error->retry_after_ms / 1000 + (error->retry_after_ms % 1000 != 0));
+        }
+        return error->code == HEARSAY_CODE_NOT_FOUND ? CLI_NEGATIVE : CLI_REFUSED;
+    case HEARSAY_ERR_ARGUMENT:
+        cli_complain(cli, "%s", error->sentence);
+        return CLI_USAGE;
+    case HEARSAY_ERR_NOMEM:
+    case HEARSAY_ERR_SYSTEM:
+    case HEARSAY_ERR_FILE:
+        cli_complain(cli, "%s", error->sentence);
+        return CLI_NEGATIVE;
+    default:
+        cli_complain(cli, "%s", error->sentence);
+        return CLI_CONNECTION;
+    }
+}
+
+int cli_report_nomem(const struct cli *cli)
+{
+    cli_complain(cli, "out of memory");
+    return CLI_NEGATIVE;
+}
+
+int cli_flush(const struct cli *cli)
+{
+    if (out_flush(&cli->out) == 0) {
+        return CLI_DONE;
+    }
+    if (out_has_no_reader(&cli->out)) {
+        return CLI_NO_READER;
+    }
+    cli_complain(cli, "cannot write to standard output: %s",
+                 errno != 0 ? strerror(errno) : "an earlier write failed");
+    return CLI_NEGATIVE;
+}
+
+void cli_say_work(const struct cli *cli, const struct hearsay *server)
+{
+    const int64_t ms = hearsay_work_ms(server);
+    if (ms >= 1000) {
+        cli_complain(cli,
+                     "the server asks for a proof of work on each message: about %" PRId64
+                     " s of computing on this machine",
+                     ms / 1000);
+    }
+}
+
+int cli_timeout(const struct cli *cli)
+{
+    return cli->timeout_ms == 0 ? 10000 : (int)cli->timeout_ms;
+}
+
+int cli_connect(const struct cli *cli, struct hearsay **out_server)
+{
+    struct hearsay_error error;
+    if (cli->tls_key != NULL && cli->tls_certificate == NULL) {
+        return cli_misuse(cli, "--key needs --cert, the certificate that it belongs to");
+    }
+    int status = trust_connect(cli, out_server, &error);
+    if (status == HEARSAY_OK) {
+        return CLI_DONE;
+    }
+    if (status == HEARSAY_ERR_CONNECT) {
+        cli_complain(cli, "%s (is hearsayd running there? --server says where to look)",
+                     error.sentence);
+        return CLI_CONNECTION;
+    }
+    return cli_report(cli, &error);
+}
+
+int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
+                  const struct hearsay_host **out_host)
+{
+    const struct hearsay_host *host = hearsay_find_host(server, name);
+    if (host != NULL) {
+        *out_host = host;
+        return CLI_DONE;
+    }
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    char names[256] = "";
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        size_t used = strlen(names);
+        (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
+                       welcome->hosts[i].name);
+    }
+    cli_complain(cli, "the server has no host \"%s\"; it has: %s", name, names);
+    return CLI_USAGE;
+}
+
+int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES])
+{
+    if (number_parse_hex(text, out_id, HEARSAY_ID_BYTES) != 0) {
+        return cli_misuse(cli, "\"%.80s\" is not a message's id, 32 hexadecimal digits", text);
+    }
+    return CLI_DONE;
+}
+
+uint32_t cli_count_bits(const struct hearsay_filter *filter)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < filter->byte_count; i++) {
+        for (uint8_t left = filter->bytes[i]; left != 0; left &= (uint8_t)(left - 1)) {
+            count++;
+        }
+    }
+    return count;
+}
+
+int cli_misuse_word(const struct cli *cli, const char *word)
+{
+    return cli_misuse(cli, "there is a word too many, \"%.80s\"", word);
+}
+
+int cli_open(const struct cli *cli, const char *path)
+{
+    if (strcmp(path, "-") == 0) {
+        return STDIN_FILENO;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        cli_complain(cli, "cannot open %s: %s", path, strerror(errno));
+    }
+    return fd;
+}
+
+void cli_close(int fd)
+{
+    if (fd > STDIN_FILENO) {
+        (void)close(fd); /* it was only read */
+    }
+}
+
+int cli_check_private(const struct cli *cli, int fd, const char *path, const char *what)
+{
+    struct stat state;
+    if (fstat(fd, &state) != 0) {
+        cli_complain(cli, "%s: cannot look at %s: %s", what, path, strerror(errno));
+        return CLI_USAGE;
+    }
+    if (place_is_private(&state)) {
+        return CLI_DONE;
+    }
+    cli_complain(cli,
+                 "%s: others may read or change %s (mode %04o), which has to be secret: "
+                 "chmod 600 %s",
+                 what, path, (unsigned)(state.st_mode & 07777), path);
+    return CLI_USAGE;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/base/trust.h"
+
+#include "client/cli/input/place.h"
+
+static bool is_wanted(const struct cli *cli)
+{
+    return cli->tls || cli->tls_ca != NULL || cli->tls_pins.count > 0 ||
+           cli->tls_certificate != NULL;
+}
+
+/* Nobody has vouched for it: its user should know. */
+static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_info *info)
+{
+    char pin[2 * sizeof(info->pin) + 1];
+
+    for (size_t i = 0; i < sizeof(info->pin); i++) {
+        (void)snprintf(pin + 2 * i, 3, "%02x", info->pin[i]);
+    }
+    cli_complain(cli, "met %s for the first time, and believed it; its pin is %s", cli->server,
+                 pin);
+}
+
+static const char agent[] = "hearsay/" HEARSAY_VERSION;
+
+static int connect_encrypted(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                             struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    char known[PLACE_PATH_BYTES];
+    struct hearsay_tls tls;
+
+    hearsay_tls_init(&tls);
+    tls.pins = cli->tls_pins.items;
+    tls.pin_count = cli->tls_pins.count;
+    tls.ca = cli->tls_ca;
+    tls.certificate = cli->tls_certificate;
+    tls.key = cli->tls_key;
+    if (tls.pin_count == 0 && tls.ca == NULL &&
+        place_file(cli, PLACE_STATE, TRUST_KNOWN_SERVERS, true, known) == CLI_DONE) {
+        tls.known_servers = known;
+    }
+    const int status = hearsay_connect_resuming(cli->server, &tls, agent, token, token_bytes,
+                                                cli_timeout(cli), out_server, out_error);
+    if (status == HEARSAY_OK) {
+        const struct hearsay_tls_info *info = hearsay_tls_info(*out_server);
+        if (info->believed_by == HEARSAY_BELIEVED_FIRST_USE) {
+            tell_of_first_use(cli, info);
+        }
+    }
+    return status;
+}
+
+int trust_connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                           struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    return is_wanted(cli) ? connect_encrypted(cli, token, token_bytes, out_server, out_error)
+                          : hearsay_connect_resuming(cli->server, NULL, agent, token, token_bytes,
+                                                     cli_timeout(cli), out_server, out_error);
+}
+
+int trust_connect(const struct cli *cli, struct hearsay **out_server,
+                  struct hearsay_error *out_error)
+{
+    return trust_connect_resuming(cli, NULL, 0, out_server, out_error);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin list, remove, restore: single messages, as the operator sees and judges them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/term/text.h"
+#include "client/cli/term/when.h"
+
+struct moderate_options {
+    const char *host;
+    bool pending;
+    bool reported;
+    bool json;
+    bool ban;
+    uint32_t count;
+};
+
+static const struct moderate_options moderate_defaults;
+
+/* --- list ------------------------------------------------------------------------------------- */
+
+static const struct args_option list_options[] = {
+    {.name = "reported",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct moderate_options, reported),
+     .help = "those that readers have reported (this)"},
+    {.name = "pending",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct moderate_options, pending),
+     .help = "those that wait for review"},
+    {.name = "count",
+     .letter = 'k',
+     .kind = ARGS_NUMBER,
+     .offset = offsetof(struct moderate_options, count),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "so many at most (as many as one answer holds)"},
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct moderate_options, host),
+     .value = "HOST",
+     .help = "where they are (the first host)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct moderate_options, json),
+     .help = "one line of JSON a message"},
+};
+
+static json_t *line_of(const struct hearsay_reported *reported)
+{
+    const struct hearsay_message *message = &reported->message;
+    json_t *line = json_object();
+    json_t *reasons = json_array();
+    int failed = line == NULL || reasons == NULL;
+    for (size_t i = 0; i < reported->reason_count; i++) {
+        failed |= json_array_append_new(reasons, json_string(reported->reasons[i]));
+    }
+    failed |= json_object_set_new(line, "id", out_json_hex(message->id, HEARSAY_ID_BYTES));
+    failed |= json_object_set_new(line, "reports", json_integer(reported->reports));
+    failed |= json_object_set_new(line, "hidden", json_boolean(reported->hidden));
+    failed |= json_object_set_new(line, "pending", json_boolean(reported->pending));
+    failed |= json_object_set_new(line, "reasons", reasons);
+    failed |= json_object_set_new(line, "deposited", out_json_time(message->deposited_ms));
+    failed |= json_object_set_new(line, "expires", out_json_time(message->expires_ms));
+    failed |= json_object_set_new(line, "type", json_string(message->media_type));
+    if (reported->payload_omitted) {
+        failed |= json_object_set_new(line, "payload_omitted", json_true());
+    } else {
+        failed |=
+            out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
+    }
+    if (failed != 0) {
+        json_decref(line);
+        return NULL;
+    }
+    return line;
+}
+
+static void print_reported(const struct cli *cli, const struct hearsay_reported *reported)
+{
+    FILE *stream = cli->out.stream;
+    const struct hearsay_message *message = &reported->message;
+    char deposited[WHEN_BYTES];
+    when_print(message->deposited_ms, deposited);
+    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+        (void)fprintf(stream, "%02x", message->id[i]);
+    }
+    (void)fprintf(stream, "  %s  %s", deposited,
+                  reported->pending ? "waits for review" : (reported->hidden ? "hidden" : "shown"));
+    if (reported->reports > 0) {
+        (void)fprintf(stream, ", %" PRIu32 " report%s", reported->reports,
+                      reported->reports == 1 ? "" : "s");
+    }
+    (void)fputs("\n    ", stream);
+    if (reported->payload_omitted) {
+        (void)fputs("(too long for this list)", stream);
+    } else if (out_is_text(message->media_type, message->payload, message->payload_bytes)) {
+        (void)text_print(stream, (const char *)message->payload, message->payload_bytes, 0);
+    } else {
+        (void)fprintf(stream, "(%zu bytes of ", message->payload_bytes);
+        out_text(&cli->out, message->media_type, 0);
+        (void)fputc(')', stream);
+    }
+    (void)fputc('\n', stream);
+    for (size_t i = 0; i < reported->reason_count; i++) {
+        (void)fputs("    reason: ", stream);
+        out_text(&cli->out, reported->reasons[i], 0);
+        (void)fputc('\n', stream);
+    }
+}
+
+static int print_list(const struct cli *cli, const struct moderate_options *chosen,
+                      const struct hearsay_admin_reply *reply)
+{
+    for (size_t i = 0; i < reply->reported_count; i++) {
+        if (!chosen->json) {
+            print_reported(cli, &reply->reported[i]);
+        } else if (out_json(&cli->out, line_of(&reply->reported[i])) != 0) {
+            return cli_report_nomem(cli);
+        }
+    }
+    if (reply->total > reply->reported_count && !chosen->json) {
+        (void)fprintf(cli->out.stream, "and %" PRIu64 " more: decide on these first\n",
+                      reply->total - reply->reported_count);
+    }
+    if (reply->reported_count == 0 && !chosen->json) {
+        (void)fputs(chosen->pending ? "nothing waits for review\n" : "nothing is reported\n",
+                    cli->out.stream);
+    }
+    return CLI_DONE;
+}
+
+static int list_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct moderate_options *chosen = options;
+    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_REPORTED,
+                                        .host = chosen->host,
+                                        .number = chosen->count,
+                                        .pending = chosen->pending};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    if (chosen->pending && chosen->reported) {
+        return cli_misuse(cli, "--reported and --pending are two different lists: choose one");
+    }
+    int code = admin_connect(cli, chosen->host, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, &admin, false, &reply);
+    if (code == CLI_DONE) {
+        code = print_list(cli, chosen, reply);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_admin_list = {
+    .name = "admin list",
+    .summary = "show reported messages, or those that wait for review",
+    .arguments = "[--reported | --pending] [OPTION]...",
+    .details = "Most reported first, or oldest first, with the readers' reasons. Decide with\n"
+               "admin restore or admin remove.\n",
+    .examples = "  hearsay admin list\n"
+                "  hearsay admin list --pending --json\n",
+    .options = list_options,
+    .option_count = sizeof(list_options) / sizeof(list_options[0]),
+    .defaults = &moderate_defaults,
+    .options_bytes = sizeof(moderate_defaults),
+    .run = list_run,
+};
+
+/* --- remove, restore -------------------------------------------------------------------------- */
+
+static const struct args_option remove_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct moderate_options, host),
+     .value = "HOST",
+     .help = "where it is (the first host)"},
+    {.name = "ban",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct moderate_options, ban),
+     .help = "refuse the same payload from now on, too"},
+};
+enum { RESTORE_OPTIONS = 1 }; /* the first of these */
+
+static int judge(struct cli *cli, const struct moderate_options *chosen, int word_count,
+                 char *const *words, enum hearsay_admin_kind kind, const char *done)
+{
+    struct hearsay_admin admin = {.kind = kind, .host = chosen->host, .ban = chosen->ban};
+    uint8_t id[HEARSAY_ID_BYTES];
+    if (word_count == 0) {
+        return cli_misuse(cli, "the message's id is needed");
+    }
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+        return CLI_USAGE;
+    }
+    admin.id = id;
+    return admin_do(cli, &admin, done);
+}
+
+static int remove_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct moderate_options *chosen = options;
+    return judge(cli, chosen, word_count, words, HEARSAY_ADMIN_REMOVE,
+                 chosen->ban ? "removed, and its payload is banned" : "removed");
+}
+
+const struct cli_command command_admin_remove = {
+    .name = "admin remove",
+    .summary = "remove a message for good",
+    .arguments = "[OPTION]... ID",
+    .details = "Its id is refused until it would have expired; within a minute no byte of it is\n"
+               "left in the database and its log. What backups have of it stays there.\n"
+               "With --ban the same payload is refused from now on; admin bans lists it, and\n"
+               "admin unban takes the ban back.\n",
+    .examples = "  hearsay admin remove 00112233445566778899aabbccddeeff\n",
+    .options = remove_options,
+    .option_count = sizeof(remove_options) / sizeof(remove_options[0]),
+    .defaults = &moderate_defaults,
+    .options_bytes = sizeof(moderate_defaults),
+    .run = remove_run,
+};
+
+static int restore_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    return judge(cli, options, word_count, words, HEARSAY_ADMIN_RESTORE, "shown");
+}
+
+const struct cli_command command_admin_restore = {
+    .name = "admin restore",
+    .summary = "show a message that is hidden, reported or waits for review",
+    .arguments = "[OPTION]... ID",
+    .details = "It is found again, and reports do not hide it any more. (A whole store comes back\n"
+               "from its backup with hearsayd --restore.)\n",
+    .examples = "  hearsay admin restore 00112233445566778899aabbccddeeff\n",
+    .options = remove_options,
+    .option_count = RESTORE_OPTIONS,
+    .defaults = &moderate_defaults,
+    .options_bytes = sizeof(moderate_defaults),
+    .run = restore_run,
+};

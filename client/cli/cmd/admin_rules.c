@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin ban, unban, bans, accept: what holds for all messages of a host. */
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/term/number.h"
+#include "client/cli/term/when.h"
+
+struct rules_options {
+    const char *host;
+    const char *hash;
+    const char *text;
+    struct args_list labels;
+    uint32_t distance;
+    bool json;
+};
+
+static const struct rules_options rules_defaults;
+
+enum {
+    HANDLE_DIGITS = 8,    /* that bans prints: enough among the 1,000 that a host may have */
+    HANDLE_DIGITS_MIN = 4 /* that unban takes */
+};
+
+/* --- handles ---------------------------------------------------------------------------------- */
+
+/*
+ * The handle of a ban, 64 hexadecimal digits: a banned payload's hash, or the hash of a banned
+ * filter. Any beginning of it that no other ban has stands for the ban.
+ */
+static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH_BYTES + 1])
+{
+    uint8_t hash[HEARSAY_HASH_BYTES];
+    const uint8_t *bytes = ban->payload_hash;
+    if (bytes == NULL) {
+        hearsay_hash_payload(ban->filter, ban->filter_bytes, hash);
+        bytes = hash;
+    }
+    for (size_t i = 0; i < HEARSAY_HASH_BYTES; i++) {
+        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    }
+}
+
+/* What a handle stands for; room for the copy of a ban. */
+struct found_ban {
+    size_t count; /* of bans whose handles begin so */
+    uint8_t hash[HEARSAY_HASH_BYTES];
+    struct hearsay_filter filter;
+    bool is_payload;
+};
+
+static int look_at(const struct hearsay_ban *ban, const char *handle, struct found_ban *found)
+{
+    char whole[2 * HEARSAY_HASH_BYTES + 1];
+    make_handle(ban, whole);
+    if (strncasecmp(whole, handle, strlen(handle)) != 0) {
+        return CLI_DONE;
+    }
+    found->count++;
+    found->is_payload = ban->payload_hash != NULL;
+    if (found->is_payload) {
+        memcpy(found->hash, ban->payload_hash, sizeof(found->hash));
+    } else if (ban->filter_bytes <= sizeof(found->filter.bytes)) {
+        memcpy(found->filter.bytes, ban->filter, ban->filter_bytes);
+        found->filter.byte_count = (uint32_t)ban->filter_bytes;
+    } else {
+        return CLI_CONNECTION; /* the library has checked it */
+    }
+    return CLI_DONE;
+}
+
+/* Calls `look` for each ban of the host, page by page. CLI_DONE or an exit code. */
+static int each_ban(const struct cli *cli, struct hearsay *server, const char *host,
+                    int (*look)(void *context, const struct hearsay_ban *ban), void *context,
+                    uint32_t *out_count)
+{
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_BANS, .host = host};
+    const struct hearsay_admin_reply *reply = NULL;
+    int code = CLI_DONE;
+    do {
+        code = admin_ask(cli, server, &admin, false, &reply);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        for (size_t i = 0; i < reply->ban_count && code == CLI_DONE; i++) {
+            code = look(context, &reply->bans[i]);
+        }
+        admin.number += (uint32_t)reply->ban_count;
+    } while (code == CLI_DONE && reply->more && reply->ban_count > 0);
+    *out_count = admin.number;
+    return code;
+}
+
+struct handle_search {
+    const char *handle;
+    struct found_ban *found;
+};
+
+static int search_look(void *context, const struct hearsay_ban *ban)
+{
+    const struct handle_search *search = context;
+    return look_at(ban, search->handle, search->found);
+}
+
+/* The one ban that a handle stands for. CLI_DONE, or an exit code after saying why. */
+static int find_handle(const struct cli *cli, struct hearsay *server, const char *host,
+                       const char *handle, struct found_ban *out_found)
+{
+    struct handle_search search = {handle, out_found};
+    uint32_t count = 0;
+    memset(out_found, 0, sizeof(*out_found));
+    int code = each_ban(cli, server, host, search_look, &search, &count);
+    if (code == CLI_DONE && out_found->count == 0) {
+        cli_complain(cli, "no ban has the handle \"%.80s\"; see hearsay admin bans", handle);
+        code = CLI_NEGATIVE;
+    } else if (code == CLI_DONE && out_found->count > 1) {
+        cli_complain(cli, "%zu bans have handles that begin with \"%.80s\"; give more digits",
+                     out_found->count, handle);
+        code = CLI_USAGE;
+    }
+    return code;
+}
+
+/* --- ban, unban ------------------------------------------------------------------------------- */
+
+#define WHAT_OPTIONS                                                                       \
+    {.name = "text",                                                                       \
+     .kind = ARGS_TEXT,                                                                    \
+     .offset = offsetof(struct rules_options, text),                                       \
+     .value = "TEXT",                                                                      \
+     .help = "messages with this very text"},                                              \
+        {.name = "hash",                                                                   \
+         .kind = ARGS_TEXT,                                                                \
+         .offset = offsetof(struct rules_options, hash),                                   \
+         .value = "HASH",                                                                  \
+         .help = "payloads with this BLAKE2b-256, 64 hex digits"},                         \
+        {.name = "label",                                                                  \
+         .letter = 'l',                                                                    \
+         .kind = ARGS_LIST,                                                                \
+         .offset = offsetof(struct rules_options, labels),                                 \
+         .value = "LABEL",                                                                 \
+         .help = "messages of the context of these labels; repeat it"},                    \
+    {                                                                                      \
+        .name = "host", .kind = ARGS_TEXT, .offset = offsetof(struct rules_options, host), \
+        .value = "HOST", .help = "where (the first host)"                                  \
+    }
+
+static const struct args_option ban_options[] = {
+    WHAT_OPTIONS,
+    {.name = "distance",
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct rules_options, distance),
+     .value = "D",
+     .help = "with --label: contexts as near as this, too (0)"},
+};
+static const struct args_option unban_options[] = {WHAT_OPTIONS};
+
+/* What a handle or the options name, in *admin; `found` is room for it. */
+static int fill_what(const struct cli *cli, struct hearsay *server,
+                     const struct rules_options *chosen, const char *handle,
+                     struct hearsay_admin *admin, struct found_ban *found)
+{
+    struct hearsay_error error;
+    uint8_t *hash = found->hash;
+    struct hearsay_filter *filter = &found->filter;
+    admin->host = chosen->host;
+    admin->max_distance = chosen->distance;
+    if (handle != NULL) {
+        int code = find_handle(cli, server, chosen->host, handle, found);
+        admin->payload_hash = found->is_payload ? hash : NULL;
+        admin->filter = found->is_payload ? NULL : filter;
+        return code;
+    }
+    if (chosen->labels.count > 0) {
+        if (hearsay_encode(server, chosen->host, chosen->labels.items, chosen->labels.count, filter,
+                           &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        admin->filter = filter;
+        return CLI_DONE;
+    }
+    if (chosen->text != NULL) {
+        hearsay_hash_payload(chosen->text, strlen(chosen->text), hash);
+    } else if (number_parse_hex(chosen->hash, hash, HEARSAY_HASH_BYTES) != 0) {
+        return cli_misuse(cli, "the hash is not 64 hexadecimal digits");
+    }
+    admin->payload_hash = hash;
+    return CLI_DONE;
+}
+
+static int rule_on(struct cli *cli, const struct rules_options *chosen, const char *handle,
+                   enum hearsay_admin_kind kind, const char *done)
+{
+    struct hearsay_admin admin = {.kind = kind};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct found_ban found;
+    struct hearsay *server = NULL;
+    int code = admin_connect(cli, chosen->host, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = fill_what(cli, server, chosen, handle, &admin, &found);
+    if (code == CLI_DONE) {
+        code = admin_ask(cli, server, &admin, false, &reply);
+    }
+    if (code == CLI_DONE) {
+        (void)fprintf(cli->out.stream, "%s\n", done);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+/* How many of the options that say what are given. */
+static int named_count(const struct rules_options *chosen)
+{
+    return (chosen->text != NULL) + (chosen->hash != NULL) + (chosen->labels.count > 0);
+}
+
+static int ban_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    if (named_count(options) != 1) {
+        return cli_misuse(cli, "one of --text, --hash and --label says what");
+    }
+    return rule_on(cli, options, NULL, HEARSAY_ADMIN_BAN, "banned");
+}
+
+const struct cli_command command_admin_ban = {
+    .name = "admin ban",
+    .summary = "refuse messages with this text, or of this context",
+    .arguments = "--text TEXT | --hash HASH | -l LABEL... [OPTION]...",
+    .details = "From now on; those that are there stay. admin remove --ban does both for one\n"
+               "message.\n",
+    .examples = "  hearsay admin ban --text 'Buy now'\n"
+                "  hearsay admin ban -l topic:casino --distance 0.3\n",
+    .options = ban_options,
+    .option_count = sizeof(ban_options) / sizeof(ban_options[0]),
+    .defaults = &rules_defaults,
+    .options_bytes = sizeof(rules_defaults),
+    .run = ban_run,
+};
+
+static int unban_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const char *handle = word_count > 0 ? words[0] : NULL;
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    if (named_count(options) + word_count != 1) {
+        return cli_misuse(cli, "a ban's handle, or one of --text, --hash and --label, says what");
+    }
+    if (handle != NULL && (strlen(handle) < HANDLE_DIGITS_MIN ||
+                           strspn(handle, "0123456789abcdefABCDEF") != strlen(handle))) {
+        return cli_misuse(cli,
+                          "\"%.80s\" is not a ban's handle, at least %d hexadecimal digits of what "
+                          "hearsay admin bans prints first",
+                          handle, HANDLE_DIGITS_MIN);
+    }
+    return rule_on(cli, options, handle, HEARSAY_ADMIN_UNBAN, "unbanned");
+}
+
+const struct cli_command command_admin_unban = {
+    .name = "admin unban",
+    .summary = "take a ban back",
+    .arguments = "HANDLE | --text TEXT | --hash HASH | -l LABEL... [OPTION]...",
+    .details =
+        "HANDLE is what admin bans prints first, or any beginning of it that is long enough\n"
+        "to tell it from the others.\n",
+    .examples = "  hearsay admin unban 3f29c01d\n"
+                "  hearsay admin unban --text 'Buy now'\n",
+    .options = unban_options,
+    .option_count = sizeof(unban_options) / sizeof(unban_options[0]),
+    .defaults = &rules_defaults,
+    .options_bytes = sizeof(rules_defaults),
+    .run = unban_run,
+};
+
+/* --- bans ------------------------------------------------------------------------------------- */
+
+static const struct args_option bans_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct rules_options, host),
+     .value = "HOST",
+     .help = "where (the first host)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct rules_options, json),
+     .help = "one line of JSON a ban"},
+};
+
+static int print_ban_json(const struct cli *cli, const struct hearsay_ban *ban, const char *handle)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "handle", json_string(handle));
+    if (ban->payload_hash != NULL) {
+        failed |= json_object_set_new(line, "payload_hash",
+                                      out_json_hex(ban->payload_hash, HEARSAY_HASH_BYTES));
+    } else {
+        failed |=
+            json_object_set_new(line, "filter", out_json_base64(ban->filter, ban->filter_bytes));
+        failed |= json_object_set_new(line, "max_distance", out_json_millionths(ban->max_distance));
+    }
+    failed |= json_object_set_new(line, "since", out_json_time(ban->since_ms));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+struct bans_print {
+    const struct cli *cli;
+    const struct rules_options *chosen;
+};
+
+static int print_ban(void *context, const struct hearsay_ban *ban)
+{
+    const struct bans_print *print = context;
+    FILE *stream = print->cli->out.stream;
+    char handle[2 * HEARSAY_HASH_BYTES + 1];
+    char since[WHEN_BYTES];
+    char distance[16];
+    make_handle(ban, handle);
+    if (print->chosen->json) {
+        return print_ban_json(print->cli, ban, handle);
+    }
+    when_print(ban->since_ms, since);
+    (void)fprintf(stream, "%.*s  %s  ", HANDLE_DIGITS, handle, since);
+    if (ban->payload_hash != NULL) {
+        (void)fputs("payload\n", stream);
+    } else {
+        out_print_millionths(ban->max_distance, distance);
+        (void)fprintf(stream, "context, distance %s\n", distance);
+    }
+    return CLI_DONE;
+}
+
+static int print_all(const struct cli *cli, struct hearsay *server,
+                     const struct rules_options *chosen)
+{
+    struct bans_print print = {cli, chosen};
+    uint32_t count = 0;
+    int code = each_ban(cli, server, chosen->host, print_ban, &print, &count);
+    if (code == CLI_DONE && count == 0 && !chosen->json) {
+        (void)fputs("nothing is banned\n", cli->out.stream);
+    }
+    return code;
+}
+
+static int bans_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct rules_options *chosen = options;
+    struct hearsay *server = NULL;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    int code = admin_connect(cli, chosen->host, &server);
+    if (code == CLI_DONE) {
+        code = print_all(cli, server, chosen);
+        hearsay_close(server);
+    }
+    return code;
+}
+
+const struct cli_command command_admin_bans = {
+    .name = "admin bans",
+    .summary = "list the bans",
+    .arguments = "[OPTION]...",
+    .details =
+        "A handle, when it was banned, and what: a payload, or a context and those near to it.\n"
+        "admin unban takes the handle. --json has the whole hash or filter.\n",
+    .examples = "  hearsay admin bans\n",
+    .options = bans_options,
+    .option_count = sizeof(bans_options) / sizeof(bans_options[0]),
+    .defaults = &rules_defaults,
+    .options_bytes = sizeof(rules_defaults),
+    .run = bans_run,
+};
+
+/* --- accept ----------------------------------------------------------------------------------- */
+
+static const struct args_option accept_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct rules_options, host),
+     .value = "HOST",
+     .help = "where (the first host)"},
+};
+
+static int accept_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct rules_options *chosen = options;
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_ACCEPT, .host = chosen->host};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    admin.word = word_count > 0 ? words[0] : NULL;
+    int code = admin_connect(cli, chosen->host, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, &admin, false, &reply);
+    if (code == CLI_DONE) {
+        (void)fprintf(cli->out.stream, "%s (%s", reply->word, reply->source);
+        if (reply->until_ms != 0) {
+            char until[WHEN_BYTES];
+            when_print(reply->until_ms, until);
+            (void)fprintf(cli->out.stream, ", until %s", until);
+        }
+        (void)fputs(")\n", cli->out.stream);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_admin_accept = {
+    .name = "admin accept",
+    .summary = "print or set which messages are taken",
+    .arguments = "[OPTION]... [open|review|closed|auto]",
+    .details = "open: all. review: they are stored, and nobody sees them until you have looked at\n"
+               "them (admin list --pending). closed: none. auto: as the configuration says, with\n"
+               "its schedule. What is set here lasts, over restarts too, until auto.\n",
+    .examples = "  hearsay admin accept\n"
+                "  hearsay admin accept review\n",
+    .options = accept_options,
+    .option_count = sizeof(accept_options) / sizeof(accept_options[0]),
+    .defaults = &rules_defaults,
+    .options_bytes = sizeof(rules_defaults),
+    .run = accept_run,
+};

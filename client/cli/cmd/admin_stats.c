@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin stats and hosts: the daemon's numbers, once or as a page that stays up to date. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/cmd/commands.h"
+
+struct stats_options {
+    const char *host;
+    bool json;
+    bool watch;
+    uint64_t interval_ms;
+};
+
+static const struct stats_options stats_defaults = {.interval_ms = 1000};
+
+static const struct args_option stats_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct stats_options, host),
+     .value = "HOST",
+     .help = "only this one (all hosts)"},
+    {.name = "watch",
+     .letter = 'w',
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct stats_options, watch),
+     .help = "again and again, until interrupted"},
+    {.name = "interval",
+     .kind = ARGS_DURATION,
+     .offset = offsetof(struct stats_options, interval_ms),
+     .value = "TIME",
+     .min = 100,
+     .max = 3600 * 1000,
+     .help = "between two looks of --watch (1s)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct stats_options, json),
+     .help = "one line of JSON, name by name"},
+};
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The figure of that name, 0 where the server has none such. */
+static int64_t figure(const struct hearsay_admin_reply *reply, const char *name)
+{
+    for (size_t i = 0; i < reply->figure_count; i++) {
+        if (strcmp(reply->figures[i].name, name) == 0) {
+            return reply->figures[i].value;
+        }
+    }
+    return 0;
+}
+
+static uint64_t amount(const struct hearsay_admin_reply *reply, const char *name)
+{
+    int64_t value = figure(reply, name);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* One of a host's: host/NAME/FIGURE. */
+static uint64_t amount_of(const struct hearsay_admin_reply *reply, const char *host,
+                          const char *what)
+{
+    char name[160];
+    (void)snprintf(name, sizeof(name), "host/%s/%s", host, what); /* hosts have 63 bytes at most */
+    return amount(reply, name);
+}
+
+/* What was counted when the page was shown before, for rates. */
+struct earlier {
+    bool known;
+    int64_t uptime_s;
+    uint64_t deposits;
+    uint64_t queries;
+};
+
+/* --- the page --------------------------------------------------------------------------------- */
+
+enum { LABEL_COLUMNS = 11 };
+
+/* A label and the text behind it, folded to the terminal. "": the text goes on with the last one.
+ */
+static void print_field(const struct cli *cli, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void print_field(const struct cli *cli, const char *label, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    (void)fprintf(cli->out.stream, "%-*s", LABEL_COLUMNS, label);
+    out_fold(&cli->out, text, LABEL_COLUMNS);
+    (void)fputc('\n', cli->out.stream);
+}
+
+/* The end of a noun of which there are so many. */
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_usage(const struct cli *cli, const char *label, uint64_t messages,
+                        uint64_t messages_max, uint64_t bytes, uint64_t bytes_max)
+{
+    char now[16];
+    char most[16];
+    out_print_size(bytes, now);
+    out_print_size(bytes_max, most);
+    print_field(cli, label, "%" PRIu64 " of %" PRIu64 " messages, %s of %s", messages, messages_max,
+                now, most);
+}
+
+/* Milliseconds in 5 columns, after a blank. */
+static void print_ms(FILE *stream, uint64_t us)
+{
+    const double ms = (double)us / 1000;
+    (void)fprintf(stream, " %5.*f", ms < 99.995 ? 2 : ms < 999.95 ? 1 : 0, ms);
+}
+
+static void print_latency(const struct cli *cli, const struct hearsay_admin_reply *reply,
+                          const char *name, const char *title, uint64_t before, bool known,
+                          int64_t elapsed_s)
+{
+    static const char *const parts[] = {"p50", "p90", "p99", "max"};
+    FILE *stream = cli->out.stream;
+    char key[64];
+    (void)snprintf(key, sizeof(key), "%s_total", name);
+    const uint64_t total = amount(reply, key);
+    (void)snprintf(key, sizeof(key), "%s_per_minute", name);
+    const uint64_t per_minute = amount(reply, key);
+    (void)snprintf(key, sizeof(key), "%s_max_us", name);
+    const bool is_idle = per_minute == 0 && amount(reply, key) == 0;
+    (void)fprintf(stream, "%-8s %10" PRIu64 " %7" PRIu64, title, total, per_minute);
+    if (known && elapsed_s > 0 && total >= before) {
+        (void)fprintf(stream, " %7" PRIu64, (total - before) / (uint64_t)elapsed_s);
+    } else {
+        (void)fprintf(stream, " %7s", "-");
+    }
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        (void)snprintf(key, sizeof(key), "%s_%s_us", name, parts[i]);
+        if (is_idle) {
+            (void)fprintf(stream, " %5s", "-");
+        } else {
+            print_ms(stream, amount(reply, key));
+        }
+    }
+    (void)fputc('\n', stream);
+}
+
+static void print_requests(const struct cli *cli, const struct hearsay_admin_reply *reply,
+                           const struct earlier *earlier, int64_t elapsed_s)
+{
+    (void)fprintf(cli->out.stream, "%-8s %10s %7s %7s %5s %5s %5s %5s\n", "", "in all", "/min",
+                  "/s", "p50", "p90", "p99", "max");
+    print_latency(cli, reply, "deposit", "deposits", earlier->deposits, earlier->known, elapsed_s);
+    print_latency(cli, reply, "query", "queries", earlier->queries, earlier->known, elapsed_s);
+    print_field(cli, "", "latencies in ms; %" PRIu64 " comparison%s a query",
+                amount(reply, "comparisons_per_query"),
+                plural(amount(reply, "comparisons_per_query")));
+}
+
+static void print_hosts(const struct cli *cli, const struct hearsay_welcome *welcome,
+                        const struct hearsay_admin_reply *reply, const char *only)
+{
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        const char *host = welcome->hosts[i].name;
+        if (only != NULL && strcmp(only, host) != 0) {
+            continue;
+        }
+        print_field(cli, "host", "%s (%s)", host, welcome->hosts[i].profile);
+        print_usage(cli, "", amount_of(reply, host, "messages"),
+                    amount_of(reply, host, "messages_max"), amount_of(reply, host, "bytes"),
+                    amount_of(reply, host, "bytes_max"));
+        print_field(cli, "",
+                    "%" PRIu64 " shown, %" PRIu64 " hidden (%" PRIu64
+                    " for review), fill %.1f %%, tree height %" PRIu64,
+                    amount_of(reply, host, "shown"), amount_of(reply, host, "hidden"),
+                    amount_of(reply, host, "pending"),
+                    (double)amount_of(reply, host, "fill_ppm") / 10000,
+                    amount_of(reply, host, "tree_height"));
+    }
+}
+
+static void print_queues(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    const uint64_t sessions = amount(reply, "sessions");
+    const uint64_t working = amount(reply, "working");
+    const uint64_t searches = amount(reply, "searches");
+    print_field(cli, "queues",
+                "%" PRIu64 " session%s, %" PRIu64 " request%s under way, %" PRIu64
+                " search%s and %" PRIu64 " waiting",
+                sessions, plural(sessions), working, plural(working), searches,
+                searches == 1 ? "" : "es", amount(reply, "searches_waiting"));
+}
+
+static void print_watches(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    const uint64_t clients = amount(reply, "watch_clients");
+    const uint64_t filters_max = amount(reply, "watch_filters_max");
+    const uint64_t matches = amount(reply, "matches_total");
+    const uint64_t deposits = amount(reply, "match_deposits_waiting");
+    print_field(cli, "watches",
+                "%" PRIu64 " of %" PRIu64 " client%s, with %" PRIu64 " of %" PRIu64
+                " filter%s; %" PRIu64 " catching up",
+                amount(reply, "watches"), clients, plural(clients), amount(reply, "watch_filters"),
+                filters_max, plural(filters_max), amount(reply, "watches_catching_up"));
+    print_field(cli, "",
+                "%" PRIu64 " match%s pushed, %" PRIu64 " waiting, %" PRIu64
+                " deposit%s to match; dropped: %" PRIu64 " slow, %" PRIu64 " failed",
+                matches, matches == 1 ? "" : "es", amount(reply, "matches_waiting"), deposits,
+                plural(deposits), amount(reply, "watch_dropped_slow_total"),
+                amount(reply, "watch_dropped_failed_total"));
+}
+
+static void print_store(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    const uint64_t operations = amount(reply, "store_operations");
+    const uint64_t commits = amount(reply, "store_transactions");
+    const uint64_t failures = amount(reply, "store_failures");
+    char file[16];
+    char log[16];
+    char resident[16];
+    out_print_size(amount(reply, "store_file_bytes"), file);
+    out_print_size(amount(reply, "store_log_bytes"), log);
+    out_print_size(amount(reply, "resident_bytes"), resident);
+    print_field(
+        cli, "store",
+        "%s, log %s; %" PRIu64 " operation%s in %" PRIu64 " commit%s, %" PRIu64 " failure%s", file,
+        log, operations, plural(operations), commits, plural(commits), failures, plural(failures));
+    print_field(cli, "memory", "%s", resident);
+}
+
+/* The figures PREFIX_NAME_total, by name; those that are 0 are left out. */
+static void print_counts(const struct cli *cli, const struct hearsay_admin_reply *reply,
+                         const char *label, const char *prefix)
+{
+    const size_t prefix_bytes = strlen(prefix);
+    static const char suffix[] = "_total";
+    char text[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < reply->figure_count; i++) {
+        const struct hearsay_figure *one = &reply->figures[i];
+        const size_t length = strlen(one->name);
+        if (strncmp(one->name, prefix, prefix_bytes) != 0 ||
+            length < prefix_bytes + sizeof(suffix) - 1 || one->value <= 0 || used >= sizeof(text)) {
+            continue;
+        }
+        const size_t count = length - prefix_bytes - (sizeof(suffix) - 1);
+        if (strspn(one->name + prefix_bytes, "abcdefghijklmnopqrstuvwxyz_") < count) {
+            continue; /* it goes to a terminal */
+        }
+        const int added =
+            snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " %.*s", used > 0 ? ", " : "",
+                     one->value, (int)count, one->name + prefix_bytes);
+        used += added > 0 ? (size_t)added : 0;
+    }
+    if (used > 0) {
+        print_field(cli, label, "%s", text);
+    }
+}
+
+static void print_certificate(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    const time_t end = (time_t)(figure(reply, "certificate_not_after") / 1000);
+    char date[32];
+    struct tm parts;
+    if (end > 0 && gmtime_r(&end, &parts) != NULL &&
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &parts) > 0) {
+        print_field(cli, "TLS", "the certificate expires on %s", date);
+    }
+}
+
+static void print_page(const struct cli *cli, const struct hearsay_welcome *welcome,
+                       const struct hearsay_admin_reply *reply, const char *only,
+                       struct earlier *earlier)
+{
+    FILE *stream = cli->out.stream;
+    const int64_t uptime_s = figure(reply, "uptime_s");
+    const int64_t elapsed_s = uptime_s - earlier->uptime_s;
+    (void)fputs("daemon     ", stream);
+    out_text(&cli->out, welcome->agent, 0);
+    (void)fprintf(stream, ", up %" PRId64 " d %02d:%02d:%02d\n", uptime_s / 86400,
+                  (int)(uptime_s / 3600 % 24), (int)(uptime_s / 60 % 60), (int)(uptime_s % 60));
+    print_usage(cli, "all", amount(reply, "messages"), amount(reply, "messages_max"),
+                amount(reply, "bytes"), amount(reply, "bytes_max"));
+    print_hosts(cli, welcome, reply, only);
+    print_requests(cli, reply, earlier, elapsed_s);
+    print_queues(cli, reply);
+    print_counts(cli, reply, "dropped", "dropped_");
+    print_counts(cli, reply, "refused", "refused_");
+    print_certificate(cli, reply);
+    print_watches(cli, reply);
+    print_store(cli, reply);
+    *earlier = (struct earlier){true, uptime_s, amount(reply, "deposit_total"),
+                                amount(reply, "query_total")};
+}
+
+static int print_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    for (size_t i = 0; i < reply->figure_count; i++) {
+        failed |= json_object_set_new(line, reply->figures[i].name,
+                                      json_integer(reply->figures[i].value));
+    }
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void wait_ms(uint64_t ms)
+{
+    const struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
+                                   .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&pause, NULL); /* woken early by a signal: a look too soon does no harm */
+}
+
+static int show(const struct cli *cli, struct hearsay *server, const struct stats_options *chosen)
+{
+    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = chosen->host};
+    struct earlier earlier = {.known = false};
+    for (;;) {
+        const struct hearsay_admin_reply *reply = NULL;
+        int code = admin_ask(cli, server, &admin, false, &reply);
+        if (code == CLI_DONE && chosen->json) {
+            code = print_json(cli, reply);
+        } else if (code == CLI_DONE) {
+            if (chosen->watch && cli->out.terminal) {
+                (void)fputs("\033[H\033[J", cli->out.stream); /* from the top, on an empty page */
+            }
+            print_page(cli, hearsay_welcome(server), reply, chosen->host, &earlier);
+        }
+        if (code == CLI_DONE) {
+            code = cli_flush(cli);
+        }
+        if (code != CLI_DONE || !chosen->watch) {
+            return code;
+        }
+        if (!chosen->json && !cli->out.terminal) {
+            (void)fputc('\n', cli->out.stream);
+        }
+        wait_ms(chosen->interval_ms);
+    }
+}
+
+static int stats_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct stats_options *chosen = options;
+    struct hearsay *server = NULL;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    int code = admin_connect(cli, chosen->host, &server);
+    if (code == CLI_DONE) {
+        code = show(cli, server, chosen);
+        hearsay_close(server);
+    }
+    return code;
+}
+
+const struct cli_command command_admin_stats = {
+    .name = "admin stats",
+    .summary = "show the daemon's numbers",
+    .arguments = "[OPTION]...",
+    .details =
+        "Messages and bytes, rates, latencies (percentiles of the last one to two minutes,\n"
+        "from a request taken to its answer given), queues, watches, and the store. With --json\n"
+        "all of them by name; docs/operations.md says what each is.\n",
+    .examples = "  hearsay admin stats --watch\n"
+                "  hearsay admin stats --json | jq .query_p99_us\n",
+    .options = stats_options,
+    .option_count = sizeof(stats_options) / sizeof(stats_options[0]),
+    .defaults = &stats_defaults,
+    .options_bytes = sizeof(stats_defaults),
+    .run = stats_run,
+};
+
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+struct hosts_options {
+    bool json;
+};
+
+static const struct hosts_options hosts_defaults;
+
+static const struct args_option hosts_options[] = {
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct hosts_options, json),
+     .help = "one line of JSON a host"},
+};
+
+/* How full one host is, or all together. */
+struct fullness {
+    uint64_t messages;
+    uint64_t messages_max;
+    uint64_t bytes;
+    uint64_t bytes_max;
+};
+
+static struct fullness fullness_of(const struct hearsay_admin_reply *reply, const char *host)
+{
+    return (struct fullness){amount_of(reply, host, "messages"),
+                             amount_of(reply, host, "messages_max"),
+                             amount_of(reply, host, "bytes"), amount_of(reply, host, "bytes_max")};
+}
+
+/* The greater share of messages and bytes, 0 to 1. */
+static double full_share(const struct fullness *full)
+{
+    const double messages =
+        full->messages_max > 0 ? (double)full->messages / (double)full->messages_max : 0;
+    const double bytes = full->bytes_max > 0 ? (double)full->bytes / (double)full->bytes_max : 0;
+    return messages > bytes ? messages : bytes;
+}
+
+static void print_fullness(const struct cli *cli, const char *name, int name_columns,
+                           const struct fullness *full)
+{
+    char messages[48];
+    char bytes[16];
+    char bytes_max[16];
+    (void)snprintf(messages, sizeof(messages), "%" PRIu64 " of %" PRIu64, full->messages,
+                   full->messages_max);
+    out_print_size(full->bytes, bytes);
+    out_print_size(full->bytes_max, bytes_max);
+    (void)fprintf(cli->out.stream, "%-*s  %3.0f %%  %-16s  %s of %s\n", name_columns, name,
+                  full_share(full) * 100, messages, bytes, bytes_max);
+}
+
+static int print_fullness_json(const struct cli *cli, const char *name, const struct fullness *full)
+{
+    json_t *line = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I}", "host", name, "full",
+                             full_share(full), "messages", (json_int_t)full->messages,
+                             "messages_max", (json_int_t)full->messages_max, "bytes",
+                             (json_int_t)full->bytes, "bytes_max", (json_int_t)full->bytes_max);
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static int print_all_fullness(const struct cli *cli, const struct hearsay_welcome *welcome,
+                              const struct hearsay_admin_reply *reply, bool json)
+{
+    const struct fullness all = {amount(reply, "messages"), amount(reply, "messages_max"),
+                                 amount(reply, "bytes"), amount(reply, "bytes_max")};
+    int code = CLI_DONE;
+    int name_columns = (int)sizeof("(all hosts)") - 1;
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        int length = (int)strlen(welcome->hosts[i].name); /* 63 at most, in ASCII */
+        name_columns = length > name_columns ? length : name_columns;
+    }
+    if (!json) {
+        out_colour(&cli->out, OUT_BOLD);
+        (void)fprintf(cli->out.stream, "%-*s   FULL  %-16s  BYTES", name_columns, "HOST",
+                      "MESSAGES");
+        out_colour(&cli->out, OUT_PLAIN);
+        (void)fputc('\n', cli->out.stream);
+    }
+    for (size_t i = 0; i < welcome->host_count && code == CLI_DONE; i++) {
+        const char *name = welcome->hosts[i].name;
+        const struct fullness full = fullness_of(reply, name);
+        if (json) {
+            code = print_fullness_json(cli, name, &full);
+        } else {
+            print_fullness(cli, name, name_columns, &full);
+        }
+    }
+    if (!json) {
+        print_fullness(cli, "(all hosts)", name_columns, &all);
+    }
+    return code;
+}
+
+static int hosts_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct hosts_options *chosen = options;
+    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    int code = admin_connect(cli, NULL, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, &admin, false, &reply);
+    if (code == CLI_DONE) {
+        code = print_all_fullness(cli, hearsay_welcome(server), reply, chosen->json);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_admin_hosts = {
+    .name = "admin hosts",
+    .summary = "show how full each host is",
+    .arguments = "[OPTION]...",
+    .details =
+        "FULL is the greater share of the two: messages, and bytes of payloads, media types\n"
+        "and filters. A host takes no more at 100 %, of its own or of all hosts together.\n",
+    .examples = "  hearsay admin hosts\n",
+    .options = hosts_options,
+    .option_count = sizeof(hosts_options) / sizeof(hosts_options[0]),
+    .defaults = &hosts_defaults,
+    .options_bytes = sizeof(hosts_defaults),
+    .run = hosts_run,
+};

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin backup, compact, check: the store as a whole. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/cmd/commands.h"
+
+struct no_options {
+    char none;
+};
+static const struct no_options no_defaults;
+
+/* `path` of a backup: as the daemon was told, absolute. */
+static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,
+                        const struct hearsay_admin_reply *reply)
+{
+    char before[16];
+    char after[16];
+    out_print_size(reply->bytes_before, before);
+    out_print_size(reply->bytes_after, after);
+    if (kind == HEARSAY_ADMIN_BACKUP) {
+        (void)fprintf(cli->out.stream, "%s backed up to %s\n", after, path);
+    } else {
+        (void)fprintf(cli->out.stream, "%s, before %s\n", after, before);
+    }
+}
+
+static int ask(const struct cli *cli, enum hearsay_admin_kind kind, const char *path)
+{
+    const struct hearsay_admin admin = {.kind = kind, .word = path};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    int code = admin_connect(cli, NULL, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, &admin, true, &reply);
+    if (code == CLI_DONE) {
+        print_sizes(cli, kind, path, reply);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+static int backup_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    char path[4096];
+    char *directory = NULL;
+    (void)options;
+    if (word_count == 0) {
+        return cli_misuse(cli, "the file to write is needed");
+    }
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    if (words[0][0] == '/') {
+        return ask(cli, HEARSAY_ADMIN_BACKUP, words[0]);
+    }
+    /* The daemon has another working directory. */
+    directory = getcwd(NULL, 0);
+    if (directory == NULL) {
+        cli_complain(cli, "the working directory: %s", strerror(errno));
+        return CLI_NEGATIVE;
+    }
+    const int length = snprintf(path, sizeof(path), "%s/%s", directory, words[0]);
+    free(directory);
+    if (length < 0 || (size_t)length >= sizeof(path)) {
+        return cli_misuse(cli, "the path is too long");
+    }
+    return ask(cli, HEARSAY_ADMIN_BACKUP, path);
+}
+
+const struct cli_command command_admin_backup = {
+    .name = "admin backup",
+    .summary = "write a copy of the whole store, while it is in use",
+    .arguments = "[OPTION]... FILE",
+    .details = "The daemon writes FILE, as its own user, for its eyes only (0600); nothing is\n"
+               "overwritten. hearsayd --restore FILE brings it back into an empty directory.\n",
+    .examples = "  hearsay admin backup /var/lib/hearsay/monday.db\n",
+    .defaults = &no_defaults,
+    .options_bytes = sizeof(no_defaults),
+    .run = backup_run,
+};
+
+static int compact_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    (void)options;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    return ask(cli, HEARSAY_ADMIN_COMPACT, NULL);
+}
+
+const struct cli_command command_admin_compact = {
+    .name = "admin compact",
+    .summary = "give storage that is not used any more back",
+    .arguments = "[OPTION]...",
+    .details = "Needs as much free storage as the store has, twice; deposits wait meanwhile.\n",
+    .examples = "  hearsay admin compact\n",
+    .defaults = &no_defaults,
+    .options_bytes = sizeof(no_defaults),
+    .run = compact_run,
+};
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+struct check_options {
+    bool json;
+};
+static const struct check_options check_defaults;
+
+static const struct args_option check_options[] = {
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct check_options, json),
+     .help = "one line of JSON: messages, problems"},
+};
+
+static int print_checked(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    if (reply->problem_count == 0) {
+        (void)fprintf(cli->out.stream,
+                      "all is well: %" PRIu64 " messages; index, counters and store agree\n",
+                      reply->messages);
+    }
+    for (size_t i = 0; i < reply->problem_count; i++) {
+        out_text(&cli->out, reply->problems[i], 0);
+        (void)fputc('\n', cli->out.stream);
+    }
+    return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static int print_checked_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    json_t *line = json_object();
+    json_t *problems = json_array();
+    int failed = json_object_set_new(line, "messages", json_integer((json_int_t)reply->messages));
+
+    for (size_t i = 0; i < reply->problem_count; i++) {
+        failed |= json_array_append_new(problems, json_string(reply->problems[i]));
+    }
+    failed |= json_object_set_new(line, "problems", problems);
+    if (failed != 0) {
+        json_decref(line);
+        line = NULL;
+    }
+    if (out_json(&cli->out, line) != 0) {
+        return cli_report_nomem(cli);
+    }
+    return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static int check_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct check_options *chosen = options;
+    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    int code = admin_connect(cli, NULL, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, &admin, true, &reply);
+    if (code == CLI_DONE) {
+        code = chosen->json ? print_checked_json(cli, reply) : print_checked(cli, reply);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_admin_check = {
+    .name = "admin check",
+    .summary = "see whether index, counters and store agree",
+    .arguments = "[OPTION]...",
+    .details =
+        "Reads every stored message while the daemon serves. Prints what is wrong and exits\n"
+        "with 1, or says that all is well.\n",
+    .examples = "  hearsay admin check\n"
+                "  hearsay admin check --json | jq -r '.problems[]'\n",
+    .options = check_options,
+    .option_count = sizeof(check_options) / sizeof(check_options[0]),
+    .defaults = &check_defaults,
+    .options_bytes = sizeof(check_defaults),
+    .run = check_run,
+};

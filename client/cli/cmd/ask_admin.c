@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/cmd/ask_admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PATH_BYTES = 4096 };
+
+/* What admin_group, a package, and a daemon that somebody starts by hand make. */
+#define SHARED_SOCKET  "/run/hearsay/admin.sock"
+#define PACKAGE_SOCKET "/var/lib/hearsay/hearsayd.sock"
+
+static bool is_socket(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/* The socket in the state directory of the user, as hearsayd chooses it. False: there is none. */
+static bool print_own_socket(char out[PATH_BYTES])
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int length = -1;
+    if (state != NULL && state[0] == '/') {
+        length = snprintf(out, PATH_BYTES, "%s/hearsayd/hearsayd.sock", state);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(out, PATH_BYTES, "%s/.local/state/hearsayd/hearsayd.sock", home);
+    }
+    return length >= 0 && length < PATH_BYTES;
+}
+
+/* Where the daemon's socket is. CLI_DONE with a path in `out`, or CLI_CONNECTION after saying where
+ * it was looked for. */
+static int find_socket(const struct cli *cli, char out[PATH_BYTES])
+{
+    static const char *const named[] = {"HEARSAY_ADMIN", "HEARSAY_SERVER"};
+    char own[PATH_BYTES] = "";
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        const char *value = getenv(named[i]);
+        const bool is_usable =
+            value != NULL && (i == 0 ? value[0] != '\0' : strchr(value, '/') != NULL);
+        if (is_usable && snprintf(out, PATH_BYTES, "%s", value) < PATH_BYTES) {
+            return CLI_DONE;
+        }
+    }
+    const char *const usual[] = {SHARED_SOCKET, PACKAGE_SOCKET, print_own_socket(own) ? own : NULL};
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (usual[i] != NULL && is_socket(usual[i])) {
+            (void)snprintf(out, PATH_BYTES, "%s", usual[i]);
+            return CLI_DONE;
+        }
+    }
+    cli_complain(
+        cli,
+        "no daemon's socket is found: " SHARED_SOCKET ", " PACKAGE_SOCKET " and %s are not "
+        "there, or not for you to see. Is hearsayd running, and are you its user, root, or "
+        "in its admin_group? Name another socket with --server or HEARSAY_ADMIN",
+        own[0] != '\0' ? own : "one in your state directory");
+    return CLI_CONNECTION;
+}
+
+int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server)
+{
+    const struct hearsay_host *found = NULL;
+    struct cli local = *cli;
+    char path[PATH_BYTES];
+    int code = CLI_DONE;
+    if (!cli->server_is_said) {
+        code = find_socket(cli, path);
+        local.server = path;
+    }
+    if (code == CLI_DONE) {
+        code = cli_connect(&local, out_server);
+    }
+    if (code == CLI_DONE && host != NULL) {
+        code = cli_find_host(cli, *out_server, host, &found);
+        if (code != CLI_DONE) {
+            hearsay_close(*out_server);
+        }
+    }
+    return code;
+}
+
+int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsay_admin *admin,
+              bool slow, const struct hearsay_admin_reply **out_reply)
+{
+    struct hearsay_error error;
+    const int timeout_ms = slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
+    if (hearsay_admin(server, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
+        return CLI_DONE;
+    }
+    int code = cli_report(cli, &error);
+    if (error.code == HEARSAY_CODE_FORBIDDEN) {
+        cli_complain(cli,
+                     "this needs the daemon's Unix socket, which is found without --server, and "
+                     "its user, root or a member of its admin_group: sudo hearsay admin ...");
+    }
+    return code;
+}
+
+int admin_do(const struct cli *cli, const struct hearsay_admin *admin, const char *done)
+{
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay *server = NULL;
+    int code = admin_connect(cli, admin->host, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, server, admin, false, &reply);
+    if (code == CLI_DONE) {
+        (void)fprintf(cli->out.stream, "%s\n", done);
+    }
+    hearsay_close(server);
+    return code;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands: the rows of the command table; each in cmd_<name>.c. */
+#ifndef CLIENT_CLI_COMMANDS_H
+#define CLIENT_CLI_COMMANDS_H
+
+#include "client/cli/base/cli.h"
+
+extern const struct cli_command command_admin;
+extern const struct cli_command command_admin_accept;
+extern const struct cli_command command_admin_backup;
+extern const struct cli_command command_admin_ban;
+extern const struct cli_command command_admin_bans;
+extern const struct cli_command command_admin_check;
+extern const struct cli_command command_admin_compact;
+extern const struct cli_command command_admin_hosts;
+extern const struct cli_command command_admin_list;
+extern const struct cli_command command_admin_log_level;
+extern const struct cli_command command_admin_pin;
+extern const struct cli_command command_admin_reload;
+extern const struct cli_command command_admin_remove;
+extern const struct cli_command command_admin_restore;
+extern const struct cli_command command_admin_stats;
+extern const struct cli_command command_admin_unban;
+extern const struct cli_command command_channel;
+extern const struct cli_command command_context;
+extern const struct cli_command command_deposit;
+extern const struct cli_command command_export;
+extern const struct cli_command command_get;
+extern const struct cli_command command_here;
+extern const struct cli_command command_hosts;
+extern const struct cli_command command_import;
+extern const struct cli_command command_ping;
+extern const struct cli_command command_known;
+extern const struct cli_command command_profile;
+extern const struct cli_command command_query;
+extern const struct cli_command command_report;
+extern const struct cli_command command_summary;
+extern const struct cli_command command_watch;
+extern const struct cli_command command_withdraw;
+
+#endif

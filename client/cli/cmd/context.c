@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context: the labels of a context, and the filter that they become. Leaves nothing anywhere. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/cmd/commands.h"
+#include "client/cli/input/sensed.h"
+
+enum { PROFILE_TEXT_BYTES = 256 };
+
+struct context_options {
+    struct sensed sensed;
+    const char *profile;
+    const char *host;
+    bool json;
+};
+
+static const struct context_options context_defaults;
+
+static const struct args_option context_options[] = {
+    SENSED_OPTIONS(struct context_options, sensed),
+    {.name = "profile",
+     .letter = 'p',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct context_options, profile),
+     .value = "PROFILE",
+     .help = "of this profile, such as v1:512/4; no server is asked"},
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct context_options, host),
+     .value = "HOST",
+     .help = "of the profile of this host (the first host)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct context_options, json),
+     .help = "one line of JSON"},
+};
+
+/* What is printed. */
+struct shown {
+    const char *profile;
+    const char *const *labels;
+    size_t label_count;
+    struct hearsay_filter filter; /* of all of them */
+    struct hearsay_filter joint;  /* its bits that no label sets alone: those of joint sections */
+};
+
+static bool has_bit(const struct hearsay_filter *filter, uint32_t bit)
+{
+    return (filter->bytes[bit / 8] >> bit % 8 & 1) != 0;
+}
+
+/* The filter of one label: its set bits are the label's positions, each once. */
+static int encode_label(const struct cli *cli, const struct shown *shown, size_t at,
+                        struct hearsay_filter *out)
+{
+    struct hearsay_error error;
+    return hearsay_encode_profile(shown->profile, &shown->labels[at], 1, out, &error) == HEARSAY_OK
+               ? CLI_DONE
+               : cli_report(cli, &error);
+}
+
+/* Leaves in shown->joint what only pairs of labels set. */
+static int find_joint(const struct cli *cli, struct shown *shown)
+{
+    shown->joint = shown->filter;
+    for (size_t i = 0; i < shown->label_count; i++) {
+        struct hearsay_filter filter;
+        int code = encode_label(cli, shown, i, &filter);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        for (uint32_t byte = 0; byte < filter.byte_count; byte++) {
+            shown->joint.bytes[byte] &= (uint8_t)~filter.bytes[byte];
+        }
+    }
+    return CLI_DONE;
+}
+
+/* The set bits as an array; NULL when memory is out. */
+static json_t *json_positions(const struct hearsay_filter *filter)
+{
+    json_t *positions = json_array();
+    for (uint32_t bit = 0; bit < filter->bits; bit++) {
+        if (has_bit(filter, bit) && json_array_append_new(positions, json_integer(bit)) != 0) {
+            json_decref(positions);
+            return NULL;
+        }
+    }
+    return positions;
+}
+
+static int print_json(const struct cli *cli, const struct shown *shown)
+{
+    json_t *line = json_object();
+    json_t *labels = json_array();
+    uint32_t set = cli_count_bits(&shown->filter);
+    int failed = line == NULL || labels == NULL;
+    for (size_t i = 0; i < shown->label_count; i++) {
+        struct hearsay_filter filter;
+        int code = encode_label(cli, shown, i, &filter);
+        if (code != CLI_DONE) {
+            json_decref(labels);
+            json_decref(line);
+            return code;
+        }
+        failed |= json_array_append_new(labels, json_pack("{s:s, s:o}", "label", shown->labels[i],
+                                                          "positions", json_positions(&filter)));
+    }
+    failed |= json_object_set_new(line, "profile", json_string(shown->profile));
+    failed |= json_object_set_new(line, "labels", labels);
+    failed |= json_object_set_new(line, "joint", json_positions(&shown->joint));
+    failed |= json_object_set_new(line, "bits", json_integer(shown->filter.bits));
+    failed |= json_object_set_new(line, "set", json_integer(set));
+    failed |= json_object_set_new(line, "fill", json_real((double)set / shown->filter.bits));
+    failed |= json_object_set_new(line, "filter",
+                                  out_json_hex(shown->filter.bytes, shown->filter.byte_count));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+/* The rest of a line. */
+static void print_positions(FILE *stream, const struct hearsay_filter *filter)
+{
+    for (uint32_t bit = 0; bit < filter->bits; bit++) {
+        if (has_bit(filter, bit)) {
+            (void)fprintf(stream, " %" PRIu32, bit);
+        }
+    }
+    (void)fputc('\n', stream);
+}
+
+static int print_lines(const struct cli *cli, const struct shown *shown)
+{
+    FILE *stream = cli->out.stream;
+    uint32_t set = cli_count_bits(&shown->filter);
+    (void)fprintf(stream, "profile  %s\nlabels   %zu\n", shown->profile, shown->label_count);
+    for (size_t i = 0; i < shown->label_count; i++) {
+        struct hearsay_filter filter;
+        int code = encode_label(cli, shown, i, &filter);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        (void)fputs("  ", stream);
+        out_text(&cli->out, shown->labels[i], 0);
+        (void)fprintf(stream, "%*s",
+                      (int)(strlen(shown->labels[i]) < 30 ? 30 - strlen(shown->labels[i]) : 1), "");
+        print_positions(stream, &filter);
+    }
+    if (cli_count_bits(&shown->joint) > 0) {
+        (void)fprintf(stream, "%-32s", "joint");
+        print_positions(stream, &shown->joint);
+    }
+    (void)fprintf(stream, "fill     %" PRIu32 " of %" PRIu32 " bits, %.1f %%\nfilter   ", set,
+                  shown->filter.bits, 100.0 * set / shown->filter.bits);
+    for (uint32_t i = 0; i < shown->filter.byte_count; i++) {
+        (void)fprintf(stream, "%02x", shown->filter.bytes[i]);
+    }
+    (void)fputc('\n', stream);
+    return CLI_DONE;
+}
+
+static int show(const struct cli *cli, const struct context_options *chosen,
+                const struct hearsay_context *context, const char *profile)
+{
+    struct hearsay_error error;
+    struct shown shown = {.profile = profile};
+    shown.labels = hearsay_context_labels(context, &shown.label_count);
+    if (hearsay_encode_profile(profile, shown.labels, shown.label_count, &shown.filter, &error) !=
+        HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    int code = find_joint(cli, &shown);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    return chosen->json ? print_json(cli, &shown) : print_lines(cli, &shown);
+}
+
+/* The profile of the host, copied. */
+static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE_TEXT_BYTES])
+{
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = cli_connect(cli, &server);
+    if (code == CLI_DONE) {
+        code = cli_find_host(cli, server, name, &host);
+    }
+    if (code == CLI_DONE) {
+        (void)snprintf(out, PROFILE_TEXT_BYTES, "%s", host->profile);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+static int context_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct context_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    }
+    if (chosen->profile != NULL && chosen->host != NULL) {
+        return cli_misuse(cli, "--profile and --host exclude each other");
+    }
+    char asked[PROFILE_TEXT_BYTES];
+    struct hearsay_context *context = NULL;
+    int code = sensed_read(cli, &chosen->sensed, &context);
+    if (code == CLI_DONE && chosen->profile == NULL) {
+        code = ask_profile(cli, chosen->host, asked);
+    }
+    if (code == CLI_DONE) {
+        code = show(cli, chosen, context, chosen->profile != NULL ? chosen->profile : asked);
+    }
+    hearsay_context_free(context);
+    return code;
+}
+
+const struct cli_command command_context = {
+    .name = "context",
+    .summary = "show the labels and the filter of a context",
+    .arguments = "CONTEXT... [OPTION]...",
+    .details =
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, as deposit and\n"
+        "query take them. Prints each label with its positions in the filter, those of pairs in\n"
+        "joint sections, how many bits are set, and the filter in hexadecimal. Nothing is\n"
+        "left anywhere.\n",
+    .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v1:512/2\n"
+                "  hearsay context --at 48.1497,11.5678 --topic Coffee --json\n",
+    .options = context_options,
+    .option_count = sizeof(context_options) / sizeof(context_options[0]),
+    .defaults = &context_defaults,
+    .options_bytes = sizeof(context_defaults),
+    .run = context_run,
+};

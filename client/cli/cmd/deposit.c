@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* deposit: leave a message in a context. Prints what is needed to find it and to take it back. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/input/channel.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/input/epoch.h"
+#include "client/cli/input/payload.h"
+#include "client/cli/input/secret.h"
+#include "client/cli/input/sensed.h"
+#include "client/cli/term/when.h"
+
+struct deposit_options {
+    struct sensed sensed;
+    uint64_t ttl_ms; /* 0: the server's default */
+    uint32_t reach;
+    const char *type;
+    const char *file;
+    const char *host;
+    const char *group;
+    bool here;
+    const char *channel; /* its name */
+    int epoch;           /* enum epoch_choice */
+    bool json;
+};
+
+static const struct deposit_options deposit_defaults = {.reach = HEARSAY_DISTANCE_ONE};
+
+static const struct args_option deposit_options[] = {
+    SENSED_OPTIONS(struct deposit_options, sensed),
+    {.name = "here",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct deposit_options, here),
+     .help = "what the access point says is around it"},
+    {.name = "ttl",
+     .letter = 't',
+     .kind = ARGS_DURATION,
+     .offset = offsetof(struct deposit_options, ttl_ms),
+     .value = "TIME",
+     .min = 1000,
+     .max = UINT32_MAX * (uint64_t)1000,
+     .help = "how long it stays: 90s, 15m, 2h, 3d (the server's default)"},
+    {.name = "file",
+     .letter = 'f',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, file),
+     .value = "FILE",
+     .help = "the message is this file's content"},
+    {.name = "type",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, type),
+     .value = "TYPE",
+     .help = "media type (text/plain for UTF-8, else octet-stream)"},
+    {.name = "reach",
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct deposit_options, reach),
+     .value = "D",
+     .help = "nobody beyond this distance, 0 to 1, is shown it (1)"},
+    {.name = "channel",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, channel),
+     .value = "NAME",
+     .help = "the context that was saved under this name; see hearsay channel"},
+    SECRET_OPTION(struct deposit_options, group),
+    EPOCH_OPTION(struct deposit_options, epoch, "open, current, or auto: current if known (auto)"),
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct deposit_options, host),
+     .value = "HOST",
+     .help = "where to (the first host)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct deposit_options, json),
+     .help = "one line of JSON"},
+};
+
+static int print_json(const struct cli *cli, const struct hearsay_receipt *receipt,
+                      const struct hearsay_deposited *deposited, uint64_t epoch)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "id", out_json_hex(receipt->id, HEARSAY_ID_BYTES));
+    failed |= json_object_set_new(line, "withdraw_token",
+                                  out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES));
+    failed |= json_object_set_new(line, "deposited", out_json_time(deposited->deposited_ms));
+    failed |= json_object_set_new(line, "expires", out_json_time(deposited->expires_ms));
+    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)epoch));
+    failed |= json_object_set_new(line, "durable", json_boolean(deposited->durable));
+    failed |= json_object_set_new(line, "held", json_boolean(deposited->held));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static void print_hex(FILE *stream, const char *title, const uint8_t *bytes, size_t count)
+{
+    (void)fputs(title, stream);
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(stream, "%02x", bytes[i]);
+    }
+    (void)fputc('\n', stream);
+}
+
+static void print_lines(const struct cli *cli, const struct hearsay_receipt *receipt,
+                        const struct hearsay_deposited *deposited)
+{
+    char expires[WHEN_BYTES];
+    when_print(deposited->expires_ms, expires);
+    print_hex(cli->out.stream, "id       ", receipt->id, HEARSAY_ID_BYTES);
+    print_hex(cli->out.stream, "token    ", receipt->token, HEARSAY_TOKEN_BYTES);
+    (void)fprintf(cli->out.stream, "expires  %s\n", expires);
+    if (deposited->held) {
+        (void)fputs("held     the operator looks at it before anybody sees it\n", cli->out.stream);
+    }
+    if (!deposited->durable) {
+        cli_complain(cli, "this server may lose the last moments to a power cut");
+    }
+}
+
+/* Says both sizes, which the server's own refusal cannot where the frame would be too large. */
+static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
+                      const struct payload *payload, size_t sealing_bytes)
+{
+    uint32_t limit = hearsay_welcome(server)->limits.payload_bytes;
+    limit = limit != 0 && limit < PAYLOAD_BYTES_MAX ? limit : PAYLOAD_BYTES_MAX;
+    limit = limit > sealing_bytes ? limit - (uint32_t)sealing_bytes : 0;
+    if (payload->count <= limit) {
+        return CLI_DONE;
+    }
+    cli_complain(cli, "%s has %s%" PRIu64 " bytes; this server takes messages of at most %" PRIu32,
+                 file != NULL ? file : "the message", payload->whole ? "" : "over ",
+                 payload->whole ? payload->size_bytes : payload->size_bytes - 1, limit);
+    return CLI_REFUSED;
+}
+
+/* What is deposited besides the message. All borrowed. */
+struct deposit_where {
+    struct hearsay_context *context;   /* to which --here adds */
+    const struct hearsay_group *group; /* NULL: none */
+};
+
+/* Sends the request, sealed for the group if there is one. CLI_DONE or an exit code. */
+static int send(const struct cli *cli, struct hearsay *server, const struct hearsay_group *group,
+                struct hearsay_deposit *request, struct hearsay_receipt *out_receipt,
+                struct hearsay_deposited *out_deposited)
+{
+    struct hearsay_error error;
+    struct hearsay_content sealed = {.payload = NULL};
+    uint8_t id[HEARSAY_ID_BYTES];
+    if (group != NULL) {
+        hearsay_make_id(id);
+        if (hearsay_group_seal(group, id, request->media_type, request->payload,
+                               request->payload_bytes, &sealed, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        request->id = id;
+        request->media_type = sealed.media_type;
+        request->payload = sealed.payload;
+        request->payload_bytes = sealed.payload_bytes;
+    }
+    int status =
+        hearsay_deposit(server, request, cli_timeout(cli), out_receipt, out_deposited, &error);
+    hearsay_content_free(&sealed);
+    return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
+}
+
+static int deposit(const struct cli *cli, struct hearsay *server,
+                   const struct deposit_options *chosen, const struct deposit_where *where,
+                   const struct payload *payload)
+{
+    struct hearsay_filter filter;
+    const struct hearsay_host *host = NULL;
+    const char *type = chosen->type != NULL ? chosen->type : payload->type;
+    struct hearsay_keys keys = {.group = where->group};
+    struct hearsay_epoch epoch;
+    int code = cli_find_host(cli, server, chosen->host, &host);
+    if (code == CLI_DONE) {
+        code = check_size(cli, server, chosen->file, payload,
+                          where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
+    }
+    if (code == CLI_DONE && chosen->here) {
+        code = sensed_add_here(cli, server, host, where->context);
+    }
+    if (code == CLI_DONE) {
+        code = epoch_for_deposit(cli, server, host, (enum epoch_choice)chosen->epoch, &epoch);
+    }
+    if (code == CLI_DONE) {
+        keys.epoch_key = epoch.number != 0 ? epoch.key : NULL;
+        code = sensed_encode(cli, server, host, &keys, where->context, &filter);
+    }
+    if (code != CLI_DONE) {
+        return code;
+    }
+    struct hearsay_deposit request;
+    hearsay_deposit_init(&request);
+    request.host = host->name;
+    request.filter = &filter;
+    request.epoch = epoch.number;
+    request.media_type = type;
+    request.payload = payload->bytes;
+    request.payload_bytes = payload->count;
+    request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
+    request.reach = chosen->reach;
+    struct hearsay_receipt receipt;
+    struct hearsay_deposited deposited;
+    cli_say_work(cli, server);
+    code = send(cli, server, where->group, &request, &receipt, &deposited);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (chosen->json) {
+        return print_json(cli, &receipt, &deposited, epoch.number);
+    }
+    print_lines(cli, &receipt, &deposited);
+    return CLI_DONE;
+}
+
+static int deposit_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    struct deposit_options *chosen = options;
+    if (chosen->ttl_ms % 1000 != 0) {
+        return cli_misuse(cli, "--ttl: whole seconds only");
+    }
+    bool scan_piped = chosen->sensed.scan != NULL && strcmp(chosen->sensed.scan, "-") == 0;
+    bool message_piped = chosen->file != NULL ? strcmp(chosen->file, "-") == 0 : word_count == 0;
+    if (scan_piped && message_piped) {
+        return cli_misuse(cli, "the scan and the message cannot both be standard input");
+    }
+    struct payload payload = {0};
+    struct hearsay *server = NULL;
+    struct hearsay_context *context = NULL;
+    struct hearsay_group *group = NULL;
+    struct channel channel = {.file = NULL};
+    int code = CLI_DONE;
+    if (chosen->channel != NULL) {
+        code = channel_find(cli, chosen->channel, &channel);
+        chosen->group = chosen->group != NULL ? chosen->group : channel.group;
+        chosen->host = chosen->host != NULL ? chosen->host : channel.host;
+    }
+    if (code == CLI_DONE) {
+        code = chosen->here || chosen->channel != NULL
+                   ? sensed_read_some(cli, &chosen->sensed, &context)
+                   : sensed_read(cli, &chosen->sensed, &context);
+    }
+    if (code == CLI_DONE && chosen->channel != NULL) {
+        code = channel_add_labels(cli, &channel, context);
+    }
+    if (code == CLI_DONE) {
+        code = payload_read(cli, chosen->file, word_count, words, &payload);
+    }
+    if (code == CLI_DONE && chosen->group != NULL) {
+        code = secret_group(cli, chosen->group, &group);
+    }
+    if (code == CLI_DONE) {
+        code = cli_connect(cli, &server);
+    }
+    if (code == CLI_DONE) {
+        const struct deposit_where where = {.context = context, .group = group};
+        code = deposit(cli, server, chosen, &where, &payload);
+    }
+    hearsay_close(server);
+    payload_free(&payload);
+    hearsay_context_free(context);
+    hearsay_group_free(group);
+    channel_free(&channel);
+    return code;
+}
+
+const struct cli_command command_deposit = {
+    .name = "deposit",
+    .summary = "leave a message in a context",
+    .arguments = "CONTEXT... [OPTION]... [TEXT... | --file FILE]",
+    .details =
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together.\n"
+        "Without TEXT and --file the message is read from standard input. Prints its id and\n"
+        "the token that withdraws it; nobody can tell you the token again.\n"
+        "Where a host has epochs and the user is on site, the message goes to the current one and\n"
+        "is found only by those who were on site during it; it expires with it at the latest.\n"
+        "With --group only those who have the same secret find it, and can read it.\n",
+    .examples =
+        "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+        "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
+        "  hearsay deposit --here --topic Coffee 'Come up, there is cake'\n"
+        "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
+        "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
+        "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
+    .options = deposit_options,
+    .option_count = sizeof(deposit_options) / sizeof(deposit_options[0]),
+    .defaults = &deposit_defaults,
+    .options_bytes = sizeof(deposit_defaults),
+    .run = deposit_run,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export: everything that is stored, one line of JSON a message, page by page. */
+#include <string.h>
+
+#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/cmd/commands.h"
+
+enum { CURSOR_BYTES_MAX = 256 };
+
+struct export_options {
+    const char *host;
+};
+
+static const struct export_options export_defaults;
+
+static const struct args_option export_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct export_options, host),
+     .value = "HOST",
+     .help = "only this one (all hosts)"},
+};
+
+static json_t *line_of(const char *host, const struct hearsay_exported *exported)
+{
+    const struct hearsay_message *message = &exported->message;
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "id", out_json_hex(message->id, HEARSAY_ID_BYTES));
+    failed |= json_object_set_new(line, "host", json_string(host));
+    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)message->epoch));
+    failed |= json_object_set_new(line, "filter",
+                                  out_json_base64(exported->filter, exported->filter_bytes));
+    failed |= json_object_set_new(line, "type", json_string(message->media_type));
+    failed |= out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
+    failed |= json_object_set_new(line, "deposited", out_json_time(message->deposited_ms));
+    failed |= json_object_set_new(line, "expires", out_json_time(message->expires_ms));
+    failed |= json_object_set_new(line, "reach", out_json_millionths(exported->reach));
+    failed |= json_object_set_new(line, "withdraw_hash",
+                                  exported->withdraw_hash != NULL
+                                      ? out_json_hex(exported->withdraw_hash, HEARSAY_HASH_BYTES)
+                                      : json_null());
+    if (failed != 0) {
+        json_decref(line);
+        return NULL;
+    }
+    return line;
+}
+
+static int print_page(const struct cli *cli, const char *host, const struct hearsay_page *page)
+{
+    for (size_t i = 0; i < page->message_count; i++) {
+        if (out_json(&cli->out, line_of(host, &page->messages[i])) != 0) {
+            return cli_report_nomem(cli);
+        }
+    }
+    return cli_flush(cli); /* a full disk ends it here, not after all the pages */
+}
+
+static int report(const struct cli *cli, const struct hearsay_error *error)
+{
+    int code = cli_report(cli, error);
+    if (error->code == HEARSAY_CODE_FORBIDDEN || error->code == HEARSAY_CODE_UNSUPPORTED) {
+        cli_complain(cli, "export works over the daemon's Unix socket only, which is found without "
+                          "--server, for its user, root and members of its admin_group");
+    }
+    return code;
+}
+
+static int export_host(const struct cli *cli, struct hearsay *server, const char *host)
+{
+    uint8_t cursor[CURSOR_BYTES_MAX];
+    size_t cursor_bytes = 0;
+    for (;;) {
+        const struct hearsay_page *page = NULL;
+        struct hearsay_error error;
+        if (hearsay_export(server, host, cursor_bytes > 0 ? cursor : NULL, cursor_bytes, 0,
+                           cli_timeout(cli), &page, &error) != HEARSAY_OK) {
+            return report(cli, &error);
+        }
+        int code = print_page(cli, host, page);
+        if (code != CLI_DONE || page->next == NULL || page->next_bytes == 0) {
+            return code;
+        }
+        bool same =
+            page->next_bytes == cursor_bytes && memcmp(page->next, cursor, cursor_bytes) == 0;
+        if (page->next_bytes > sizeof(cursor) || same) {
+            cli_complain(cli, "the server does not get on with its pages");
+            return CLI_CONNECTION;
+        }
+        cursor_bytes = page->next_bytes;
+        memcpy(cursor, page->next, cursor_bytes);
+    }
+}
+
+static int export_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct export_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = admin_connect(cli, NULL, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = cli_find_host(cli, server, chosen->host, &host);
+    if (code == CLI_DONE && chosen->host != NULL) {
+        code = export_host(cli, server, host->name);
+    } else if (code == CLI_DONE) {
+        const struct hearsay_welcome *welcome = hearsay_welcome(server);
+        for (size_t i = 0; i < welcome->host_count && code == CLI_DONE; i++) {
+            code = export_host(cli, server, welcome->hosts[i].name);
+        }
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_export = {
+    .name = "export",
+    .summary = "write all messages, for import to take back",
+    .arguments = "[OPTION]...",
+    .details = "One line of JSON a message: id, host, epoch, filter (base64), type, text or\n"
+               "payload_base64, deposited, expires, reach, withdraw_hash. Only over the daemon's\n"
+               "Unix socket, which is found as for admin.\n",
+    .examples = "  hearsay export > messages.jsonl\n"
+                "  hearsay import messages.jsonl\n",
+    .options = export_options,
+    .option_count = sizeof(export_options) / sizeof(export_options[0]),
+    .defaults = &export_defaults,
+    .options_bytes = sizeof(export_defaults),
+    .run = export_run,
+};

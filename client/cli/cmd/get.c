@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* get: one message by its id. */
+#include <string.h>
+
+#include "client/cli/cmd/commands.h"
+#include "client/cli/input/secret.h"
+#include "client/cli/term/text.h"
+
+struct get_options {
+    const char *host;
+    const char *group;
+    bool json;
+};
+
+static const struct get_options get_defaults;
+
+static const struct args_option get_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct get_options, host),
+     .value = "HOST",
+     .help = "where it is (the first host)"},
+    SECRET_OPTION(struct get_options, group),
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct get_options, json),
+     .help = "one line of JSON, with times and type"},
+};
+
+static int print_json(const struct cli *cli, const struct hearsay_message *message)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "id", out_json_hex(message->id, HEARSAY_ID_BYTES));
+    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)message->epoch));
+    failed |= json_object_set_new(line, "deposited", out_json_time(message->deposited_ms));
+    failed |= json_object_set_new(line, "expires", out_json_time(message->expires_ms));
+    failed |= json_object_set_new(line, "type", json_string(message->media_type));
+    failed |= out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+/* The payload as it is; on a terminal only text, made harmless. */
+static int print_payload(const struct cli *cli, const struct hearsay_message *message)
+{
+    FILE *stream = cli->out.stream;
+    const char *bytes = (const char *)message->payload;
+    size_t count = message->payload_bytes;
+    if (!cli->out.terminal) {
+        (void)fwrite(bytes, 1, count, stream);
+        return CLI_DONE;
+    }
+    if (!out_is_text(message->media_type, message->payload, count)) {
+        char size[16];
+        out_print_size(count, size);
+        cli_complain(cli, "the message is %s of %s, not text: send standard output to a file", size,
+                     message->media_type);
+        return CLI_NEGATIVE;
+    }
+    text_print_lines(stream, bytes, count);
+    if (count > 0 && bytes[count - 1] != '\n') {
+        (void)fputc('\n', stream);
+    }
+    return CLI_DONE;
+}
+
+/* Opens what the group sealed, and prints it. */
+static int print_opened(const struct cli *cli, const struct get_options *chosen,
+                        const struct hearsay_group *group, const struct hearsay_message *message)
+{
+    struct hearsay_error error;
+    struct hearsay_content content;
+    struct hearsay_message opened = *message;
+    int status = hearsay_group_open(group, message->id, message->media_type, message->payload,
+                                    message->payload_bytes, &content, &error);
+    if (status == HEARSAY_NOT_OURS) {
+        cli_complain(cli, "the message is not this group's: its secret does not open it");
+        return CLI_NEGATIVE;
+    }
+    if (status != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    opened.media_type = content.media_type;
+    opened.payload = content.payload;
+    opened.payload_bytes = content.payload_bytes;
+    int code = chosen->json ? print_json(cli, &opened) : print_payload(cli, &opened);
+    hearsay_content_free(&content);
+    return code;
+}
+
+static int get(const struct cli *cli, struct hearsay *server, const struct get_options *chosen,
+               const struct hearsay_group *group, const uint8_t *id)
+{
+    struct hearsay_error error;
+    const struct hearsay_host *host = NULL;
+    const struct hearsay_message *message = NULL;
+    int code = cli_find_host(cli, server, chosen->host, &host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (hearsay_get(server, host->name, id, cli_timeout(cli), &message, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (group != NULL) {
+        return print_opened(cli, chosen, group, message);
+    }
+    return chosen->json ? print_json(cli, message) : print_payload(cli, message);
+}
+
+static int get_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct get_options *chosen = options;
+    uint8_t id[HEARSAY_ID_BYTES];
+    if (word_count == 0) {
+        return cli_misuse(cli, "the message's id is missing");
+    }
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+        return CLI_USAGE;
+    }
+    struct hearsay *server = NULL;
+    struct hearsay_group *group = NULL;
+    int code = chosen->group != NULL ? secret_group(cli, chosen->group, &group) : CLI_DONE;
+    if (code == CLI_DONE) {
+        code = cli_connect(cli, &server);
+    }
+    if (code == CLI_DONE) {
+        code = get(cli, server, chosen, group, id);
+    }
+    hearsay_close(server);
+    hearsay_group_free(group);
+    return code;
+}
+
+const struct cli_command command_get = {
+    .name = "get",
+    .summary = "print one message by its id",
+    .arguments = "[OPTION]... ID",
+    .details = "Writes the payload as it is, every byte. On a terminal only text is written, with\n"
+               "control characters escaped. With --group what the group sealed is opened.\n",
+    .examples = "  hearsay get 00112233445566778899aabbccddeeff\n"
+                "  hearsay get 00112233445566778899aabbccddeeff > picture.png\n"
+                "  hearsay get --json 00112233445566778899aabbccddeeff\n",
+    .options = get_options,
+    .option_count = sizeof(get_options) / sizeof(get_options[0]),
+    .defaults = &get_defaults,
+    .options_bytes = sizeof(get_defaults),
+    .run = get_run,
+};

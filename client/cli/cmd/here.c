@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* here: what the access point says is around it; with --memory, remember the context of now. */
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "client/cli/cmd/commands.h"
+#include "client/cli/input/sensed.h"
+
+enum { ROUNDS_DEFAULT = 8 };
+
+struct here_options {
+    struct sensed sensed;
+    const char *memory;
+    uint32_t rounds; /* 0: the file's, or ROUNDS_DEFAULT for a new one */
+    const char *host;
+    const char *profile;
+    bool json;
+};
+
+static const struct here_options here_defaults;
+
+static const struct args_option here_options[] = {
+    {.name = "memory",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct here_options, memory),
+     .value = "FILE",
+     .help = "remember the context of now there; made where there is none"},
+    SENSED_OPTIONS(struct here_options, sensed),
+    {.name = "rounds",
+     .letter = 'r',
+     .kind = ARGS_NUMBER,
+     .offset = offsetof(struct here_options, rounds),
+     .value = "R",
+     .min = 1,
+     .max = 255,
+     .help = "a context stays for R rounds (those of the file; 8)"},
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct here_options, host),
+     .value = "HOST",
+     .help = "whose profile a new memory takes (the first host)"},
+    {.name = "profile",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct here_options, profile),
+     .value = "PROFILE",
+     .help = "that profile, without asking a server: v1:512/4"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct here_options, json),
+     .help = "one line of JSON"},
+};
+
+static int print(const struct cli *cli, const struct here_options *options,
+                 const struct hearsay_recent *recent, const struct hearsay_filter *here)
+{
+    struct hearsay_filter blended;
+    hearsay_recent_filter(recent, &blended);
+    const uint32_t set = cli_count_bits(&blended);
+    const uint32_t rounds = hearsay_recent_rounds(recent);
+    if (!options->json) {
+        (void)fprintf(cli->out.stream,
+                      "%" PRIu32 " bits here, %" PRIu32 " of %" PRIu32 " in %" PRIu32
+                      " round%s (%" PRIu32 ".%" PRIu32 " %%)\n",
+                      cli_count_bits(here), set, blended.bits, rounds, rounds == 1 ? "" : "s",
+                      set * 100 / blended.bits, set * 1000 / blended.bits % 10);
+        return CLI_DONE;
+    }
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "profile", json_string(hearsay_recent_profile(recent)));
+    failed |= json_object_set_new(line, "rounds", json_integer(rounds));
+    failed |= json_object_set_new(line, "here_bits", json_integer(cli_count_bits(here)));
+    failed |= json_object_set_new(line, "memory_bits", json_integer(set));
+    failed |=
+        json_object_set_new(line, "filter", out_json_base64(blended.bytes, blended.byte_count));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+/* One round: all of it is right, or the file stays as it was. */
+static int remember(const struct cli *cli, const struct here_options *options,
+                    const struct hearsay_context *context, const char *profile)
+{
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    struct hearsay_recent *recent = NULL;
+    struct hearsay_filter here;
+    struct hearsay_error error;
+    const bool is_new = access(options->memory, F_OK) != 0 && errno == ENOENT;
+    const uint32_t rounds = options->rounds == 0 && is_new ? ROUNDS_DEFAULT : options->rounds;
+    if (hearsay_recent_open(options->memory, profile, rounds, &recent, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    int code = CLI_DONE;
+    if (hearsay_recent_round_labels(recent, labels, count, &here, &error) != HEARSAY_OK ||
+        hearsay_recent_save(recent, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    } else {
+        code = print(cli, options, recent, &here);
+    }
+    hearsay_recent_close(recent);
+    return code;
+}
+
+static int print_json(const struct cli *cli, const struct hearsay_host *host,
+                      const struct hearsay_here *here)
+{
+    json_t *labels = json_array();
+    for (size_t i = 0; i < here->label_count; i++) {
+        (void)json_array_append_new(labels, json_string(here->labels[i])); /* counted below */
+    }
+    if (labels == NULL || json_array_size(labels) != here->label_count) {
+        json_decref(labels);
+        return cli_report_nomem(cli);
+    }
+    json_t *line = json_pack("{s:s, s:o}", "host", host->name, "labels", labels);
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static int print_labels(const struct cli *cli, const struct here_options *options,
+                        struct hearsay *server, const struct hearsay_host *host)
+{
+    struct hearsay_error error;
+    const struct hearsay_here *here = NULL;
+    int code = CLI_DONE;
+    if (hearsay_here(server, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (options->json) {
+        code = print_json(cli, host, here);
+    }
+    for (size_t i = 0; i < here->label_count && !options->json; i++) {
+        out_text(&cli->out, here->labels[i], 0);
+        (void)fputc('\n', cli->out.stream);
+    }
+    if (here->label_count == 0) {
+        cli_complain(cli, "the access point does not say what is around it");
+    }
+    return code == CLI_DONE && here->label_count == 0 ? CLI_NEGATIVE : code;
+}
+
+/* Without --memory: what the access point says. */
+static int show(const struct cli *cli, const struct here_options *options)
+{
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = cli_connect(cli, &server);
+    if (code == CLI_DONE) {
+        code = cli_find_host(cli, server, options->host, &host);
+    }
+    if (code == CLI_DONE) {
+        code = print_labels(cli, options, server, host);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+/* With the profile of a host, and with its labels where no context was given. */
+static int remember_as_host(const struct cli *cli, const struct here_options *options,
+                            struct hearsay_context *context)
+{
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = cli_connect(cli, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE && !sensed_given(&options->sensed)) {
+        code = sensed_add_here(cli, server, host, context);
+    }
+    if (code == CLI_DONE) {
+        code = remember(cli, options, context, host->profile);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+static int here_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct here_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    }
+    const bool given = sensed_given(&chosen->sensed);
+    if (chosen->memory == NULL && (given || chosen->rounds != 0 || chosen->profile != NULL)) {
+        return cli_misuse(cli, "where to remember is missing: --memory FILE");
+    }
+    if (chosen->memory == NULL) {
+        return show(cli, chosen);
+    }
+    if (!given && chosen->profile != NULL) {
+        return cli_misuse(cli,
+                          "--profile asks no server, so a context is needed, such as -l LABEL");
+    }
+    if (chosen->host != NULL && chosen->profile != NULL) {
+        return cli_misuse(cli, "--host and --profile exclude each other");
+    }
+    struct hearsay_context *context = NULL;
+    int code = given ? sensed_read(cli, &chosen->sensed, &context)
+                     : sensed_read_some(cli, &chosen->sensed, &context);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    /* Without --host and --profile the file knows its profile. */
+    if (chosen->profile != NULL ||
+        (given && chosen->host == NULL && access(chosen->memory, F_OK) == 0)) {
+        code = remember(cli, chosen, context, chosen->profile);
+    } else {
+        code = remember_as_host(cli, chosen, context);
+    }
+    hearsay_context_free(context);
+    return code;
+}
+
+const struct cli_command command_here = {
+    .name = "here",
+    .summary = "what is around here; or remember it, for query --memory",
+    .arguments = "[--memory FILE [CONTEXT...]] [OPTION]...",
+    .details =
+        "Prints the labels of what the access point says is around it, one a line: what query\n"
+        "asks with where no context is given, and deposit with --here. Exit code 1: none.\n\n"
+        "With --memory it remembers. CONTEXT is any of --label, --wifi, --scan, --at, --time\n"
+        "and --topic, together; without any it is what the access point says. Each call is a\n"
+        "round. What was there in a round stays in the memory for R rounds, and goes by itself\n"
+        "unless it is there again: the contexts of the last rounds blend into one, that query\n"
+        "--memory asks with. The server is asked for the profile of a new memory, and for what\n"
+        "is around where no context is given. The labels stand in FILE, which nobody else may\n"
+        "read, so that they can be asked with in epochs and for groups.\n",
+    .examples = "  hearsay here\n"
+                "  hearsay here --memory way --rounds 5 -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+                "  iw dev wlan0 scan | hearsay here --memory way --scan -\n"
+                "  hearsay query --memory way\n",
+    .options = here_options,
+    .option_count = sizeof(here_options) / sizeof(here_options[0]),
+    .defaults = &here_defaults,
+    .options_bytes = sizeof(here_defaults),
+    .run = here_run,
+};

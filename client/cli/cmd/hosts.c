@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hosts: the message stores that the server has, and how contexts become filters there. */
+#include <string.h>
+
+#include "client/cli/cmd/commands.h"
+
+struct hosts_options {
+    bool json;
+};
+
+static const struct hosts_options hosts_defaults;
+
+static const struct args_option hosts_options[] = {
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct hosts_options, json),
+     .help = "one line of JSON a host"},
+};
+
+static const char *accept_word(const struct hearsay_host *host)
+{
+    switch (host->accept) {
+    case HEARSAY_ACCEPT_REVIEW:
+        return "review";
+    case HEARSAY_ACCEPT_CLOSED:
+        return "closed";
+    default:
+        return "open";
+    }
+}
+
+static int print_json(const struct cli *cli, const struct hearsay_host *host)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "host", json_string(host->name));
+    failed |= json_object_set_new(line, "profile", json_string(host->profile));
+    failed |= json_object_set_new(line, "suggested_max_distance",
+                                  out_json_millionths(host->suggested_max_distance));
+    failed |= json_object_set_new(line, "accept", json_string(accept_word(host)));
+    if (host->accept_until_ms != 0) {
+        failed |= json_object_set_new(line, "accept_until_ms", json_integer(host->accept_until_ms));
+    }
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static void print_row(const struct cli *cli, const struct hearsay_host *host, int name_columns)
+{
+    char distance[16];
+    out_print_millionths(host->suggested_max_distance, distance);
+    out_text(&cli->out, host->name, (size_t)name_columns);
+    (void)fprintf(cli->out.stream, "%*s  %-12s  %-8s  ", name_columns - (int)strlen(host->name), "",
+                  distance, accept_word(host));
+    out_text(&cli->out, host->profile, 0);
+    (void)fputc('\n', cli->out.stream);
+}
+
+static int print_hosts(const struct cli *cli, const struct hearsay_welcome *welcome, bool json)
+{
+    int name_columns = 4; /* of the heading */
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        int length = (int)strlen(welcome->hosts[i].name); /* 63 at most, in ASCII */
+        name_columns = length > name_columns ? length : name_columns;
+    }
+    if (!json) {
+        out_colour(&cli->out, OUT_BOLD);
+        (void)fprintf(cli->out.stream, "%-*s  %-12s  %-8s  %s", name_columns, "HOST",
+                      "MAX DISTANCE", "DEPOSITS", "PROFILE");
+        out_colour(&cli->out, OUT_PLAIN);
+        (void)fputc('\n', cli->out.stream);
+    }
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        if (json) {
+            int code = print_json(cli, &welcome->hosts[i]);
+            if (code != CLI_DONE) {
+                return code;
+            }
+        } else {
+            print_row(cli, &welcome->hosts[i], name_columns);
+        }
+    }
+    return CLI_DONE;
+}
+
+static int hosts_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct hosts_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    struct hearsay *server = NULL;
+    int code = cli_connect(cli, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = print_hosts(cli, hearsay_welcome(server), chosen->json);
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_hosts = {
+    .name = "hosts",
+    .summary = "list the message stores of the server",
+    .arguments = "[OPTION]...",
+    .details = "The first one is used where no --host is given. Queries apply the suggested\n"
+               "largest distance unless --max-distance says otherwise. Deposits are shown at\n"
+               "once (open), after the operator has looked at them (review), or refused\n"
+               "(closed).\n",
+    .examples = "  hearsay hosts\n"
+                "  hearsay hosts --json\n",
+    .options = hosts_options,
+    .option_count = sizeof(hosts_options) / sizeof(hosts_options[0]),
+    .defaults = &hosts_defaults,
+    .options_bytes = sizeof(hosts_defaults),
+    .run = hosts_run,
+};

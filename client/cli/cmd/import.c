@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import: deposits the lines of a file, pipelined. A repeated run finds its own messages there,
+ * because ids and tokens derive from a secret, the line's number and the line, and for a group its
+ * key. The epoch plays no part in them: a run that is repeated in the next one stores nothing
+ * twice.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include <sodium.h>
+
+#include "client/cli/cmd/commands.h"
+#include "client/cli/input/derive.h"
+#include "client/cli/input/epoch.h"
+#include "client/cli/term/progress.h"
+#include "client/cli/input/pump.h"
+#include "client/cli/input/record.h"
+#include "client/cli/input/secret.h"
+#include "client/cli/term/when.h"
+
+struct import_options {
+    const char *host;
+    const char *state;
+    const char *group;
+    int epoch; /* enum epoch_choice */
+    bool json;
+};
+
+static const struct import_options import_defaults;
+
+static const struct args_option import_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct import_options, host),
+     .value = "HOST",
+     .help = "where to (what a line says, else the first host)"},
+    {.name = "state",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct import_options, state),
+     .value = "FILE",
+     .help = "the secret that makes repeating harmless (see above)"},
+    SECRET_OPTION(struct import_options, group),
+    EPOCH_OPTION(struct import_options, epoch, "open, current, or auto: current if known (auto)"),
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct import_options, json),
+     .help = "the summary as JSON"},
+};
+
+struct import {
+    struct pump_work work; /* first: the pump hands it back */
+    const struct cli *cli;
+    const struct import_options *options;
+    struct progress progress;
+    struct hearsay_group *group; /* owned; NULL: none */
+    struct epoch_follower epochs;
+    uint8_t secret[DERIVE_SECRET_BYTES];
+    uint64_t deposited;
+    uint64_t duplicates;
+    uint64_t skipped;
+    uint64_t expired;
+};
+
+static struct import *import_of(struct pump_work *work)
+{
+    return (struct import *)(void *)work;
+}
+
+/* Reports a line that cannot be deposited, and counts it. */
+static enum pump_verdict skip(struct import *import, const struct pump_item *item,
+                              const char *sentence)
+{
+    progress_hide(&import->progress);
+    cli_complain(import->cli, "line %" PRIu64 ": %s", item->number, sentence);
+    import->skipped++;
+    return PUMP_IS_DONE;
+}
+
+static enum pump_verdict stop(struct import *import, int code)
+{
+    import->work.stop_code = code;
+    return PUMP_STOP;
+}
+
+static enum pump_verdict stop_nomem(struct import *import)
+{
+    progress_hide(&import->progress);
+    return stop(import, cli_report_nomem(import->cli));
+}
+
+/* The lifetime that is left by the server's clock. False: none. */
+static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s)
+{
+    if (!record->has_expiry) {
+        *out_ttl_s = record->ttl_s;
+        return true;
+    }
+    /* Whole seconds are all that the protocol takes; a message must not live longer than it said.
+     */
+    const int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
+    if (left_s < 1) {
+        return false;
+    }
+    *out_ttl_s = left_s > UINT32_MAX ? UINT32_MAX : (uint32_t)left_s;
+    return true;
+}
+
+/*
+ * The epoch of a line with labels, as deposit chooses it, or what the line says. The key is in
+ * *out_epoch where its number is not 0. CLI_DONE, or an exit code: then *out_sentence, if it is not
+ * NULL, says why this line cannot go, and others may.
+ */
+static int find_epoch(struct import *import, struct hearsay *server, const struct record *record,
+                      const struct hearsay_host *host, struct hearsay_epoch *out_epoch,
+                      const char **out_sentence)
+{
+    const enum epoch_choice choice = (enum epoch_choice)import->options->epoch;
+    memset(out_epoch, 0, sizeof(*out_epoch));
+    *out_sentence = NULL;
+    if (record->has_epoch ? record->epoch == 0 : choice == EPOCH_OPEN) {
+        return CLI_DONE;
+    }
+    int code = epoch_follow(import->cli, server, host, EPOCH_AUTO, &import->epochs);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    const uint64_t number = record->has_epoch ? record->epoch : host->epoch.number;
+    const struct hearsay_epoch *found =
+        number != 0 ? epoch_among(&import->epochs.epochs, number) : NULL;
+    if (found != NULL && found->is_certain) {
+        *out_epoch = *found;
+    } else if (found != NULL) {
+        *out_sentence = "the key of its epoch was stored on a connection without --tls, so another "
+                        "server may have given it: import on site, use --tls in both places, or "
+                        "say --epoch open";
+    } else if (record->has_epoch) {
+        *out_sentence = "the key of its epoch is not known";
+    } else if (choice == EPOCH_CURRENT) {
+        *out_sentence = "the key of the current epoch is not known";
+    }
+    return *out_sentence == NULL ? CLI_DONE : CLI_NEGATIVE;
+}
+
+/* Fills the filter of a line with labels, keyed, and its epoch. PUMP_IS_SENT: it can go. */
+static enum pump_verdict encode_record(struct import *import, struct hearsay *server,
+                                       const struct pump_item *item,
+                                       const struct hearsay_host *host, struct record *record)
+{
+    struct hearsay_error error;
+    struct hearsay_epoch epoch;
+    const char *sentence = NULL;
+    size_t count = 0;
+    int code = find_epoch(import, server, record, host, &epoch, &sentence);
+    if (code != CLI_DONE) {
+        return sentence != NULL ? skip(import, item, sentence) : stop(import, code);
+    }
+    const struct hearsay_keys keys = {.group = import->group,
+                                      .epoch_key = epoch.number != 0 ? epoch.key : NULL};
+    const char *const *labels = hearsay_context_labels(record->context, &count);
+    if (hearsay_encode_keyed(server, host->name, &keys, labels, count, &record->filter, &error) !=
+        HEARSAY_OK) {
+        return skip(import, item, error.sentence);
+    }
+    record->epoch = epoch.number;
+    return PUMP_IS_SENT;
+}
+
+static enum pump_verdict submit_deposit(struct import *import, struct hearsay *server,
+                                        struct pump_item *item, struct hearsay_deposit *deposit)
+{
+    struct hearsay_error error;
+    struct hearsay_content sealed = {.payload = NULL};
+    int status = HEARSAY_OK;
+    if (import->group != NULL) {
+        /* The same bytes in a repeated run, or the message would not be the same. */
+        status =
+            hearsay_group_seal_again(import->group, deposit->id, deposit->media_type,
+                                     deposit->payload, deposit->payload_bytes, &sealed, &error);
+        deposit->media_type = sealed.media_type;
+        deposit->payload = sealed.payload;
+        deposit->payload_bytes = sealed.payload_bytes;
+    }
+    if (status == HEARSAY_OK) {
+        status = hearsay_submit_deposit(server, deposit, NULL, &item->ticket, &error);
+    }
+    hearsay_content_free(&sealed);
+    switch (status) {
+    case HEARSAY_OK:
+        return PUMP_IS_SENT;
+    case HEARSAY_FULL:
+        return PUMP_IS_FULL;
+    case HEARSAY_ERR_ARGUMENT:
+        return skip(import, item, error.sentence);
+    case HEARSAY_ERR_NOMEM:
+        return stop_nomem(import);
+    default:
+        return PUMP_IS_LOST;
+    }
+}
+
+/* A line whose filter is there, keyed or as it was exported. */
+static enum pump_verdict deposit_record(struct import *import, struct hearsay *server,
+                                        struct pump_item *item, const char *host,
+                                        const struct record *record)
+{
+    struct hearsay_deposit deposit;
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES];
+    hearsay_deposit_init(&deposit);
+    if (!remaining_ttl(record, hearsay_now_ms(server), &deposit.ttl_s)) {
+        import->expired++;
+        return PUMP_IS_DONE;
+    }
+    derive_id(import->secret, item->number, item->line, item->length, id);
+    derive_token(import->secret, item->number, item->line, item->length, token);
+    deposit.host = host;
+    deposit.epoch = record->epoch;
+    deposit.filter = &record->filter;
+    deposit.media_type = record->media_type;
+    deposit.payload = record->payload;
+    deposit.payload_bytes = record->payload_bytes;
+    deposit.reach = record->reach;
+    deposit.id = record->has_id ? record->id : id;
+    deposit.token = token;
+    deposit.withdraw_hash = record->has_hash ? record->withdraw_hash : NULL;
+    deposit.no_withdrawal = record->no_withdrawal;
+    return submit_deposit(import, server, item, &deposit);
+}
+
+static enum pump_verdict submit_record(struct import *import, struct hearsay *server,
+                                       struct pump_item *item, struct record *record)
+{
+    const char *name = import->options->host != NULL ? import->options->host : record->host;
+    if (!record->has_filter) {
+        const struct hearsay_host *host = hearsay_find_host(server, name);
+        if (host == NULL) {
+            return skip(import, item, "the server has no such host");
+        }
+        enum pump_verdict verdict = encode_record(import, server, item, host, record);
+        if (verdict != PUMP_IS_SENT) {
+            return verdict;
+        }
+        /* The id is ours: whoever has it is this line, perhaps left in another epoch. */
+        item->is_marked = !record->has_id && host->epoch.number != 0;
+    } else if (import->group != NULL) {
+        return skip(import, item,
+                    "it has a filter, which cannot be keyed: --group takes lines with labels");
+    }
+    return deposit_record(import, server, item, name, record);
+}
+
+static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *server,
+                                       struct pump_item *item)
+{
+    struct import *import = import_of(work);
+    if (item->line == NULL) {
+        return skip(import, item, "the line is too long");
+    }
+    if (strspn(item->line, " \t") == item->length) {
+        return PUMP_IS_DONE; /* blank */
+    }
+    struct record record;
+    struct jsonline_error wrong;
+    enum pump_verdict verdict = PUMP_IS_DONE;
+    switch (record_parse(item->line, item->length, &record, &wrong)) {
+    case 0:
+        verdict = submit_record(import, server, item, &record);
+        break;
+    case JSONLINE_WRONG:
+        verdict = skip(import, item, wrong.sentence);
+        break;
+    default:
+        verdict = stop_nomem(import);
+        break;
+    }
+    record_deinit(&record);
+    return verdict;
+}
+
+static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *item,
+                                      const struct hearsay_reply *reply)
+{
+    struct import *import = import_of(work);
+    if (reply->kind == HEARSAY_REPLY_DEPOSITED) {
+        import->duplicates += reply->deposited.duplicate ? 1 : 0;
+        import->deposited += reply->deposited.duplicate ? 0 : 1;
+        return PUMP_IS_DONE;
+    }
+    const struct hearsay_error *error = &reply->error;
+    if (error->code == HEARSAY_CODE_UNSUPPORTED || error->code == HEARSAY_CODE_UNKNOWN_HOST) {
+        /* The same would be said of every line. */
+        progress_hide(&import->progress);
+        return stop(import, cli_report(import->cli, error));
+    }
+    if (error->code == HEARSAY_CODE_ALREADY_EXISTS && item->is_marked) {
+        import->duplicates++; /* in the epoch in which an earlier run, or connection, left it */
+        return PUMP_IS_DONE;
+    }
+    char sentence[700];
+    (void)snprintf(sentence, sizeof(sentence), "%s: %s", hearsay_code_name(error->code),
+                   error->sentence);
+    return skip(import, item, sentence);
+}
+
+static enum pump_verdict import_given(struct pump_work *work, struct pump_item *item)
+{
+    (void)work; /* what there is to say of a line was said */
+    (void)item;
+    return PUMP_IS_DONE;
+}
+
+static void import_show(struct pump_work *work, const struct lines *lines, bool hide)
+{
+    struct import *import = import_of(work);
+    if (hide) {
+        progress_hide(&import->progress);
+        return;
+    }
+    progress_show(&import->progress, lines->bytes,
+                  import->deposited + import->duplicates + import->skipped + import->expired,
+                  pump_now_ms());
+}
+
+static int summarise(const struct import *import)
+{
+    const struct out *out = &import->cli->out;
+    if (import->options->json) {
+        json_t *summary =
+            json_pack("{s:I, s:I, s:I, s:I}", "deposited", (json_int_t)import->deposited,
+                      "duplicates", (json_int_t)import->duplicates, "expired",
+                      (json_int_t)import->expired, "skipped", (json_int_t)import->skipped);
+        return out_json(out, summary) == 0 ? CLI_DONE : cli_report_nomem(import->cli);
+    }
+    (void)fprintf(out->stream,
+                  "%" PRIu64 " deposited, %" PRIu64 " already there, %" PRIu64 " skipped",
+                  import->deposited, import->duplicates, import->skipped);
+    if (import->expired > 0) {
+        (void)fprintf(out->stream, ", %" PRIu64 " expired", import->expired);
+    }
+    (void)fputc('\n', out->stream);
+    return CLI_DONE;
+}
+
+/*
+ * SIGINT and SIGTERM come through a descriptor from now on, so that the pump ends the import in
+ * order. -1 where that cannot be had: they end the program as usual then.
+ */
+static int catch_signals(void)
+{
+    sigset_t set;
+    sigset_t before;
+    (void)sigemptyset(&set); /* these three fail for wrong numbers only */
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &set, &before) != 0) {
+        return -1;
+    }
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0) {
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    return signals;
+}
+
+/* After a signal: what was imported, and how to go on. */
+static void tell_of_interruption(const struct import *import)
+{
+    cli_complain(import->cli,
+                 "interrupted: %" PRIu64 " deposited, %" PRIu64 " already there, %" PRIu64
+                 " skipped so far; run the same command again to go on, nothing is stored twice",
+                 import->deposited, import->duplicates, import->skipped);
+}
+
+static int import_lines(struct import *import, int fd, struct hearsay *server)
+{
+    struct lines lines;
+    struct pump pump;
+    lines_init(&lines, fd);
+    int code = pump_init(&pump, import->cli, &import->work, &lines, server);
+    if (code == CLI_DONE) {
+        pump.signals = catch_signals();
+        code = pump_run(&pump);
+        if (pump.signalled != 0) {
+            tell_of_interruption(import);
+        } else if (code != CLI_DONE && pump.head < pump.tail) {
+            cli_complain(import->cli,
+                         "stopped; all before line %" PRIu64 " is dealt with. Run the same command "
+                         "again to go on: what is there already is not stored twice",
+                         pump.ring[pump.head % PUMP_RING].number);
+        }
+    }
+    int summed = pump.signalled != 0 && !import->options->json ? CLI_DONE : summarise(import);
+    cli_close(pump.signals);
+    pump_deinit(&pump);
+    lines_deinit(&lines);
+    code = code == CLI_DONE ? summed : code;
+    return code == CLI_DONE && import->skipped > 0 ? CLI_NEGATIVE : code;
+}
+
+/* The secret of the ids; with a group another one, which only its members can make. */
+static int open_secret(struct import *import)
+{
+    static const uint8_t no_id[HEARSAY_ID_BYTES];
+    char sentence[DERIVE_SENTENCE_BYTES];
+    struct hearsay_content sealed;
+    struct hearsay_error error;
+    if (derive_open(import->options->state, import->secret, sentence) != 0) {
+        cli_complain(import->cli, "%s", sentence);
+        return CLI_USAGE;
+    }
+    if (import->options->group == NULL) {
+        return CLI_DONE;
+    }
+    int code = secret_group(import->cli, import->options->group, &import->group);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (hearsay_group_seal_again(import->group, no_id, NULL, "", 0, &sealed, &error) !=
+        HEARSAY_OK) {
+        return cli_report(import->cli, &error);
+    }
+    derive_secret(import->secret, sealed.payload, sealed.payload_bytes);
+    hearsay_content_free(&sealed);
+    return CLI_DONE;
+}
+
+/* Takes the connection. */
+static int import_to(struct import *import, int fd, struct hearsay *server)
+{
+    const struct hearsay_host *host = NULL;
+    struct hearsay_epoch epoch;
+    int code = cli_find_host(import->cli, server, import->options->host, &host);
+    if (code == CLI_DONE && import->options->epoch == EPOCH_CURRENT) {
+        code = epoch_for_deposit(import->cli, server, host, EPOCH_CURRENT, &epoch);
+    }
+    if (code != CLI_DONE) {
+        hearsay_close(server);
+        return code;
+    }
+    cli_say_work(import->cli, server);
+    return import_lines(import, fd, server);
+}
+
+static int import_file(struct import *import, const char *name)
+{
+    struct hearsay *server = NULL;
+    import->work.submit = import_submit;
+    import->work.reply = import_reply;
+    import->work.given = import_given;
+    import->work.show = import_show;
+    int code = open_secret(import);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    int fd = cli_open(import->cli, name);
+    if (fd < 0) {
+        return CLI_USAGE;
+    }
+    progress_init(&import->progress, &import->cli->err, fd, pump_now_ms());
+    code = cli_connect(import->cli, &server);
+    if (code == CLI_DONE) {
+        code = import_to(import, fd, server);
+    }
+    cli_close(fd);
+    return code;
+}
+
+static int import_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    if (word_count == 0) {
+        return cli_misuse(cli, "a file is missing, or - for standard input");
+    }
+    if (word_count > 1) {
+        return cli_misuse_word(cli, words[1]);
+    }
+    struct import import;
+    memset(&import, 0, sizeof(import));
+    import.cli = cli;
+    import.options = options;
+    int code = import_file(&import, words[0]);
+    hearsay_group_free(import.group);
+    sodium_memzero(import.secret, sizeof(import.secret));
+    return code;
+}
+const struct cli_command command_import = {
+    .name = "import",
+    .summary = "deposit the lines of a file",
+    .arguments = "[OPTION]... FILE|-",
+    .details =
+        "Each line is a JSON object: \"labels\" (array of strings) or what is sensed (\"wifi\",\n"
+        "an object of BSSIDs and dBm; \"at\", [LAT, LON]; \"neighbours\"; \"time\"; \"topics\"), "
+        "and\n"
+        "\"text\" or \"payload_base64\"; perhaps \"type\", \"ttl\" (seconds, or \"2h\"), \"id\" "
+        "(hex), "
+        "\"reach\",\n"
+        "\"host\". Lines as export writes them go in too and keep their expiry. Wrong lines\n"
+        "are reported by number and skipped; the exit code is 1 then.\n\n"
+        "Where a host has epochs, lines with labels go to the current one, as with deposit; a "
+        "line\n"
+        "may name another whose key is known, \"epoch\": 0 being the open one. With --group they\n"
+        "are for that group only.\n\n"
+        "Run it again after it was interrupted: ids and withdraw tokens derive from a\n"
+        "secret in the state file, the line's number and the line, so what is there is\n"
+        "not stored twice. The file is made in $XDG_STATE_HOME/hearsay, or in\n"
+        "~/.local/state/hearsay, as import-secret.\n",
+    .examples = "  hearsay import messages.jsonl\n"
+                "  hearsay -s ~/hearsayd.sock export | hearsay -s 192.168.8.1 import -\n"
+                "  echo '{\"labels\": [\"topic:tea\"], \"text\": \"hello\", \"ttl\": \"2h\"}' | "
+                "hearsay import -\n",
+    .options = import_options,
+    .option_count = sizeof(import_options) / sizeof(import_options[0]),
+    .defaults = &import_defaults,
+    .options_bytes = sizeof(import_defaults),
+    .run = import_run,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ping: is the server there, how fast does it answer, what is it. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/cli/cmd/commands.h"
+#include "client/cli/term/when.h"
+
+struct ping_options {
+    bool json;
+};
+
+static const struct ping_options ping_defaults;
+
+static const struct args_option ping_options[] = {
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct ping_options, json),
+     .help = "one line of JSON"},
+};
+
+static int64_t now_us(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int print_json(const struct cli *cli, const struct hearsay_welcome *welcome,
+                      const struct hearsay_pong *pong, int64_t took_us)
+{
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "server", json_string(cli->server));
+    failed |= json_object_set_new(line, "round_trip_us", json_integer(took_us));
+    failed |= json_object_set_new(line, "agent", json_string(welcome->agent));
+    failed |= json_object_set_new(line, "protocol", json_integer(welcome->version));
+    failed |=
+        json_object_set_new(line, "store_id", out_json_hex(welcome->store_id, HEARSAY_ID_BYTES));
+    failed |= json_object_set_new(line, "now", out_json_time(pong->now_ms));
+    failed |= json_object_set_new(line, "clock_trusted", json_boolean(pong->clock_trusted));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static void print_lines(const struct cli *cli, const struct hearsay_welcome *welcome,
+                        const struct hearsay_pong *pong, int64_t took_us)
+{
+    char now[WHEN_BYTES];
+    when_print(pong->now_ms, now);
+    FILE *stream = cli->out.stream;
+    out_text(&cli->out, cli->server, 0);
+    (void)fprintf(stream, " answers in %" PRId64 ".%02d ms\n", took_us / 1000,
+                  (int)(took_us % 1000 / 10));
+    (void)fputs("agent  ", stream);
+    out_text(&cli->out, welcome->agent[0] != '\0' ? welcome->agent : "-", 0);
+    (void)fprintf(stream, ", protocol %" PRIu32 "\nstore  ", welcome->version);
+    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+        (void)fprintf(stream, "%02x", welcome->store_id[i]);
+    }
+    (void)fprintf(stream, "\nclock  %s, clock_trusted: %s\n", now,
+                  pong->clock_trusted ? "true" : "false");
+}
+
+static int ping_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct ping_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    struct hearsay *server = NULL;
+    int code = cli_connect(cli, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    struct hearsay_pong pong;
+    struct hearsay_error error;
+    int64_t began_us = now_us();
+    int status = hearsay_ping(server, cli_timeout(cli), &pong, &error);
+    int64_t took_us = now_us() - began_us;
+    if (status != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    } else if (chosen->json) {
+        code = print_json(cli, hearsay_welcome(server), &pong, took_us);
+    } else {
+        print_lines(cli, hearsay_welcome(server), &pong, took_us);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_ping = {
+    .name = "ping",
+    .summary = "ask whether the server is there",
+    .arguments = "[OPTION]...",
+    .details = "",
+    .examples = "  hearsay ping\n"
+                "  hearsay --server 192.168.8.1 --timeout 2s ping\n",
+    .options = ping_options,
+    .option_count = sizeof(ping_options) / sizeof(ping_options[0]),
+    .defaults = &ping_defaults,
+    .options_bytes = sizeof(ping_defaults),
+    .run = ping_run,
+};

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query: the messages nearest to a context. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/input/asked.h"
+#include "client/cli/input/channel.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/cmd/query.h"
+#include "client/cli/input/secret.h"
+#include "client/cli/term/text.h"
+#include "client/cli/term/when.h"
+
+/* ask: nothing was said yet, and fewer epochs may do. Not an exit code. */
+enum { EPOCH_IS_LOST = -100 };
+enum { BAR_CELLS = 10, TEXT_COLUMNS_MIN = 20 };
+
+static const struct query_options query_defaults = {
+    .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS};
+
+static const char *const order_names[] = {"similarity", "time", NULL};
+static const char *const metric_names[] = {"bits", "estimated", NULL};
+
+static const struct args_option query_options[] = {
+    SENSED_OPTIONS(struct query_options, sensed),
+    {.name = "here",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct query_options, here),
+     .help = "what the access point says is around it (where no context is given)"},
+    {.name = "count",
+     .letter = 'k',
+     .kind = ARGS_NUMBER,
+     .offset = offsetof(struct query_options, k),
+     .value = "K",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "the K nearest (10)"},
+    {.name = "contains",
+     .letter = 'c',
+     .kind = ARGS_LIST,
+     .offset = offsetof(struct query_options, contains),
+     .value = "LABEL",
+     .help = "only messages whose filter has this label; give it once for each"},
+    {.name = "max-distance",
+     .letter = 'd',
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct query_options, max_distance),
+     .value = "D",
+     .help = "none beyond, 0 to 1 (what the host suggests)"},
+    {.name = "since",
+     .kind = ARGS_MOMENT,
+     .offset = offsetof(struct query_options, since),
+     .value = "TIME",
+     .help = "left since: 6h (ago) or 2026-11-20T14:00Z"},
+    {.name = "until",
+     .kind = ARGS_MOMENT,
+     .offset = offsetof(struct query_options, until),
+     .value = "TIME",
+     .help = "left before: likewise"},
+    {.name = "order",
+     .letter = 'o',
+     .kind = ARGS_CHOICE,
+     .offset = offsetof(struct query_options, order),
+     .value = "ORDER",
+     .choices = order_names,
+     .help = "similarity: nearest first; time: the same, newest first"},
+    {.name = "metric",
+     .letter = 'm',
+     .kind = ARGS_CHOICE,
+     .offset = offsetof(struct query_options, metric),
+     .value = "METRIC",
+     .choices = metric_names,
+     .help = "bits: of the filters; estimated: of the labels in them"},
+    {.name = "batch",
+     .letter = 'b',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, batch),
+     .value = "FILE",
+     .help = "a question a line, {\"labels\": [...]}; - is standard input"},
+    {.name = "memory",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, memory),
+     .value = "FILE",
+     .help = "also near to where one was lately; see hearsay here"},
+    {.name = "unseen",
+     .letter = 'u',
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, unseen),
+     .value = "FILE",
+     .help = "only what was not shown before; FILE remembers it"},
+    {.name = "miss",
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct query_options, miss),
+     .value = "P",
+     .help = "chance that --unseen misses a message, up to 0.5 (0.001)"},
+    {.name = "channel",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, channel),
+     .value = "NAME",
+     .help = "the context that was saved under this name; see hearsay channel"},
+    SECRET_OPTION(struct query_options, group),
+    EPOCH_OPTION(struct query_options, epoch, "open, current, or auto: all that are known (auto)"),
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct query_options, host),
+     .value = "HOST",
+     .help = "where (the first host)"},
+    {.name = "ids",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct query_options, ids),
+     .help = "show the messages' ids"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct query_options, json),
+     .help = "one line of JSON a message"},
+};
+
+static int64_t server_time(const struct args_moment *moment, int64_t now_ms)
+{
+    return moment->kind == ARGS_AGO ? when_difference(now_ms, moment->ms) : moment->ms;
+}
+
+void query_prepare(const struct query_options *options, const struct hearsay *server,
+                   const struct hearsay_host *host, struct hearsay_query *out_query)
+{
+    hearsay_query_init(out_query);
+    int64_t now_ms = hearsay_now_ms(server);
+    out_query->host = host->name;
+    out_query->k = options->k;
+    out_query->max_distance = options->max_distance == QUERY_SUGGESTED
+                                  ? host->suggested_max_distance
+                                  : options->max_distance;
+    if (options->since.kind != ARGS_NO_MOMENT) {
+        out_query->since_ms = server_time(&options->since, now_ms);
+    }
+    if (options->until.kind != ARGS_NO_MOMENT) {
+        out_query->until_ms = server_time(&options->until, now_ms);
+    }
+    out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
+    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_ESTIMATED : HEARSAY_METRIC_BITS;
+}
+
+static void print_heading(const struct cli *cli, bool ids)
+{
+    out_colour(&cli->out, OUT_BOLD);
+    (void)fprintf(cli->out.stream, "%-5s %-*s %s%s", "AGE", BAR_CELLS + 5, "SIMILARITY",
+                  ids ? "ID                               " : "", "TEXT");
+    out_colour(&cli->out, OUT_PLAIN);
+    (void)fputc('\n', cli->out.stream);
+}
+
+/* The text, or what there is instead. */
+static void print_content(const struct cli *cli, const struct hearsay_result *result, size_t width)
+{
+    FILE *stream = cli->out.stream;
+    if (!result->payload_omitted &&
+        out_is_text(result->media_type, result->payload, result->payload_bytes)) {
+        const char *text = (const char *)result->payload;
+        size_t length = result->payload_bytes;
+        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) {
+            length--; /* what ends most files says nothing here */
+        }
+        (void)text_print(stream, text, length, width);
+        return;
+    }
+    char note[400];
+    if (result->payload_omitted) {
+        (void)snprintf(note, sizeof(note), "(%s, too large to list: hearsay get ID)",
+                       result->media_type != NULL ? result->media_type : "-");
+    } else {
+        char size[16];
+        out_print_size(result->payload_bytes, size);
+        (void)snprintf(note, sizeof(note), "(%s, %s)",
+                       result->media_type != NULL ? result->media_type : "-", size);
+    }
+    out_colour(&cli->out, OUT_DIM);
+    out_text(&cli->out, note, width);
+    out_colour(&cli->out, OUT_PLAIN);
+}
+
+static void print_row(const struct cli *cli, const struct query_options *options,
+                      const struct hearsay_result *result, int64_t now_ms)
+{
+    FILE *stream = cli->out.stream;
+    char age[WHEN_BYTES];
+    when_print_span(when_difference(now_ms, result->deposited_ms), age);
+    (void)fprintf(stream, "%-5s ", age);
+    uint32_t similarity = options->metric == 1 ? result->estimated_similarity
+                                               : HEARSAY_DISTANCE_ONE - result->distance;
+    out_similarity(&cli->out, similarity, BAR_CELLS);
+    (void)fputc(' ', stream);
+    size_t used = 6 + BAR_CELLS + 6;
+    bool ids = options->ids || result->payload_omitted;
+    if (ids) {
+        for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+            (void)fprintf(stream, "%02x", result->id[i]);
+        }
+        (void)fputc(' ', stream);
+        used += 2 * HEARSAY_ID_BYTES + 1;
+    }
+    size_t width = cli->out.width;
+    if (width > 0) {
+        width = width > used + TEXT_COLUMNS_MIN ? width - used : TEXT_COLUMNS_MIN;
+    }
+    print_content(cli, result, width);
+    (void)fputc('\n', stream);
+}
+
+int query_print_result(const struct cli *cli, const struct query_options *options,
+                       const struct hearsay_result *result, int64_t now_ms, bool is_first)
+{
+    if (options->json) {
+        return out_json(&cli->out, out_json_result(result, true)) == 0 ? CLI_DONE
+                                                                       : cli_report_nomem(cli);
+    }
+    if (is_first) {
+        print_heading(cli, options->ids);
+    }
+    print_row(cli, options, result, now_ms);
+    return CLI_DONE;
+}
+
+/*
+ * Prints those within the distance, and remembers them in `seen` unless that is NULL. What chance
+ * brought near a group's context and is not the group's is passed over.
+ */
+static int print_results(const struct cli *cli, const struct query_options *options,
+                         const struct hearsay_results *results, uint32_t within, int64_t now_ms,
+                         struct hearsay_seen *seen)
+{
+    struct hearsay_error error;
+    size_t shown = 0;
+    for (size_t i = 0; i < results->result_count; i++) {
+        struct hearsay_result result = results->results[i];
+        struct hearsay_content content = {.payload = NULL};
+        int status = HEARSAY_OK;
+        if (result.distance > within) {
+            continue;
+        }
+        if (options->shared != NULL) {
+            status = secret_open(options->shared, &result, &content, &error);
+        }
+        if (status == HEARSAY_NOT_OURS) {
+            continue;
+        }
+        int code = status == HEARSAY_OK
+                       ? query_print_result(cli, options, &result, now_ms, shown == 0)
+                       : cli_report(cli, &error);
+        hearsay_content_free(&content);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        shown++;
+        if (seen != NULL &&
+            hearsay_seen_add(seen, result.id, when_difference(result.expires_ms, now_ms), &error) !=
+                HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+    }
+    if (results->capped) {
+        cli_complain(cli, "one sender's further messages were left out");
+    }
+    if (shown == 0) {
+        cli_complain(cli, "nothing found");
+    }
+    return shown > 0 ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static void report_beyond(const struct cli *cli, size_t beyond, uint32_t suggested)
+{
+    char distance[16];
+    out_print_millionths(suggested, distance);
+    if (beyond > 0) {
+        cli_complain(cli,
+                     "%zu more lie%s beyond the host's suggested distance of %s; --max-distance 1 "
+                     "shows %s",
+                     beyond, beyond == 1 ? "s" : "", distance, beyond == 1 ? "it" : "them");
+    }
+}
+
+static size_t count_beyond(const struct hearsay_results *results, uint32_t distance)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->result_count; i++) {
+        count += results->results[i].distance > distance ? 1 : 0;
+    }
+    return count;
+}
+
+/* `seen` may be NULL; else it takes what is shown. */
+static int ask(const struct cli *cli, struct hearsay *server, const struct query_options *options,
+               struct hearsay_query *query, struct hearsay_seen *seen)
+{
+    struct hearsay_error error;
+    const struct hearsay_results *results = NULL;
+    uint32_t within = query->max_distance;
+    bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
+    /* By bits the nearest within a distance begin the list of the nearest of all, so one question
+     * answers both what is within and how many lie beyond. By another metric they do not. */
+    bool split = suggested && query->metric == HEARSAY_METRIC_BITS;
+    if (split) {
+        query->max_distance = HEARSAY_DISTANCE_ONE;
+    }
+    if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
+        /* A store that was restored may have lost epochs. */
+        return error.code == HEARSAY_CODE_UNKNOWN_EPOCH && options->epoch == EPOCH_AUTO &&
+                       query->part_count > 2
+                   ? EPOCH_IS_LOST
+                   : cli_report(cli, &error);
+    }
+    size_t beyond = split ? count_beyond(results, within) : 0;
+    int code = print_results(cli, options, results, within, hearsay_now_ms(server), seen);
+    if (suggested && !split) {
+        query->max_distance = HEARSAY_DISTANCE_ONE;
+        query->with_payload = false;
+        if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        beyond = count_beyond(results, within);
+    }
+    report_beyond(cli, beyond, within);
+    return code;
+}
+
+/* Asks without what was seen, and remembers what was shown. */
+static int ask_unseen(const struct cli *cli, struct hearsay *server,
+                      const struct query_options *options, struct hearsay_query *query)
+{
+    struct hearsay_error error;
+    struct hearsay_seen *seen = NULL;
+    if (options->unseen == NULL) {
+        return ask(cli, server, options, query, NULL);
+    }
+    if (hearsay_seen_open(options->unseen, &seen, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    if (hearsay_seen_exclude(seen, server, options->miss, query, &error) != HEARSAY_OK) {
+        hearsay_seen_close(seen);
+        return cli_report(cli, &error);
+    }
+    size_t before = hearsay_seen_count(seen);
+    int code = ask(cli, server, options, query, seen);
+    /* Not before it was really shown: what did not get out would be lost. */
+    if (code == CLI_DONE) {
+        code = cli_flush(cli);
+    }
+    bool nothing_new = code == CLI_NEGATIVE && hearsay_seen_count(seen) == before;
+    if ((code == CLI_DONE || nothing_new) && hearsay_seen_save(seen, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    }
+    hearsay_seen_close(seen);
+    return code;
+}
+
+int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
+                      struct hearsay_recent **out_recent, struct hearsay_error *out_error)
+{
+    *out_recent = NULL;
+    return options->memory != NULL
+               ? hearsay_recent_open(options->memory, host->profile, 0, out_recent, out_error)
+               : HEARSAY_OK;
+}
+
+static int ask_parts(const struct cli *cli, struct hearsay *server,
+                     const struct query_options *options, const struct asked_from *from)
+{
+    struct hearsay_error error;
+    struct asked asked;
+    struct hearsay_query query;
+    bool about_contains = false;
+    query_prepare(options, server, from->host, &query);
+    int code = asked_make(&asked, server, from, &query, &about_contains, &error) == HEARSAY_OK
+                   ? ask_unseen(cli, server, options, &query)
+                   : cli_report(cli, &error);
+    asked_free(&asked);
+    return code;
+}
+
+static int query_once(const struct cli *cli, struct hearsay *server,
+                      const struct query_options *options, struct hearsay_context *context)
+{
+    const struct hearsay_host *host = NULL;
+    struct hearsay_error error;
+    struct hearsay_recent *lately = NULL;
+    struct epochs epochs;
+    int code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE && options->here) {
+        code = sensed_add_here(cli, server, host, context);
+    }
+    if (code == CLI_DONE && query_open_memory(options, host, &lately, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    }
+    if (code != CLI_DONE) {
+        return code;
+    }
+    struct asked_from from = {
+        .host = host,
+        .group = options->shared,
+        .epochs = &epochs,
+        .contains = options->contains.items,
+        .contains_count = options->contains.count,
+        .lately = lately,
+    };
+    if (context != NULL) {
+        from.labels = hearsay_context_labels(context, &from.label_count);
+    }
+    code = epoch_find(cli, server, host, (enum epoch_choice)options->epoch, &epochs);
+    if (code == CLI_DONE) {
+        code = ask_parts(cli, server, options, &from);
+    }
+    if (code == EPOCH_IS_LOST) {
+        cli_complain(cli, "the server has lost epochs; asking in the current one only");
+        (void)epoch_find(cli, server, host, EPOCH_LATEST, &epochs); /* has no reason to fail */
+        code = ask_parts(cli, server, options, &from);
+    }
+    hearsay_recent_close(lately);
+    return code;
+}
+
+/* Options that do not go together. CLI_DONE, or an exit code after saying which. */
+static int check(const struct cli *cli, const struct query_options *chosen)
+{
+    if (chosen->batch != NULL &&
+        (sensed_given(&chosen->sensed) || chosen->here || chosen->channel != NULL)) {
+        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time, --topic, --here "
+                               "and --channel exclude each other");
+    }
+    if (chosen->batch != NULL && (chosen->memory != NULL || chosen->unseen != NULL)) {
+        return cli_misuse(cli, "--batch and --%s exclude each other",
+                          chosen->memory != NULL ? "memory" : "unseen");
+    }
+    if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
+        return cli_misuse(cli, "--miss must be 0.000001 to 0.5");
+    }
+    if (chosen->miss != QUERY_MISS && chosen->unseen == NULL) {
+        return cli_misuse(cli, "--miss is of use with --unseen only");
+    }
+    return CLI_DONE;
+}
+
+/* With a channel's context, which has no labels unless it was found. */
+static int query(const struct cli *cli, struct query_options *chosen, const struct channel *channel)
+{
+    struct hearsay *server = NULL;
+    struct hearsay_context *context = NULL;
+    int code = CLI_DONE;
+    /* Who gives no context, and no memory either, is where the access point is. */
+    const bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
+    chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
+    if (chosen->batch == NULL && (chosen->here || given)) {
+        code = chosen->here || channel->labels != NULL
+                   ? sensed_read_some(cli, &chosen->sensed, &context)
+                   : sensed_read(cli, &chosen->sensed, &context);
+    }
+    if (code == CLI_DONE && channel->labels != NULL) {
+        code = channel_add_labels(cli, channel, context);
+    }
+    if (code == CLI_DONE && chosen->group != NULL) {
+        code = secret_group(cli, chosen->group, &chosen->shared);
+    }
+    if (code == CLI_DONE) {
+        code = cli_connect(cli, &server);
+    }
+    if (code == CLI_DONE && chosen->batch != NULL) {
+        code = query_batch(cli, chosen, server);
+        server = NULL;
+    } else if (code == CLI_DONE) {
+        code = query_once(cli, server, chosen, context);
+    }
+    hearsay_close(server);
+    hearsay_context_free(context);
+    hearsay_group_free(chosen->shared);
+    return code;
+}
+
+static int query_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    struct query_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    }
+    struct channel channel = {.file = NULL};
+    int code = CLI_DONE;
+    if (chosen->channel != NULL) {
+        code = channel_find(cli, chosen->channel, &channel);
+        chosen->group = chosen->group != NULL ? chosen->group : channel.group;
+        chosen->host = chosen->host != NULL ? chosen->host : channel.host;
+    }
+    if (code == CLI_DONE) {
+        code = check(cli, chosen);
+    }
+    if (code == CLI_DONE) {
+        code = query(cli, chosen, &channel);
+    }
+    channel_free(&channel);
+    return code;
+}
+
+const struct cli_command command_query = {
+    .name = "query",
+    .summary = "find the messages nearest to a context",
+    .arguments = "[CONTEXT... | --memory FILE | --batch FILE] [OPTION]...",
+    .details =
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together;\n"
+        "without any it is --here.\n"
+        "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
+        "With --unseen the server leaves out what was shown before and sends K others. It is\n"
+        "told by a filter of the ids, which takes another message for a seen one with chance P.\n\n"
+        "Where a host has epochs, all those are asked in whose keys the user was given, on site,\n"
+        "and which still live; and the open one. Keys are kept in $XDG_STATE_HOME/hearsay/keys.\n"
+        "With --group only that group's messages are found, and opened.\n\n"
+        "With --batch every line is a JSON object: the context (\"labels\", an array of strings;\n"
+        "\"wifi\", \"at\", \"neighbours\", \"time\", \"topics\"), perhaps \"k\", \"contains\" "
+        "(array of\n"
+        "strings), \"max_distance\". Each is answered by one line, in "
+        "order:\n"
+        "{\"results\": [...], \"comparisons\": N, \"exact\": true,\n"
+        "\"capped\": false}, or {\"error\": \"line N: "
+        "...\"},\n"
+        "which makes the exit code 1. The other options apply to all of them.\n",
+    .examples = "  hearsay query --channel kitchen --since 12h --order time\n"
+                "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+                "  iw dev wlan0 scan | hearsay query --scan - --at 48.1497,11.5678\n"
+                "  hearsay query -l geo:u281zd --contains topic:coffee --since 6h --order time\n"
+                "  hearsay query -l geo:u281zd --unseen seen\n"
+                "  hearsay query -l geo:u281zd --group ~/.config/hearsay/team\n"
+                "  hearsay query -l geo:u281zd -k 100 --max-distance 1 --json\n"
+                "  echo '{\"labels\": [\"geo:u281zd\"], \"k\": 3}' | hearsay query --batch -\n",
+    .options = query_options,
+    .option_count = sizeof(query_options) / sizeof(query_options[0]),
+    .defaults = &query_defaults,
+    .options_bytes = sizeof(query_defaults),
+    .run = query_run,
+};

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query --batch: questions pipelined, answers in order. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/input/asked.h"
+#include "client/cli/input/jsonline.h"
+#include "client/cli/input/pump.h"
+#include "client/cli/cmd/query.h"
+#include "client/cli/input/secret.h"
+#include "client/cli/term/text.h"
+
+struct batch {
+    struct pump_work work; /* first: the pump hands it back */
+    const struct cli *cli;
+    const struct query_options *options;
+    struct epoch_follower epochs; /* to ask in */
+    uint64_t failed;              /* lines */
+};
+
+static struct batch *batch_of(struct pump_work *work)
+{
+    return (struct batch *)(void *)work;
+}
+
+static enum pump_verdict stop_nomem(struct batch *batch)
+{
+    batch->work.stop_code = cli_report_nomem(batch->cli);
+    return PUMP_STOP;
+}
+
+/* Takes `value` (NULL: out of memory) as the answer to an item. */
+static enum pump_verdict answer(struct batch *batch, struct pump_item *item, json_t *value)
+{
+    item->answer = out_json_text(value);
+    json_decref(value);
+    return item->answer != NULL ? PUMP_IS_DONE : stop_nomem(batch);
+}
+
+static enum pump_verdict answer_error(struct batch *batch, struct pump_item *item,
+                                      const char *sentence)
+{
+    char text[800];
+    (void)snprintf(text, sizeof(text), "line %" PRIu64 ": %s", item->number, sentence);
+    text_drop_invalid(text); /* labels are quoted, and may be cut within a character */
+    batch->failed++;
+    return answer(batch, item, json_pack("{s:s}", "error", text));
+}
+
+struct question {
+    struct hearsay_query query;
+    struct asked asked;
+};
+
+/* Makes the parts of a question. `contains`: labels that are not the line's, or NULL. */
+static int make_parts(const struct batch *batch, const struct hearsay_context *context,
+                      const struct hearsay *server, const struct hearsay_host *host,
+                      const char *const *contains, size_t contains_count, struct question *out,
+                      struct jsonline_error *out_wrong)
+{
+    struct hearsay_error error;
+    bool about_contains = false;
+    struct asked_from from = {
+        .host = host,
+        .group = batch->options->shared,
+        .epochs = &batch->epochs.epochs,
+        .contains = contains != NULL ? contains : batch->options->contains.items,
+        .contains_count = contains != NULL ? contains_count : batch->options->contains.count,
+    };
+    from.labels = hearsay_context_labels(context, &from.label_count);
+    if (asked_make(&out->asked, server, &from, &out->query, &about_contains, &error) !=
+        HEARSAY_OK) {
+        return jsonline_wrong(out_wrong, "%s%s",
+                              about_contains && contains == NULL ? "--contains: " : "",
+                              error.sentence);
+    }
+    return 0;
+}
+
+/* The parts of a line: its context, and its "contains" or that of the options. */
+static int read_parts(const struct batch *batch, const json_t *object, const struct hearsay *server,
+                      const struct hearsay_host *host, struct question *out,
+                      struct jsonline_error *out_wrong)
+{
+    struct hearsay_context *context = NULL;
+    const char **contains = NULL;
+    size_t count = 0;
+    const json_t *value = json_object_get(object, "contains");
+    int status = sensed_parse(object, &context, out_wrong);
+    if (status == 0 && context == NULL) {
+        status =
+            jsonline_wrong(out_wrong, "the context is missing, such as \"labels\", an array of "
+                                      "strings");
+    }
+    if (status == 0 && value != NULL && !json_is_null(value)) {
+        status = jsonline_labels(object, "contains", &contains, &count, out_wrong);
+    }
+    if (status == 0) {
+        status = make_parts(batch, context, server, host, contains, count, out, out_wrong);
+    }
+    free(contains);
+    hearsay_context_free(context);
+    return status;
+}
+
+static int read_question(const struct batch *batch, const json_t *object,
+                         const struct hearsay *server, const struct hearsay_host *host,
+                         struct question *out, struct jsonline_error *out_wrong)
+{
+    query_prepare(batch->options, server, host, &out->query);
+    int status = read_parts(batch, object, server, host, out, out_wrong);
+    uint64_t k = out->query.k;
+    if (status == 0) {
+        status = jsonline_number(object, "k", 1, UINT32_MAX, &k, out_wrong);
+    }
+    if (status == 0) {
+        out->query.k = (uint32_t)k;
+        status = jsonline_distance(object, "max_distance", &out->query.max_distance, out_wrong);
+    }
+    return status;
+}
+
+static enum pump_verdict submit_question(struct batch *batch, struct hearsay *server,
+                                         struct pump_item *item, const struct question *question)
+{
+    struct hearsay_error error;
+    switch (hearsay_submit_query(server, &question->query, &item->ticket, &error)) {
+    case HEARSAY_OK:
+        return PUMP_IS_SENT;
+    case HEARSAY_FULL:
+        return PUMP_IS_FULL;
+    case HEARSAY_ERR_ARGUMENT:
+        return answer_error(batch, item, error.sentence);
+    case HEARSAY_ERR_NOMEM:
+        return stop_nomem(batch);
+    default:
+        return PUMP_IS_LOST;
+    }
+}
+
+static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *server,
+                                      struct pump_item *item)
+{
+    static const char *const keys[] = {SENSED_KEYS, "k", "contains", "max_distance", NULL};
+    struct batch *batch = batch_of(work);
+    if (item->line == NULL) {
+        return answer_error(batch, item, "the line is too long");
+    }
+    const struct hearsay_host *host = hearsay_find_host(server, batch->options->host);
+    if (host == NULL) {
+        char sentence[400];
+        (void)snprintf(sentence, sizeof(sentence), "the server has no host \"%.300s\" any more",
+                       batch->options->host);
+        return answer_error(batch, item, sentence);
+    }
+    int code = epoch_follow(batch->cli, server, host, (enum epoch_choice)batch->options->epoch,
+                            &batch->epochs);
+    if (code != CLI_DONE) {
+        batch->work.stop_code = code;
+        return PUMP_STOP;
+    }
+    json_t *object = NULL;
+    struct jsonline_error wrong;
+    struct question question;
+    memset(&question, 0, sizeof(question));
+    int status = jsonline_parse(item->line, item->length, keys, &object, &wrong);
+    if (status == 0) {
+        status = read_question(batch, object, server, host, &question, &wrong);
+    }
+    json_decref(object);
+    if (status == 0) {
+        enum pump_verdict verdict = submit_question(batch, server, item, &question);
+        asked_free(&question.asked);
+        return verdict;
+    }
+    asked_free(&question.asked);
+    return status == JSONLINE_WRONG ? answer_error(batch, item, wrong.sentence) : stop_nomem(batch);
+}
+
+/* Opened, where a group asks; what is not the group's is passed over. 0, or memory is out. */
+static int append_result(const struct batch *batch, json_t *array,
+                         const struct hearsay_result *found)
+{
+    struct hearsay_error error;
+    struct hearsay_result result = *found;
+    struct hearsay_content content = {.payload = NULL};
+    int status = HEARSAY_OK;
+    if (batch->options->shared != NULL) {
+        status = secret_open(batch->options->shared, &result, &content, &error);
+    }
+    if (status == HEARSAY_NOT_OURS) {
+        return 0;
+    }
+    int failed =
+        status != HEARSAY_OK || json_array_append_new(array, out_json_result(&result, false)) != 0;
+    hearsay_content_free(&content);
+    return failed;
+}
+
+static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *item,
+                                     const struct hearsay_reply *reply)
+{
+    struct batch *batch = batch_of(work);
+    if (reply->kind != HEARSAY_REPLY_RESULTS) {
+        char sentence[700];
+        (void)snprintf(sentence, sizeof(sentence), "%s: %s", hearsay_code_name(reply->error.code),
+                       reply->error.sentence);
+        return answer_error(batch, item, sentence);
+    }
+    const struct hearsay_results *results = &reply->results;
+    json_t *array = json_array();
+    for (size_t i = 0; i < results->result_count; i++) {
+        if (append_result(batch, array, &results->results[i]) != 0) {
+            json_decref(array);
+            return stop_nomem(batch);
+        }
+    }
+    return answer(batch, item,
+                  json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
+                            (json_int_t)results->comparisons, "exact", results->exact ? 1 : 0,
+                            "capped", results->capped ? 1 : 0));
+}
+
+static enum pump_verdict batch_given(struct pump_work *work, struct pump_item *item)
+{
+    struct batch *batch = batch_of(work);
+    (void)fputs(item->answer, batch->cli->out.stream);
+    (void)fputc('\n', batch->cli->out.stream);
+    if (ferror(batch->cli->out.stream) != 0) {
+        batch->work.stop_code = cli_flush(batch->cli);
+        return PUMP_STOP;
+    }
+    return PUMP_IS_DONE;
+}
+
+int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server)
+{
+    struct batch batch;
+    memset(&batch, 0, sizeof(batch));
+    batch.cli = cli;
+    batch.options = options;
+    batch.work.submit = batch_submit;
+    batch.work.reply = batch_reply;
+    batch.work.given = batch_given;
+    const struct hearsay_host *host = NULL;
+    int code = cli_find_host(cli, server, options->host, &host);
+    if (code == CLI_DONE) {
+        code = epoch_follow(cli, server, host, (enum epoch_choice)options->epoch, &batch.epochs);
+    }
+    int fd = code == CLI_DONE ? cli_open(cli, options->batch) : -1;
+    if (fd < 0) {
+        hearsay_close(server);
+        return CLI_USAGE;
+    }
+    struct lines lines;
+    struct pump pump;
+    lines_init(&lines, fd);
+    code = pump_init(&pump, cli, &batch.work, &lines, server);
+    if (code == CLI_DONE) {
+        code = pump_run(&pump);
+    }
+    pump_deinit(&pump);
+    lines_deinit(&lines);
+    cli_close(fd);
+    return code == CLI_DONE && batch.failed > 0 ? CLI_NEGATIVE : code;
+}

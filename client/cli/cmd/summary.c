@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* summary: what the messages of a host have in common. */
+#include <inttypes.h>
+
+#include "client/cli/cmd/commands.h"
+
+struct summary_options {
+    const char *host;
+    bool json;
+};
+
+static const struct summary_options summary_defaults;
+
+static const struct args_option summary_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct summary_options, host),
+     .value = "HOST",
+     .help = "of which host (the first)"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct summary_options, json),
+     .help = "one line of JSON"},
+};
+
+static int print_json(const struct cli *cli, const struct hearsay_host *host,
+                      const struct hearsay_summary *summary)
+{
+    const struct hearsay_filter *filter = &summary->union_filter;
+    json_t *line = json_object();
+    int failed = line == NULL;
+    failed |= json_object_set_new(line, "host", json_string(host->name));
+    failed |= json_object_set_new(line, "profile", json_string(host->profile));
+    failed |= json_object_set_new(line, "messages", json_integer((json_int_t)summary->count));
+    failed |= json_object_set_new(line, "union_bits", json_integer(cli_count_bits(filter)));
+    failed |= json_object_set_new(line, "cardinality_min", json_integer(summary->cardinality_min));
+    failed |= json_object_set_new(line, "cardinality_max", json_integer(summary->cardinality_max));
+    failed |= json_object_set_new(line, "union_filter",
+                                  out_json_base64(filter->bytes, filter->byte_count));
+    if (failed != 0) {
+        json_decref(line);
+        return cli_report_nomem(cli);
+    }
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
+static void print_lines(const struct cli *cli, const struct hearsay_host *host,
+                        const struct hearsay_summary *summary)
+{
+    FILE *stream = cli->out.stream;
+    uint32_t set = cli_count_bits(&summary->union_filter);
+    uint32_t bits = summary->union_filter.byte_count * 8; /* m is a multiple of 64 */
+    (void)fputs("host      ", stream);
+    out_text(&cli->out, host->name, 0);
+    (void)fputs(", profile ", stream);
+    out_text(&cli->out, host->profile, 0);
+    (void)fprintf(stream, "\nmessages  %" PRIu64 "\n", summary->count);
+    (void)fprintf(stream,
+                  "bits      %" PRIu32 " of %" PRIu32 " set in any message (%" PRIu32 ".%" PRIu32
+                  " %%)\n",
+                  set, bits, set * 100 / bits, set * 1000 / bits % 10);
+    (void)fprintf(stream, "each has  %" PRIu32 " to %" PRIu32 " bits\n", summary->cardinality_min,
+                  summary->cardinality_max);
+}
+
+static int summary_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    const struct summary_options *chosen = options;
+    if (word_count > 0) {
+        return cli_misuse_word(cli, words[0]);
+    }
+    struct hearsay *server = NULL;
+    int code = cli_connect(cli, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    const struct hearsay_host *host = NULL;
+    struct hearsay_summary summary;
+    struct hearsay_error error;
+    code = cli_find_host(cli, server, chosen->host, &host);
+    if (code != CLI_DONE) {
+        hearsay_close(server);
+        return code;
+    }
+    if (hearsay_summary(server, host->name, cli_timeout(cli), &summary, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    } else if (chosen->json) {
+        code = print_json(cli, host, &summary);
+    } else {
+        print_lines(cli, host, &summary);
+    }
+    hearsay_close(server);
+    return code;
+}
+
+const struct cli_command command_summary = {
+    .name = "summary",
+    .summary = "say what the messages of a host have in common",
+    .arguments = "[OPTION]...",
+    .details =
+        "Prints how many messages there are, how many bits are set in any of their filters,\n"
+        "and how many the emptiest and the fullest have. --json prints the union filter,\n"
+        "too: what shares no bit with it, no message is near to.\n",
+    .examples = "  hearsay summary\n"
+                "  hearsay summary --host cafe --json\n",
+    .options = summary_options,
+    .option_count = sizeof(summary_options) / sizeof(summary_options[0]),
+    .defaults = &summary_defaults,
+    .options_bytes = sizeof(summary_defaults),
+    .run = summary_run,
+};

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch: messages as they come, that are near to a context. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "client/cli/input/asked.h"
+#include "client/cli/input/channel.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/input/epoch.h"
+#include "client/cli/term/number.h"
+#include "client/cli/cmd/query.h"
+#include "client/cli/input/secret.h"
+#include "client/cli/base/trust.h"
+
+struct watch_options {
+    struct query_options query; /* what a query takes, too */
+    const char *after_seq;
+    uint32_t count; /* 0: for ever */
+};
+
+static const struct watch_options watch_defaults = {
+    .query = {.k = 1, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS}};
+
+static const char *const metric_names[] = {"bits", "estimated", NULL};
+
+static const struct args_option watch_options[] = {
+    SENSED_OPTIONS(struct watch_options, query.sensed),
+    {.name = "here",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct watch_options, query.here),
+     .help = "what the access point says is around it (where no context is given)"},
+    {.name = "contains",
+     .letter = 'c',
+     .kind = ARGS_LIST,
+     .offset = offsetof(struct watch_options, query.contains),
+     .value = "LABEL",
+     .help = "only messages whose filter has this label; give it once for each"},
+    {.name = "max-distance",
+     .letter = 'd',
+     .kind = ARGS_DISTANCE,
+     .offset = offsetof(struct watch_options, query.max_distance),
+     .value = "D",
+     .help = "none beyond, 0 to 1 (what the host suggests)"},
+    {.name = "after-seq",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct watch_options, after_seq),
+     .value = "N",
+     .help = "first what came after N; 0: all there is (from now on)"},
+    {.name = "since",
+     .kind = ARGS_MOMENT,
+     .offset = offsetof(struct watch_options, query.since),
+     .value = "TIME",
+     .help = "first what was left since: 6h (ago) or 2026-11-20T14:00Z"},
+    {.name = "count",
+     .letter = 'k',
+     .kind = ARGS_NUMBER,
+     .offset = offsetof(struct watch_options, count),
+     .value = "N",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "ends after N messages (never)"},
+    {.name = "metric",
+     .letter = 'm',
+     .kind = ARGS_CHOICE,
+     .offset = offsetof(struct watch_options, query.metric),
+     .value = "METRIC",
+     .choices = metric_names,
+     .help = "similarity shown: bits, of the filters; estimated, of labels"},
+    {.name = "memory",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct watch_options, query.memory),
+     .value = "FILE",
+     .help = "also near to where one was lately; see hearsay here"},
+    {.name = "channel",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct watch_options, query.channel),
+     .value = "NAME",
+     .help = "the context that was saved under this name; see hearsay channel"},
+    SECRET_OPTION(struct watch_options, query.group),
+    EPOCH_OPTION(struct watch_options, query.epoch,
+                 "open, or current: in that one only (all whose keys are known)"),
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct watch_options, query.host),
+     .value = "HOST",
+     .help = "where (the first host)"},
+    {.name = "ids",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct watch_options, query.ids),
+     .help = "show the messages' ids"},
+    {.name = "json",
+     .kind = ARGS_FLAG,
+     .offset = offsetof(struct watch_options, query.json),
+     .help = "one line of JSON a message, with its sequence number"},
+};
+
+/* Set by SIGINT and SIGTERM: the one thing that a handler can reach. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* One watch under way. */
+struct watch_run {
+    const struct cli *cli;
+    const struct watch_options *options;
+    struct hearsay_context *context; /* NULL: of a memory alone */
+    bool has_here;                   /* its labels were added */
+    enum epoch_choice epoch;
+    struct asked asked;
+    uint32_t shown;
+    int code;
+};
+
+static int connect_to(void *context, const uint8_t *token, size_t token_bytes,
+                      struct hearsay **out_server, struct hearsay_error *error)
+{
+    const struct watch_run *run = context;
+    return trust_connect_resuming(run->cli, token, token_bytes, out_server, error);
+}
+
+/* Something that is said already. */
+static int fail_with(struct watch_run *run, int code, struct hearsay_error *error)
+{
+    run->code = code;
+    memset(error, 0, sizeof(*error));
+    error->status = HEARSAY_ERR_ARGUMENT;
+    return HEARSAY_ERR_ARGUMENT;
+}
+
+/* The epochs to look in: the newest, as many as a session may watch. */
+static int find_epochs(const struct watch_run *run, const struct hearsay *server,
+                       const struct hearsay_host *host, struct epochs *out)
+{
+    const uint32_t most = hearsay_welcome(server)->limits.watches_per_session;
+    int code = epoch_find(run->cli, server, host, run->epoch, out);
+    if (code == CLI_DONE && most > 0 && out->known_count + (out->open ? 1 : 0) > most) {
+        out->known_count = most - (out->open ? 1 : 0);
+    }
+    return code;
+}
+
+static int prepare(void *context, struct hearsay *server, struct hearsay_query *query,
+                   struct hearsay_error *error)
+{
+    struct watch_run *run = context;
+    const struct query_options *options = &run->options->query;
+    const struct hearsay_host *host = NULL;
+    struct epochs epochs;
+    bool about_contains = false;
+    int code = cli_find_host(run->cli, server, options->host, &host);
+    if (code == CLI_DONE && options->here && !run->has_here) {
+        code = sensed_add_here(run->cli, server, host, run->context);
+        run->has_here = true;
+    }
+    if (code == CLI_DONE) {
+        code = find_epochs(run, server, host, &epochs);
+    }
+    if (code != CLI_DONE) {
+        return fail_with(run, code, error);
+    }
+    struct asked_from from = {
+        .host = host,
+        .group = options->shared,
+        .epochs = &epochs,
+        .contains = options->contains.items,
+        .contains_count = options->contains.count,
+    };
+    struct hearsay_recent *lately = NULL;
+    int status = query_open_memory(options, host, &lately, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    from.lately = lately;
+    if (run->context != NULL) {
+        from.labels = hearsay_context_labels(run->context, &from.label_count);
+    }
+    query_prepare(options, server, host, query);
+    asked_free(&run->asked);
+    status = asked_make(&run->asked, server, &from, query, &about_contains, error);
+    hearsay_recent_close(lately);
+    return status;
+}
+
+static int print_match(const struct watch_run *run, const struct hearsay *server, uint64_t seq,
+                       const struct hearsay_result *result)
+{
+    const struct cli *cli = run->cli;
+    int code;
+    if (run->options->query.json) {
+        json_t *object = out_json_result(result, true);
+        if (object == NULL ||
+            json_object_set_new(object, "seq", json_integer((json_int_t)seq)) != 0) {
+            json_decref(object);
+            return cli_report_nomem(cli);
+        }
+        code = out_json(&cli->out, object) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    } else {
+        code = query_print_result(cli, &run->options->query, result, hearsay_now_ms(server),
+                                  run->shown == 0);
+    }
+    return code == CLI_DONE ? cli_flush(cli) : code; /* somebody may be waiting for each */
+}
+
+static bool on_match(void *context, const struct hearsay *server, const struct hearsay_match *match)
+{
+    struct watch_run *run = context;
+    const struct hearsay_group *group = run->options->query.shared;
+    struct hearsay_result result = match->result;
+    struct hearsay_content content = {.payload = NULL};
+    struct hearsay_error error;
+    int status = group != NULL ? secret_open(group, &result, &content, &error) : HEARSAY_OK;
+    if (status == HEARSAY_NOT_OURS) { /* brought near by chance */
+        return true;
+    }
+    run->code = status == HEARSAY_OK ? print_match(run, server, match->seq, &result)
+                                     : cli_report(run->cli, &error);
+    hearsay_content_free(&content);
+    if (run->code != CLI_DONE) {
+        return false;
+    }
+    run->shown++;
+    return run->options->count == 0 || run->shown < run->options->count;
+}
+
+static void on_dropped(void *context, const struct hearsay_error *why)
+{
+    const struct watch_run *run = context;
+    cli_complain(run->cli, "the server had ended the connection: %s", why->sentence);
+}
+
+static bool on_lost(void *context, const struct hearsay_error *why, int retry_ms)
+{
+    const struct watch_run *run = context;
+    cli_complain(run->cli, "%s; trying again in %d s", why->sentence, (retry_ms + 999) / 1000);
+    return true;
+}
+
+static bool on_goes_on(void *context)
+{
+    (void)context;
+    return interrupted == 0;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = on_signal;
+    (void)sigaction(SIGINT, &action, NULL); /* both fail for wrong numbers only */
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* Where it begins: what --after-seq says, all for --since, else only what comes. */
+static int choose_start(const struct cli *cli, const struct watch_options *options,
+                        uint64_t *out_after)
+{
+    *out_after = options->query.since.kind != ARGS_NO_MOMENT ? 0 : HEARSAY_NO_SEQ;
+    if (options->after_seq != NULL &&
+        number_parse(options->after_seq, 0, INT64_MAX, out_after) != 0) {
+        return cli_misuse(cli, "--after-seq takes a number from 0 on, not \"%.80s\"",
+                          options->after_seq);
+    }
+    return CLI_DONE;
+}
+
+static int watch_until_end(struct watch_run *run, uint64_t after_seq)
+{
+    const struct hearsay_watch watch = {
+        .timeout_ms = cli_timeout(run->cli),
+        .after_seq = after_seq,
+        .context = run,
+        .connect = connect_to,
+        .prepare = prepare,
+        .match = on_match,
+        .dropped = on_dropped,
+        .lost = on_lost,
+        .goes_on = on_goes_on,
+    };
+    struct hearsay_error error;
+    catch_signals();
+    int status = hearsay_watch(&watch, &error);
+    /* A store that was restored may have lost epochs, or another server gave a key for one. */
+    if (status != HEARSAY_OK && run->code == CLI_DONE && run->shown == 0 &&
+        error.code == HEARSAY_CODE_UNKNOWN_EPOCH && run->epoch == EPOCH_AUTO) {
+        cli_complain(run->cli, "the server does not have all epochs whose keys are known; watching "
+                               "in the open one and the current one only");
+        run->epoch = EPOCH_LATEST;
+        status = hearsay_watch(&watch, &error);
+    }
+    if (status != HEARSAY_OK && run->code == CLI_DONE) {
+        run->code = cli_report(run->cli, &error);
+    }
+    return run->code;
+}
+
+static int watch_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    struct watch_options *chosen = options;
+    struct query_options *query = &chosen->query;
+    struct hearsay_context *context = NULL;
+    struct channel channel = {.file = NULL};
+    uint64_t after_seq = HEARSAY_NO_SEQ;
+    if (word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    }
+    int code = choose_start(cli, chosen, &after_seq);
+    if (code == CLI_DONE && query->channel != NULL) {
+        code = channel_find(cli, query->channel, &channel);
+        query->group = query->group != NULL ? query->group : channel.group;
+        query->host = query->host != NULL ? query->host : channel.host;
+    }
+    const bool given = sensed_given(&query->sensed) || channel.labels != NULL;
+    query->here = query->here || (query->memory == NULL && !given);
+    if (code == CLI_DONE && (query->here || given)) {
+        code = query->here || channel.labels != NULL
+                   ? sensed_read_some(cli, &query->sensed, &context)
+                   : sensed_read(cli, &query->sensed, &context);
+    }
+    if (code == CLI_DONE && channel.labels != NULL) {
+        code = channel_add_labels(cli, &channel, context);
+    }
+    if (code == CLI_DONE && query->group != NULL) {
+        code = secret_group(cli, query->group, &query->shared);
+    }
+    if (code == CLI_DONE) {
+        struct watch_run run = {.cli = cli,
+                                .options = chosen,
+                                .context = context,
+                                .epoch = (enum epoch_choice)query->epoch};
+        code = watch_until_end(&run, after_seq);
+        asked_free(&run.asked);
+    }
+    hearsay_context_free(context);
+    hearsay_group_free(query->shared);
+    channel_free(&channel);
+    return code;
+}
+
+const struct cli_command command_watch = {
+    .name = "watch",
+    .summary = "show the messages near to a context as they come",
+    .arguments = "[CONTEXT... | --memory FILE] [OPTION]...",
+    .details =
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together,\n"
+        "read once, at the beginning; without any it is --here. Prints each message as soon as it\n"
+        "is left, once and in order.\n\n"
+        "When the connection is lost it connects again, after 1 s, then twice as long each time "
+        "up\n"
+        "to 60 s, and goes on where it was: nothing is missed but what has expired meanwhile, or\n"
+        "was taken back. Ends with an interrupt (Ctrl-C) or after --count messages.\n\n"
+        "With --json each message has its sequence number, \"seq\": to go on from there later, "
+        "give\n"
+        "it as --after-seq.\n",
+    .examples = "  hearsay watch -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
+                "  hearsay watch -l geo:u281zd --contains topic:coffee --max-distance 1\n"
+                "  hearsay watch --channel kitchen --since 12h\n"
+                "  hearsay watch -l geo:u281zd --json --after-seq 4711 --count 1\n",
+    .options = watch_options,
+    .option_count = sizeof(watch_options) / sizeof(watch_options[0]),
+    .defaults = &watch_defaults,
+    .options_bytes = sizeof(watch_defaults),
+    .run = watch_run,
+};

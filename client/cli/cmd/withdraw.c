@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* withdraw: take one's own message back, by the id and the token that deposit printed. */
+#include "client/cli/cmd/commands.h"
+#include "client/cli/term/number.h"
+
+struct withdraw_options {
+    const char *host;
+};
+
+static const struct withdraw_options withdraw_defaults;
+
+static const struct args_option withdraw_options[] = {
+    {.name = "host",
+     .kind = ARGS_TEXT,
+     .offset = offsetof(struct withdraw_options, host),
+     .value = "HOST",
+     .help = "where it is (the first host)"},
+};
+
+static int withdraw(struct cli *cli, const struct withdraw_options *chosen, const uint8_t *id,
+                    const uint8_t *token)
+{
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    int code = cli_connect(cli, &server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = cli_find_host(cli, server, chosen->host, &host);
+    if (code == CLI_DONE) {
+        struct hearsay_error error;
+        if (hearsay_withdraw(server, host->name, id, token, cli_timeout(cli), &error) !=
+            HEARSAY_OK) {
+            code = cli_report(cli, &error);
+        } else {
+            (void)fputs("withdrawn\n", cli->out.stream);
+        }
+    }
+    hearsay_close(server);
+    return code;
+}
+
+static int withdraw_run(struct cli *cli, void *options, int word_count, char *const *words)
+{
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES];
+    if (word_count < 2) {
+        return cli_misuse(cli, "id and token are needed, as deposit printed them");
+    }
+    if (word_count > 2) {
+        return cli_misuse_word(cli, words[2]);
+    }
+    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+        return CLI_USAGE;
+    }
+    if (number_parse_hex(words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
+        return cli_misuse(cli, "the token is not 64 hexadecimal digits");
+    }
+    return withdraw(cli, options, id, token);
+}
+
+const struct cli_command command_withdraw = {
+    .name = "withdraw",
+    .summary = "take a message back",
+    .arguments = "[OPTION]... ID TOKEN",
+    .details = "A wrong token is refused (exit code 4); a message that is not there, or not any\n"
+               "more, is a negative answer (exit code 1).\n",
+    .examples = "  hearsay withdraw 00112233445566778899aabbccddeeff TOKEN\n",
+    .options = withdraw_options,
+    .option_count = sizeof(withdraw_options) / sizeof(withdraw_options[0]),
+    .defaults = &withdraw_defaults,
+    .options_bytes = sizeof(withdraw_defaults),
+    .run = withdraw_run,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/input/asked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART_BYTES = 32 }; /* on the wire, besides filters; generously */
+
+static int fail(struct hearsay_error *error, int status, const char *sentence)
+{
+    memset(error, 0, sizeof(*error));
+    error->status = status;
+    (void)snprintf(error->sentence, sizeof(error->sentence), "%s", sentence);
+    return status;
+}
+
+/* Puts what one has been near lately to the filter of now, keyed alike. */
+static int blend(const struct asked_from *from, const struct hearsay_keys *keys,
+                 struct hearsay_filter *filter, struct hearsay_error *error)
+{
+    struct hearsay_filter more;
+    int status = hearsay_recent_filter_keyed(from->lately, keys, &more, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    filter->bits = more.bits;
+    filter->byte_count = more.byte_count;
+    for (uint32_t i = 0; i < more.byte_count; i++) {
+        filter->bytes[i] |= more.bytes[i];
+    }
+    return HEARSAY_OK;
+}
+
+/*
+ * Makes the next part, unless there is nothing to ask with, with that key; epoch NULL: of the open
+ * one.
+ */
+static int make_part(struct asked *asked, const struct hearsay *server,
+                     const struct asked_from *from, const struct hearsay_epoch *epoch,
+                     bool *out_about_contains, struct hearsay_error *error)
+{
+    const struct hearsay_keys keys = {.group = from->group,
+                                      .epoch_key = epoch != NULL ? epoch->key : NULL};
+    struct hearsay_part *part = &asked->parts[asked->part_count];
+    struct hearsay_filter *filter = &asked->filters[2 * asked->part_count];
+    struct hearsay_filter *contains = filter + 1;
+    int status = HEARSAY_OK;
+    memset(part, 0, sizeof(*part));
+    memset(filter, 0, 2 * sizeof(*filter));
+    if (from->label_count > 0 || from->lately == NULL) {
+        status = hearsay_encode_keyed(server, from->host->name, &keys, from->labels,
+                                      from->label_count, filter, error);
+    }
+    if (status == HEARSAY_OK && from->lately != NULL) {
+        status = blend(from, &keys, filter, error);
+    }
+    if (status == HEARSAY_OK && from->lately != NULL && cli_count_bits(filter) == 0) {
+        return HEARSAY_OK;
+    }
+    part->epoch = epoch != NULL ? epoch->number : 0;
+    part->filter = filter;
+    if (status == HEARSAY_OK && from->contains_count > 0) {
+        *out_about_contains = true;
+        part->contains = contains;
+        status = hearsay_encode_keyed(server, from->host->name, &keys, from->contains,
+                                      from->contains_count, contains, error);
+    }
+    asked->part_count++;
+    return status;
+}
+
+/* As many parts as the server takes and two thirds of a frame hold; one at least. */
+static size_t parts_most(const struct hearsay *server, const struct asked *asked)
+{
+    const struct hearsay_limits *limits = &hearsay_welcome(server)->limits;
+    const struct hearsay_part *first = &asked->parts[0];
+    const size_t one = first->filter->byte_count +
+                       (first->contains != NULL ? first->contains->byte_count : 0) + PART_BYTES;
+    const size_t frame_bytes = limits->frame_bytes != 0 ? limits->frame_bytes : 4096;
+    size_t most = frame_bytes * 2 / 3 / one;
+    if (limits->parts_max != 0 && most > limits->parts_max) {
+        most = limits->parts_max;
+    }
+    return most > 0 ? most : 1;
+}
+
+int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
+               struct hearsay_query *query, bool *out_about_contains,
+               struct hearsay_error *out_error)
+{
+    const size_t known = from->epochs->known_count;
+    const bool open = from->epochs->open || known == 0;
+    size_t next = 0;
+    memset(asked, 0, sizeof(*asked));
+    *out_about_contains = false;
+    asked->filters = calloc(2 * (known + 1), sizeof(*asked->filters));
+    if (asked->filters == NULL) {
+        return fail(out_error, HEARSAY_ERR_NOMEM, "out of memory");
+    }
+    int status = make_part(asked, server, from, open ? NULL : &from->epochs->known[next++],
+                           out_about_contains, out_error);
+    while (status == HEARSAY_OK && next < known &&
+           (asked->part_count == 0 || asked->part_count < parts_most(server, asked))) {
+        status = make_part(asked, server, from, &from->epochs->known[next++], out_about_contains,
+                           out_error);
+    }
+    if (status == HEARSAY_OK && asked->part_count == 0) {
+        status = fail(out_error, HEARSAY_ERR_ARGUMENT,
+                      "the memory is empty, or knows no labels to be keyed: it was begun by an "
+                      "older version, which kept none");
+    }
+    query->parts = asked->parts;
+    query->part_count = asked->part_count;
+    return status;
+}
+
+void asked_free(struct asked *asked)
+{
+    free(asked->filters);
+    memset(asked, 0, sizeof(*asked));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * channel: contexts by name, in a file of JSON, channels in the command's configuration folder:
+ *
+ *   {"channels": {"kitchen": {"labels": ["geo:u281zd"], "group": "/home/me/team", "host": "cafe"}}}
+ *
+ * People may edit it. It is replaced whole or not at all (mode 0600).
+ */
+#ifndef CLIENT_CLI_CHANNEL_H
+#define CLIENT_CLI_CHANNEL_H
+
+#include <jansson.h>
+
+#include "client/cli/base/cli.h"
+
+enum { CHANNEL_NAME_BYTES = 63, CHANNELS_MAX = 1000 };
+
+/* One of them. The strings are borrowed from the object. */
+struct channel {
+    json_t *file; /* owned: channel_free */
+    json_t *labels;
+    const char *group; /* absolute path of the file with its secret, or NULL */
+    const char *host;  /* or NULL */
+};
+
+/* Whether a name may be one: letters, digits, '.', '_' and '-'. */
+bool channel_is_name(const char *name);
+
+/* All channels, an object; there need be no file. CLI_DONE with *out_file owned, or an exit code.
+ */
+int channel_read_all(const struct cli *cli, json_t **out_file);
+
+/* Replaces the file. CLI_DONE or an exit code. */
+int channel_write_all(const struct cli *cli, const json_t *file);
+
+/* The object with the channels of such a file. */
+json_t *channel_table(const json_t *file);
+
+/* CLI_DONE, or CLI_USAGE after naming the channels that there are. */
+int channel_find(const struct cli *cli, const char *name, struct channel *out_channel);
+void channel_free(struct channel *channel); /* a zeroed one is fine */
+
+/* Adds its labels. CLI_DONE or an exit code. */
+int channel_add_labels(const struct cli *cli, const struct channel *channel,
+                       struct hearsay_context *context);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place: where the command keeps its files, by the XDG base directory rules. */
+#ifndef CLIENT_CLI_PLACE_H
+#define CLIENT_CLI_PLACE_H
+
+#include "client/cli/base/cli.h"
+
+enum { PLACE_PATH_BYTES = 4096 };
+
+enum place_kind {
+    PLACE_STATE, /* $XDG_STATE_HOME/hearsay, else ~/.local/state/hearsay */
+    PLACE_CONFIG /* $XDG_CONFIG_HOME/hearsay, else ~/.config/hearsay */
+};
+
+/*
+ * The path of the file `name`; its folders are made (mode 0700) where `make`. CLI_DONE; PLACE_NONE,
+ * silently, when there is no home; or CLI_NEGATIVE after saying why.
+ */
+enum { PLACE_NONE = -1 };
+int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
+               char out_path[PLACE_PATH_BYTES]);
+
+/*
+ * Whether a file may hold a secret, by the rule that ssh has for keys: a regular file of the user's
+ * own may not where its group or others have any right on it.
+ */
+struct stat;
+bool place_is_private(const struct stat *state);
+
+#endif

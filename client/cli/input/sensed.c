@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cli/input/sensed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/cli/term/number.h"
+#include "client/cli/term/when.h"
+
+bool sensed_given(const struct sensed *sensed)
+{
+    return sensed->labels.count > 0 || sensed->wifi.count > 0 || sensed->topics.count > 0 ||
+           sensed->position != NULL || sensed->time != NULL || sensed->scan != NULL ||
+           sensed->neighbours;
+}
+
+/* --- the single options ----------------------------------------------------------------------- */
+
+/* BSSID or BSSID=DBM. */
+static int add_wifi(const struct cli *cli, struct hearsay_context *context, const char *text)
+{
+    struct hearsay_error error;
+    char bssid[24];
+    size_t length = strcspn(text, "=");
+    int strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
+    if (text[length] == '=') {
+        const char *digits = text + length + 1;
+        bool negative = *digits == '-';
+        uint64_t amount = 0;
+        if (number_parse(digits + (negative ? 1 : 0), 0, -HEARSAY_WIFI_DBM_MIN, &amount) != 0 ||
+            (!negative && amount != 0)) {
+            return cli_misuse(cli, "--wifi: \"%.80s\" has no strength in dBm from %d to %d", text,
+                              HEARSAY_WIFI_DBM_MIN, HEARSAY_WIFI_DBM_MAX);
+        }
+        strength_dbm = -(int)amount;
+    }
+    /* What does not fit is no address either way, and shows as such. */
+    (void)snprintf(bssid, sizeof(bssid), "%.*s", length < 23 ? (int)length : 23, text);
+    if (hearsay_context_add_wifi(context, bssid, strength_dbm, &error) != HEARSAY_OK) {
+        return error.status == HEARSAY_ERR_ARGUMENT ? cli_misuse(cli, "--wifi: %s", error.sentence)
+                                                    : cli_report(cli, &error);
+    }
+    return CLI_DONE;
+}
+
+/* A plain decimal, so that neither "inf" nor "0x1p3" is one; *text moves behind it. */
+static bool read_degrees(const char **text, double *out)
+{
+    size_t length = strspn(*text, "+-.0123456789");
+    char *end = NULL;
+    double value = strtod(*text, &end); /* no locale is set, so the point is a point */
+    if (length == 0 || end != *text + length) {
+        return false;
+    }
+    *text = end;
+    *out = value;
+    return true;
+}
+
+static int add_position(const struct cli *cli, struct hearsay_context *context,
+                        const struct sensed *sensed)
+{
+    struct hearsay_error error;
+    double latitude = 0;
+    double longitude = 0;
+    const char *at = sensed->position;
+    bool read = read_degrees(&at, &latitude) && *at == ',';
+    if (read) {
+        at++;
+        at += strspn(at, " "); /* as maps write it */
+        read = read_degrees(&at, &longitude) && *at == '\0';
+    }
+    if (!read) {
+        return cli_misuse(cli, "--at: \"%.80s\" is not LAT,LON in degrees such as 48.1497,11.5678",
+                          sensed->position);
+    }
+    if (hearsay_context_add_position(context, latitude, longitude, sensed->neighbours, &error) !=
+        HEARSAY_OK) {
+        return error.status == HEARSAY_ERR_ARGUMENT ? cli_misuse(cli, "--at: %s", error.sentence)
+                                                    : cli_report(cli, &error);
+    }
+    return CLI_DONE;
+}
+
+static int add_time(const struct cli *cli, struct hearsay_context *context, const char *text)
+{
+    int64_t ms = 0;
+    if (when_parse(text, &ms) != 0) {
+        uint64_t ago_ms = 0;
+        struct timespec now;
+        if (strcmp(text, "now") != 0 &&
+            (number_parse_duration(text, &ago_ms) != 0 || ago_ms > INT64_MAX / 4)) {
+            return cli_misuse(cli,
+                              "--time: \"%.80s\" is neither now, nor a duration such as 6h "
+                              "(ago), nor a moment such as 2026-11-20T14:00Z",
+                              text);
+        }
+        (void)clock_gettime(CLOCK_REALTIME, &now); /* there is always that clock */
+        ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - (int64_t)ago_ms;
+    }
+    struct hearsay_error error;
+    if (hearsay_context_add_time(context, ms, &error) != HEARSAY_OK) {
+        return error.status == HEARSAY_ERR_ARGUMENT ? cli_misuse(cli, "--time: %s", error.sentence)
+                                                    : cli_report(cli, &error);
+    }
+    return CLI_DONE;
+}
+
+/* --- the scan --------------------------------------------------------------------------------- */
+
+/* All of a file, at most one byte over the limit. 0 with *out_text owned, or an errno. */
+static int read_all(int fd, char **out_text, size_t *out_count)
+{
+    char *text = NULL;
+    size_t count = 0;
+    size_t capacity = 0;
+    for (;;) {
+        if (count == capacity) {
+            capacity = capacity == 0 ? 64 * 1024 : 2 * capacity;
+            char *more = realloc(text, capacity);
+            if (more == NULL) {
+                free(text);
+                return ENOMEM;
+            }
+            text = more;
+        }
+        ssize_t got = read(fd, text + count, capacity - count);
+        if (got < 0 && errno != EINTR) {
+            int reason = errno;
+            free(text);
+            return reason;
+        }
+        count += got > 0 ? (size_t)got : 0;
+        if (got == 0 || count > HEARSAY_SCAN_BYTES_MAX) {
+            *out_text = text;
+            *out_count = count;
+            return 0;
+        }
+    }
+}
+
+static int add_scan(const struct cli *cli, struct hearsay_context *context, const char *path)
+{
+    int fd = cli_open(cli, path);
+    if (fd < 0) {
+        return CLI_USAGE;
+    }
+    struct hearsay_error error;
+    char *text = NULL;
+    size_t count = 0;
+    int reason = read_all(fd, &text, &count);
+    cli_close(fd);
+    if (reason != 0) {
+        cli_complain(cli, "cannot read %s: %s", path, strerror(reason));
+        return reason == ENOMEM ? CLI_NEGATIVE : CLI_USAGE;
+    }
+    int code = CLI_DONE;
+    size_t sightings = 0;
+    if (hearsay_context_add_scan(context, text, count, &sightings, &error) != HEARSAY_OK) {
+        code = cli_report(cli, &error);
+    } else if (sightings == 0) {
+        cli_complain(cli, "the scan saw no access point");
+    }
+    free(text);
+    return code;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static int add_labels(const struct cli *cli, struct hearsay_context *context,
+                      const struct sensed *sensed)
+{
+    struct hearsay_error error;
+    for (size_t i = 0; i < sensed->topics.count; i++) {
+        if (hearsay_context_add_topic(context, sensed->topics.items[i], &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+    }
+    for (size_t i = 0; i < sensed->labels.count; i++) {
+        if (hearsay_context_add_label(context, sensed->labels.items[i], &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+    }
+    return CLI_DONE;
+}
+
+static int add_all(const struct cli *cli, struct hearsay_context *context,
+                   const struct sensed *sensed)
+{
+    int code = CLI_DONE;
+    for (size_t i = 0; i < sensed->wifi.count && code == CLI_DONE; i++) {
+        code = add_wifi(cli, context, sensed->wifi.items[i]);
+    }
+    if (code == CLI_DONE && sensed->scan != NULL) {
+        code = add_scan(cli, context, sensed->scan);
+    }
+    if (code == CLI_DONE && sensed->position != NULL) {
+        code = add_position(cli, context, sensed);
+    }
+    if (code == CLI_DONE && sensed->time != NULL) {
+        code = add_time(cli, context, sensed->time);
+    }
+    return code == CLI_DONE ? add_labels(cli, context, sensed) : code;
+}
+
+int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
+                     struct hearsay_context **out_context)
+{
+    struct hearsay_error error;
+    struct hearsay_context *context = NULL;
+    if (sensed->neighbours && sensed->position == NULL) {
+        return cli_misuse(cli, "--neighbours are those of a position: --at LAT,LON");
+    }
+    if (hearsay_context_new(&context, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    int code = add_all(cli, context, sensed);
+    if (code != CLI_DONE) {
+        hearsay_context_free(context);
+        return code;
+    }
+    *out_context = context;
+    return CLI_DONE;
+}
+
+int sensed_read(const struct cli *cli, const struct sensed *sensed,
+                struct hearsay_context **out_context)
+{
+    struct hearsay_context *context = NULL;
+    size_t count = 0;
+    int code = sensed_read_some(cli, sensed, &context);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    (void)hearsay_context_labels(context, &count);
+    if (count == 0) {
+        hearsay_context_free(context);
+        return cli_misuse(cli, "the context is empty: give at least one -l LABEL, attribute:value, "
+                               "or what is sensed, such as --wifi or --scan");
+    }
+    *out_context = context;
+    return CLI_DONE;
+}
+
+int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+                    struct hearsay_context *context)
+{
+    struct hearsay_error error;
+    const struct hearsay_here *here = NULL;
+    size_t count = 0;
+    if (hearsay_has_capability(server, "here")) {
+        if (hearsay_here(server, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
+            return cli_report(cli, &error);
+        }
+        for (size_t i = 0; i < here->label_count; i++) {
+            if (hearsay_context_add_label(context, here->labels[i], &error) != HEARSAY_OK) {
+                return cli_report(cli, &error);
+            }
+        }
+    }
+    (void)hearsay_context_labels(context, &count);
+    if (count == 0) {
+        return cli_misuse(cli, "the access point does not say what is around it: give at least one "
+                               "-l LABEL, attribute:value, or what is sensed, such as --wifi or "
+                               "--scan");
+    }
+    return CLI_DONE;
+}
+
+int sensed_encode(const struct cli *cli, const struct hearsay *server,
+                  const struct hearsay_host *host, const struct hearsay_keys *keys,
+                  const struct hearsay_context *context, struct hearsay_filter *out_filter)
+{
+    struct hearsay_error error;
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    if (hearsay_encode_keyed(server, host->name, keys, labels, count, out_filter, &error) !=
+        HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    return CLI_DONE;
+}

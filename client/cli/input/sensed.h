@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sensed: the options by which a command is told a context: labels as they stand, and what a device
+ * senses, which libhearsay turns into labels. Reads the scan; asks no server.
+ */
+#ifndef CLIENT_CLI_SENSED_H
+#define CLIENT_CLI_SENSED_H
+
+#include "client/cli/base/cli.h"
+#include "client/cli/input/jsonline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A field of a command's struct of options. */
+struct sensed {
+    struct args_list labels;
+    struct args_list wifi;
+    struct args_list topics;
+    const char *position; /* "LAT,LON", or NULL */
+    const char *time;     /* "now", a moment or a duration (ago), or NULL */
+    const char *scan;     /* a file, "-", or NULL */
+    bool neighbours;
+};
+
+/* The rows of a command's table whose struct has a `struct sensed` called `field`. */
+#define SENSED_OPTIONS(type, field)                                                 \
+    {.name = "label",                                                               \
+     .letter = 'l',                                                                 \
+     .kind = ARGS_LIST,                                                             \
+     .offset = offsetof(type, field.labels),                                        \
+     .value = "LABEL",                                                              \
+     .help = "attribute:value of the context, as it stands; once for each"},        \
+        {.name = "wifi",                                                            \
+         .kind = ARGS_LIST,                                                         \
+         .offset = offsetof(type, field.wifi),                                      \
+         .value = "BSSID[=DBM]",                                                    \
+         .help = "an access point, perhaps with its strength; once for each"},      \
+        {.name = "scan",                                                            \
+         .kind = ARGS_TEXT,                                                         \
+         .offset = offsetof(type, field.scan),                                      \
+         .value = "FILE",                                                           \
+         .help = "those that iw or nmcli saw; - is standard input"},                \
+        {.name = "at",                                                              \
+         .kind = ARGS_TEXT,                                                         \
+         .offset = offsetof(type, field.position),                                  \
+         .value = "LAT,LON",                                                        \
+         .help = "the position, in degrees"},                                       \
+        {.name = "neighbours",                                                      \
+         .kind = ARGS_FLAG,                                                         \
+         .offset = offsetof(type, field.neighbours),                                \
+         .help = "with --at: the cells around, too"},                               \
+        {.name = "time",                                                            \
+         .kind = ARGS_TEXT,                                                         \
+         .offset = offsetof(type, field.time),                                      \
+         .value = "TIME",                                                           \
+         .help = "the hour: now, 6h (ago) or 2026-11-20T14:00Z (none)"},            \
+    {                                                                               \
+        .name = "topic", .kind = ARGS_LIST, .offset = offsetof(type, field.topics), \
+        .value = "TEXT", .help = "a topic, in capitals or not; once for each"       \
+    }
+
+/* Whether any of them was given, be it --neighbours alone. */
+bool sensed_given(const struct sensed *sensed);
+
+/*
+ * The context of the options. CLI_DONE with *out_context owned (hearsay_context_free) and not
+ * empty, or an exit code after saying why.
+ */
+int sensed_read(const struct cli *cli, const struct sensed *sensed,
+                struct hearsay_context **out_context);
+
+/* The same, but it may be empty. */
+int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
+                     struct hearsay_context **out_context);
+
+/*
+ * Adds the labels of what is around the access point, which the server says. CLI_DONE, or an exit
+ * code after saying why: also when it says none and the context is empty.
+ */
+int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+                    struct hearsay_context *context);
+
+/* The keyed filter of such a context under the profile of a host. CLI_DONE, or an exit code. */
+int sensed_encode(const struct cli *cli, const struct hearsay *server,
+                  const struct hearsay_host *host, const struct hearsay_keys *keys,
+                  const struct hearsay_context *context, struct hearsay_filter *out_filter);
+
+/* The keys of a line of JSON that say the same; for tables of keys. */
+#define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"
+
+/*
+ * The context of a line: "labels" (array of strings), "wifi" (object: BSSID to dBm or null), "at"
+ * (array of latitude and longitude), "neighbours" (boolean), "time" (ISO 8601), "topics" (array of
+ * strings). *out_context is owned; NULL where the line has none of these. 0, JSONLINE_WRONG,
+ * JSONLINE_NOMEM.
+ */
+int sensed_parse(const json_t *object, struct hearsay_context **out_context,
+                 struct jsonline_error *out_error);
+
+#endif

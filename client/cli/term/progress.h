@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * progress: a bar on standard error with rate and time left, only where that is a terminal.
+ */
+#ifndef CLIENT_CLI_PROGRESS_H
+#define CLIENT_CLI_PROGRESS_H
+
+#include "client/cli/term/out.h"
+
+#include <stdint.h>
+
+struct progress {
+    const struct out *err; /* borrowed */
+    uint64_t total_bytes;  /* of the input; 0: not known */
+    int64_t began_ms;      /* monotonic, as all times here */
+    int64_t drawn_ms;
+    bool drawn; /* a bar stands on the terminal's line */
+};
+
+/* fd: the input, whose size is taken where it is a file. */
+void progress_init(struct progress *progress, const struct out *err, int fd, int64_t now_ms);
+
+/* Draws, a few times a second at most. bytes of the input and messages are dealt with. */
+void progress_show(struct progress *progress, uint64_t bytes, uint64_t messages, int64_t now_ms);
+
+/* Takes the bar away, before anything else is written to standard error. */
+void progress_hide(struct progress *progress);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/context/context.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "client/fail.h"
+#include "client/memory/group.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
+#include "core/base/label.h"
+
+_Static_assert((int)PROFILE_BYTES_MAX == HEARSAY_FILTER_BYTES_MAX, "the public filter holds any");
+
+/* Label `number`, from 1, has no place in the profile. */
+static int refuse_label(const struct profile *profile, size_t number, const char *label, int reason,
+                        struct hearsay_error *out_error)
+{
+    char names[PROFILE_TEXT_MAX];
+
+    if (reason == ENCODE_CROWDED) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "label %zu, \"%.100s\": over %d different labels that joint sections pair",
+                        number, label, ENCODE_CANDIDATES_MAX);
+    }
+    profile_print_names(profile, names);
+    return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                    "label %zu, \"%.60s\": the profile has no section for the attribute \"%.*s\"; "
+                    "its sections are %s",
+                    number, label, (int)strcspn(label, ":") < 60 ? (int)strcspn(label, ":") : 60,
+                    label, names);
+}
+
+enum { ENCODED_AT_ONCE = 64 };
+
+/* As encoder_add_all. */
+static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
+                     const char *const *labels, const size_t *lengths, size_t count,
+                     size_t *out_refused)
+{
+    uint8_t keyed[HEARSAY_KEY_BYTES];
+
+    if (keys == NULL || (keys->group == NULL && keys->epoch_key == NULL)) {
+        return encoder_add_all(encoder, labels, lengths, count, out_refused);
+    }
+    for (size_t i = 0; i < count; i++) {
+        group_key_label(keys, labels[i], lengths[i], keyed);
+        const int reason = encoder_add_keyed(encoder, labels[i], lengths[i], keyed, sizeof(keyed));
+        if (reason != 0) {
+            *out_refused = i;
+            return reason;
+        }
+    }
+    return 0;
+}
+
+/* Checks labels `first` .. `first` + `count` - 1 and adds them. */
+static int add_labels(struct encoder *encoder, const struct hearsay_keys *keys,
+                      const char *const *labels, size_t first, size_t count,
+                      struct hearsay_error *out_error)
+{
+    size_t lengths[ENCODED_AT_ONCE];
+    size_t refused = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *label = labels[first + i];
+        const char *reason = NULL;
+
+        lengths[i] = strlen(label);
+        if (label_check(label, lengths[i], &reason) != 0) {
+            return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "label %zu, \"%.100s\": %s",
+                            first + i + 1, label, reason);
+        }
+    }
+    const int reason = add_keyed(encoder, keys, labels + first, lengths, count, &refused);
+    if (reason != 0) {
+        refused += first;
+        return refuse_label(encoder->profile, refused + 1, labels[refused], reason, out_error);
+    }
+    return 0;
+}
+
+int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
+                   const char *const *labels, size_t count, struct hearsay_filter *out_filter,
+                   struct hearsay_error *out_error)
+{
+    if (count == 0) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "the context is empty: give at least one label, attribute:value");
+    }
+    struct encoder encoder;
+    encoder_begin(&encoder, profile);
+    for (size_t first = 0; first < count; first += ENCODED_AT_ONCE) {
+        size_t some = count - first < ENCODED_AT_ONCE ? count - first : ENCODED_AT_ONCE;
+        int refused = add_labels(&encoder, keys, labels, first, some, out_error);
+        if (refused != 0) {
+            return refused;
+        }
+    }
+    uint64_t words[PROFILE_WORDS_MAX];
+    encoder_end(&encoder, words);
+    memset(out_filter, 0, sizeof(*out_filter));
+    out_filter->bits = profile->bits;
+    out_filter->byte_count = (uint32_t)bloom_bytes(profile->bits);
+    assert(out_filter->byte_count <= sizeof(out_filter->bytes));
+    bloom_store(words, profile->bits, out_filter->bytes);
+    return HEARSAY_OK;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What scanners print, as sightings. Two forms, told apart by their first line:
+ *
+ *   BSS a4:2b:8c:01:02:03(on wlan0) -- associated      iw dev wlan0 scan; of the lines of an access
+ *       TSF: 7134812 usec (0d, 00:00:07)               point only "signal:" is looked at
+ *       signal: -54.00 dBm
+ *
+ *   A4\:2B\:8C\:01\:02\:03:77                          nmcli -t -f BSSID,SIGNAL device wifi list
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/context/build.h"
+#include "client/fail.h"
+
+enum { BSSID_LENGTH = CONTEXT_BSSID_BYTES - 1 };
+
+enum scan_form { SCAN_UNKNOWN, SCAN_IW, SCAN_NMCLI };
+
+struct scan {
+    struct hearsay_context *context; /* borrowed */
+    struct hearsay_error *error;     /* borrowed, or NULL */
+    enum scan_form form;
+    size_t line; /* from 1 */
+    size_t sightings;
+    bool open; /* iw: an access point's lines are being read */
+    char bssid[CONTEXT_BSSID_BYTES];
+    int strength_dbm;
+};
+
+/* A line without what ends it. */
+struct piece {
+    const char *text;
+    size_t length;
+};
+
+static bool begins(const struct piece *piece, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return piece->length >= length && memcmp(piece->text, prefix, length) == 0;
+}
+
+static void skip(struct piece *piece, size_t count)
+{
+    piece->text += count;
+    piece->length -= count;
+}
+
+static void skip_blanks(struct piece *piece)
+{
+    while (piece->length > 0 && (piece->text[0] == ' ' || piece->text[0] == '\t')) {
+        skip(piece, 1);
+    }
+}
+
+/* At most four digits, so that nothing overflows. False: there are none, or more. */
+static bool read_number(struct piece *piece, int *out)
+{
+    int value = 0;
+    size_t count = 0;
+    while (count < piece->length && count <= 4 && piece->text[count] >= '0' &&
+           piece->text[count] <= '9') {
+        value = 10 * value + (piece->text[count] - '0');
+        count++;
+    }
+    if (count == 0 || count > 4) {
+        return false;
+    }
+    skip(piece, count);
+    *out = value;
+    return true;
+}
+
+static int wrong(const struct scan *scan, const struct piece *line, const char *wanted)
+{
+    int shown = line->length < 80 ? (int)line->length : 80;
+    return fail_set(scan->error, HEARSAY_ERR_ARGUMENT, "line %zu of the scan, \"%.*s\": %s",
+                    scan->line, shown, line->text, wanted);
+}
+
+static int add_sighting(struct scan *scan)
+{
+    if (scan->sightings == HEARSAY_SCAN_SIGHTINGS_MAX) {
+        return fail_set(scan->error, HEARSAY_ERR_ARGUMENT,
+                        "line %zu of the scan: over %d access points", scan->line,
+                        HEARSAY_SCAN_SIGHTINGS_MAX);
+    }
+    scan->sightings++;
+    return context_add_sighting(scan->context, scan->bssid, scan->strength_dbm, scan->error);
+}
+
+/* --- iw --------------------------------------------------------------------------------------- */
+
+/* "-54.00 dBm", rounded to whole dBm with halves up, or "77/100" where a driver knows no units. */
+static bool read_iw_signal(struct piece rest, int *out_dbm)
+{
+    int whole = 0;
+    skip_blanks(&rest);
+    bool negative = begins(&rest, "-");
+    skip(&rest, negative ? 1 : 0);
+    if (!read_number(&rest, &whole)) {
+        return false;
+    }
+    if (!negative && begins(&rest, "/100") && rest.length == 4 && whole <= 100) {
+        *out_dbm = context_percent_to_dbm(whole);
+        return true;
+    }
+    int hundredths = 0;
+    if (begins(&rest, ".")) {
+        skip(&rest, 1);
+        size_t before = rest.length;
+        if (!read_number(&rest, &hundredths) || before - rest.length != 2) {
+            return false;
+        }
+    }
+    if (!begins(&rest, " dBm") || rest.length != 4) {
+        return false;
+    }
+    int centi = negative ? -(100 * whole + hundredths) : 100 * whole + hundredths;
+    if (centi < 100 * HEARSAY_WIFI_DBM_MIN || centi > 100 * HEARSAY_WIFI_DBM_MAX) {
+        return false;
+    }
+    *out_dbm = -((-centi + 49) / 100);
+    return true;
+}
+
+static int end_iw_sighting(struct scan *scan)
+{
+    if (!scan->open) {
+        return HEARSAY_OK;
+    }
+    scan->open = false;
+    return add_sighting(scan);
+}
+
+static int read_iw_line(struct scan *scan, const struct piece *line)
+{
+    struct piece rest = *line;
+    if (begins(line, "BSS ")) {
+        int status = end_iw_sighting(scan);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        skip(&rest, strlen("BSS "));
+        size_t length = rest.length < BSSID_LENGTH ? rest.length : BSSID_LENGTH;
+        bool ended = rest.length == length || rest.text[length] == '(' || rest.text[length] == ' ';
+        if (!ended || !context_parse_bssid(rest.text, length, scan->bssid)) {
+            return wrong(scan, line,
+                         "not an access point's address such as "
+                         "\"BSS a4:2b:8c:01:02:03(on wlan0)\"");
+        }
+        scan->open = true;
+        scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
+        return HEARSAY_OK;
+    }
+    skip_blanks(&rest);
+    if (scan->open && begins(&rest, "signal:")) {
+        skip(&rest, strlen("signal:"));
+        if (!read_iw_signal(rest, &scan->strength_dbm)) {
+            return wrong(scan, line, "not a strength such as \"signal: -54.00 dBm\", -127 to 0");
+        }
+    }
+    return HEARSAY_OK;
+}
+
+/* --- nmcli ------------------------------------------------------------------------------------ */
+
+static int read_nmcli_line(struct scan *scan, const struct piece *line)
+{
+    static const char wanted[] = "neither of iw (\"BSS a4:2b:8c:01:02:03(on wlan0)\") nor of "
+                                 "nmcli -t -f BSSID,SIGNAL (\"A4\\:2B\\:8C\\:01\\:02\\:03:77\")";
+    char plain[BSSID_LENGTH + 8];
+    struct piece rest = {plain, 0};
+    for (size_t i = 0; i < line->length; i++) {
+        if (line->text[i] == '\\') {
+            continue; /* it says that the next colon is not the one between the fields */
+        }
+        if (rest.length == sizeof(plain)) {
+            return wrong(scan, line, wanted);
+        }
+        plain[rest.length++] = line->text[i];
+    }
+    if (rest.length < BSSID_LENGTH || !context_parse_bssid(plain, BSSID_LENGTH, scan->bssid)) {
+        return wrong(scan, line, wanted);
+    }
+    skip(&rest, BSSID_LENGTH);
+    scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
+    if (rest.length > 0) {
+        int percent = 0;
+        bool parted = begins(&rest, ":");
+        skip(&rest, 1);
+        if (!parted || !read_number(&rest, &percent) || rest.length != 0 || percent > 100) {
+            return wrong(scan, line, "the strength is not a number from 0 to 100");
+        }
+        scan->strength_dbm = context_percent_to_dbm(percent);
+    }
+    return add_sighting(scan);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+static int read_line(struct scan *scan, struct piece line)
+{
+    if (line.length > HEARSAY_SCAN_LINE_BYTES_MAX) {
+        line.length = HEARSAY_SCAN_LINE_BYTES_MAX;
+        return wrong(scan, &line, "too long, over 4096 bytes");
+    }
+    if (line.length > 0 && line.text[line.length - 1] == '\r') {
+        line.length--;
+    }
+    struct piece rest = line;
+    skip_blanks(&rest);
+    if (rest.length == 0) {
+        return HEARSAY_OK;
+    }
+    if (scan->form == SCAN_UNKNOWN) {
+        scan->form = begins(&line, "BSS ") ? SCAN_IW : SCAN_NMCLI;
+    }
+    return scan->form == SCAN_IW ? read_iw_line(scan, &line) : read_nmcli_line(scan, &line);
+}
+
+int hearsay_context_add_scan(struct hearsay_context *context, const char *text, size_t byte_count,
+                             size_t *out_sightings, struct hearsay_error *out_error)
+{
+    if (byte_count > HEARSAY_SCAN_BYTES_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the scan has over %d bytes",
+                        HEARSAY_SCAN_BYTES_MAX);
+    }
+    struct scan scan = {.context = context, .error = out_error};
+    size_t at = 0;
+    while (at < byte_count) {
+        const char *newline = memchr(text + at, '\n', byte_count - at);
+        size_t length = newline != NULL ? (size_t)(newline - (text + at)) : byte_count - at;
+        scan.line++;
+        int status = read_line(&scan, (struct piece){text + at, length});
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        at += length + 1;
+    }
+    int status = end_iw_sighting(&scan);
+    if (status == HEARSAY_OK && out_sightings != NULL) {
+        *out_sightings = scan.sightings;
+    }
+    return status;
+}

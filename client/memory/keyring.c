@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keyring: the keys of epochs that a client was present for. The file's body is records, the one
+ * learned first comes first:
+ *
+ *    1 byte   1: the connection was encrypted and the next field is a pin; 0: it was not
+ *   32 bytes  the pin of the server's TLS key, or zeros
+ *   16 bytes  the store's id
+ *    1 byte   length of the host's name, then 63 bytes with the name, zeros behind it
+ *    8 bytes  the epoch's number
+ *    8 bytes  until when the key is kept, by the server's clock
+ *    8 bytes  the same by the local clock, to forget the key without the server
+ *   32 bytes  the key
+ *
+ * A record is used only on a connection whose pin, store id and host are those of the record. A
+ * server can choose its store id, and without TLS anybody can send the store id of another server.
+ *
+ * Owner: the pin where there is one, else the store id. Records with a pin and records without one
+ * have a limit each. At the limit the oldest record of the owner with the most records goes. So a
+ * server that fills the file loses its own records first.
+ */
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/call/client.h"
+#include "client/fail.h"
+#include "client/memory/keep.h"
+#include "proto/tls/tls.h"
+
+enum { WITHOUT_PIN = 0, WITH_PIN = 1, DROPPED = 0xff /* never in a file */ };
+
+enum {
+    PIN_AT = 1,
+    STORE_AT = PIN_AT + TLS_PIN_BYTES,
+    HOST_AT = STORE_AT + HEARSAY_ID_BYTES,
+    NUMBER_AT = HOST_AT + 1 + LIMIT_HOST_BYTES,
+    KEPT_AT = NUMBER_AT + 8,
+    LOCAL_AT = KEPT_AT + 8,
+    KEY_AT = LOCAL_AT + 8,
+    RECORD_BYTES = KEY_AT + HEARSAY_KEY_BYTES,
+    RECORDS_MAX = 2048 /* with a pin, and as many without one */
+};
+
+/* A key is forgotten after this time, whatever the server says. */
+#define LIFETIME_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
+
+static const struct keep_kind keyring_kind = {
+    .magic = "hearKeys",
+    .version = 2,
+    .what = "memory of epochs' keys",
+    .is_secret = true,
+    .body_bytes_max = 2 * RECORDS_MAX * RECORD_BYTES,
+};
+
+struct hearsay_keyring {
+    char *path; /* owned */
+    struct bytes records;
+    bool changed;
+};
+
+static int64_t local_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* does not fail with this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Removes a record and wipes the bytes behind the last one. */
+static void drop(struct hearsay_keyring *keyring, size_t at)
+{
+    uint8_t *data = keyring->records.data;
+    memmove(data + at, data + at + RECORD_BYTES, keyring->records.count - at - RECORD_BYTES);
+    keyring->records.count -= RECORD_BYTES;
+    sodium_memzero(data + keyring->records.count, RECORD_BYTES);
+    keyring->changed = true;
+}
+
+static void forget_gone(struct hearsay_keyring *keyring)
+{
+    const int64_t now_ms = local_now_ms();
+    for (size_t at = 0; at < keyring->records.count;) {
+        if ((int64_t)keep_u64(keyring->records.data + at + LOCAL_AT) <= now_ms) {
+            drop(keyring, at);
+        } else {
+            at += RECORD_BYTES;
+        }
+    }
+}
+
+static int load(struct hearsay_keyring *keyring, struct hearsay_error *error)
+{
+    int status = keep_read(keyring->path, &keyring_kind, &keyring->records, error);
+    if (status == KEEP_ABSENT) {
+        return HEARSAY_OK;
+    }
+    if (status != 0) {
+        return status;
+    }
+    if (keyring->records.count % RECORD_BYTES != 0) {
+        return fail_set(error, HEARSAY_ERR_FILE, "%.300s is damaged; it was left as it is",
+                        keyring->path);
+    }
+    forget_gone(keyring);
+    return HEARSAY_OK;
+}
+
+int hearsay_keyring_open(const char *path, struct hearsay_keyring **out_keyring,
+                         struct hearsay_error *out_error)
+{
+    const struct alloc *alloc = alloc_system();
+    struct hearsay_keyring *keyring = alloc_zeroed(alloc, 1, sizeof(*keyring));
+    if (keyring == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    bytes_init(&keyring->records, alloc);
+    const size_t path_bytes = strlen(path) + 1;
+    keyring->path = alloc_array(alloc, path_bytes, 1);
+    if (keyring->path == NULL) {
+        hearsay_keyring_close(keyring);
+        return fail_set_nomem(out_error);
+    }
+    memcpy(keyring->path, path, path_bytes);
+    int status = load(keyring, out_error);
+    if (status != HEARSAY_OK) {
+        hearsay_keyring_close(keyring);
+        return status;
+    }
+    *out_keyring = keyring;
+    return HEARSAY_OK;
+}
+
+void hearsay_keyring_close(struct hearsay_keyring *keyring)
+{
+    const struct alloc *alloc = alloc_system();
+    if (keyring == NULL) {
+        return;
+    }
+    if (keyring->records.count > 0) {
+        sodium_memzero(keyring->records.data, keyring->records.count);
+    }
+    bytes_deinit(&keyring->records);
+    alloc_release(alloc, keyring->path, keyring->path != NULL ? strlen(keyring->path) + 1 : 0, 1);
+    alloc_release(alloc, keyring, 1, sizeof(*keyring));
+}
+
+/* What a record of this connection's host begins with. */
+static void fill_head(const struct hearsay *server, const struct hearsay_host *host,
+                      uint8_t out_head[NUMBER_AT])
+{
+    const struct hearsay_tls_info *tls = hearsay_tls_info(server);
+    size_t length = strlen(host->name);
+    length = length < LIMIT_HOST_BYTES ? length : LIMIT_HOST_BYTES; /* the codec allows no more */
+    memset(out_head, 0, NUMBER_AT);
+    if (tls != NULL) {
+        out_head[0] = WITH_PIN;
+        memcpy(out_head + PIN_AT, tls->pin, sizeof(tls->pin));
+    }
+    memcpy(out_head + STORE_AT, hearsay_welcome(server)->store_id, HEARSAY_ID_BYTES);
+    out_head[HOST_AT] = (uint8_t)length;
+    memcpy(out_head + HOST_AT + 1, host->name, length);
+}
+
+/* --- the limit -------------------------------------------------------------------------------- */
+
+/* By owner, then the older one first. The first byte tells apart owners of both kinds. */
+static int compare_owners(const void *left, const void *right)
+{
+    const uint8_t *one = *(const uint8_t *const *)left;
+    const uint8_t *other = *(const uint8_t *const *)right;
+    const int order = memcmp(one, other, one[0] == WITH_PIN ? STORE_AT : HOST_AT);
+    return order != 0 ? order : (one > other) - (one < other);
+}
+
+static bool is_same_owner(const uint8_t *one, const uint8_t *other)
+{
+    return memcmp(one, other, one[0] == WITH_PIN ? STORE_AT : HOST_AT) == 0;
+}
+
+/* Where the owner with the most records begins in a sorted array of at least one. */
+static size_t find_largest(uint8_t *const *sorted, size_t count)
+{
+    size_t largest = 0;
+    size_t largest_count = 0;
+    for (size_t begin = 0, end = 0; begin < count; begin = end) {
+        while (end < count && is_same_owner(sorted[begin], sorted[end])) {
+            end++;
+        }
+        if (end - begin > largest_count) {
+            largest = begin;
+            largest_count = end - begin;
+        }
+    }
+    return largest;
+}
+
+/* Marks records until RECORDS_MAX of the array are left. */
+static void mark_excess(uint8_t **records, size_t count)
+{
+    if (count <= RECORDS_MAX) {
+        return;
+    }
+    qsort(records, count, sizeof(*records), compare_owners);
+    for (; count > RECORDS_MAX; count--) {
+        const size_t at = find_largest(records, count);
+        records[at][0] = DROPPED;
+        memmove(&records[at], &records[at + 1], (count - at - 1) * sizeof(*records));
+    }
+}
+
+/* O(n log n + n * excess) for n records; nothing where no limit is exceeded. */
+static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *error)
+{
+    const struct alloc *alloc = alloc_system();
+    const size_t all = keyring->records.count / RECORD_BYTES;
+    if (all <= RECORDS_MAX) {
+        return HEARSAY_OK;
+    }
+    uint8_t **records = alloc_array(alloc, all, sizeof(*records));
+    if (records == NULL) {
+        return fail_set_nomem(error);
+    }
+    for (uint8_t kind = WITHOUT_PIN; kind <= WITH_PIN; kind++) {
+        size_t count = 0;
+        for (size_t i = 0; i < all; i++) {
+            uint8_t *record = keyring->records.data + i * RECORD_BYTES;
+            if (record[0] == kind) {
+                records[count++] = record;
+            }
+        }
+        mark_excess(records, count);
+    }
+    alloc_release(alloc, records, all, sizeof(*records));
+    for (size_t i = all; i-- > 0;) {
+        if (keyring->records.data[i * RECORD_BYTES] == DROPPED) {
+            drop(keyring, i * RECORD_BYTES);
+        }
+    }
+    return HEARSAY_OK;
+}
+
+/* --- learning --------------------------------------------------------------------------------- */
+
+/* The record's place, or the end where there is none. */
+static size_t find_record(const struct hearsay_keyring *keyring, const uint8_t *head,
+                          uint64_t number)
+{
+    size_t at = 0;
+    while (at < keyring->records.count) {
+        const uint8_t *record = keyring->records.data + at;
+        if (memcmp(record, head, NUMBER_AT) == 0 && keep_u64(record + NUMBER_AT) == number) {
+            break;
+        }
+        at += RECORD_BYTES;
+    }
+    return at;
+}
+
+static int add_record(struct hearsay_keyring *keyring, const uint8_t *head,
+                      const struct hearsay_epoch *epoch, int64_t kept_ms, int64_t local_ms,
+                      struct hearsay_error *error)
+{
+    struct bytes *records = &keyring->records;
+    const size_t before = records->count;
+    int failed = bytes_append(records, head, NUMBER_AT);
+    failed = failed != 0 ? failed : keep_append_u64(records, epoch->number);
+    failed = failed != 0 ? failed : keep_append_u64(records, (uint64_t)kept_ms);
+    failed = failed != 0 ? failed : keep_append_u64(records, (uint64_t)local_ms);
+    failed = failed != 0 ? failed : bytes_append(records, epoch->key, HEARSAY_KEY_BYTES);
+    if (failed != 0) {
+        records->count = before;
+        return fail_set_nomem(error);
+    }
+    keyring->changed = true;
+    return HEARSAY_OK;
+}
+
+/* One key. *replaced is counted up where the file had another key for the epoch. */
+static int learn(struct hearsay_keyring *keyring, const struct hearsay *server,
+                 const struct hearsay_host *host, const struct hearsay_epoch *epoch,
+                 size_t *replaced, struct hearsay_error *error)
+{
+    const int64_t now_ms = hearsay_now_ms(server);
+    uint8_t head[NUMBER_AT];
+    if (!epoch->has_key || now_ms < 0 || epoch->kept_ms <= now_ms) {
+        return HEARSAY_OK;
+    }
+    const int64_t asked_ms = epoch->kept_ms - now_ms;
+    const int64_t lifetime_ms = asked_ms < LIFETIME_MAX_MS ? asked_ms : LIFETIME_MAX_MS;
+    fill_head(server, host, head);
+    const size_t at = find_record(keyring, head, epoch->number);
+    if (at < keyring->records.count) {
+        if (sodium_memcmp(keyring->records.data + at + KEY_AT, epoch->key, HEARSAY_KEY_BYTES) ==
+            0) {
+            return HEARSAY_OK;
+        }
+        drop(keyring, at);
+        (*replaced)++;
+    }
+    return add_record(keyring, head, epoch, now_ms + lifetime_ms, local_now_ms() + lifetime_ms,
+                      error);
+}
+
+int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
+                          size_t *out_replaced, struct hearsay_error *out_error)
+{
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    size_t replaced = 0;
+    int status = HEARSAY_OK;
+    /* Former epochs first: hearsay_keyring_living gives what was learned last first. */
+    const size_t came = server->epoch_count;
+    const size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
+    for (size_t i = first; i < came && status == HEARSAY_OK; i++) {
+        const struct client_epoch *began = &server->epochs[i % CLIENT_EPOCHS_MAX];
+        status = learn(keyring, server, &welcome->hosts[began->host], &began->epoch, &replaced,
+                       out_error);
+    }
+    for (size_t i = 0; i < welcome->host_count && status == HEARSAY_OK; i++) {
+        status = learn(keyring, server, &welcome->hosts[i], &welcome->hosts[i].epoch, &replaced,
+                       out_error);
+    }
+    if (status == HEARSAY_OK) {
+        status = keep_limit(keyring, out_error);
+    }
+    if (status == HEARSAY_OK && out_replaced != NULL) {
+        *out_replaced = replaced;
+    }
+    return status;
+}
+
+int hearsay_keyring_save(struct hearsay_keyring *keyring, struct hearsay_error *out_error)
+{
+    if (!keyring->changed) {
+        return HEARSAY_OK;
+    }
+    int status = keep_write(keyring->path, &keyring_kind, &keyring->records, out_error);
+    keyring->changed = status != HEARSAY_OK;
+    return status;
+}
+
+/* --- use -------------------------------------------------------------------------------------- */
+
+/* The epoch with the key that this connection gave for it, the newest; NULL: it gave none. */
+static const struct hearsay_epoch *find_given(const struct hearsay *server,
+                                              const struct hearsay_host *host, uint64_t number)
+{
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    const size_t came = server->epoch_count;
+    const size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
+    if (host->epoch.has_key && host->epoch.number == number) {
+        return &host->epoch;
+    }
+    for (size_t i = came; i > first; i--) {
+        const struct client_epoch *began = &server->epochs[(i - 1) % CLIENT_EPOCHS_MAX];
+        if (&welcome->hosts[began->host] == host && began->epoch.number == number) {
+            return &began->epoch;
+        }
+    }
+    return NULL;
+}
+
+size_t hearsay_keyring_living(const struct hearsay_keyring *keyring, const struct hearsay *server,
+                              const struct hearsay_host *host, struct hearsay_epoch *out_epochs,
+                              size_t room)
+{
+    const int64_t now_ms = hearsay_now_ms(server);
+    uint8_t head[NUMBER_AT];
+    size_t count = 0;
+    fill_head(server, host, head);
+    for (size_t end = keyring->records.count; end > 0 && count < room; end -= RECORD_BYTES) {
+        const uint8_t *record = keyring->records.data + end - RECORD_BYTES;
+        const int64_t kept_ms = (int64_t)keep_u64(record + KEPT_AT);
+        if (memcmp(record, head, NUMBER_AT) != 0 || kept_ms <= now_ms) {
+            continue;
+        }
+        struct hearsay_epoch *epoch = &out_epochs[count++];
+        memset(epoch, 0, sizeof(*epoch));
+        epoch->number = keep_u64(record + NUMBER_AT);
+        epoch->kept_ms = kept_ms;
+        epoch->has_key = true;
+        const struct hearsay_epoch *given = find_given(server, host, epoch->number);
+        epoch->is_certain = given != NULL || record[0] == WITH_PIN;
+        memcpy(epoch->key, given != NULL ? given->key : record + KEY_AT, HEARSAY_KEY_BYTES);
+    }
+    return count;
+}

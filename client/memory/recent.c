@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recent: the contexts of the last rounds, blended into one filter by a time-decaying Bloom filter.
+ *
+ * The file's body:
+ *
+ *   4 bytes   rounds, 1 to 255
+ *   4 bytes   length of the profile
+ *   n bytes   the profile in text form, m bits
+ *   m bytes   a counter for each bit, 0 to rounds
+ *   n bytes   the same contexts as labels, where they are known (client/memory/lately.h); files of older
+ *             versions have none
+ */
+#include <string.h>
+
+#include <sodium.h>
+
+#include "client/context/context.h"
+#include "client/fail.h"
+#include "client/memory/keep.h"
+#include "client/memory/lately.h"
+#include "core/filter/bloom.h"
+#include "core/filter/decaying.h"
+#include "core/profile/profile.h"
+
+static const struct keep_kind recent_kind = {
+    .magic = "hearHere",
+    .what = "memory of contexts",
+    .body_bytes_max = 8 + PROFILE_TEXT_MAX + PROFILE_BITS_MAX + LATELY_BYTES_MAX,
+};
+
+struct hearsay_recent {
+    char *path; /* owned */
+    char profile[PROFILE_TEXT_MAX];
+    struct profile parsed; /* the same */
+    struct decaying decaying;
+    struct bytes contexts; /* lately's */
+};
+
+static int damaged(const struct hearsay_recent *recent, struct hearsay_error *error)
+{
+    return fail_set(error, HEARSAY_ERR_FILE,
+                    "%.300s is damaged (its numbers contradict one another); it was left as it is: "
+                    "put back a copy, or remove it to begin anew",
+                    recent->path);
+}
+
+/* An empty memory of that profile. */
+static int begin(struct hearsay_recent *recent, const char *text, size_t length, uint32_t rounds,
+                 int status_if_wrong, struct hearsay_error *error)
+{
+    const char *reason = NULL;
+    if (profile_parse(text, length, &recent->parsed, &reason) != 0) {
+        return fail_set(error, status_if_wrong, "profile \"%.*s\": %s",
+                        (int)(length < 100 ? length : 100), text, reason);
+    }
+    memcpy(recent->profile, text, length);
+    recent->profile[length] = '\0';
+    if (decaying_init(&recent->decaying, alloc_system(), recent->parsed.bits, rounds) != 0) {
+        return fail_set_nomem(error);
+    }
+    return HEARSAY_OK;
+}
+
+static int take_body(struct hearsay_recent *recent, const struct bytes *body,
+                     struct hearsay_error *error)
+{
+    enum { HEAD_BYTES = 8 };
+    if (body->count < HEAD_BYTES) {
+        return damaged(recent, error);
+    }
+    const uint32_t rounds = keep_u32(body->data);
+    const uint32_t length = keep_u32(body->data + 4);
+    if (rounds < 1 || rounds > DECAYING_ROUNDS_MAX || length >= PROFILE_TEXT_MAX ||
+        length > body->count - HEAD_BYTES) {
+        return damaged(recent, error);
+    }
+    int status = begin(recent, (const char *)body->data + HEAD_BYTES, length, rounds,
+                       HEARSAY_ERR_FILE, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    const size_t counters = HEAD_BYTES + length;
+    const size_t labels = counters + recent->decaying.m;
+    if (body->count < labels || decaying_load(&recent->decaying, body->data + counters) != 0 ||
+        !lately_is_sound(body->data + labels, body->count - labels, rounds)) {
+        return damaged(recent, error);
+    }
+    if (body->count > labels &&
+        bytes_append(&recent->contexts, body->data + labels, body->count - labels) != 0) {
+        return fail_set_nomem(error);
+    }
+    return HEARSAY_OK;
+}
+
+static int load(struct hearsay_recent *recent, const char *profile, uint32_t rounds,
+                struct hearsay_error *error)
+{
+    struct bytes body;
+    bytes_init(&body, alloc_system());
+    int status = keep_read(recent->path, &recent_kind, &body, error);
+    if (status == KEEP_ABSENT && (profile == NULL || rounds == 0)) {
+        status = fail_set(error, HEARSAY_ERR_FILE, "there is no file %.300s", recent->path);
+    } else if (status == KEEP_ABSENT) {
+        status = begin(recent, profile, strlen(profile), rounds, HEARSAY_ERR_ARGUMENT, error);
+    } else if (status == 0) {
+        status = take_body(recent, &body, error);
+    }
+    if (status == HEARSAY_OK && profile != NULL && strcmp(profile, recent->profile) != 0) {
+        status =
+            fail_set(error, HEARSAY_ERR_FILE,
+                     "%.200s remembers filters of the profile %.100s, and %.100s is wanted; it "
+                     "was left as it is: name another file",
+                     recent->path, recent->profile, profile);
+    }
+    if (status == HEARSAY_OK && rounds != 0) {
+        decaying_set_rounds(&recent->decaying, rounds);
+        lately_set_rounds(&recent->contexts, rounds);
+    }
+    bytes_deinit(&body);
+    return status;
+}
+
+int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
+                        struct hearsay_recent **out_recent, struct hearsay_error *out_error)
+{
+    const struct alloc *alloc = alloc_system();
+    if (rounds > DECAYING_ROUNDS_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there may be 1 to %d rounds",
+                        DECAYING_ROUNDS_MAX);
+    }
+    struct hearsay_recent *recent = alloc_zeroed(alloc, 1, sizeof(*recent));
+    if (recent == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    bytes_init(&recent->contexts, alloc);
+    size_t path_bytes = strlen(path) + 1;
+    recent->path = alloc_array(alloc, path_bytes, 1);
+    if (recent->path == NULL) {
+        hearsay_recent_close(recent);
+        return fail_set_nomem(out_error);
+    }
+    memcpy(recent->path, path, path_bytes);
+    int status = load(recent, profile, rounds, out_error);
+    if (status != HEARSAY_OK) {
+        hearsay_recent_close(recent);
+        return status;
+    }
+    *out_recent = recent;
+    return HEARSAY_OK;
+}
+
+void hearsay_recent_close(struct hearsay_recent *recent)
+{
+    const struct alloc *alloc = alloc_system();
+    if (recent == NULL) {
+        return;
+    }
+    decaying_deinit(&recent->decaying);
+    bytes_deinit(&recent->contexts);
+    alloc_release(alloc, recent->path, recent->path != NULL ? strlen(recent->path) + 1 : 0, 1);
+    alloc_release(alloc, recent, 1, sizeof(*recent));
+}
+
+const char *hearsay_recent_profile(const struct hearsay_recent *recent)
+{
+    return recent->profile;
+}
+
+uint32_t hearsay_recent_rounds(const struct hearsay_recent *recent)
+{
+    return recent->decaying.rounds;
+}
+
+/* A round, with labels where label_count is not 0. */
+static int begin_round(struct hearsay_recent *recent, const struct hearsay_filter *here,
+                       const char *const *labels, size_t label_count, struct hearsay_error *error)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+    if (bloom_load(words, recent->decaying.m, here->bytes, here->byte_count) != 0) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the filter is not of the profile %s",
+                        recent->profile);
+    }
+    struct bytes contexts;
+    bytes_init(&contexts, alloc_system());
+    int status = lately_round(&recent->contexts, recent->decaying.rounds, labels, label_count,
+                              &contexts, error);
+    if (status != HEARSAY_OK) {
+        bytes_deinit(&contexts);
+        return status;
+    }
+    bytes_deinit(&recent->contexts);
+    recent->contexts = contexts;
+    decaying_advance(&recent->decaying);
+    decaying_add(&recent->decaying, words);
+    return HEARSAY_OK;
+}
+
+int hearsay_recent_round(struct hearsay_recent *recent, const struct hearsay_filter *here,
+                         struct hearsay_error *out_error)
+{
+    return begin_round(recent, here, NULL, 0, out_error);
+}
+
+int hearsay_recent_round_labels(struct hearsay_recent *recent, const char *const *labels,
+                                size_t label_count, struct hearsay_filter *out_here,
+                                struct hearsay_error *out_error)
+{
+    struct hearsay_filter here;
+    if (label_count > HEARSAY_CONTEXT_LABELS_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the context has over %d labels",
+                        HEARSAY_CONTEXT_LABELS_MAX);
+    }
+    int status = context_encode(&recent->parsed, NULL, labels, label_count, &here, out_error);
+    if (status == HEARSAY_OK) {
+        status = begin_round(recent, &here, labels, label_count, out_error);
+    }
+    if (status == HEARSAY_OK && out_here != NULL) {
+        *out_here = here;
+    }
+    return status;
+}
+
+int hearsay_recent_filter_keyed(const struct hearsay_recent *recent,
+                                const struct hearsay_keys *keys, struct hearsay_filter *out_filter,
+                                struct hearsay_error *out_error)
+{
+    if (keys == NULL || (keys->group == NULL && keys->epoch_key == NULL)) {
+        hearsay_recent_filter(recent, out_filter);
+        return HEARSAY_OK;
+    }
+    struct hearsay_filter filter;
+    int status = lately_encode(&recent->contexts, &recent->parsed, keys, &filter, out_error);
+    if (status == HEARSAY_OK) {
+        *out_filter = filter;
+    }
+    return status;
+}
+
+void hearsay_recent_filter(const struct hearsay_recent *recent, struct hearsay_filter *out_filter)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+    decaying_filter(&recent->decaying, words);
+    memset(out_filter, 0, sizeof(*out_filter));
+    out_filter->bits = recent->decaying.m;
+    out_filter->byte_count = (uint32_t)bloom_bytes(recent->decaying.m);
+    bloom_store(words, recent->decaying.m, out_filter->bytes);
+}
+
+int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_error *out_error)
+{
+    const size_t length = strlen(recent->profile);
+    struct bytes body;
+    bytes_init(&body, alloc_system());
+    int rc = keep_append_u32(&body, recent->decaying.rounds);
+    rc = rc == 0 ? keep_append_u32(&body, (uint32_t)length) : rc;
+    rc = rc == 0 ? bytes_append(&body, recent->profile, length) : rc;
+    uint8_t *room = rc == 0 ? bytes_reserve(&body, recent->decaying.m) : NULL;
+    int status = 0;
+    if (room == NULL) {
+        status = fail_set_nomem(out_error);
+    } else {
+        decaying_store(&recent->decaying, room);
+        body.count += recent->decaying.m;
+        rc = recent->contexts.count == 0
+                 ? 0
+                 : bytes_append(&body, recent->contexts.data, recent->contexts.count);
+        status = rc != 0 ? fail_set_nomem(out_error) : 0;
+    }
+    if (status == 0) {
+        status = keep_write(recent->path, &recent_kind, &body, out_error);
+    }
+    bytes_deinit(&body);
+    return status;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * seen: the ids of messages that were seen, until they expire, and the scalable Bloom filter of
+ * them that a query carries.
+ *
+ * The file's body is a row of records: 16 bytes id, 8 bytes the local Unix time in ms at which its
+ * message expires. Servers' clocks differ and may be wrong, so lifetimes are counted by ours.
+ */
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/fail.h"
+#include "client/memory/keep.h"
+#include "core/filter/scalable.h"
+#include "proto/limits.h"
+
+enum { RECORD_BYTES = HEARSAY_ID_BYTES + 8, RECORDS_MAX = 1 << 20, MISS_DEFAULT_PPM = 1000 };
+
+static const struct keep_kind seen_kind = {
+    .magic = "hearSeen",
+    .what = "memory of messages seen",
+    .body_bytes_max = (size_t)RECORDS_MAX * RECORD_BYTES,
+};
+
+struct hearsay_seen {
+    char *path;           /* owned */
+    struct bytes records; /* as in the file */
+    struct scalable filter;
+    struct hearsay_slice slices[SCALABLE_SLICES_MAX]; /* of the filter, for queries */
+};
+
+static int64_t local_now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail with this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+size_t hearsay_seen_count(const struct hearsay_seen *seen)
+{
+    return seen->records.count / RECORD_BYTES;
+}
+
+/* Forgets what has expired; the others keep their order. */
+static void forget_expired(struct hearsay_seen *seen, int64_t now_ms)
+{
+    uint8_t *data = seen->records.data;
+    size_t kept = 0;
+    for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
+        if ((int64_t)keep_u64(data + at + HEARSAY_ID_BYTES) > now_ms) {
+            memmove(data + kept, data + at, RECORD_BYTES);
+            kept += RECORD_BYTES;
+        }
+    }
+    seen->records.count = kept;
+}
+
+static int load(struct hearsay_seen *seen, struct hearsay_error *error)
+{
+    int status = keep_read(seen->path, &seen_kind, &seen->records, error);
+    if (status == KEEP_ABSENT) {
+        return HEARSAY_OK;
+    }
+    if (status != 0) {
+        return status;
+    }
+    if (seen->records.count % RECORD_BYTES != 0) {
+        return fail_set(error, HEARSAY_ERR_FILE, "%.300s is damaged; it was left as it is",
+                        seen->path);
+    }
+    forget_expired(seen, local_now_ms());
+    return HEARSAY_OK;
+}
+
+int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
+                      struct hearsay_error *out_error)
+{
+    const struct alloc *alloc = alloc_system();
+    if (sodium_init() < 0) {
+        return fail_set(out_error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
+    }
+    struct hearsay_seen *seen = alloc_zeroed(alloc, 1, sizeof(*seen));
+    if (seen == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    bytes_init(&seen->records, alloc);
+    size_t path_bytes = strlen(path) + 1;
+    seen->path = alloc_array(alloc, path_bytes, 1);
+    if (seen->path == NULL) {
+        hearsay_seen_close(seen);
+        return fail_set_nomem(out_error);
+    }
+    memcpy(seen->path, path, path_bytes);
+    int status = load(seen, out_error);
+    if (status != HEARSAY_OK) {
+        hearsay_seen_close(seen);
+        return status;
+    }
+    *out_seen = seen;
+    return HEARSAY_OK;
+}
+
+void hearsay_seen_close(struct hearsay_seen *seen)
+{
+    const struct alloc *alloc = alloc_system();
+    if (seen == NULL) {
+        return;
+    }
+    scalable_deinit(&seen->filter);
+    bytes_deinit(&seen->records);
+    alloc_release(alloc, seen->path, seen->path != NULL ? strlen(seen->path) + 1 : 0, 1);
+    alloc_release(alloc, seen, 1, sizeof(*seen));
+}
+
+int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifetime_ms,
+                     struct hearsay_error *out_error)
+{
+    if (lifetime_ms <= 0) {
+        return HEARSAY_OK; /* nobody is shown it any more */
+    }
+    const int64_t now_ms = local_now_ms();
+    const int64_t expires_ms = lifetime_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + lifetime_ms;
+    for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
+        if (memcmp(seen->records.data + at, id, HEARSAY_ID_BYTES) == 0) {
+            return HEARSAY_OK;
+        }
+    }
+    if (hearsay_seen_count(seen) >= RECORDS_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "%.300s holds %d messages that have not expired, the most it may: begin a "
+                        "new file",
+                        seen->path, RECORDS_MAX);
+    }
+    uint8_t *room = bytes_reserve(&seen->records, RECORD_BYTES);
+    if (room == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    memcpy(room, id, HEARSAY_ID_BYTES);
+    for (size_t i = 0; i < 8; i++) {
+        room[HEARSAY_ID_BYTES + i] = (uint8_t)((uint64_t)expires_ms >> (8 * i) & 0xff);
+    }
+    seen->records.count += RECORD_BYTES;
+    return HEARSAY_OK;
+}
+
+int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out_error)
+{
+    return keep_write(seen->path, &seen_kind, &seen->records, out_error);
+}
+
+/* What the slices may take of a frame, when the rest of the query has its room. */
+static size_t room_for_slices(const struct hearsay *server, const struct hearsay_query *query)
+{
+    enum { ENVELOPE = 512, SLICE = 32, PART = 2 * HEARSAY_FILTER_BYTES_MAX + 64 };
+    const uint32_t told = hearsay_welcome(server)->limits.frame_bytes;
+    const size_t frame = told != 0 ? told : LIMIT_FRAME_BYTES_DEFAULT;
+    const size_t parts = query->part_count <= LIMIT_PARTS ? query->part_count : LIMIT_PARTS;
+    const size_t rest = ENVELOPE + LIMIT_SLICES * SLICE + parts * PART;
+    return frame > rest ? frame - rest : 0;
+}
+
+/* A filter of the ids, under a seed of its own: what one query misses by chance, the next shows. */
+static int build(struct hearsay_seen *seen, uint32_t miss, size_t room, struct hearsay_error *error)
+{
+    uint64_t seed = 0;
+    randombytes_buf(&seed, sizeof(seed));
+    scalable_deinit(&seen->filter);
+    scalable_init(&seen->filter, alloc_system(), miss, seed, room);
+    for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
+        int rc = scalable_add(&seen->filter, seen->records.data + at, HEARSAY_ID_BYTES);
+        if (rc == SCALABLE_FULL) {
+            return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                            "%.200s holds %zu messages that have not expired; the server's frames "
+                            "have room for the filter of %" PRIu64
+                            ": begin a new file, or allow more misses",
+                            seen->path, hearsay_seen_count(seen), scalable_capacity(miss, room));
+        }
+        if (rc != 0) {
+            return fail_set_nomem(error);
+        }
+    }
+    return HEARSAY_OK;
+}
+
+int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server, uint32_t miss,
+                         struct hearsay_query *query, struct hearsay_error *out_error)
+{
+    if (miss == 0) {
+        miss = MISS_DEFAULT_PPM;
+    }
+    if (miss > SCALABLE_RATE_MAX_PPM) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "the chance of missing a message is over 0.5");
+    }
+    forget_expired(seen, local_now_ms());
+    int status = build(seen, miss, room_for_slices(server, query), out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < seen->filter.slice_count; i++) {
+        const struct scalable_slice *slice = &seen->filter.slices[i];
+        seen->slices[i] = (struct hearsay_slice){.bits = slice->bits,
+                                                 .byte_count = slice->byte_count,
+                                                 .hashes = slice->hashes,
+                                                 .seed = slice->seed};
+    }
+    query->exclude = seen->slices;
+    query->exclude_count = seen->filter.slice_count;
+    return HEARSAY_OK;
+}

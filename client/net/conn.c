@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/net/conn.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "client/fail.h"
+#include "core/base/err.h"
+#include "proto/codec/codec.h"
+
+/* Which state may follow which. */
+static const bool conn_moves[4][4] = {
+    [CONN_FRESH] = {[CONN_GREETING] = true, [CONN_BROKEN] = true},
+    [CONN_GREETING] = {[CONN_READY] = true, [CONN_BROKEN] = true},
+    [CONN_READY] = {[CONN_BROKEN] = true},
+    [CONN_BROKEN] = {[CONN_BROKEN] = false},
+};
+
+static void move_to(struct conn *conn, enum conn_state state)
+{
+    assert(conn_moves[conn->state][state]);
+    (void)conn_moves; /* where assertions are left out */
+    conn->state = state;
+}
+
+int conn_break(struct conn *conn, const struct hearsay_error *reason,
+               struct hearsay_error *out_error)
+{
+    conn->broken = *reason;
+    move_to(conn, CONN_BROKEN);
+    if (out_error != NULL) {
+        *out_error = *reason;
+    }
+    return reason->status;
+}
+
+static int repeat_broken(const struct conn *conn, struct hearsay_error *out_error)
+{
+    if (out_error != NULL) {
+        *out_error = conn->broken;
+    }
+    return conn->broken.status;
+}
+
+void conn_init(struct conn *conn, const struct alloc *alloc)
+{
+    memset(conn, 0, sizeof(*conn));
+    conn->alloc = alloc;
+    conn->state = CONN_FRESH;
+    conn->frame_limit = LIMIT_FRAME_BYTES_MIN;
+    frame_decoder_init(&conn->input, alloc, LIMIT_FRAME_BYTES_MAX);
+    bytes_init(&conn->output, alloc);
+}
+
+void conn_deinit(struct conn *conn)
+{
+    if (conn->alloc == NULL) {
+        return;
+    }
+    frame_decoder_deinit(&conn->input);
+    bytes_deinit(&conn->output);
+    alloc_release(conn->alloc, conn->slots, conn->slot_count, sizeof(*conn->slots));
+    memset(conn, 0, sizeof(*conn));
+}
+
+/* Encodes behind what waits to be sent. 0, ERR_ARGUMENT, ERR_NOMEM. */
+static int put_request(struct conn *conn, const struct msg_request *request,
+                       struct hearsay_error *error)
+{
+    int result = codec_encode_request(request, conn->frame_limit, &conn->output);
+    if (result == 0) {
+        return HEARSAY_OK;
+    }
+    if (result == CODEC_TOO_LARGE) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "the request is larger than the %zu bytes that the server takes",
+                        conn->frame_limit);
+    }
+    return fail_set_nomem(error);
+}
+
+int conn_greet(struct conn *conn, const char *agent, struct hearsay_error *out_error)
+{
+    assert(conn->state == CONN_FRESH);
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.id = conn->last_ticket + 1;
+    request.kind = MSG_REQUEST_HELLO;
+    request.hello.versions[0] = LIMIT_VERSION;
+    request.hello.version_count = 1;
+    request.hello.agent.text = agent;
+    request.hello.agent.length = strlen(agent);
+    request.hello.resume_token = (struct msg_bytes){conn->resume_token, conn->resume_bytes};
+    int status = put_request(conn, &request, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    conn->last_ticket = request.id;
+    move_to(conn, CONN_GREETING);
+    return HEARSAY_OK;
+}
+
+static struct conn_slot *slot_of(const struct conn *conn, uint64_t ticket)
+{
+    return &conn->slots[ticket & (conn->slot_count - 1)];
+}
+
+/* Which answer belongs to a request; those without an entry are not submitted. */
+static const enum msg_response_kind fitting_replies[MSG_REQUEST_KNOWN_ONLY + 1] = {
+    [MSG_REQUEST_DEPOSIT] = MSG_RESPONSE_DEPOSITED,
+    [MSG_REQUEST_QUERY] = MSG_RESPONSE_RESULTS,
+    [MSG_REQUEST_GET] = MSG_RESPONSE_GOT,
+    [MSG_REQUEST_WITHDRAW] = MSG_RESPONSE_WITHDRAWN,
+    [MSG_REQUEST_PING] = MSG_RESPONSE_PONG,
+    [MSG_REQUEST_EXPORT] = MSG_RESPONSE_EXPORTED,
+    [MSG_REQUEST_SUMMARY] = MSG_RESPONSE_SUMMARIZED,
+    [MSG_REQUEST_HERE] = MSG_RESPONSE_HERE_LABELS,
+    [MSG_REQUEST_WATCH] = MSG_RESPONSE_WATCHING,
+    [MSG_REQUEST_UNWATCH] = MSG_RESPONSE_UNWATCHED,
+    [MSG_REQUEST_REPORT] = MSG_RESPONSE_REPORT_TAKEN,
+    [MSG_REQUEST_STATS] = MSG_RESPONSE_STATS_TAKEN,
+    [MSG_REQUEST_REMOVE] = MSG_RESPONSE_REMOVED,
+    [MSG_REQUEST_RESTORE] = MSG_RESPONSE_RESTORED,
+    [MSG_REQUEST_REPORTED] = MSG_RESPONSE_REPORTED_LIST,
+    [MSG_REQUEST_BAN] = MSG_RESPONSE_BANNED,
+    [MSG_REQUEST_UNBAN] = MSG_RESPONSE_UNBANNED,
+    [MSG_REQUEST_BANS] = MSG_RESPONSE_BAN_LIST,
+    [MSG_REQUEST_ACCEPT] = MSG_RESPONSE_ACCEPTING,
+    [MSG_REQUEST_CHECK] = MSG_RESPONSE_CHECKED,
+    [MSG_REQUEST_BACKUP] = MSG_RESPONSE_BACKED_UP,
+    [MSG_REQUEST_COMPACT] = MSG_RESPONSE_COMPACTED,
+    [MSG_REQUEST_RELOAD] = MSG_RESPONSE_RELOADED,
+    [MSG_REQUEST_LOG_LEVEL] = MSG_RESPONSE_LOG_LEVEL_SET,
+};
+
+static enum msg_response_kind fitting_reply(enum msg_request_kind kind)
+{
+    return fitting_replies[kind];
+}
+
+int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
+                struct hearsay_error *out_error)
+{
+    if (conn->state == CONN_BROKEN) {
+        return repeat_broken(conn, out_error);
+    }
+    assert(conn->state == CONN_READY);
+    if (conn->flight_count >= conn->flight_max ||
+        conn->output.count - conn->sent > CONN_OUTPUT_BYTES) {
+        return CONN_FULL;
+    }
+    /* flight_max is at most half of the slots, so this ends. */
+    uint64_t ticket = conn->last_ticket + 1;
+    while (ticket == 0 || slot_of(conn, ticket)->ticket != 0) {
+        ticket++;
+    }
+    assert(fitting_reply(request->kind) != MSG_RESPONSE_UNKNOWN);
+    request->id = ticket;
+    int status = put_request(conn, request, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    struct conn_slot *slot = slot_of(conn, ticket);
+    slot->ticket = ticket;
+    slot->kind = fitting_reply(request->kind);
+    slot->abandoned = false;
+    promise_make(request, &slot->promise);
+    conn->flight_count++;
+    conn->last_ticket = ticket;
+    *out_ticket = ticket;
+    return HEARSAY_OK;
+}
+
+void conn_abandon(struct conn *conn, uint64_t ticket)
+{
+    if (conn->state != CONN_READY) {
+        return;
+    }
+    struct conn_slot *slot = slot_of(conn, ticket);
+    if (slot->ticket == ticket && !slot->abandoned) {
+        slot->abandoned = true;
+        conn->abandoned_count++;
+    }
+}
+
+const uint8_t *conn_output(const struct conn *conn, size_t *out_count)
+{
+    *out_count = conn->output.count - conn->sent;
+    return *out_count > 0 ? conn->output.data + conn->sent : NULL;
+}
+
+void conn_sent(struct conn *conn, size_t count)
+{
+    assert(count <= conn->output.count - conn->sent);
+    conn->sent += count;
+    /* Dropping bytes moves those behind them: not at every send. */
+    if (conn->sent == conn->output.count || conn->sent >= CONN_OUTPUT_BYTES / 2) {
+        bytes_consume(&conn->output, conn->sent);
+        conn->sent = 0;
+    }
+}
+
+int conn_room(struct conn *conn, uint8_t **out_room, size_t *out_count,
+              struct hearsay_error *out_error)
+{
+    assert(conn->frame == NULL);
+    if (frame_decoder_reserve(&conn->input, CONN_READ_BYTES, out_room, out_count) != 0) {
+        return fail_set_nomem(out_error);
+    }
+    return HEARSAY_OK;
+}
+
+void conn_filled(struct conn *conn, size_t count)
+{
+    frame_decoder_commit(&conn->input, count);
+}
+
+static int break_protocol(struct conn *conn, struct hearsay_error *out_error, const char *what)
+{
+    struct hearsay_error reason;
+    (void)fail_set(&reason, HEARSAY_ERR_PROTOCOL, "this is no hearsay server, or a damaged one: %s",
+                   what);
+    return conn_break(conn, &reason, out_error);
+}
+
+static int break_refused(struct conn *conn, struct hearsay_error *out_error,
+                         const struct msg_error *refusal)
+{
+    struct hearsay_error reason;
+    (void)fail_set_refused(&reason, refusal);
+    return conn_break(conn, &reason, out_error);
+}
+
+static size_t clamp(size_t value, size_t low, size_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Welcome, or the refusal of Hello. */
+static int accept_greeting(struct conn *conn, const struct msg_response *response,
+                           struct hearsay_error *out_error)
+{
+    if (response->kind == MSG_RESPONSE_ERROR) {
+        return break_refused(conn, out_error, &response->error);
+    }
+    if (response->id != conn->last_ticket || response->kind != MSG_RESPONSE_WELCOME) {
+        return break_protocol(conn, out_error, "its first answer is not the Welcome");
+    }
+    const struct msg_welcome *welcome = &response->welcome;
+    if (welcome->version != LIMIT_VERSION) {
+        return break_protocol(conn, out_error, "it chose a version that was not offered");
+    }
+    if (welcome->host_count == 0 || welcome->store_id.count != LIMIT_ID_BYTES) {
+        return break_protocol(conn, out_error, "its Welcome lacks hosts or the store's id");
+    }
+    size_t flight = welcome->limits.requests_in_flight;
+    flight = clamp(flight == 0 ? CONN_FLIGHT_DEFAULT : flight, 1, CONN_FLIGHT_MAX);
+    size_t slot_count = 2;
+    while (slot_count < 2 * flight) {
+        slot_count *= 2;
+    }
+    conn->slots = alloc_zeroed(conn->alloc, slot_count, sizeof(*conn->slots));
+    if (conn->slots == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    conn->slot_count = slot_count;
+    conn->flight_max = flight;
+    conn->frame_limit =
+        clamp(welcome->limits.frame_bytes, LIMIT_FRAME_BYTES_MIN, LIMIT_FRAME_BYTES_MAX);
+    conn->input.limit_bytes = conn->frame_limit;
+    move_to(conn, CONN_READY);
+    return HEARSAY_OK;
+}
+
+static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
+{
+    return conn->state == CONN_READY && (kind == MSG_RESPONSE_EPOCH_CHANGED ||
+                                         (kind == MSG_RESPONSE_MATCH && conn->takes_matches));
+}
+
+/* 0: a reply for somebody. CONN_MORE: nothing to return, look at the next frame. */
+static int accept_reply(struct conn *conn, const struct msg_response *response,
+                        struct hearsay_error *out_error)
+{
+    if (response->id == 0) {
+        /* A push, or an error about the whole connection. */
+        if (response->kind == MSG_RESPONSE_ERROR) {
+            return break_refused(conn, out_error, &response->error);
+        }
+        return is_wanted_push(conn, response->kind) ? HEARSAY_OK : CONN_MORE;
+    }
+    if (conn->state == CONN_GREETING) {
+        return accept_greeting(conn, response, out_error);
+    }
+    struct conn_slot *slot = slot_of(conn, response->id);
+    if (slot->ticket != response->id) {
+        return break_protocol(conn, out_error, "it answered a question that nobody asked");
+    }
+    if (response->kind != MSG_RESPONSE_ERROR && response->kind != slot->kind) {
+        return break_protocol(conn, out_error, "its answer does not fit the question");
+    }
+    const char *lie =
+        response->kind == MSG_RESPONSE_ERROR ? NULL : promise_broken(&slot->promise, response);
+    if (lie != NULL) {
+        struct hearsay_error reason;
+        (void)fail_set(&reason, HEARSAY_ERR_PROTOCOL, "the server is not to be believed: it %s",
+                       lie);
+        return conn_break(conn, &reason, out_error);
+    }
+    bool abandoned = slot->abandoned;
+    memset(slot, 0, sizeof(*slot));
+    conn->flight_count--;
+    conn->abandoned_count -= abandoned ? 1 : 0;
+    return abandoned ? CONN_MORE : HEARSAY_OK;
+}
+
+/* A frame into conn->frame. 0, CONN_MORE, or broken. */
+static int take_frame(struct conn *conn, struct hearsay_error *out_error)
+{
+    if (conn->frame != NULL) {
+        return HEARSAY_OK;
+    }
+    switch (frame_next(&conn->input, &conn->frame, &conn->frame_length)) {
+    case 0:
+        return HEARSAY_OK;
+    case FRAME_MORE:
+        conn->frame = NULL;
+        return CONN_MORE;
+    case FRAME_EMPTY:
+        conn->frame = NULL;
+        return break_protocol(conn, out_error, "it sent an empty frame");
+    default:
+        conn->frame = NULL;
+        return break_protocol(conn, out_error, "it sent a frame over the limit");
+    }
+}
+
+int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
+              struct hearsay_error *out_error)
+{
+    if (conn->state == CONN_BROKEN) {
+        return repeat_broken(conn, out_error);
+    }
+    for (;;) {
+        int status = take_frame(conn, out_error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        struct msg_response response;
+        struct msg_error refusal;
+        memset(&response, 0, sizeof(response));
+        memset(&refusal, 0, sizeof(refusal));
+        int result =
+            codec_decode_response(conn->frame, conn->frame_length, arena, &response, &refusal);
+        if (result < 0 && !arena->refused) {
+            return fail_set_nomem(out_error); /* conn->frame stays, for another try */
+        }
+        if (result != 0) {
+            return break_protocol(conn, out_error,
+                                  refusal.message[0] != '\0' ? refusal.message
+                                                             : "its answer cannot be read");
+        }
+        status = accept_reply(conn, &response, out_error);
+        if (status == HEARSAY_ERR_NOMEM) {
+            return status;
+        }
+        conn->frame = NULL;
+        if (status == HEARSAY_OK) {
+            *out_response = response;
+        }
+        if (status != CONN_MORE) {
+            return status;
+        }
+        arena_reset(arena);
+    }
+}
+
+int conn_lose(struct conn *conn, int errno_value, struct hearsay_error *out_error)
+{
+    if (conn->state == CONN_BROKEN) {
+        return repeat_broken(conn, out_error);
+    }
+    struct hearsay_error reason;
+    if (errno_value != 0) {
+        (void)fail_set_errno(&reason, HEARSAY_ERR_LOST, errno_value, "the connection broke");
+    } else if (frame_decoder_pending(&conn->input) > 0) {
+        (void)fail_set(&reason, HEARSAY_ERR_LOST,
+                       "the server closed the connection in the middle of an answer");
+    } else if (conn->state == CONN_GREETING) {
+        (void)fail_set(&reason, HEARSAY_ERR_LOST,
+                       "the server closed the connection without a word; it may want TLS");
+    } else {
+        (void)fail_set(&reason, HEARSAY_ERR_LOST, "the server closed the connection");
+    }
+    return conn_break(conn, &reason, out_error);
+}
+
+size_t conn_in_flight(const struct conn *conn)
+{
+    return conn->flight_count - conn->abandoned_count;
+}

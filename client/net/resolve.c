@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/net/resolve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/fail.h"
+#include "client/net/sock.h"
+
+/* Shared by the caller and the thread; whoever lets go last frees it. */
+struct job {
+    atomic_int holders;
+    int done_fd; /* the thread closes it: the caller's end of the pipe becomes readable */
+    char *host;
+    char port[6];
+    atomic_bool done; /* set before done_fd is closed; what follows is complete then */
+    int result;       /* of getaddrinfo */
+    int errno_value;
+    struct addrinfo *list;
+};
+
+static int look_up(const char *host, const char *port, int flags, struct addrinfo **out_list)
+{
+    struct addrinfo hints;
+    memset(&hints, 0, sizeof(hints));
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags | AI_NUMERICSERV;
+    return getaddrinfo(host, port, &hints, out_list);
+}
+
+static void job_release(struct job *job)
+{
+    if (atomic_fetch_sub(&job->holders, 1) > 1) {
+        return;
+    }
+    if (job->list != NULL) {
+        freeaddrinfo(job->list);
+    }
+    free(job->host);
+    free(job);
+}
+
+static void *job_run(void *argument)
+{
+    struct job *job = argument;
+    job->result = look_up(job->host, job->port, AI_ADDRCONFIG, &job->list);
+    job->errno_value = errno;
+    atomic_store(&job->done, true);
+    /* Nothing can be done about a close that fails, and on Linux the descriptor is gone anyway. */
+    (void)close(job->done_fd);
+    job_release(job);
+    return NULL;
+}
+
+static struct job *job_new(const char *host, const char *port, int done_fd)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    if (job == NULL) {
+        return NULL;
+    }
+    job->host = strdup(host);
+    if (job->host == NULL) {
+        free(job);
+        return NULL;
+    }
+    atomic_init(&job->holders, 2);
+    atomic_init(&job->done, false);
+    job->done_fd = done_fd;
+    strncpy(job->port, port, sizeof(job->port) - 1);
+    return job;
+}
+
+/* Signals are the program's business: the thread takes none. */
+static int job_start(struct job *job)
+{
+    pthread_attr_t attributes;
+    int result = pthread_attr_init(&attributes);
+    if (result != 0) {
+        return result;
+    }
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    result = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (result == 0) {
+        result = pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    if (result == 0) {
+        pthread_t thread;
+        result = pthread_create(&thread, &attributes, job_run, job);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* a mask that was valid before */
+    }
+    (void)pthread_attr_destroy(&attributes);
+    return result;
+}
+
+static int describe(int result, int errno_value, const char *host, struct hearsay_error *error)
+{
+    if (result == EAI_MEMORY) {
+        return fail_set_nomem(error);
+    }
+    if (result == EAI_SYSTEM) {
+        return fail_set_errno(error, HEARSAY_ERR_CONNECT, errno_value, "cannot look up \"%s\"",
+                              host);
+    }
+    return fail_set(error, HEARSAY_ERR_CONNECT, "cannot look up \"%s\": %s", host,
+                    gai_strerror(result));
+}
+
+static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct addrinfo **out_list,
+                    struct hearsay_error *error)
+{
+    int status = sock_wait(done_fd, POLLIN, deadline_ms, error);
+    if (status == SOCK_TIMEOUT) {
+        return fail_set(error, HEARSAY_ERR_TIMEOUT, "looking up \"%s\" took too long", job->host);
+    }
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    if (!atomic_load(&job->done)) { /* the kernel orders the close, C only what is atomic */
+        return fail_set(error, HEARSAY_ERR_SYSTEM, "looking up \"%s\" ended early", job->host);
+    }
+    if (job->result != 0) {
+        return describe(job->result, job->errno_value, job->host, error);
+    }
+    *out_list = job->list;
+    job->list = NULL;
+    return HEARSAY_OK;
+}
+
+static int resolve_on_thread(const char *host, const char *port, int64_t deadline_ms,
+                             struct addrinfo **out_list, struct hearsay_error *error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return fail_set_errno(error, HEARSAY_ERR_SYSTEM, errno, "cannot make a pipe");
+    }
+    int status = HEARSAY_OK;
+    struct job *job = job_new(host, port, ends[1]);
+    if (job == NULL) {
+        status = fail_set_nomem(error);
+        goto close_both;
+    }
+    int result = job_start(job);
+    if (result != 0) {
+        status = fail_set_errno(error, HEARSAY_ERR_SYSTEM, result, "cannot start a thread");
+        atomic_store(&job->holders, 1); /* no thread holds it */
+        job_release(job);
+        goto close_both;
+    }
+    status = job_wait(job, ends[0], deadline_ms, out_list, error);
+    job_release(job);
+    (void)close(ends[0]); /* the thread closes the other end */
+    return status;
+
+close_both:
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return status;
+}
+
+int resolve_name(const char *host, const char *port, int64_t deadline_ms,
+                 struct addrinfo **out_list, struct hearsay_error *out_error)
+{
+    int result = look_up(host, port, AI_NUMERICHOST, out_list);
+    if (result == 0) {
+        return HEARSAY_OK;
+    }
+    if (result != EAI_NONAME) {
+        return describe(result, errno, host, out_error);
+    }
+    return resolve_on_thread(host, port, deadline_ms, out_list, out_error);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/net/sock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/net/address.h"
+#include "client/fail.h"
+#include "client/net/resolve.h"
+
+int64_t sock_now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t sock_deadline(int timeout_ms)
+{
+    return sock_now_ms() + timeout_ms;
+}
+
+int sock_wait(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error)
+{
+    for (;;) {
+        int64_t left_ms = deadline_ms - sock_now_ms();
+        if (left_ms < 0) {
+            left_ms = 0;
+        }
+        struct pollfd waited = {.fd = fd, .events = events};
+        int count = poll(&waited, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+        if (count > 0) {
+            return HEARSAY_OK;
+        }
+        if (count == 0 && left_ms <= INT_MAX) {
+            return SOCK_TIMEOUT;
+        }
+        if (count < 0 && errno != EINTR) {
+            return fail_set_errno(out_error, HEARSAY_ERR_SYSTEM, errno, "cannot wait for a socket");
+        }
+    }
+}
+
+int sock_read(int fd, void *buffer, size_t count, size_t *out_count, int *out_errno)
+{
+    for (;;) {
+        ssize_t got = recv(fd, buffer, count, 0);
+        if (got > 0) {
+            *out_count = (size_t)got;
+            return HEARSAY_OK;
+        }
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return SOCK_AGAIN;
+        }
+        *out_errno = got == 0 ? 0 : errno;
+        return SOCK_CLOSED;
+    }
+}
+
+int sock_write(int fd, const void *data, size_t count, size_t *out_count, int *out_errno)
+{
+    for (;;) {
+        ssize_t put = send(fd, data, count, MSG_NOSIGNAL);
+        if (put > 0) {
+            *out_count = (size_t)put;
+            return HEARSAY_OK;
+        }
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return SOCK_AGAIN;
+        }
+        *out_errno = put == 0 ? EPIPE : errno;
+        return SOCK_CLOSED;
+    }
+}
+
+/* One address. 0 with *out_fd; SOCK_TIMEOUT; SOCK_CLOSED with the reason in *out_errno. */
+static int connect_one(const struct sockaddr *address, socklen_t length, int64_t deadline_ms,
+                       int *out_fd, int *out_errno)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        *out_errno = errno;
+        return SOCK_CLOSED;
+    }
+    int outcome = SOCK_CLOSED;
+    if (connect(fd, address, length) != 0) {
+        *out_errno = errno;
+        if (errno != EINPROGRESS && errno != EINTR) {
+            goto close_fd;
+        }
+        int status = sock_wait(fd, POLLOUT, deadline_ms, NULL);
+        if (status != HEARSAY_OK) {
+            outcome = status == SOCK_TIMEOUT ? SOCK_TIMEOUT : SOCK_CLOSED;
+            goto close_fd;
+        }
+        int result = 0;
+        socklen_t size = sizeof(result);
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &result, &size) != 0) {
+            result = errno;
+        }
+        if (result != 0) {
+            *out_errno = result;
+            goto close_fd;
+        }
+    }
+    if (address->sa_family != AF_UNIX) {
+        /* Requests are coalesced by us; the kernel need not wait for more. Only speed depends. */
+        int one = 1;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    }
+    *out_fd = fd;
+    return HEARSAY_OK;
+
+close_fd:
+    (void)close(fd);
+    return outcome;
+}
+
+static int connect_unix(const struct address *address, int64_t deadline_ms, int *out_fd,
+                        struct hearsay_error *error)
+{
+    struct sockaddr_un name;
+    memset(&name, 0, sizeof(name));
+    name.sun_family = AF_UNIX;
+    memcpy(name.sun_path, address->path, strlen(address->path) + 1);
+    int reason = 0;
+    int status =
+        connect_one((const struct sockaddr *)&name, sizeof(name), deadline_ms, out_fd, &reason);
+    if (status == SOCK_TIMEOUT || (status == SOCK_CLOSED && reason == EAGAIN)) {
+        return fail_set(error, HEARSAY_ERR_TIMEOUT, "%s does not accept connections now",
+                        address->path);
+    }
+    if (status != HEARSAY_OK) {
+        return fail_set_errno(error, HEARSAY_ERR_CONNECT, reason, "cannot connect to %s",
+                              address->path);
+    }
+    return HEARSAY_OK;
+}
+
+static int connect_list(const struct addrinfo *list, int64_t deadline_ms, int *out_fd,
+                        int *out_errno)
+{
+    int64_t count = 0;
+    for (const struct addrinfo *one = list; one != NULL; one = one->ai_next) {
+        count++;
+    }
+    int status = SOCK_CLOSED;
+    for (const struct addrinfo *one = list; one != NULL; one = one->ai_next, count--) {
+        /* An address that swallows packets must not use up the time of those behind it. */
+        int64_t now_ms = sock_now_ms();
+        int64_t share_ms = deadline_ms > now_ms ? (deadline_ms - now_ms) / count : 0;
+        status = connect_one(one->ai_addr, one->ai_addrlen, now_ms + share_ms, out_fd, out_errno);
+        if (status == HEARSAY_OK) {
+            return HEARSAY_OK;
+        }
+    }
+    return status;
+}
+
+static int connect_tcp(const struct address *address, int64_t deadline_ms, int *out_fd,
+                       struct hearsay_error *error)
+{
+    struct addrinfo *list = NULL;
+    int status = resolve_name(address->host, address->port, deadline_ms, &list, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    int reason = EADDRNOTAVAIL;
+    status = connect_list(list, deadline_ms, out_fd, &reason);
+    freeaddrinfo(list);
+    if (status == SOCK_TIMEOUT) {
+        return fail_set(error, HEARSAY_ERR_TIMEOUT, "no answer from %s port %s in time",
+                        address->host, address->port);
+    }
+    if (status != HEARSAY_OK) {
+        return fail_set_errno(error, HEARSAY_ERR_CONNECT, reason, "cannot connect to %s port %s",
+                              address->host, address->port);
+    }
+    return HEARSAY_OK;
+}
+
+int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd,
+                 struct hearsay_error *out_error)
+{
+    return address->kind == ADDRESS_UNIX ? connect_unix(address, deadline_ms, out_fd, out_error)
+                                         : connect_tcp(address, deadline_ms, out_fd, out_error);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AVX2: a byte's set bits looked up by its two nibbles with a shuffle (Mula, Kurz, Lemire, "Faster
+ * Population Counts Using AVX2 Instructions", 2018). This file is compiled with -mavx2 -mpopcnt:
+ * nothing in it may run before cpu_has_avx2().
+ */
+#include "core/bits/x86.h"
+
+/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+enum { WORDS_PER_RUN = 31, LANES = 4 };
+
+/* The set bits of each byte. */
+static inline __m256i count_bytes(__m256i x)
+{
+    const __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
+                                            2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i nibble = _mm256_set1_epi8(0x0f);
+    __m256i low = _mm256_and_si256(x, nibble);
+    __m256i high = _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble);
+
+    return _mm256_add_epi8(_mm256_shuffle_epi8(counts, low), _mm256_shuffle_epi8(counts, high));
+}
+
+static inline __m256i overlap_bytes(__m256i query, const uint64_t *filters)
+{
+    return count_bytes(_mm256_and_si256(query, _mm256_loadu_si256((const void *)filters)));
+}
+
+/* Four 64-bit numbers below 2^32 to four 32-bit ones. */
+static inline __m128i narrow(__m256i wide)
+{
+    const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+
+    return _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(wide, even));
+}
+
+static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i low = zero;
+    __m256i high = zero;
+
+    while (words > 0) {
+        size_t run = words < WORDS_PER_RUN ? words : WORDS_PER_RUN;
+        __m256i low_bytes = zero;
+        __m256i high_bytes = zero;
+
+        for (size_t w = 0; w < run; w++) {
+            __m256i word = _mm256_set1_epi64x((long long)query[w]);
+
+            low_bytes = _mm256_add_epi8(low_bytes, overlap_bytes(word, block));
+            high_bytes = _mm256_add_epi8(high_bytes, overlap_bytes(word, block + LANES));
+            block += BITS_BLOCK;
+        }
+        low = _mm256_add_epi64(low, _mm256_sad_epu8(low_bytes, zero));
+        high = _mm256_add_epi64(high, _mm256_sad_epu8(high_bytes, zero));
+        query += run;
+        words -= run;
+    }
+    return _mm256_set_m128i(narrow(high), narrow(low));
+}
+
+#include "core/bits/rows.h"
+
+/* Words in which the query has no bit are not read. */
+static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i low_missing = zero;
+    __m256i high_missing = zero;
+
+    for (size_t w = 0; w < words; w++) {
+        const uint64_t *filters = block + w * BITS_BLOCK;
+        __m256i word = _mm256_set1_epi64x((long long)query[w]);
+
+        if (query[w] == 0) {
+            continue;
+        }
+        low_missing = _mm256_or_si256(
+            low_missing, _mm256_andnot_si256(_mm256_loadu_si256((const void *)filters), word));
+        high_missing = _mm256_or_si256(
+            high_missing,
+            _mm256_andnot_si256(_mm256_loadu_si256((const void *)(filters + LANES)), word));
+    }
+    __m256d low = _mm256_castsi256_pd(_mm256_cmpeq_epi64(low_missing, zero));
+    __m256d high = _mm256_castsi256_pd(_mm256_cmpeq_epi64(high_missing, zero));
+    return (uint32_t)_mm256_movemask_pd(low) | (uint32_t)_mm256_movemask_pd(high) << LANES;
+}
+
+/* ---- columns ---- */
+
+typedef __m256i vec;
+enum { VEC_WORDS = 4 };
+
+static inline vec vec_zero(void)
+{
+    return _mm256_setzero_si256();
+}
+
+static inline vec vec_ones(void)
+{
+    return _mm256_set1_epi64x(-1);
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return _mm256_testz_si256(a, a) != 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    vec one = _mm256_set1_epi64x(1);
+
+    return _mm256_sub_epi64(_mm256_and_si256(a, one), one);
+}
+
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return _mm256_srli_epi64(_mm256_mul_epu32(a, _mm256_set1_epi64x((long long)n)),
+                             BITS_FLOOR_SHIFT);
+}
+
+static inline vec vec_half(vec a)
+{
+    return _mm256_srli_epi64(a, 1);
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return _mm256_blendv_epi8(a, b, _mm256_cmpeq_epi64(a, _mm256_setzero_si256()));
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    vec bit =
+        _mm256_andnot_si256(_mm256_cmpeq_epi64(b, _mm256_setzero_si256()), _mm256_set1_epi64x(1));
+
+    return _mm256_add_epi64(_mm256_add_epi64(a, a), bit);
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return _mm256_loadu_si256((const void *)words);
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    _mm256_storeu_si256((void *)words, x);
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return _mm256_xor_si256(a, b);
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return vec_xor(vec_xor(a, b), c);
+}
+
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return _mm256_or_si256(vec_and(a, b), vec_and(vec_xor(a, b), c));
+}
+
+#include "core/bits/columns.h"
+
+/* ---- a number for each lane ---- */
+
+/* 32 lanes a turn: each byte looks at one of the 32 bits. */
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    const __m256i bytes = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                           2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    const __m256i bits = _mm256_set1_epi64x((long long)0x8040201008040201);
+
+    for (size_t half = 0; half < lane_words * 2; half++) {
+        __m256i numbers = _mm256_setzero_si256();
+
+        for (size_t p = 0; p < plane_count; p++) {
+            uint64_t word = planes[p * BITS_LANE_WORDS + half / 2] >> half % 2 * 32;
+            __m256i copied = _mm256_shuffle_epi8(_mm256_set1_epi32((int)(uint32_t)word), bytes);
+            __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(copied, bits), bits);
+
+            numbers =
+                _mm256_or_si256(numbers, _mm256_and_si256(set, _mm256_set1_epi8((char)(1u << p))));
+        }
+        _mm256_storeu_si256((void *)(out + half * 32), numbers);
+    }
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    const __m256i all = _mm256_set1_epi16((short)least);
+    __m256i first = _mm256_loadu_si256((const void *)numbers);
+    __m256i second = _mm256_loadu_si256((const void *)(numbers + 16));
+    __m256i both = _mm256_packs_epi16(_mm256_cmpeq_epi16(_mm256_max_epu16(first, all), first),
+                                      _mm256_cmpeq_epi16(_mm256_max_epu16(second, all), second));
+
+    return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8));
+}
+
+#include "core/bits/lanes.h"
+
+const struct bits_kernels bits_avx2 = {
+    .name = "avx2",
+    .cardinality = cardinality,
+    .overlaps = overlaps,
+    .supersets = supersets,
+    .unite = unite,
+    .count_columns = count_columns,
+    .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = bits_positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
+    .block_columns = 16,
+    .scan = scan_blocks,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AVX-512 with BW, VBMI2 and VPOPCNTDQ: a block's word is one register, a lane a filter. This file
+ * is compiled with flags for these (meson.build): nothing in it may run before cpu_has_avx512().
+ */
+#include "core/bits/x86.h"
+
+static inline __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
+{
+    __m512i both = _mm512_and_si512(_mm512_set1_epi64((long long)query_word),
+                                    _mm512_loadu_si512((const void *)filters));
+
+    return _mm512_popcnt_epi64(both);
+}
+
+/* Four words a turn: filters of 256 bits and more come in such. */
+static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    __m512i even = _mm512_setzero_si512();
+    __m512i odd = _mm512_setzero_si512();
+
+    for (; words >= 4; words -= 4) {
+        even = _mm512_add_epi64(even, overlap_counts(query[0], block));
+        odd = _mm512_add_epi64(odd, overlap_counts(query[1], block + BITS_BLOCK));
+        even = _mm512_add_epi64(even, overlap_counts(query[2], block + 2 * BITS_BLOCK));
+        odd = _mm512_add_epi64(odd, overlap_counts(query[3], block + 3 * BITS_BLOCK));
+        query += 4;
+        block += 4 * BITS_BLOCK;
+    }
+    for (; words > 0; words--) {
+        even = _mm512_add_epi64(even, overlap_counts(*query++, block));
+        block += BITS_BLOCK;
+    }
+    return _mm512_cvtepi64_epi32(_mm512_add_epi64(even, odd));
+}
+
+#include "core/bits/rows.h"
+
+/* Words in which the query has no bit are not read. */
+static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    __m512i missing = _mm512_setzero_si512();
+
+    for (size_t w = 0; w < words; w++) {
+        if (query[w] != 0) {
+            __m512i filters = _mm512_loadu_si512((const void *)(block + w * BITS_BLOCK));
+            __m512i word = _mm512_set1_epi64((long long)query[w]);
+
+            missing = _mm512_or_si512(missing, _mm512_andnot_si512(filters, word));
+        }
+    }
+    return _mm512_testn_epi64_mask(missing, missing);
+}
+
+/* ---- columns: one is one register ---- */
+
+typedef __m512i vec;
+enum { VEC_WORDS = 8, TRUTH_SUM = 0x96, TRUTH_CARRY = 0xe8 };
+
+static inline vec vec_zero(void)
+{
+    return _mm512_setzero_si512();
+}
+
+static inline vec vec_ones(void)
+{
+    return _mm512_set1_epi64(-1);
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return _mm512_test_epi64_mask(a, a) == 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    vec one = _mm512_set1_epi64(1);
+
+    return _mm512_sub_epi64(_mm512_and_si512(a, one), one);
+}
+
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return _mm512_srli_epi64(_mm512_mul_epu32(a, _mm512_set1_epi64((long long)n)),
+                             BITS_FLOOR_SHIFT);
+}
+
+static inline vec vec_half(vec a)
+{
+    return _mm512_srli_epi64(a, 1);
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return _mm512_mask_mov_epi64(b, _mm512_test_epi64_mask(a, a), a);
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    vec twice = _mm512_add_epi64(a, a);
+
+    return _mm512_mask_add_epi64(twice, _mm512_test_epi64_mask(b, b), twice, _mm512_set1_epi64(1));
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return _mm512_loadu_si512((const void *)words);
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    _mm512_storeu_si512((void *)words, x);
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, TRUTH_SUM);
+}
+
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, TRUTH_CARRY);
+}
+
+#include "core/bits/columns.h"
+
+/* Thirty-two bits at a time. What is written beyond the count is overwritten by the next, and never
+ * beyond the numbers that so many bits may have. */
+static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
+{
+    const __m512i step = _mm512_set1_epi16(32);
+    __m512i numbers = _mm512_cvtepi8_epi16(_mm256_set_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22,
+                                                           21, 20, 19, 18, 17, 16, 15, 14, 13, 12,
+                                                           11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+    size_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        const uint32_t low = (uint32_t)filter[w];
+        const uint32_t high = (uint32_t)(filter[w] >> 32);
+
+        _mm512_storeu_si512((void *)(out + count), _mm512_maskz_compress_epi16(low, numbers));
+        count += (size_t)_mm_popcnt_u32(low);
+        numbers = _mm512_add_epi16(numbers, step);
+        _mm512_storeu_si512((void *)(out + count), _mm512_maskz_compress_epi16(high, numbers));
+        count += (size_t)_mm_popcnt_u32(high);
+        numbers = _mm512_add_epi16(numbers, step);
+    }
+    return count;
+}
+
+/* ---- a number for each lane: 64 bytes, or 32 numbers, are one register ---- */
+
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    for (size_t w = 0; w < lane_words; w++) {
+        __m512i numbers = _mm512_setzero_si512();
+
+        for (size_t p = 0; p < plane_count; p++) {
+            numbers = _mm512_mask_add_epi8(numbers, planes[p * BITS_LANE_WORDS + w], numbers,
+                                           _mm512_set1_epi8((char)(1u << p)));
+        }
+        _mm512_storeu_si512((void *)(out + w * 64), numbers);
+    }
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    return _mm512_cmpge_epu16_mask(_mm512_loadu_si512((const void *)numbers),
+                                   _mm512_set1_epi16((short)least));
+}
+
+#include "core/bits/lanes.h"
+
+const struct bits_kernels bits_avx512 = {
+    .name = "avx512",
+    .cardinality = cardinality,
+    .overlaps = overlaps,
+    .supersets = supersets,
+    .unite = unite,
+    .count_columns = count_columns,
+    .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
+    .block_columns = 8,
+    .scan = scan_blocks,
+};

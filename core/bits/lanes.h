@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bits_lanes: what is done to a number for each lane, for any width. Included by the files that
+ * hold a table, each of which has first said how it looks at BITS_STRIDE numbers:
+ *
+ *   at_least(numbers, least)   which of them are at least `least`, a bit each
+ *
+ * The other loops are over numbers in a row, and without branches, so that compilers do as many
+ * lanes at once as the instruction set of the file can. Quotients are computed in single precision,
+ * as no instruction set divides vectors of integers. BITS_LANES_DIVIDE: in integers instead, and
+ * only where need be, as a small processor wants it. Both give the same.
+ */
+#ifndef CORE_BITS_LANES_H
+#define CORE_BITS_LANES_H
+
+#include <string.h>
+
+#include "core/bits/sliced.h"
+
+#if defined(BITS_LANES_DIVIDE)
+
+static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
+{
+    overlap <<= BITS_FLOOR_SHIFT;
+    return (uint16_t)(overlap >= sum * floor ? 1 + overlap / sum : 0);
+}
+
+#else
+
+/*
+ * The overlap, below 2^8, is exact in single precision, and so is the sum, at most 510. The
+ * quotient is at most 2^15, as no overlap is more than half of a sum; so it is rounded by at most
+ * 2^-10, which is less than what a fraction of that sum lacks to the next whole number.
+ */
+static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
+{
+    int32_t quotient = (int32_t)((float)(overlap << BITS_FLOOR_SHIFT) / (float)sum);
+
+    return (uint16_t)(quotient >= floor ? 1 + quotient : 0);
+}
+
+#endif
+
+static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict shared,
+                        size_t count, uint16_t *restrict out)
+{
+    const uint8_t *restrict least = bound->least;
+    const uint8_t *restrict most = bound->most;
+    int32_t base = (int32_t)bound->base;
+    int32_t floor = (int32_t)bound->floor;
+    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* nothing left over */
+
+    for (size_t i = 0; i < end; i++) {
+        int32_t overlap = shared[i] < most[i] ? shared[i] : most[i];
+        int32_t cardinality = overlap > least[i] ? overlap : least[i];
+
+        out[i] = reach_of(overlap, base + cardinality, floor);
+    }
+    memset(out + count, 0, (end - count) * sizeof *out);
+}
+
+enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };
+
+/* The share of a step that a part of a whole is, rounded down. Both are below 2^16. */
+static inline int32_t share_of(int32_t part, int32_t whole)
+{
+#if defined(BITS_LANES_DIVIDE)
+    return part * FLOOR_STEP / whole;
+#else
+    int32_t all = part * FLOOR_STEP;
+    int32_t share = (int32_t)((float)all / (float)whole);
+
+    return share - (share * whole > all);
+#endif
+}
+
+static void promise(const int16_t *restrict needs, uint32_t base, const uint8_t *restrict shared,
+                    uint16_t *restrict out)
+{
+    _Static_assert(BITS_NEEDS == 3 && BITS_NEEDS_FIRST == 2, "quarter, three eighths, half");
+    const int16_t *restrict middle = needs + BITS_LANES;
+    const int16_t *restrict last = middle + BITS_LANES;
+    int32_t step = (int32_t)base;
+
+    for (size_t i = 0; i < BITS_LANES; i++) {
+        int32_t have = shared[i] * EIGHTHS;
+        int32_t quarter = 2 * step + needs[i];
+        int32_t three = 3 * step + middle[i];
+        int32_t half = 4 * step + last[i];
+        int32_t above = -(have >= three); /* all bits, or none: gcc 12 wants no choices here */
+        int32_t low = quarter + ((three - quarter) & above);
+        int32_t high = three + ((half - three) & above);
+        int32_t floor = 2 * FLOOR_STEP + (FLOOR_STEP & above);
+
+        have = have < high ? have : high;
+        have = (have > low ? have : low) - low;
+        out[i] = (uint16_t)(1 + floor + share_of(have, high - low));
+    }
+}
+
+static uint16_t largest_number(const uint16_t *numbers, size_t count)
+{
+    uint16_t largest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        largest = numbers[i] > largest ? numbers[i] : largest;
+    }
+    return largest;
+}
+
+static size_t count_least(const uint16_t *numbers, size_t count, uint16_t least)
+{
+    uint16_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        found = (uint16_t)(found + (numbers[i] >= least));
+    }
+    return found;
+}
+
+static size_t find_least(const uint16_t *numbers, size_t count, uint16_t least)
+{
+    for (size_t first = 0; first < count; first += BITS_STRIDE) {
+        uint32_t found = at_least(numbers + first, least);
+
+        if (found != 0) {
+            return first + sliced_lowest(found);
+        }
+    }
+    return count;
+}
+
+static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
+                         uint16_t *out_places)
+{
+    size_t found = 0;
+
+    for (size_t first = 0; first < count; first += BITS_STRIDE) {
+        for (uint32_t left = at_least(numbers + first, least); left != 0; left &= left - 1) {
+            out_places[found++] = (uint16_t)(first + sliced_lowest(left));
+        }
+    }
+    return found;
+}
+
+#endif

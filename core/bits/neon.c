@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NEON of AArch64: set bits byte by byte (CNT), added up in pairs at the end. Every AArch64
+ * processor has these instructions and every ABI for Linux relies on them, so nothing is asked at
+ * run time. 32-bit ARM runs plain C: there NEON may be missing, and half of it is.
+ */
+#include "core/bits/tables.h"
+
+#include <arm_neon.h>
+
+/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+enum { WORDS_PER_RUN = 31, LANES = 2, QUARTERS = BITS_BLOCK / LANES };
+
+typedef struct {
+    uint32x4_t low;  /* lanes 0..3 */
+    uint32x4_t high; /* lanes 4..7 */
+} lane_counts;
+
+static uint32_t cardinality(const uint64_t *filter, size_t words)
+{
+    uint64_t count = 0;
+
+    for (; words >= 2; words -= 2) {
+        count += vaddvq_u8(vcntq_u8(vreinterpretq_u8_u64(vld1q_u64(filter))));
+        filter += 2;
+    }
+    if (words > 0) {
+        count += vaddv_u8(vcnt_u8(vcreate_u8(*filter)));
+    }
+    return (uint32_t)count;
+}
+
+/* Bytes of two lanes each, to four numbers of 32 bits: two pairs of halves, then lane by lane. */
+static inline uint32x4_t sum_lanes(uint8x16_t first, uint8x16_t second)
+{
+    return vpaddq_u32(vpaddlq_u16(vpaddlq_u8(first)), vpaddlq_u16(vpaddlq_u8(second)));
+}
+
+static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    lane_counts counts = {vdupq_n_u32(0), vdupq_n_u32(0)};
+
+    while (words > 0) {
+        size_t run = words < WORDS_PER_RUN ? words : WORDS_PER_RUN;
+        uint8x16_t bytes[QUARTERS] = {vdupq_n_u8(0), vdupq_n_u8(0), vdupq_n_u8(0), vdupq_n_u8(0)};
+
+        for (size_t w = 0; w < run; w++) {
+            uint64x2_t word = vdupq_n_u64(query[w]);
+
+            for (size_t q = 0; q < QUARTERS; q++) {
+                uint64x2_t both = vandq_u64(word, vld1q_u64(block + q * LANES));
+
+                bytes[q] = vaddq_u8(bytes[q], vcntq_u8(vreinterpretq_u8_u64(both)));
+            }
+            block += BITS_BLOCK;
+        }
+        counts.low = vaddq_u32(counts.low, sum_lanes(bytes[0], bytes[1]));
+        counts.high = vaddq_u32(counts.high, sum_lanes(bytes[2], bytes[3]));
+        query += run;
+        words -= run;
+    }
+    return counts;
+}
+
+static inline void store_counts(uint32_t *out, lane_counts counts)
+{
+    vst1q_u32(out, counts.low);
+    vst1q_u32(out + BITS_BLOCK / 2, counts.high);
+}
+
+/* Of eight lanes, all bits set or none, one bit each. */
+static inline uint32_t lane_mask(uint32x4_t low, uint32x4_t high)
+{
+    static const uint32_t low_bits[] = {1, 2, 4, 8};
+    static const uint32_t high_bits[] = {16, 32, 64, 128};
+
+    return vaddvq_u32(
+        vorrq_u32(vandq_u32(low, vld1q_u32(low_bits)), vandq_u32(high, vld1q_u32(high_bits))));
+}
+
+static inline uint32x4_t reaching_half(uint32x4_t counts, uint16x4_t cardinalities,
+                                       const struct bits_scan *scan)
+{
+    uint32x4_t sums = vaddw_u16(vdupq_n_u32(scan->base), cardinalities);
+    uint32x4_t needed = vmulq_u32(sums, vdupq_n_u32(scan->floor));
+
+    return vcgeq_u32(vshlq_n_u32(counts, BITS_FLOOR_SHIFT), needed);
+}
+
+static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
+                                const struct bits_scan *scan)
+{
+    uint16x8_t all = vld1q_u16(cardinalities);
+
+    return lane_mask(reaching_half(counts.low, vget_low_u16(all), scan),
+                     reaching_half(counts.high, vget_high_u16(all), scan));
+}
+
+#include "core/bits/rows.h"
+
+/* Words in which the query has no bit are not read. */
+static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    const uint64x2_t zero = vdupq_n_u64(0);
+    uint64x2_t missing[QUARTERS] = {zero, zero, zero, zero};
+    uint32x4_t complete[2];
+
+    for (size_t w = 0; w < words; w++) {
+        if (query[w] == 0) {
+            continue;
+        }
+        for (size_t q = 0; q < QUARTERS; q++) {
+            uint64x2_t filters = vld1q_u64(block + w * BITS_BLOCK + q * LANES);
+
+            missing[q] = vorrq_u64(missing[q], vbicq_u64(vdupq_n_u64(query[w]), filters));
+        }
+    }
+    for (size_t half = 0; half < 2; half++) {
+        complete[half] = vcombine_u32(vmovn_u64(vceqzq_u64(missing[2 * half])),
+                                      vmovn_u64(vceqzq_u64(missing[2 * half + 1])));
+    }
+    return lane_mask(complete[0], complete[1]);
+}
+
+/* One word of a block's filters joined, down to two lanes. */
+static inline uint64x2_t quarter_union(const uint64_t *filters)
+{
+    return vorrq_u64(vorrq_u64(vld1q_u64(filters), vld1q_u64(filters + LANES)),
+                     vorrq_u64(vld1q_u64(filters + 2 * LANES), vld1q_u64(filters + 3 * LANES)));
+}
+
+static void unite(const uint64_t *block, size_t words, uint64_t *out)
+{
+    for (; words >= 2; words -= 2) {
+        uint64x2_t first = quarter_union(block);
+        uint64x2_t second = quarter_union(block + BITS_BLOCK);
+
+        vst1q_u64(out, vorrq_u64(vzip1q_u64(first, second), vzip2q_u64(first, second)));
+        block += 2 * BITS_BLOCK;
+        out += 2;
+    }
+    if (words > 0) {
+        uint64x2_t last = quarter_union(block);
+
+        *out = vgetq_lane_u64(last, 0) | vgetq_lane_u64(last, 1);
+    }
+}
+
+/* ---- columns ---- */
+
+typedef uint64x2_t vec;
+enum { VEC_WORDS = 2 };
+
+static inline vec vec_zero(void)
+{
+    return vdupq_n_u64(0);
+}
+
+static inline vec vec_ones(void)
+{
+    return vdupq_n_u64(UINT64_MAX);
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return (vgetq_lane_u64(a, 0) | vgetq_lane_u64(a, 1)) == 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    vec one = vdupq_n_u64(1);
+
+    return vsubq_u64(vandq_u64(a, one), one);
+}
+
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return vshrq_n_u64(vmull_n_u32(vmovn_u64(a), n), BITS_FLOOR_SHIFT);
+}
+
+static inline vec vec_half(vec a)
+{
+    return vshrq_n_u64(a, 1);
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return vbslq_u64(vceqzq_u64(a), b, a);
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    vec bit = vbicq_u64(vdupq_n_u64(1), vceqzq_u64(b));
+
+    return vaddq_u64(vaddq_u64(a, a), bit);
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return vld1q_u64(words);
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    vst1q_u64(words, x);
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return veorq_u64(a, b);
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return vandq_u64(a, b);
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return vec_xor(vec_xor(a, b), c);
+}
+
+/* Where a and b differ c decides; elsewhere either of them. */
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return vbslq_u64(vec_xor(a, b), c, a);
+}
+
+#include "core/bits/columns.h"
+
+/* ---- a number for each lane ---- */
+
+static inline uint8x16_t one_bit_each(void)
+{
+    return vreinterpretq_u8_u64(vdupq_n_u64(UINT64_C(0x8040201008040201)));
+}
+
+/* 16 lanes a turn: each byte looks at one of the 16 bits. */
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    for (size_t quarter = 0; quarter < lane_words * 4; quarter++) {
+        uint8x16_t numbers = vdupq_n_u8(0);
+
+        for (size_t p = 0; p < plane_count; p++) {
+            uint64_t word = planes[p * BITS_LANE_WORDS + quarter / 4] >> quarter % 4 * 16;
+            uint8x16_t copied =
+                vcombine_u8(vdup_n_u8((uint8_t)word), vdup_n_u8((uint8_t)(word >> 8)));
+            uint8x16_t set = vtstq_u8(copied, one_bit_each());
+
+            numbers = vorrq_u8(numbers, vandq_u8(set, vdupq_n_u8((uint8_t)(1u << p))));
+        }
+        vst1q_u8(out + quarter * 16, numbers);
+    }
+}
+
+/* Of 16 numbers: whether each is at least `least`, in a byte. */
+static inline uint8x16_t bytes_at_least(const uint16_t *numbers, uint16_t least)
+{
+    uint16x8_t all = vdupq_n_u16(least);
+
+    return vcombine_u8(vmovn_u16(vcgeq_u16(vld1q_u16(numbers), all)),
+                       vmovn_u16(vcgeq_u16(vld1q_u16(numbers + 8), all)));
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    uint8x16_t first = vandq_u8(bytes_at_least(numbers, least), one_bit_each());
+    uint8x16_t second = vandq_u8(bytes_at_least(numbers + 16, least), one_bit_each());
+
+    return (uint32_t)vaddv_u8(vget_low_u8(first)) | (uint32_t)vaddv_u8(vget_high_u8(first)) << 8 |
+           (uint32_t)vaddv_u8(vget_low_u8(second)) << 16 |
+           (uint32_t)vaddv_u8(vget_high_u8(second)) << 24;
+}
+
+#include "core/bits/lanes.h"
+
+const struct bits_kernels bits_neon = {
+    .name = "neon",
+    .cardinality = cardinality,
+    .overlaps = overlaps,
+    .supersets = supersets,
+    .unite = unite,
+    .count_columns = count_columns,
+    .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = bits_positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
+    .block_columns = 16,
+    .scan = scan_blocks,
+};

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plain C: the reference for every other table, and what small access points run. */
+#include "core/bits/tables.h"
+
+#include <string.h>
+
+#include "core/base/popcount.h"
+
+/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+enum { WORDS_PER_RUN = 31 };
+
+static uint32_t cardinality(const uint64_t *filter, size_t words)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        count += popcount_word(filter[w]);
+    }
+    return count;
+}
+
+/* The sum of a word's bytes, each at most 248. */
+static uint32_t sum_bytes(uint64_t bytes)
+{
+    uint64_t pairs =
+        (bytes & UINT64_C(0x00ff00ff00ff00ff)) + ((bytes >> 8) & UINT64_C(0x00ff00ff00ff00ff));
+
+    return (uint32_t)((pairs * UINT64_C(0x0001000100010001)) >> 48);
+}
+
+typedef struct {
+    uint32_t lanes[BITS_BLOCK];
+} lane_counts;
+
+/* The inner loop has no dependency between lanes, so compilers vectorise it where they can. */
+static inline void add_run(const uint64_t *restrict query, const uint64_t *restrict block,
+                           size_t words, uint32_t *restrict out)
+{
+    uint64_t bytes[BITS_BLOCK] = {0};
+
+    for (size_t w = 0; w < words; w++) {
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            bytes[lane] += popcount_bytes(query[w] & block[w * BITS_BLOCK + lane]);
+        }
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        out[lane] += sum_bytes(bytes[lane]);
+    }
+}
+
+/* Not inlined: gcc 12 vectorises it worse amid the loop of a scan, which costs 13 %. */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static lane_counts
+block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    lane_counts counts = {{0}};
+
+    while (words > 0) {
+        size_t run = words < WORDS_PER_RUN ? words : WORDS_PER_RUN;
+
+        add_run(query, block, run, counts.lanes);
+        query += run;
+        block += run * BITS_BLOCK;
+        words -= run;
+    }
+    return counts;
+}
+
+static inline void store_counts(uint32_t *out, lane_counts counts)
+{
+    memcpy(out, counts.lanes, sizeof counts.lanes);
+}
+
+/* Without a branch, so that compilers do several lanes at once. */
+static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
+                                const struct bits_scan *scan)
+{
+    uint32_t below[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    /* The sign bit of a difference of two numbers of at most 2^28. */
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        uint32_t needed = (cardinalities[lane] + scan->base) * scan->floor;
+
+        below[lane] = ((counts.lanes[lane] << BITS_FLOOR_SHIFT) - needed) >> 31;
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        lanes |= (below[lane] ^ 1) << lane;
+    }
+    return lanes;
+}
+
+#include "core/bits/rows.h"
+
+static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    uint64_t missing[BITS_BLOCK] = {0};
+    uint32_t lanes = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        if (query[w] == 0) {
+            continue;
+        }
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            missing[lane] |= query[w] & ~block[w * BITS_BLOCK + lane];
+        }
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        lanes |= (uint32_t)(missing[lane] == 0) << lane;
+    }
+    return lanes;
+}
+
+static void unite(const uint64_t *block, size_t words, uint64_t *out)
+{
+    for (size_t w = 0; w < words; w++) {
+        uint64_t any = 0;
+
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            any |= block[w * BITS_BLOCK + lane];
+        }
+        out[w] = any;
+    }
+}
+
+/* ---- columns: a word is a vector ---- */
+
+typedef uint64_t vec;
+enum { VEC_WORDS = 1 };
+
+static inline vec vec_zero(void)
+{
+    return 0;
+}
+
+static inline vec vec_ones(void)
+{
+    return UINT64_MAX;
+}
+
+static inline bool vec_is_zero(vec a)
+{
+    return a == 0;
+}
+
+static inline vec vec_where_even(vec a)
+{
+    return (a & 1) - 1;
+}
+
+static inline vec vec_scaled(vec a, uint32_t n)
+{
+    return a * n >> BITS_FLOOR_SHIFT;
+}
+
+static inline vec vec_half(vec a)
+{
+    return a >> 1;
+}
+
+static inline vec vec_unless_zero(vec a, vec b)
+{
+    return a != 0 ? a : b;
+}
+
+static inline vec vec_shift_in(vec a, vec b)
+{
+    return a * 2 + (b != 0);
+}
+
+static inline vec vec_load(const uint64_t *words)
+{
+    return *words;
+}
+
+static inline void vec_store(uint64_t *words, vec x)
+{
+    *words = x;
+}
+
+static inline vec vec_xor(vec a, vec b)
+{
+    return a ^ b;
+}
+
+static inline vec vec_and(vec a, vec b)
+{
+    return a & b;
+}
+
+static inline vec vec_sum(vec a, vec b, vec c)
+{
+    return a ^ b ^ c;
+}
+
+static inline vec vec_carry(vec a, vec b, vec c)
+{
+    return (a & b) | ((a ^ b) & c);
+}
+
+#include "core/bits/columns.h"
+
+/* Four bits at a time, without a branch: all four places are written, and as many stay as there
+ * are bits. So a word's numbers never go beyond the 64 that it may have. */
+size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
+{
+    static const uint16_t places[16][4] = {
+        {0}, {0},    {1},    {0, 1},    {2},    {0, 2},    {1, 2},    {0, 1, 2},
+        {3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3},
+    };
+    static const uint8_t counts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    size_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        const uint64_t word = filter[w];
+
+        for (unsigned shift = 0; shift < 64; shift += 4) {
+            const size_t nibble = word >> shift & 15;
+            const uint16_t first = (uint16_t)(w * 64 + shift);
+
+            for (size_t i = 0; i < 4; i++) {
+                out[count + i] = (uint16_t)(first + places[nibble][i]);
+            }
+            count += counts[nibble];
+        }
+    }
+    return count;
+}
+
+/* ---- a number for each lane ---- */
+
+/* Eight lanes a turn: each byte of a word keeps one of the eight bits, as 1. */
+static inline uint64_t bits_to_bytes(uint64_t eight)
+{
+    uint64_t kept = eight * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+
+    return (kept + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
+}
+
+static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
+{
+    for (size_t eighth = 0; eighth < lane_words * 8; eighth++) {
+        uint64_t numbers = 0;
+
+        for (size_t p = 0; p < plane_count; p++) {
+            uint64_t word = planes[p * BITS_LANE_WORDS + eighth / 8];
+
+            numbers |= bits_to_bytes(word >> eighth % 8 * 8 & 0xff) << p;
+        }
+        for (size_t lane = 0; lane < 8; lane++) {
+            out[eighth * 8 + lane] = (uint8_t)(numbers >> lane * 8);
+        }
+    }
+}
+
+static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < BITS_STRIDE; i++) {
+        found |= (uint32_t)(numbers[i] >= least) << i;
+    }
+    return found;
+}
+
+#define BITS_LANES_DIVIDE 1
+#include "core/bits/lanes.h"
+
+const struct bits_kernels bits_scalar = {
+    .name = "scalar",
+    .cardinality = cardinality,
+    .overlaps = overlaps,
+    .supersets = supersets,
+    .unite = unite,
+    .count_columns = count_columns,
+    .keep_largest = keep_largest,
+    .lanes_reaching = lanes_reaching,
+    .positions = bits_positions,
+    .spread = spread,
+    .bound_lanes = bound_lanes,
+    .promise = promise,
+    .largest = largest_number,
+    .count_least = count_least,
+    .find_least = find_least,
+    .list_least = list_least,
+    .block_columns = 16,
+    .scan = scan_blocks,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sliced: up to BITS_LANES numbers, bit-sliced: bit i of word w of plane p is bit p of number
+ * 64 w + i (what count_columns of bits.h writes). And sets of lanes, a bit each.
+ */
+#ifndef CORE_SLICED_H
+#define CORE_SLICED_H
+
+#include "core/bits/bits.h"
+
+#include <stdbool.h>
+
+/* Planes of numbers, not all in use. */
+struct sliced {
+    size_t plane_count;
+    size_t lane_words; /* in use */
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+};
+
+/* The largest number among the lanes of a mask, which holds one at least, and the first such lane.
+ */
+uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
+                        const uint64_t *mask, uint32_t *out_lane);
+
+/* Lanes of a mask. */
+uint32_t sliced_count(const uint64_t *mask);
+
+/* Adds to each lane's number that of `planes` (plane_count of them, all lane words). The sums must
+ * be below 2^BITS_PLANES_MAX. */
+void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count);
+
+/* The number of one lane. */
+uint32_t sliced_number(const uint64_t *planes, size_t plane_count, uint32_t lane);
+
+/* Sets or clears bit `lane` of column `position`. */
+void sliced_set(uint64_t *columns, uint32_t position, uint32_t lane);
+void sliced_clear(uint64_t *columns, uint32_t position, uint32_t lane);
+bool sliced_test(const uint64_t *columns, uint32_t position, uint32_t lane);
+
+/* The lowest set bit of a word that is not zero. */
+static inline uint32_t sliced_lowest(uint64_t word)
+{
+#if defined(__GNUC__)
+    return (uint32_t)__builtin_ctzll(word);
+#else
+    uint32_t bit = 0;
+
+    for (; (word & 1) == 0; word >>= 1) {
+        bit++;
+    }
+    return bit;
+#endif
+}
+
+/* The set bits of a filter, ascending, into out (64 * words numbers at most). How many. */
+size_t sliced_positions(const uint64_t *filter, size_t words, uint16_t *out);
+
+/* A mask of lanes 0 .. count - 1. */
+void sliced_first(uint32_t count, uint64_t *out_mask);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bits_x86: what the tables for AVX2 and AVX-512 have in common: where 256 bits are enough, or the
+ * wider registers no faster. Included by their files only, which are compiled with -mavx2 and
+ * -mpopcnt at least.
+ */
+#ifndef CORE_BITS_X86_H
+#define CORE_BITS_X86_H
+
+#include "core/bits/tables.h"
+
+#include <immintrin.h>
+
+typedef __m256i lane_counts;
+
+static uint32_t cardinality(const uint64_t *filter, size_t words)
+{
+    uint64_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        count += (uint64_t)_mm_popcnt_u64(filter[w]);
+    }
+    return (uint32_t)count;
+}
+
+static inline void store_counts(uint32_t *out, lane_counts counts)
+{
+    _mm256_storeu_si256((void *)out, counts);
+}
+
+static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
+                                const struct bits_scan *scan)
+{
+    const __m256i base = _mm256_set1_epi32((int)scan->base);
+    const __m256i floor = _mm256_set1_epi32((int)scan->floor);
+    __m256i sums =
+        _mm256_add_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)cardinalities)), base);
+    __m256i needed = _mm256_mullo_epi32(sums, floor);
+    __m256i below = _mm256_cmpgt_epi32(needed, _mm256_slli_epi32(counts, BITS_FLOOR_SHIFT));
+
+    return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
+}
+
+/* One word of a block's filters, of which lanes i and i + 4 are joined. */
+static inline __m256i half_union(const uint64_t *filters)
+{
+    return _mm256_or_si256(_mm256_loadu_si256((const void *)filters),
+                           _mm256_loadu_si256((const void *)(filters + BITS_BLOCK / 2)));
+}
+
+/* Neighbours joined: a0|a1, b0|b1, a2|a3, b2|b3. */
+static inline __m256i join_pairs(__m256i a, __m256i b)
+{
+    return _mm256_or_si256(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+}
+
+/* Four words a turn, turned over on the way, so that they are stored together. */
+static void unite(const uint64_t *block, size_t words, uint64_t *out)
+{
+    for (; words >= 4; words -= 4) {
+        __m256i first = join_pairs(half_union(block), half_union(block + BITS_BLOCK));
+        __m256i second =
+            join_pairs(half_union(block + 2 * BITS_BLOCK), half_union(block + 3 * BITS_BLOCK));
+        __m256i all = _mm256_or_si256(_mm256_permute2x128_si256(first, second, 0x20),
+                                      _mm256_permute2x128_si256(first, second, 0x31));
+
+        _mm256_storeu_si256((void *)out, all);
+        block += 4 * BITS_BLOCK;
+        out += 4;
+    }
+    for (; words > 0; words--) {
+        __m256i pairs = join_pairs(half_union(block), half_union(block));
+        __m128i all =
+            _mm_or_si128(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+
+        *out++ = (uint64_t)_mm_cvtsi128_si64(all);
+        block += BITS_BLOCK;
+    }
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/filter/bloom.h"
+
+#include "core/base/popcount.h"
+
+enum { WORD_BITS = 64, WORD_BYTES = 8 };
+
+size_t bloom_words(uint32_t m)
+{
+    return (size_t)(m / WORD_BITS) + (m % WORD_BITS != 0);
+}
+
+size_t bloom_bytes(uint32_t m)
+{
+    return (size_t)(m / 8) + (m % 8 != 0);
+}
+
+uint64_t bloom_value(struct hash128 hash, uint32_t i)
+{
+    return hash.low64 + i * (hash.high64 | 1);
+}
+
+uint32_t bloom_position(struct hash128 hash, uint32_t i, uint32_t bits)
+{
+    return (uint32_t)(bloom_value(hash, i) % bits);
+}
+
+void bloom_set(uint64_t *filter, uint32_t p)
+{
+    filter[p / WORD_BITS] |= UINT64_C(1) << (p % WORD_BITS);
+}
+
+bool bloom_test(const uint64_t *filter, uint32_t p)
+{
+    return (filter[p / WORD_BITS] >> (p % WORD_BITS) & 1) != 0;
+}
+
+int bloom_load(uint64_t *out_filter, uint32_t m, const uint8_t *bytes, size_t length)
+{
+    if (length != bloom_bytes(m)) {
+        return BLOOM_MALFORMED;
+    }
+    if (m % 8 != 0 && bytes[length - 1] >> (m % 8) != 0) {
+        return BLOOM_MALFORMED;
+    }
+    for (size_t w = 0; w < bloom_words(m); w++) {
+        out_filter[w] = 0;
+    }
+    for (size_t i = 0; i < length; i++) {
+        out_filter[i / WORD_BYTES] |= (uint64_t)bytes[i] << (i % WORD_BYTES * 8);
+    }
+    return 0;
+}
+
+void bloom_store(const uint64_t *filter, uint32_t m, uint8_t *out_bytes)
+{
+    for (size_t i = 0; i < bloom_bytes(m); i++) {
+        out_bytes[i] = (uint8_t)(filter[i / WORD_BYTES] >> (i % WORD_BYTES * 8) & 0xff);
+    }
+}
+
+uint32_t bloom_cardinality(const uint64_t *filter, size_t words)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        count += popcount_word(filter[w]);
+    }
+    return count;
+}
+
+/* The bits of word w that belong to the range first .. end - 1, of which it holds at least one. */
+static uint64_t range_mask(uint64_t w, uint64_t first, uint64_t end)
+{
+    uint64_t from = w * WORD_BITS;
+    uint64_t mask = UINT64_MAX;
+
+    if (first > from) {
+        mask &= UINT64_MAX << (first - from);
+    }
+    if (end < from + WORD_BITS) {
+        mask &= UINT64_MAX >> (from + WORD_BITS - end);
+    }
+    return mask;
+}
+
+uint32_t bloom_cardinality_range(const uint64_t *filter, uint32_t first, uint32_t count)
+{
+    return bloom_union_count_range(filter, filter, first, count);
+}
+
+uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,
+                                 uint32_t count)
+{
+    uint64_t end = (uint64_t)first + count;
+    uint32_t set = 0;
+
+    if (count == 0) {
+        return 0;
+    }
+    for (uint64_t w = first / WORD_BITS; w <= (end - 1) / WORD_BITS; w++) {
+        set += popcount_word((a[w] | b[w]) & range_mask(w, first, end));
+    }
+    return set;
+}
+
+uint32_t bloom_intersection_count(const uint64_t *a, const uint64_t *b, size_t words)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        count += popcount_word(a[w] & b[w]);
+    }
+    return count;
+}
+
+uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words)
+{
+    uint32_t count = 0;
+
+    for (size_t w = 0; w < words; w++) {
+        count += popcount_word(a[w] | b[w]);
+    }
+    return count;
+}
+
+void bloom_union(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words)
+{
+    for (size_t w = 0; w < words; w++) {
+        out[w] = a[w] | b[w];
+    }
+}
+
+void bloom_intersection(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words)
+{
+    for (size_t w = 0; w < words; w++) {
+        out[w] = a[w] & b[w];
+    }
+}
+
+bool bloom_is_subset(const uint64_t *a, const uint64_t *b, size_t words)
+{
+    for (size_t w = 0; w < words; w++) {
+        if ((a[w] & ~b[w]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/filter/sizing.h"
+
+#include <math.h>
+
+static const double LN_2 = 0.693147180559945309417232121458;
+static const uint32_t LABELS_MAX = 100000000;
+
+int sizing_bits(uint32_t n, double p, uint32_t *out_m)
+{
+    /* Written so that a NaN is refused, too. */
+    if (n < 1 || n > LABELS_MAX || !(p > 0.0 && p < 1.0)) {
+        return SIZING_REFUSED;
+    }
+    double m = ceil(-(double)n * log(p) / (LN_2 * LN_2));
+    if (!(m <= (double)UINT32_MAX)) {
+        return SIZING_REFUSED;
+    }
+    *out_m = m < 1.0 ? 1 : (uint32_t)m;
+    return 0;
+}
+
+uint32_t sizing_hashes(uint32_t m, uint32_t n)
+{
+    double d = ceil((double)m / (double)n * LN_2);
+
+    return d < 1.0 ? 1 : (uint32_t)d;
+}
+
+double sizing_fill(uint32_t m, uint32_t d, uint32_t n)
+{
+    if (n == 0) {
+        return 0.0;
+    }
+    /* 1 - (1 - 1/m)^(dn), without the loss of digits that 1 - 1/m has for a large m. */
+    return -expm1((double)d * (double)n * log1p(-1.0 / (double)m));
+}
+
+double sizing_false_positive_rate(uint32_t m, uint32_t d, uint32_t n)
+{
+    return pow(sizing_fill(m, d, n), (double)d);
+}
+
+double sizing_section_rate(const struct profile *profile, uint32_t section, uint32_t labels)
+{
+    const struct profile_section *its = &profile->sections[section];
+    double hashes = its->hashes;
+
+    if (its->kind != PROFILE_JOINT || labels == 0) {
+        return sizing_false_positive_rate(its->bits, its->hashes, labels);
+    }
+    double places = (double)its->bits / profile_joint_factor(profile, its);
+    double others = hashes * (double)labels - 1.0;
+    double empty = pow(1.0 - 1.0 / its->bits, others); /* 0^0 is 1 */
+
+    return pow(1.0 - (1.0 - 1.0 / places) * empty, hashes);
+}
+
+double sizing_profile_rate(const struct profile *profile, const uint32_t *labels)
+{
+    double rate = 1.0;
+
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        rate *= sizing_section_rate(profile, s, labels[s]);
+    }
+    return rate;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_engine: what an engine implements. Included by index.c and the engines only.
+ *
+ * index.c calls these; it has checked arguments and keeps the list of searches. An engine keeps
+ * filters and items, and keeps its own cursors valid through insert and remove: a cursor visits
+ * every message that was in the engine from the cursor's start to its end at least once. Messages
+ * inserted meanwhile may be visited or not (index.c offers them itself), twice is harmless.
+ */
+#ifndef CORE_INDEX_ENGINE_H
+#define CORE_INDEX_ENGINE_H
+
+#include "core/index/index.h"
+#include "core/index/memo.h"
+
+/* What a cursor needs to know of the search that it walks for; owned by index_search.c. */
+struct index_probe {
+    const struct index_query *query;
+    const uint64_t *filter;   /* the part's */
+    const uint64_t *contains; /* the part's, or NULL */
+    uint32_t cardinality;     /* set bits of filter */
+    uint32_t contains_cardinality;
+    uint32_t labels; /* estimated labels of filter, 1/65536 */
+    uint32_t part;
+    uint32_t source;    /* the first part that looks at the same index */
+    uint32_t part_bits; /* m of the part's profile */
+    const struct estimate *estimate;
+    struct nearest *nearest; /* the k best, shared by all parts of the search */
+    uint32_t expected;       /* of these, about how many messages of this part; at least 1 */
+    bool first_look;         /* the other parts are yet to be looked at: see cursor_step */
+    uint16_t promise;        /* what this part has left then: the more, the sooner is its turn */
+    uint32_t opened;         /* leaves opened so far, of all parts; counted by engines of trees */
+    bool check_repeats;      /* an offer may be held already */
+    bool incomplete;         /* set by an engine that left out what it did not look at */
+    int64_t now_ms;
+    struct index_memo *memo; /* of the ids tested against the query's slices; NULL: there is none */
+    uint64_t comparisons;
+    uint64_t looks; /* bits and hashes that the test of ids against the query's slices took */
+    uint64_t bytes; /* of the index that were read to compare, without the messages offered */
+};
+
+/* The work done so far, which a step's budget bounds. */
+static inline uint64_t index_probe_work(const struct index_probe *probe)
+{
+    return probe->comparisons + probe->looks;
+}
+
+/* A place that is not remembered. */
+#define INDEX_NO_PLACE UINT32_MAX
+
+/*
+ * Offers one message if it meets all conditions: expiry, window, contains (given the overlap with
+ * that filter), max distance, reach. `filter` (the message's) is used only where the metric needs
+ * more than counts, and may point to interleaved words `stride` apart. `place` is a number below
+ * `places` that no other message of the engine has until one comes or goes, or INDEX_NO_PLACE: so
+ * the message's id is tested against the query's slices once, not once for each part.
+ */
+void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
+                       const uint64_t *filter, size_t stride, uint32_t cardinality,
+                       uint32_t overlap, uint32_t contains_overlap);
+
+/*
+ * Whether a message with this overlap and cardinality can still be among the k best, by what counts
+ * alone tell: the distance bound and the rank (but not the estimated one of a profile with several
+ * sections); cheap, to be asked before index_probe_offer.
+ */
+bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
+
+/*
+ * What a message must reach, for engines that look at many at a time: with s the least similarity
+ * (bit metric, distance bound) at which may_pass still says yes, this is
+ * floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for which
+ *
+ *   overlap * 2^INDEX_FLOOR_SHIFT < (probe's cardinality + message's cardinality) * floor
+ *
+ * cannot pass; others may. It rises as better messages are found: ask again after an offer.
+ */
+enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT };
+uint16_t index_probe_floor(const struct index_probe *probe);
+
+/*
+ * Whether any of several messages can still be among the k best: their cardinalities lie between
+ * low and high, none shares more than `shared` bits with the filter, and none is newer than
+ * newest_ms. "No" is certain, ties included; "yes" is not. docs/tree.md has the proof.
+ */
+bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
+                          uint32_t shared, int64_t newest_ms);
+
+/* Whether may_hold cannot tell by rank: the estimated metric of a profile with several sections. */
+bool index_probe_is_unbounded(const struct index_probe *probe);
+
+struct index_engine {
+    const char *name;
+
+    int (*create)(const struct index_options *options, void **out_engine); /* 0, -ERR_NOMEM */
+    void (*destroy)(void *engine);                                         /* NULL is fine */
+
+    int (*insert)(void *engine, const struct index_item *item, const uint64_t *filter);
+    int (*remove)(void *engine, const uint8_t *id, struct index_item *out_item);
+    int (*find)(const void *engine, const uint8_t *id, struct index_item *out_item,
+                uint64_t *out_filter);
+    size_t (*count)(const void *engine);
+    size_t (*places)(const void *engine); /* numbers of places: see index_probe_offer */
+    size_t (*bytes)(const void *engine);
+    uint32_t (*height)(const void *engine); /* NULL: 1 */
+    const char *(*check)(const void *engine);
+
+    /* Many inserts are to come; they have come. NULL where it makes no difference. See
+     * index_load_begin. */
+    void (*load_begin)(void *engine);
+    int (*load_end)(void *engine, const struct index_stop *stop);  /* 0; with all messages there
+                                                                      -ERR_NOMEM, INDEX_STOPPED */
+    void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
+
+    /*
+     * A walk for one part. Made and freed by index_search.c; step returns 0 (end) or INDEX_MORE. At
+     * a first look an engine that knows where its best messages are offers some of these and leaves
+     * the rest: all parts share the k best, and the sooner good ones are known the more is ruled
+     * out. When it returns for that reason it sets probe->first_look to false and says what it has
+     * left.
+     */
+    int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
+    void (*cursor_free)(void *engine, void *cursor);
+    void (*cursor_restart)(void *engine, void *cursor);
+    int (*cursor_step)(void *engine, void *cursor, struct index_probe *probe, uint64_t budget);
+
+    /* Walks on with a cursor that is not for step, and copies what it visits: at most
+     * INDEX_COPY_MAX messages, whose filters follow one another. 0 (end) or INDEX_MORE. NULL where
+     * there is no load_end. */
+    int (*cursor_copy)(void *engine, void *cursor, struct index_item *out_items,
+                       uint64_t *out_filters, size_t *out_count);
+};
+enum { INDEX_COPY_MAX = 4096 };
+
+/* The unsorted list, every filter compared with every query. */
+extern const struct index_engine list_engine;
+
+/* The BloomFilterTree: most filters are ruled out without being read. */
+extern const struct index_engine tree_engine;
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/idmap.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/hash.h"
+#include "core/index/nearest.h"
+
+enum {
+    SLOTS_MIN = 16,
+    /*
+     * Slots looked at in the old table for each insert or remove. An old table of N slots is gone
+     * after fewer than N / 8 of them; the new one has room for at least N / 4 more entries.
+     */
+    STEPS_PER_CHANGE = 16
+};
+
+static uint32_t tag_of(const struct idmap *map, const uint8_t *id)
+{
+    return (uint32_t)(hash_seeded(id, MESSAGE_ID_BYTES, map->seed) & UINT32_MAX);
+}
+
+static size_t home_of(const struct idmap_table *table, uint32_t tag)
+{
+    return tag & (table->slot_count - 1);
+}
+
+static size_t next_of(const struct idmap_table *table, size_t slot)
+{
+    return (slot + 1) & (table->slot_count - 1);
+}
+
+/* At most three quarters of the slots are used, so every probe ends at an empty one. */
+static size_t room_of(const struct idmap_table *table)
+{
+    return table->slot_count / 4 * 3;
+}
+
+static void table_release(const struct alloc *alloc, struct idmap_table *table)
+{
+    alloc_release(alloc, table->slots, table->slot_count, sizeof *table->slots);
+    *table = (struct idmap_table){0};
+}
+
+static void table_add(struct idmap_table *table, struct idmap_slot entry)
+{
+    size_t slot = home_of(table, entry.tag);
+
+    while (table->slots[slot].place != 0) {
+        slot = next_of(table, slot);
+    }
+    table->slots[slot] = entry;
+    table->used++;
+}
+
+/* The slot with exactly this entry, or NULL. */
+static struct idmap_slot *table_entry(const struct idmap_table *table, struct idmap_slot entry)
+{
+    if (table->slot_count == 0) {
+        return NULL;
+    }
+    for (size_t slot = home_of(table, entry.tag); table->slots[slot].place != 0;
+         slot = next_of(table, slot)) {
+        if (table->slots[slot].place == entry.place && table->slots[slot].tag == entry.tag) {
+            return &table->slots[slot];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Empties a slot and closes the gap: an entry further on moves back into the hole if its home is
+ * not between the hole (exclusive) and its own slot (inclusive), going round.
+ */
+static void table_remove(struct idmap_table *table, size_t hole)
+{
+    size_t mask = table->slot_count - 1;
+
+    for (size_t slot = next_of(table, hole); table->slots[slot].place != 0;
+         slot = next_of(table, slot)) {
+        size_t home = home_of(table, table->slots[slot].tag);
+
+        if (((slot - home) & mask) >= ((slot - hole) & mask)) {
+            table->slots[hole] = table->slots[slot];
+            hole = slot;
+        }
+    }
+    table->slots[hole] = (struct idmap_slot){0};
+    table->used--;
+}
+
+/*
+ * Carries entries over, at most `steps` slots' worth. Nothing is ever put into the old table, and
+ * closing a gap moves entries only into the slot just emptied or later ones, so slots below `swept`
+ * stay empty.
+ */
+static void carry_over(struct idmap *map, size_t steps)
+{
+    for (; steps > 0 && map->old.used > 0; steps--) {
+        struct idmap_slot entry = map->old.slots[map->swept];
+
+        if (entry.place == 0) {
+            map->swept++;
+            continue;
+        }
+        table_remove(&map->old, map->swept);
+        table_add(&map->current, entry);
+    }
+    if (map->old.slot_count > 0 && map->old.used == 0) {
+        table_release(map->alloc, &map->old);
+    }
+}
+
+static int begin_resize(struct idmap *map, size_t slot_count)
+{
+    struct idmap_slot *slots = alloc_zeroed(map->alloc, slot_count, sizeof *slots);
+
+    if (slots == NULL) {
+        return -ERR_NOMEM;
+    }
+    carry_over(map, SIZE_MAX); /* done long since, by STEPS_PER_CHANGE */
+    map->old = map->current;
+    map->swept = 0;
+    map->current = (struct idmap_table){.slots = slots, .slot_count = slot_count, .used = 0};
+    carry_over(map, 0); /* gives back an old table that is empty */
+    return 0;
+}
+
+void idmap_init(struct idmap *map, const struct alloc *alloc, uint64_t seed)
+{
+    *map = (struct idmap){.alloc = alloc, .seed = seed};
+}
+
+void idmap_deinit(struct idmap *map)
+{
+    table_release(map->alloc, &map->current);
+    table_release(map->alloc, &map->old);
+}
+
+int idmap_reserve(struct idmap *map)
+{
+    size_t slot_count = map->current.slot_count;
+
+    if (idmap_count(map) < room_of(&map->current)) {
+        return 0;
+    }
+    if (slot_count > SIZE_MAX / 2 / sizeof(struct idmap_slot)) {
+        return -ERR_NOMEM;
+    }
+    return begin_resize(map, slot_count == 0 ? SLOTS_MIN : slot_count * 2);
+}
+
+void idmap_insert(struct idmap *map, const uint8_t *id, uint32_t position)
+{
+    carry_over(map, STEPS_PER_CHANGE);
+    table_add(&map->current, (struct idmap_slot){.tag = tag_of(map, id), .place = position + 1});
+}
+
+static bool table_find(const struct idmap_table *table, uint32_t tag, const uint8_t *id,
+                       idmap_id_at *id_at, const void *context, uint32_t *out_position)
+{
+    if (table->slot_count == 0) {
+        return false;
+    }
+    for (size_t slot = home_of(table, tag); table->slots[slot].place != 0;
+         slot = next_of(table, slot)) {
+        uint32_t position = table->slots[slot].place - 1;
+
+        if (table->slots[slot].tag == tag &&
+            memcmp(id_at(context, position), id, MESSAGE_ID_BYTES) == 0) {
+            *out_position = position;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool idmap_find(const struct idmap *map, const uint8_t *id, idmap_id_at *id_at, const void *context,
+                uint32_t *out_position)
+{
+    uint32_t tag = tag_of(map, id);
+
+    return table_find(&map->current, tag, id, id_at, context, out_position) ||
+           table_find(&map->old, tag, id, id_at, context, out_position);
+}
+
+void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position)
+{
+    struct idmap_slot entry = {.tag = tag_of(map, id), .place = position + 1};
+    struct idmap_table *table = &map->current;
+    struct idmap_slot *slot = table_entry(table, entry);
+
+    if (slot == NULL) {
+        table = &map->old;
+        slot = table_entry(table, entry);
+    }
+    if (slot == NULL) {
+        return;
+    }
+    table_remove(table, (size_t)(slot - table->slots));
+    carry_over(map, STEPS_PER_CHANGE);
+    if (map->old.slot_count == 0 && map->current.slot_count > SLOTS_MIN &&
+        idmap_count(map) < map->current.slot_count / 8) {
+        /* Without memory for a smaller table the larger one stays, which is as good. */
+        (void)begin_resize(map, map->current.slot_count / 2);
+    }
+}
+
+void idmap_move(struct idmap *map, const uint8_t *id, uint32_t from, uint32_t to)
+{
+    struct idmap_slot entry = {.tag = tag_of(map, id), .place = from + 1};
+    struct idmap_slot *slot = table_entry(&map->current, entry);
+
+    if (slot == NULL) {
+        slot = table_entry(&map->old, entry);
+    }
+    if (slot != NULL) {
+        slot->place = to + 1;
+    }
+}
+
+size_t idmap_count(const struct idmap *map)
+{
+    return map->current.used + map->old.used;
+}
+
+size_t idmap_bytes(const struct idmap *map)
+{
+    return (map->current.slot_count + map->old.slot_count) * sizeof(struct idmap_slot);
+}
+
+static const char *table_check(const struct idmap_table *table)
+{
+    size_t used = 0;
+
+    for (size_t slot = 0; slot < table->slot_count; slot++) {
+        if (table->slots[slot].place == 0) {
+            continue;
+        }
+        used++;
+        for (size_t at = home_of(table, table->slots[slot].tag); at != slot;
+             at = next_of(table, at)) {
+            if (table->slots[at].place == 0) {
+                return "idmap: a gap lies between an entry and its home";
+            }
+        }
+    }
+    if (used != table->used) {
+        return "idmap: the number of entries is wrong";
+    }
+    return used <= room_of(table) ? NULL : "idmap: too many entries for the table";
+}
+
+const char *idmap_check(const struct idmap *map)
+{
+    const char *reason = table_check(&map->current);
+
+    if (reason == NULL) {
+        reason = table_check(&map->old);
+    }
+    for (size_t slot = 0; reason == NULL && slot < map->swept; slot++) {
+        if (slot < map->old.slot_count && map->old.slots[slot].place != 0) {
+            reason = "idmap: an entry lies where the old table was swept";
+        }
+    }
+    if (reason == NULL && idmap_count(map) > room_of(&map->current)) {
+        reason = "idmap: the old table's entries do not fit the current one";
+    }
+    return reason;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * idmap: message id -> position, for an engine that keeps the ids itself.
+ *
+ * Open addressing, linear probing, no tombstones: removal shifts back what follows. A slot holds a
+ * position and 32 bits of the id's seeded hash, so that neither growing nor removing reads an id.
+ * It grows and shrinks without a long stop: the old table stays beside the new one, and each
+ * insert or remove carries a few entries over. Only idmap_reserve can fail.
+ *
+ *   old      [ swept: empty | still to be carried over ]
+ *   current  [ ...                                                  ]
+ */
+#ifndef CORE_IDMAP_H
+#define CORE_IDMAP_H
+
+#include "core/base/alloc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct idmap_slot {
+    uint32_t tag;   /* low bits of the hash; its lowest choose the slot */
+    uint32_t place; /* position + 1; 0 is an empty slot */
+};
+
+struct idmap_table {
+    struct idmap_slot *slots;
+    size_t slot_count; /* a power of two, or 0 */
+    size_t used;
+};
+
+struct idmap {
+    const struct alloc *alloc;
+    uint64_t seed;
+    struct idmap_table current;
+    struct idmap_table old; /* being carried over, or slot_count 0 */
+    size_t swept;           /* slots of old below this are empty for good */
+};
+
+/* The id (MESSAGE_ID_BYTES) of the message at a position; `context` is the caller's. */
+typedef const uint8_t *idmap_id_at(const void *context, uint32_t position);
+
+/* Positions must be below this. */
+#define IDMAP_POSITIONS_MAX UINT32_MAX
+
+/* An empty map that holds no memory. `alloc` is borrowed. `seed`: random, see hash_seeded. */
+void idmap_init(struct idmap *map, const struct alloc *alloc, uint64_t seed);
+void idmap_deinit(struct idmap *map);
+
+/* Makes sure that the next idmap_insert has room. 0 or -ERR_NOMEM; the contents stay the same. */
+int idmap_reserve(struct idmap *map);
+
+/* After idmap_reserve, and only for an id that is not in the map. */
+void idmap_insert(struct idmap *map, const uint8_t *id, uint32_t position);
+
+/* Whether the id is in the map, and its position. */
+bool idmap_find(const struct idmap *map, const uint8_t *id, idmap_id_at *id_at, const void *context,
+                uint32_t *out_position);
+
+/* For an id that is in the map at that position: takes it out; gives it another position. */
+void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position);
+void idmap_move(struct idmap *map, const uint8_t *id, uint32_t from, uint32_t to);
+
+/* Entries, and bytes of memory held. */
+size_t idmap_count(const struct idmap *map);
+size_t idmap_bytes(const struct idmap *map);
+
+/* NULL, or what is wrong with the tables themselves (static storage). For tests. O(n). */
+const char *idmap_check(const struct idmap *map);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/index.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/index/inner.h"
+
+const struct index_engine *const *index_engines(void)
+{
+    static const struct index_engine *const engines[] = {&list_engine, &tree_engine, NULL};
+
+    return engines;
+}
+
+const struct index_engine *index_engine_named(const char *name)
+{
+    for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
+        if (strcmp((*engine)->name, name) == 0) {
+            return *engine;
+        }
+    }
+    return NULL;
+}
+
+int index_new(const struct index_engine *engine, const struct index_options *options,
+              struct index **out_index)
+{
+    struct index *index = alloc_zeroed(options->alloc, 1, sizeof *index);
+
+    if (index == NULL) {
+        return -ERR_NOMEM;
+    }
+    index->engine = engine;
+    index->options = *options;
+    index->profile = *options->profile;
+    index->options.profile = &index->profile;
+    index->words = bloom_words(index->profile.bits);
+    int error = engine->create(&index->options, &index->handle);
+    if (error != 0) {
+        alloc_release(options->alloc, index, 1, sizeof *index);
+        return error;
+    }
+    *out_index = index;
+    return 0;
+}
+
+void index_free(struct index *index)
+{
+    if (index == NULL) {
+        return;
+    }
+    assert(index->parts == NULL && index->renewal == NULL);
+    index->engine->destroy(index->handle);
+    alloc_release(index->options.alloc, index, 1, sizeof *index);
+}
+
+/* A cursor may meet a message again, and what is remembered by place holds no more. */
+void index_part_moved(struct search_part *part)
+{
+    part->probe.check_repeats = true;
+    index_memo_forget(&part->memo);
+}
+
+/* Offers a new message to the searches under way, which may have passed its place already. */
+static void offer_to_searches(struct index *index, const struct index_item *item,
+                              const uint64_t *filter)
+{
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        struct index_probe *probe = &part->probe;
+        uint32_t contains = 0;
+
+        index_memo_forget(&part->memo);
+        if (!part->search->started || part->search->restart) {
+            continue; /* its walk is still to begin */
+        }
+        if (probe->contains != NULL) {
+            contains = bloom_intersection_count(probe->contains, filter, index->words);
+        }
+        probe->comparisons++;
+        probe->check_repeats = true;
+        index_probe_offer(probe, item, INDEX_NO_PLACE, filter, 1,
+                          bloom_cardinality(filter, index->words),
+                          bloom_intersection_count(probe->filter, filter, index->words), contains);
+    }
+}
+
+static void note_change(const struct index *index, const uint8_t *id)
+{
+    if (index->renewal != NULL) {
+        renewal_note(index->renewal, id);
+    }
+}
+
+int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter)
+{
+    int result = index->engine->insert(index->handle, item, filter);
+
+    if (result == 0) {
+        offer_to_searches(index, item, filter);
+        note_change(index, item->id);
+    }
+    return result;
+}
+
+void index_load_begin(struct index *index)
+{
+    if (index->engine->load_begin != NULL) {
+        index->engine->load_begin(index->handle);
+    }
+}
+
+int index_load_end_unless(struct index *index, const struct index_stop *stop)
+{
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        index_part_moved(part);
+    }
+    return index->engine->load_end != NULL ? index->engine->load_end(index->handle, stop) : 0;
+}
+
+int index_load_end(struct index *index)
+{
+    return index_load_end_unless(index, NULL);
+}
+
+void index_wear(const struct index *index, struct index_wear *out_wear)
+{
+    *out_wear = (struct index_wear){0};
+    if (index->engine->wear != NULL) {
+        index->engine->wear(index->handle, out_wear);
+    }
+}
+
+int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item)
+{
+    struct index_item item;
+    int result = index->engine->remove(index->handle, id, &item);
+
+    if (result != 0) {
+        return result;
+    }
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        /* What the removed message kept out of the k best is not known any more. */
+        if (nearest_holds(&part->search->nearest, item.id, part->probe.source) ||
+            nearest_passed_over(&part->search->nearest, item.id, part->probe.source)) {
+            part->search->restart = true;
+        }
+        index_part_moved(part);
+    }
+    note_change(index, item.id);
+    if (out_item != NULL) {
+        *out_item = item;
+    }
+    return 0;
+}
+
+int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
+               uint64_t *out_filter)
+{
+    return index->engine->find(index->handle, id, out_item, out_filter);
+}
+
+size_t index_count(const struct index *index)
+{
+    return index->engine->count(index->handle);
+}
+
+size_t index_bytes(const struct index *index)
+{
+    return sizeof *index + index->engine->bytes(index->handle);
+}
+
+uint32_t index_height(const struct index *index)
+{
+    return index->engine->height != NULL ? index->engine->height(index->handle) : 1;
+}
+
+const char *index_check(const struct index *index)
+{
+    return index->engine->check(index->handle);
+}

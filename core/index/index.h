@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index: messages' filters, found again by similarity. The face of every engine (the list, the
+ * BloomFilterTree), and the search that runs over one or more indexes.
+ *
+ * An engine is one file with one `const struct index_engine`, and a row in index_engines().
+ * It keeps filters and items and walks them with a cursor. What is common to all stands in index.c
+ * and index_search.c: the conditions of a query, the k best, and what happens to searches under way
+ * when messages come and go.
+ *
+ * A search is resumable: search_step looks at a bounded number of filters, and the answer is right
+ * for the moment of the last step: messages deposited meanwhile are in it, removed or expired ones
+ * are not. Not thread-safe: an index and its searches belong to one thread.
+ */
+#ifndef CORE_INDEX_H
+#define CORE_INDEX_H
+
+#include "core/base/alloc.h"
+#include "core/bits/bits.h"
+#include "core/profile/estimate.h"
+#include "core/index/nearest.h"
+#include "core/profile/profile.h"
+#include "core/filter/scalable.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct index;
+struct index_search;
+
+/* Named outcomes. */
+enum {
+    INDEX_EXISTS = 1,    /* insert: the id is there already */
+    INDEX_NOT_FOUND = 2, /* remove, find: there is no such id */
+    INDEX_MORE = 3,      /* search_step: not done, call again */
+    INDEX_STOPPED = 4    /* load_end_unless: it was wanted */
+};
+
+struct index_options {
+    const struct alloc *alloc;          /* borrowed, must outlive the index */
+    const struct profile *profile;      /* copied */
+    const struct estimate *estimate;    /* borrowed: the tables of that profile */
+    const struct bits_kernels *kernels; /* borrowed: see bits_select */
+    uint64_t hash_seed;                 /* random, against chosen collisions of ids */
+    bool quick_inserts; /* of the tree: what is inserted one by one stands behind the rest, as it
+                           comes, and is arranged by the next load or renewal only */
+    uint32_t fanout;    /* of the tree: groups a node, 2 .. 512; 0, or what is beyond: 512 */
+};
+
+/* The engines there are, ended by NULL. index_engine_named: NULL when there is none such. */
+const struct index_engine *const *index_engines(void);
+const struct index_engine *index_engine_named(const char *name);
+
+/* An empty index. -ERR_NOMEM. */
+int index_new(const struct index_engine *engine, const struct index_options *options,
+              struct index **out_index);
+
+/* Frees all it holds. No search and no renewal may be under way on it. NULL is fine. */
+void index_free(struct index *index);
+
+/*
+ * Adds a message; item and filter (profile words) are copied. 0, INDEX_EXISTS, -ERR_NOMEM; unless
+ * 0, nothing has changed. Searches under way will have it in their answers.
+ */
+int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter);
+
+/*
+ * Brackets many inserts, as at a start: they are quick then, and what makes searches quick is done
+ * once, at the end, in O(n log n). Searches may be under way; they are right but slow until the
+ * end. index_load_end: 0, or -ERR_NOMEM: all messages are there, and searches stay slow.
+ */
+void index_load_begin(struct index *index);
+int index_load_end(struct index *index);
+
+/* Asked every few milliseconds, from within the call that it is given to. */
+struct index_stop {
+    bool (*is_wanted)(void *context);
+    void *context;
+};
+
+/* The same, but gives up when it is wanted (NULL: never): INDEX_STOPPED then, with all messages
+ * there and searches slow. */
+int index_load_end_unless(struct index *index, const struct index_stop *stop);
+
+/* What makes searches slower than they were after the last load: arranging all anew (renewal.h)
+ * mends it. O(messages / 4,096). */
+struct index_wear {
+    size_t unarranged; /* messages that are compared as a list compares them */
+    size_t removed;    /* of the arranged ones, since they were */
+};
+void index_wear(const struct index *index, struct index_wear *out_wear);
+
+/*
+ * Takes a message out; its item is copied to *out_item unless that is NULL. 0 or INDEX_NOT_FOUND;
+ * never fails for want of memory. Searches under way will not have it in their answers.
+ */
+int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);
+
+/*
+ * Looks a message up: 0 or INDEX_NOT_FOUND. out_item may be NULL; out_filter too, else profile
+ * words. Copied.
+ */
+int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
+               uint64_t *out_filter);
+
+/* Messages held, and bytes of memory held for them. O(1). */
+size_t index_count(const struct index *index);
+size_t index_bytes(const struct index *index);
+
+/* Levels that a search may go down, from 1: of a list 1; of the tree its root, nodes and groups,
+ * and summaries of nodes where it has them. O(1). */
+uint32_t index_height(const struct index *index);
+
+/* NULL, or what is wrong with its structure (static storage). For tests. O(n). */
+const char *index_check(const struct index *index);
+
+/* What a search ranks by. */
+enum index_metric {
+    INDEX_METRIC_BITS,     /* Jaccard similarity of the filters */
+    INDEX_METRIC_ESTIMATED /* AMBIENCE's, by estimated labels */
+};
+
+/*
+ * One filter looked for in one index. A message that several parts find is one result: that of the
+ * part that ranks it best, the earlier one where they rank it alike.
+ */
+struct index_part {
+    struct index *index;    /* borrowed until index_search_step returned 0 or the search is freed */
+    const uint64_t *filter; /* copied, profile words */
+    const uint64_t
+        *contains; /* copied; NULL: no such condition. Only filters that have all its bits */
+};
+
+struct index_query {
+    const struct index_part *parts; /* all of the same profile */
+    uint32_t part_count;            /* 1 .. INDEX_PARTS_MAX */
+    uint32_t k;                     /* >= 1 */
+    uint32_t sender_share;          /* most results of one sender; 0: any number. See nearest.h */
+    uint32_t max_distance_ppm;      /* of the bit distance, inclusive */
+    int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
+    int64_t until_ms;               /* deposited before; INT64_MAX: any */
+    enum index_metric metric;
+    /* Messages whose ids these have are left out; borrowed until the search is freed. */
+    const struct scalable_slice *exclude;
+    uint32_t exclude_count; /* 0: none */
+    bool best_path;         /* only the best path, where the engine has one: see tree_path.c */
+    uint64_t budget;        /* comparisons in all, about; 0: as many as it takes. See is_exact */
+};
+enum { INDEX_PARTS_MAX = 64 };
+
+/*
+ * Begins a search, without looking at anything yet. What it holds comes from `alloc` (borrowed).
+ * 0 or -ERR_NOMEM.
+ */
+int index_search_new(const struct alloc *alloc, const struct index_query *query,
+                     struct index_search **out_search);
+void index_search_free(struct index_search *search); /* at any time; NULL is fine */
+
+/*
+ * Does about `budget` more work (at least one block of filters): a filter or summary compared is 1,
+ * and so is each bit or hash that a test of an id against the query's slices takes. Messages that
+ * expire at or before now_ms (which never runs backwards) do not count. 0 when done, INDEX_MORE
+ * when not. Ends within a bounded number of steps however fast messages come and go.
+ */
+int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms);
+
+/*
+ * After index_search_step returned 0: the answer, best first, and how many. Borrowed from the
+ * search, unchanged until it is freed, whatever happens to the index.
+ */
+const struct nearest_candidate *index_search_results(struct index_search *search,
+                                                     uint32_t *out_count);
+
+/* Filters of messages and summaries of groups whose overlap with a part was computed, so far. */
+uint64_t index_search_comparisons(const struct index_search *search);
+
+/* The work done so far, in the unit of a step's budget. */
+uint64_t index_search_work(const struct index_search *search);
+
+/* Bytes of the indexes that these comparisons read. */
+uint64_t index_search_bytes(const struct index_search *search);
+
+/* After index_search_step returned 0: whether messages are missing from the answer, and others in
+ * their place, only because of sender_share. */
+bool index_search_is_capped(const struct index_search *search);
+
+/* Whether the answer is proven to be the true one: always, unless the query's budget ended it or
+ * only the best path was followed. */
+bool index_search_is_exact(const struct index_search *search);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe: the conditions of a query, applied to one message. What all engines call while they walk.
+ */
+#include "core/index/engine.h"
+
+#include "core/filter/bloom.h"
+
+static struct similarity bit_similarity(const struct index_probe *probe, uint32_t cardinality,
+                                        uint32_t overlap)
+{
+    return similarity_of(overlap, probe->cardinality + cardinality - overlap);
+}
+
+/* floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT) for s = shared / all. */
+static uint16_t floor_of(uint32_t shared, uint32_t all)
+{
+    return (uint16_t)(((uint64_t)shared << INDEX_FLOOR_SHIFT) / ((uint64_t)shared + all));
+}
+
+uint16_t index_probe_floor(const struct index_probe *probe)
+{
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    uint16_t floor = 0;
+
+    if (probe->query->max_distance_ppm < DISTANCE_ONE_PPM) {
+        floor = floor_of(DISTANCE_ONE_PPM - probe->query->max_distance_ppm, DISTANCE_ONE_PPM);
+    }
+    if (worst != NULL && probe->query->metric == INDEX_METRIC_BITS) {
+        uint16_t by_worst = floor_of(worst->rank.shared, worst->rank.all);
+
+        floor = by_worst > floor ? by_worst : floor;
+    }
+    return floor;
+}
+
+/* Estimated similarity from the filter's words, which a profile of several sections needs. */
+static struct similarity rank_from_words(const struct index_probe *probe, const uint64_t *filter,
+                                         size_t stride)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+    size_t count = bloom_words(probe->part_bits);
+
+    for (size_t w = 0; w < count; w++) {
+        words[w] = filter[w * stride];
+    }
+    return estimate_similarity(probe->labels, estimate_labels(probe->estimate, words),
+                               estimate_union(probe->estimate, probe->filter, words));
+}
+
+/* Whether set bits alone give the rank. */
+static bool counts_rank(const struct index_probe *probe)
+{
+    return probe->query->metric == INDEX_METRIC_BITS ||
+           estimate_section_count(probe->estimate) == 1;
+}
+
+static struct similarity rank_from_counts(const struct index_probe *probe, struct similarity bits,
+                                          uint32_t cardinality, uint32_t overlap)
+{
+    if (probe->query->metric == INDEX_METRIC_BITS) {
+        return bits;
+    }
+    const uint32_t *table = estimate_table(probe->estimate, 0);
+
+    return estimate_similarity(probe->labels, table[cardinality],
+                               table[probe->cardinality + cardinality - overlap]);
+}
+
+bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap)
+{
+    struct similarity bits = bit_similarity(probe, cardinality, overlap);
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+
+    if (!distance_within(bits, probe->query->max_distance_ppm)) {
+        return false;
+    }
+    if (worst == NULL || !counts_rank(probe)) {
+        return true;
+    }
+    return similarity_compare(rank_from_counts(probe, bits, cardinality, overlap), worst->rank) >=
+           0;
+}
+
+/*
+ * For a given overlap o a message is the more similar the smaller it is, and o is at most its own
+ * cardinality: the best it can be is |x| = shared, or what of [low, high] is nearest to that. The
+ * same holds for the estimated similarity of one section; there each number of the table may be
+ * rounded by half, and three of them are added, so the bound is widened by more than that.
+ */
+bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
+                          uint32_t shared, int64_t newest_ms)
+{
+    enum { ROUNDING = 4 };
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    uint32_t cardinality = shared < low ? low : shared > high ? high : shared;
+    uint32_t overlap = shared < cardinality ? shared : cardinality;
+    struct similarity bits = bit_similarity(probe, cardinality, overlap);
+
+    if (newest_ms < probe->query->since_ms ||
+        !distance_within(bits, probe->query->max_distance_ppm)) {
+        return false;
+    }
+    if (worst == NULL || !counts_rank(probe)) {
+        return true;
+    }
+    struct similarity rank = rank_from_counts(probe, bits, cardinality, overlap);
+    if (probe->query->metric == INDEX_METRIC_ESTIMATED) {
+        if (rank.all <= 2 * ROUNDING) {
+            return true;
+        }
+        rank.shared += ROUNDING;
+        rank.all -= ROUNDING;
+    }
+    int order = similarity_compare(rank, worst->rank);
+    return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
+}
+
+bool index_probe_is_unbounded(const struct index_probe *probe)
+{
+    return !counts_rank(probe);
+}
+
+static bool may_be_shown(const struct index_probe *probe, const struct index_item *item)
+{
+    const struct index_query *query = probe->query;
+
+    return item->expires_ms > probe->now_ms && item->deposited_ms >= query->since_ms &&
+           (item->deposited_ms < query->until_ms || query->until_ms == INT64_MAX);
+}
+
+/* Whether the query's slices have the message's id. */
+static bool is_excluded(struct index_probe *probe, const struct index_item *item, uint32_t place)
+{
+    const struct index_query *query = probe->query;
+    bool excluded = false;
+
+    if (query->exclude_count == 0 || index_memo_get(probe->memo, place, &excluded)) {
+        return excluded;
+    }
+    excluded = scalable_slices_have(query->exclude, query->exclude_count, item->id, sizeof item->id,
+                                    &probe->looks);
+    index_memo_put(probe->memo, place, excluded);
+    return excluded;
+}
+
+void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
+                       const uint64_t *filter, size_t stride, uint32_t cardinality,
+                       uint32_t overlap, uint32_t contains_overlap)
+{
+    struct similarity bits = bit_similarity(probe, cardinality, overlap);
+
+    if (!may_be_shown(probe, item) ||
+        (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
+        !distance_within(bits, probe->query->max_distance_ppm) ||
+        !distance_within(bits, item->reach_ppm)) {
+        return;
+    }
+    struct nearest_candidate candidate = {
+        .rank = counts_rank(probe) ? rank_from_counts(probe, bits, cardinality, overlap)
+                                   : rank_from_words(probe, filter, stride),
+        .item = *item,
+        .intersection = overlap,
+        .union_count = probe->cardinality + cardinality - overlap,
+        .cardinality = cardinality,
+        .part = probe->part,
+        .source = probe->source,
+    };
+    if (!nearest_wants(probe->nearest, &candidate)) {
+        return;
+    }
+    /* Last, since it costs most: asked only of what would be among the k best. */
+    if (is_excluded(probe, item, place)) {
+        return;
+    }
+    if (probe->check_repeats) {
+        (void)nearest_offer_once(probe->nearest, &candidate); /* whether taken does not matter */
+    } else {
+        (void)nearest_offer(probe->nearest, &candidate); /* taken: it comes before the worst */
+    }
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/renewal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/index/inner.h"
+
+enum {
+    NOTES_A_BLOCK = 1024,
+    NOTES_LEAST = 65536 /* may wait however few messages there are */
+};
+
+/* Messages copied out at a time, which are not in the second index yet. */
+struct batch {
+    struct batch *next;
+    size_t count;
+    size_t room; /* of the arrays */
+    struct index_item *items;
+    uint64_t *filters;
+};
+
+/* Ids of messages that came or went, oldest first. */
+struct note_block {
+    struct note_block *next;
+    uint32_t begin; /* the first that is not brought over */
+    uint32_t end;
+    uint8_t ids[NOTES_A_BLOCK][MESSAGE_ID_BYTES];
+};
+
+/*
+ * While another thread arranges, it has the second index and the batches to itself, and this side
+ * the rest.
+ */
+struct renewal {
+    const struct alloc *alloc;
+    size_t words; /* of a filter */
+
+    struct index *fresh;   /* the second index; at the end what the first was */
+    struct batch *batches; /* in no order */
+
+    struct index *index; /* NULL: detached */
+    void *cursor;        /* while messages are copied */
+    struct note_block *oldest;
+    struct note_block *newest;
+    size_t pending;     /* notes in the blocks, */
+    size_t pending_max; /* ... at most */
+    bool follows;       /* follow has been called */
+    size_t came;        /* notes since its last call; 0 before it is called */
+    int failure;        /* of noting: what the next call answers; 0: none */
+};
+
+/* ---- changes noted ---- */
+
+static struct note_block *block_to_fill(struct renewal *renewal)
+{
+    if (renewal->newest != NULL && renewal->newest->end < NOTES_A_BLOCK) {
+        return renewal->newest;
+    }
+    struct note_block *block = alloc_array(renewal->alloc, 1, sizeof *block);
+    if (block == NULL) {
+        return NULL;
+    }
+    block->next = NULL;
+    block->begin = 0;
+    block->end = 0;
+    if (renewal->newest != NULL) {
+        renewal->newest->next = block;
+    } else {
+        renewal->oldest = block;
+    }
+    renewal->newest = block;
+    return block;
+}
+
+static void free_notes(struct renewal *renewal)
+{
+    while (renewal->oldest != NULL) {
+        struct note_block *block = renewal->oldest;
+
+        renewal->oldest = block->next;
+        alloc_release(renewal->alloc, block, 1, sizeof *block);
+    }
+    renewal->newest = NULL;
+    renewal->pending = 0;
+}
+
+/* What is noted can be no use any more. */
+static void fail_notes(struct renewal *renewal, int failure)
+{
+    renewal->failure = failure;
+    free_notes(renewal);
+}
+
+void renewal_note(struct renewal *renewal, const uint8_t *id)
+{
+    if (renewal->failure != 0) {
+        return;
+    }
+    if (renewal->pending == renewal->pending_max) {
+        fail_notes(renewal, RENEWAL_OVERRUN);
+        return;
+    }
+    struct note_block *block = block_to_fill(renewal);
+    if (block == NULL) {
+        fail_notes(renewal, -ERR_NOMEM);
+        return;
+    }
+    memcpy(block->ids[block->end++], id, MESSAGE_ID_BYTES);
+    renewal->pending++;
+    renewal->came += renewal->follows;
+}
+
+/* The oldest note, taken off. There is one. */
+static void take_note(struct renewal *renewal, uint8_t *out_id)
+{
+    struct note_block *block = renewal->oldest;
+
+    memcpy(out_id, block->ids[block->begin++], MESSAGE_ID_BYTES);
+    renewal->pending--;
+    if (block->begin == NOTES_A_BLOCK) {
+        renewal->oldest = block->next;
+        renewal->newest = block->next == NULL ? NULL : renewal->newest;
+        alloc_release(renewal->alloc, block, 1, sizeof *block);
+    }
+}
+
+size_t renewal_pending(const struct renewal *renewal)
+{
+    return renewal->pending;
+}
+
+/* ---- begin and end ---- */
+
+int renewal_begin(struct index *index, struct renewal **out_renewal)
+{
+    const struct alloc *alloc = index->options.alloc;
+    struct renewal *renewal = alloc_zeroed(alloc, 1, sizeof *renewal);
+    size_t count = index_count(index);
+
+    assert(index->renewal == NULL && index->engine->cursor_copy != NULL);
+    if (renewal == NULL) {
+        return -ERR_NOMEM;
+    }
+    renewal->alloc = alloc;
+    renewal->words = index->words;
+    renewal->pending_max = count < NOTES_LEAST ? NOTES_LEAST : count;
+    int error = index_new(index->engine, &index->options, &renewal->fresh);
+    if (error == 0) {
+        error = index->engine->cursor_new(index->handle, alloc, &renewal->cursor);
+    }
+    if (error != 0) {
+        renewal_free(renewal);
+        return error;
+    }
+    renewal->index = index;
+    index->renewal = renewal;
+    *out_renewal = renewal;
+    return 0;
+}
+
+static void free_cursor(struct renewal *renewal)
+{
+    if (renewal->cursor != NULL) {
+        renewal->index->engine->cursor_free(renewal->index->handle, renewal->cursor);
+        renewal->cursor = NULL;
+    }
+}
+
+void renewal_detach(struct renewal *renewal)
+{
+    if (renewal->index == NULL) {
+        return;
+    }
+    free_cursor(renewal);
+    free_notes(renewal);
+    renewal->index->renewal = NULL;
+    renewal->index = NULL;
+}
+
+static void free_batch(const struct renewal *renewal, struct batch *batch)
+{
+    alloc_release(renewal->alloc, batch->items, batch->room, sizeof *batch->items);
+    alloc_release(renewal->alloc, batch->filters, batch->room * renewal->words,
+                  sizeof *batch->filters);
+    alloc_release(renewal->alloc, batch, 1, sizeof *batch);
+}
+
+void renewal_free(struct renewal *renewal)
+{
+    if (renewal == NULL) {
+        return;
+    }
+    assert(renewal->index == NULL);
+    while (renewal->batches != NULL) {
+        struct batch *batch = renewal->batches;
+
+        renewal->batches = batch->next;
+        free_batch(renewal, batch);
+    }
+    index_free(renewal->fresh);
+    alloc_release(renewal->alloc, renewal, 1, sizeof *renewal);
+}
+
+/* ---- copy ---- */
+
+static struct batch *new_batch(struct renewal *renewal)
+{
+    struct batch *batch = alloc_zeroed(renewal->alloc, 1, sizeof *batch);
+
+    if (batch == NULL) {
+        return NULL;
+    }
+    batch->room = INDEX_COPY_MAX;
+    batch->items = alloc_array(renewal->alloc, batch->room, sizeof *batch->items);
+    batch->filters =
+        alloc_array(renewal->alloc, batch->room * renewal->words, sizeof *batch->filters);
+    if (batch->items == NULL || batch->filters == NULL) {
+        free_batch(renewal, batch);
+        return NULL;
+    }
+    batch->next = renewal->batches;
+    renewal->batches = batch;
+    return batch;
+}
+
+/* Gives back what a batch that is filled did not need; it holds something. */
+static void trim_batch(struct renewal *renewal, struct batch *batch)
+{
+    batch->items =
+        alloc_resize(renewal->alloc, batch->items, batch->room, batch->count, sizeof *batch->items);
+    batch->filters = alloc_resize(renewal->alloc, batch->filters, batch->room * renewal->words,
+                                  batch->count * renewal->words, sizeof *batch->filters);
+    batch->room = batch->count;
+}
+
+int renewal_copy(struct renewal *renewal)
+{
+    struct index *index = renewal->index;
+
+    if (renewal->failure != 0) {
+        return renewal->failure;
+    }
+    if (index_count(index) == 0) {
+        free_cursor(renewal);
+        return 0;
+    }
+    struct batch *batch = new_batch(renewal);
+    if (batch == NULL) {
+        return -ERR_NOMEM;
+    }
+    int result = index->engine->cursor_copy(index->handle, renewal->cursor, batch->items,
+                                            batch->filters, &batch->count);
+    if (batch->count > 0) {
+        trim_batch(renewal, batch);
+    }
+    if (result == INDEX_MORE) {
+        return RENEWAL_MORE;
+    }
+    free_cursor(renewal);
+    return 0;
+}
+
+/* ---- arrange ---- */
+
+static int insert_batch(struct index *fresh, const struct batch *batch, size_t words)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        int result = index_insert(fresh, &batch->items[i], batch->filters + i * words);
+
+        if (result != 0 && result != INDEX_EXISTS) { /* copied twice, as its node was merged */
+            return result;
+        }
+    }
+    return 0;
+}
+
+int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
+{
+    int result = 0;
+
+    index_load_begin(renewal->fresh);
+    while (result == 0 && renewal->batches != NULL) {
+        struct batch *batch = renewal->batches;
+
+        if (stop != NULL && stop->is_wanted(stop->context)) {
+            return RENEWAL_STOPPED;
+        }
+        renewal->batches = batch->next;
+        result = insert_batch(renewal->fresh, batch, renewal->words);
+        free_batch(renewal, batch);
+    }
+    if (result == 0) {
+        result = index_load_end_unless(renewal->fresh, stop);
+    }
+    return result == INDEX_STOPPED ? RENEWAL_STOPPED : result;
+}
+
+/* ---- follow ---- */
+
+/* Lets the second index have a message exactly if the first does, and the same. */
+static int bring_over(struct renewal *renewal, const uint8_t *id)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    struct index_item item;
+
+    (void)index_remove(renewal->fresh, id, NULL); /* it may not have it */
+    if (index_find(renewal->index, id, &item, filter) != 0) {
+        return 0;
+    }
+    return index_insert(renewal->fresh, &item, filter);
+}
+
+/* A cursor on the other engine for each search. 0, or -ERR_NOMEM with nothing changed. */
+static int make_cursors(const struct index *index, const struct index *other)
+{
+    int error = 0;
+
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        part->next_cursor = NULL;
+    }
+    for (struct search_part *part = index->parts; part != NULL && error == 0; part = part->next) {
+        error = other->engine->cursor_new(other->handle, part->search->alloc, &part->next_cursor);
+    }
+    for (struct search_part *part = index->parts; part != NULL && error != 0; part = part->next) {
+        if (part->next_cursor != NULL) {
+            other->engine->cursor_free(other->handle, part->next_cursor);
+        }
+    }
+    return error;
+}
+
+/*
+ * Gives two indexes that hold the same messages each other's engine. No search may be under way on
+ * `other`. One on `index` walks anew from here, for the part that it is at; what it has found
+ * stays, which makes the walk short. 0, or -ERR_NOMEM with nothing changed.
+ */
+static int exchange(struct index *index, struct index *other)
+{
+    void *handle = index->handle;
+    int error = make_cursors(index, other);
+
+    if (error != 0) {
+        return error;
+    }
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        index->engine->cursor_free(handle, part->cursor);
+        part->cursor = part->next_cursor;
+        index_part_moved(part); /* it meets again what it has found */
+    }
+    index->handle = other->handle;
+    other->handle = handle;
+    return 0;
+}
+
+int renewal_follow(struct renewal *renewal, size_t budget)
+{
+    size_t least = 2 * renewal->came;
+
+    if (renewal->failure != 0) {
+        return renewal->failure;
+    }
+    renewal->follows = true;
+    renewal->came = 0;
+    for (size_t left = budget > least ? budget : least; left > 0 && renewal->pending > 0; left--) {
+        uint8_t id[MESSAGE_ID_BYTES];
+
+        take_note(renewal, id);
+        int error = bring_over(renewal, id);
+        if (error != 0) {
+            return error;
+        }
+    }
+    if (renewal->pending > 0) {
+        return RENEWAL_MORE;
+    }
+    int error = exchange(renewal->index, renewal->fresh);
+    if (error == 0) {
+        renewal_detach(renewal);
+    }
+    return error;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With a filter of at most 4096 bits a sum of two cardinalities is at most 2^13 and a floor at most
+ * 2^15, so everything fits 16 bits. The loops are over all of the sample and without branches, so
+ * that compilers do as many messages at once as the machine can.
+ */
+#include "core/index/sample.h"
+
+#include <string.h>
+
+enum { QUARTERS = 4, OUT = -1, FLOOR_MAX = 1 << 15 };
+
+/* Of one block; `restrict`, as the compiler cannot know that nothing overlaps. */
+static void put_block(const uint32_t *restrict overlaps, const uint16_t *restrict cardinalities,
+                      uint16_t base, int16_t *restrict out_overlaps, uint16_t *restrict out_sums)
+{
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        out_overlaps[lane] = (int16_t)(uint16_t)(overlaps[lane] * QUARTERS);
+    }
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        out_sums[lane] = (uint16_t)((uint16_t)(cardinalities[lane] + base) * QUARTERS);
+    }
+}
+
+static void leave_out(struct sample *sample, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        sample->overlaps[i] = OUT;
+        sample->sums[i] = 0;
+    }
+}
+
+void sample_take(struct sample *sample, const struct bits_kernels *kernels,
+                 const struct bits_scan *scan, const uint64_t *blocks,
+                 const uint16_t *cardinalities, size_t count)
+{
+    for (size_t first = 0; first < count; first += BITS_BLOCK) {
+        uint32_t overlaps[BITS_BLOCK];
+
+        kernels->overlaps(scan->query, blocks + first * scan->words, scan->words, overlaps);
+        put_block(overlaps, cardinalities + first, (uint16_t)scan->base, sample->overlaps + first,
+                  sample->sums + first);
+    }
+    leave_out(sample, count, SAMPLE_MESSAGES);
+}
+
+void sample_put(struct sample *sample, size_t block, const struct bits_scan *scan,
+                const uint32_t *overlaps, const uint16_t *cardinalities, uint32_t lanes)
+{
+    size_t first = block * BITS_BLOCK;
+
+    put_block(overlaps, cardinalities, (uint16_t)scan->base, sample->overlaps + first,
+              sample->sums + first);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        if ((lanes >> lane & 1) == 0) {
+            leave_out(sample, first + lane, first + lane + 1);
+        }
+    }
+}
+
+void sample_end(struct sample *sample, size_t block_count)
+{
+    leave_out(sample, block_count * BITS_BLOCK, SAMPLE_MESSAGES);
+}
+
+static inline int16_t needed(uint16_t sum, uint16_t floor)
+{
+    uint16_t quarters = (uint16_t)(((uint32_t)sum * floor) >> BITS_FLOOR_SHIFT);
+
+    return (int16_t)quarters;
+}
+
+static size_t count_reaching(const struct sample *sample, uint16_t floor)
+{
+    uint16_t count = 0;
+
+    for (size_t i = 0; i < SAMPLE_MESSAGES; i++) {
+        count = (uint16_t)(count + (sample->overlaps[i] >= needed(sample->sums[i], floor)));
+    }
+    return count;
+}
+
+uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted)
+{
+    uint16_t below = FLOOR_MAX + 1; /* too few reach it */
+    size_t most = wanted + wanted / 2;
+
+    /* `least` is reached by enough, or there is none. */
+    while (below - least > 1) {
+        uint16_t middle = (uint16_t)(least + (below - least) / 2);
+        size_t count = count_reaching(sample, middle);
+
+        if (count < wanted) {
+            below = middle;
+            continue;
+        }
+        least = middle;
+        if (count <= most) {
+            break;
+        }
+    }
+    return least;
+}
+
+void sample_mark(struct sample *sample, uint16_t floor)
+{
+    for (size_t i = 0; i < SAMPLE_MESSAGES; i++) {
+        sample->reaching[i] = sample->overlaps[i] >= needed(sample->sums[i], floor);
+    }
+}
+
+size_t sample_next(struct sample *sample, size_t block, uint32_t *out, uint32_t *out_lanes)
+{
+    for (; block < SAMPLE_BLOCKS; block++) {
+        const size_t first = block * BITS_BLOCK;
+        uint64_t any;
+
+        _Static_assert(sizeof any == BITS_BLOCK, "a block's marks are one word");
+        memcpy(&any, &sample->reaching[first], sizeof any);
+        if (any == 0) {
+            continue;
+        }
+        *out_lanes = 0;
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            out[lane] = (uint32_t)sample->overlaps[first + lane] / QUARTERS;
+            *out_lanes |= (uint32_t)sample->reaching[first + lane] << lane;
+            if (sample->reaching[first + lane]) {
+                sample->overlaps[first + lane] = OUT;
+            }
+        }
+        break;
+    }
+    return block;
+}

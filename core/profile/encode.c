@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/profile/encode.h"
+
+#include "core/filter/bloom.h"
+
+#include <assert.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+_Static_assert(2 * PROFILE_SECTIONS_MAX <= 32, "both sides of every section have a bit");
+
+void encoder_begin(struct encoder *encoder, const struct profile *profile)
+{
+    encoder_begin_with(encoder, profile, NULL);
+}
+
+void encoder_begin_with(struct encoder *encoder, const struct profile *profile,
+                        const struct hash_family *family)
+{
+    assert(profile->bits % 64 == 0 && profile->bits >= PROFILE_BITS_MIN);
+    encoder->profile = profile;
+    encoder->family = family;
+    encoder->candidate_count = 0;
+    memset(encoder->marks, 0, profile->bits);
+}
+
+/* So many marks, which are 0 or MARKED, to as many bits, the first one lowest. */
+#if defined(__SSE2__)
+enum { MARKED = 0xff, MARKS_AT_ONCE = 16 };
+
+static inline uint64_t bits_of_marks(const uint8_t *marks)
+{
+    return (uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)marks));
+}
+#else
+enum { MARKED = 1, MARKS_AT_ONCE = 8 };
+
+static inline uint64_t bits_of_marks(const uint8_t *marks)
+{
+    uint64_t eight = 0;
+
+    for (unsigned i = 0; i < MARKS_AT_ONCE; i++) {
+        eight |= (uint64_t)marks[i] << 8 * i;
+    }
+    /* Bit 8 i times the 7 (8 - i) of the factor is bit 56 + i; no other two meet in one place. */
+    return eight * UINT64_C(0x0102040810204080) >> 56;
+}
+#endif
+
+void encoder_end(const struct encoder *encoder, uint64_t *out_filter)
+{
+    const size_t words = bloom_words(encoder->profile->bits);
+    const uint8_t *marks = encoder->marks;
+
+    for (size_t w = 0; w < words; w++, marks += 64) {
+        uint64_t word = 0;
+
+        for (unsigned i = 0; i < 64; i += MARKS_AT_ONCE) {
+            word |= bits_of_marks(marks + i) << i;
+        }
+        out_filter[w] = word;
+    }
+}
+
+/* ---- positions ---- */
+
+/* The high half of a * b. */
+static inline uint64_t multiply_high(uint64_t a, uint64_t b)
+{
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 wide;
+
+    return (uint64_t)((wide)a * b >> 64);
+#else
+    uint64_t a_low = a & UINT32_MAX;
+    uint64_t b_low = b & UINT32_MAX;
+    uint64_t middle = (a >> 32) * b_low + (a_low * b_low >> 32);
+    uint64_t other = a_low * (b >> 32) + (middle & UINT32_MAX);
+
+    return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+#endif
+}
+
+/* What of a section says where its bits are; a copy, as marks might overlap the section for all
+ * that the compiler knows. */
+struct place {
+    uint64_t unit;
+    uint64_t upper_unit;
+    uint8_t *marks;
+    uint32_t bits;
+};
+
+static inline struct place place_of(struct encoder *encoder, const struct profile_section *section)
+{
+    return (struct place){section->unit, section->upper_unit, encoder->marks + section->first_bit,
+                          section->bits};
+}
+
+/*
+ * value mod b, exactly and without a division or a branch, for b <= 2^12 (Lemire, Kaser, Kurz,
+ * "Faster Remainder by Direct Computation", 2019, on a value that is halved first).
+ *
+ * With value = hi 2^32 + lo and r = 2^32 mod b, the value has the remainder p of
+ * x = hi r + lo = q b + p < 2^32 b. The unit is c = ceil(2^64 / b), so that c b = 2^64 + e with
+ * 0 <= e < b, and modulo 2^64
+ *
+ *   f = x c = q e + p c        (upper_unit is r c mod 2^64)
+ *
+ * Nothing is lost by the modulo: p c <= (b - 1) c = 2^64 + e - c, where c >= 2^52, and
+ * q e < 2^32 b = 2^44. So f b = q e b + p (2^64 + e) = p 2^64 + e x, and e x < 2^32 b^2 <= 2^56:
+ * the high half of f b is p. For b = 1 the unit is 2^64, that is 0, and so is p.
+ */
+static inline uint32_t remainder_of(struct place place, uint64_t value)
+{
+    uint64_t f = (value & UINT32_MAX) * place.unit + (value >> 32) * place.upper_unit;
+
+    return (uint32_t)multiply_high(f, place.bits);
+}
+
+_Static_assert(PROFILE_BITS_MAX <= 1 << 12, "remainder_of holds for sections of any size");
+
+static inline void mark(struct place place, uint64_t remainder)
+{
+    place.marks[remainder] = MARKED;
+}
+
+/* The values of bloom_value, one after another. */
+static inline void mark_values(struct place place, uint32_t hashes, struct hash128 hash)
+{
+    const uint64_t step = hash.high64 | 1;
+    uint64_t value = hash.low64;
+
+    if ((place.bits & (place.bits - 1)) == 0) {
+        for (uint32_t i = 0; i < hashes; i++, value += step) {
+            mark(place, value & (place.bits - 1));
+        }
+    } else {
+        for (uint32_t i = 0; i < hashes; i++, value += step) {
+            mark(place, remainder_of(place, value));
+        }
+    }
+}
+
+static void mark_family(struct place place, uint32_t hashes, struct hash128 hash,
+                        const struct hash_family *family)
+{
+    for (uint32_t i = 0; i < hashes; i++) {
+        mark(place, remainder_of(place, family->value(hash, i)));
+    }
+}
+
+/* ---- which labels joint sections take ---- */
+
+/* 2026-11-20T14, PROFILE_HOUR_BYTES of it. Without an early end, for the compiler to write the loop
+ * out: nearly all that come here are one. */
+static bool is_hour(const char *value)
+{
+    static const char pattern[] = "0000-00-00T00";
+    bool wrong = false;
+
+    for (size_t i = 0; i < PROFILE_HOUR_BYTES; i++) {
+        wrong |= pattern[i] == '0' ? value[i] < '0' || value[i] > '9' : value[i] != pattern[i];
+    }
+    return !wrong;
+}
+
+/* Geohash's 32 digits (Niemeyer 2008) are 0-9 and b-z but i, l and o. */
+static bool is_geohash(const char *value)
+{
+    /* Bit c % 64 for each digit c, of 0 to 63 and of 64 to 127. */
+    static const uint64_t digits[2] = {UINT64_C(0x03ff000000000000), UINT64_C(0x07ff6dfc00000000)};
+    bool wrong = false;
+
+    for (size_t i = 0; i < PROFILE_GEOHASH_BYTES; i++) {
+        unsigned char c = (unsigned char)value[i];
+
+        wrong |= c > 127 || (digits[c / 64 & 1] >> c % 64 & 1) == 0;
+    }
+    return !wrong;
+}
+
+/* Whether the label is of that attribute. Names are a few bytes: a call would take longer. */
+static inline bool is_of(const struct profile_name *name, const char *label, size_t length)
+{
+    size_t count = name->length;
+
+    if (length <= count || label[count] != ':') {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (label[i] != name->bytes[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the label is of that attribute, and its value one that joint sections take. */
+static bool is_candidate(const struct profile_name *name, enum profile_form form, const char *label,
+                         size_t length)
+{
+    size_t head = (size_t)name->length + 1;
+
+    switch (form) {
+    case PROFILE_FORM_GEOHASH:
+        return length == head + PROFILE_GEOHASH_BYTES && is_of(name, label, length) &&
+               is_geohash(label + head);
+    case PROFILE_FORM_HOUR:
+        return length == head + PROFILE_HOUR_BYTES && is_of(name, label, length) &&
+               is_hour(label + head);
+    case PROFILE_FORM_ANY:
+        break;
+    }
+    return is_of(name, label, length);
+}
+
+static uint32_t side_bit(uint32_t section, bool other)
+{
+    return UINT32_C(1) << (2 * section + (other ? 1 : 0));
+}
+
+/* Of the sides that labels of its section may be on, those that this one is on. */
+static uint32_t sides_of(const struct profile *profile, uint32_t possible, const char *label,
+                         size_t length)
+{
+    uint32_t sides = 0;
+
+    for (uint32_t s = 0; possible != 0; s++, possible >>= 2) {
+        const struct profile_section *section = &profile->sections[s];
+
+        if ((possible & 1) != 0 &&
+            is_candidate(&section->name, section->name_form, label, length)) {
+            sides |= side_bit(s, false);
+        }
+        if ((possible & 2) != 0 &&
+            is_candidate(&section->other, section->other_form, label, length)) {
+            sides |= side_bit(s, true);
+        }
+    }
+    return sides;
+}
+
+/* ---- pairs ---- */
+
+static void mark_pair(struct encoder *encoder, const struct profile_section *section,
+                      struct hash128 a, struct hash128 b)
+{
+    const struct place place = place_of(encoder, section);
+    const struct hash_family *family = encoder->family;
+    const uint32_t hashes = section->hashes;
+
+    for (uint32_t i = 0; i < hashes; i++) {
+        uint64_t value = family == NULL ? bloom_value(a, i) ^ bloom_value(b, i)
+                                        : family->value(a, i) ^ family->value(b, i);
+
+        mark(place, remainder_of(place, value));
+    }
+}
+
+/* With every candidate of the other side. */
+static void mark_pairs(struct encoder *encoder, uint32_t s, uint32_t opposite, struct hash128 hash)
+{
+    for (uint32_t c = 0; c < encoder->candidate_count; c++) {
+        const struct encode_candidate *candidate = &encoder->candidates[c];
+
+        if ((candidate->sides & opposite) != 0) {
+            mark_pair(encoder, &encoder->profile->sections[s], hash, candidate->hash);
+        }
+    }
+}
+
+/* By its hash: a label that shared another's would set the same bits. */
+static bool is_known(const struct encoder *encoder, uint32_t sides, struct hash128 hash)
+{
+    for (uint32_t c = 0; c < encoder->candidate_count; c++) {
+        const struct encode_candidate *known = &encoder->candidates[c];
+
+        if (known->hash.low64 == hash.low64 && known->hash.high64 == hash.high64 &&
+            known->sides == sides) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What joint sections make of a label that they may take. */
+static int add_pairs(struct encoder *encoder, uint32_t possible, const char *label, size_t length,
+                     struct hash128 hash)
+{
+    uint32_t sides = sides_of(encoder->profile, possible, label, length);
+
+    if (sides == 0 || is_known(encoder, sides, hash)) {
+        return 0;
+    }
+    if (encoder->candidate_count == ENCODE_CANDIDATES_MAX) {
+        return ENCODE_CROWDED;
+    }
+    for (uint32_t s = 0, rest = sides; rest != 0; s++, rest >>= 2) {
+        if ((rest & 1) != 0) {
+            mark_pairs(encoder, s, side_bit(s, true), hash);
+        } else if ((rest & 2) != 0) {
+            mark_pairs(encoder, s, side_bit(s, false), hash);
+        }
+    }
+    encoder->candidates[encoder->candidate_count++] =
+        (struct encode_candidate){.hash = hash, .sides = sides};
+    return 0;
+}
+
+/* As profile_section_of, which costs about as much as a hash, for the usual labels and names. */
+static inline const struct profile_section *section_of(const struct profile *profile,
+                                                       const char *label, size_t length)
+{
+    uint64_t head = 0;
+
+    if (length < sizeof head || !profile->has_heads) {
+        return profile_section_of(profile, label, length);
+    }
+    memcpy(&head, label, sizeof head);
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        if ((head & profile->sections[s].head_mask) == profile->sections[s].head) {
+            return &profile->sections[s];
+        }
+    }
+    return profile->has_any ? &profile->sections[profile->any] : NULL;
+}
+
+/* Whether joint sections may take the label, at a glance. */
+static inline bool may_pair(const struct profile_section *section, size_t length)
+{
+    return section->sides != 0 && (section->pair_length == 0 || section->pair_length == length);
+}
+
+/* With the usual numbers of hashes as constants, for the compiler to write the loops out. */
+static inline void mark_label(struct encoder *encoder, const struct profile_section *section,
+                              struct hash128 hash)
+{
+    const struct place place = place_of(encoder, section);
+
+    if (section->hashes == 1) {
+        mark_values(place, 1, hash);
+    } else if (section->hashes == 2) {
+        mark_values(place, 2, hash);
+    } else {
+        mark_values(place, section->hashes, hash);
+    }
+}
+
+/* Adds one label, whatever its section and whatever its hash. */
+static inline int add_label(struct encoder *encoder, const char *label, size_t length,
+                            const struct hash_family *family)
+{
+    const struct profile_section *section = section_of(encoder->profile, label, length);
+
+    if (section == NULL) {
+        return ENCODE_NO_SECTION;
+    }
+    const struct hash128 hash =
+        family == NULL ? hash_label(label, length) : family->hash(label, length);
+    if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
+        return ENCODE_CROWDED;
+    }
+    if (family == NULL) {
+        mark_label(encoder, section, hash);
+    } else {
+        mark_family(place_of(encoder, section), section->hashes, hash, family);
+    }
+    return 0;
+}
+
+/* All of them go to one section, and make no pairs. */
+static inline void mark_labels(struct place place, uint32_t hashes, const char *const *labels,
+                               const size_t *lengths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        mark_values(place, hashes, hash_label(labels[i], lengths[i]));
+    }
+}
+
+static void add_to_only_section(struct encoder *encoder, const char *const *labels,
+                                const size_t *lengths, size_t count)
+{
+    const struct profile_section *section = &encoder->profile->sections[0];
+    const struct place place = place_of(encoder, section);
+
+    switch (section->hashes) { /* constants, as in mark_label */
+    case 1:
+        mark_labels(place, 1, labels, lengths, count);
+        break;
+    case 2:
+        mark_labels(place, 2, labels, lengths, count);
+        break;
+    case 4:
+        mark_labels(place, 4, labels, lengths, count);
+        break;
+    default:
+        mark_labels(place, section->hashes, labels, lengths, count);
+        break;
+    }
+}
+
+int encoder_add_all(struct encoder *encoder, const char *const *labels, const size_t *lengths,
+                    size_t count, size_t *out_refused)
+{
+    int result = 0;
+
+    if (encoder->family == NULL && encoder->profile->sections[0].kind == PROFILE_ALL) {
+        add_to_only_section(encoder, labels, lengths, count);
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        /* The constant makes two of add_label, as the compiler takes the struct of a hash that may
+         * come from either through memory, which costs more than the hash. */
+        if (encoder->family == NULL) {
+            result = add_label(encoder, labels[i], lengths[i], NULL);
+        } else {
+            result = add_label(encoder, labels[i], lengths[i], encoder->family);
+        }
+        if (result != 0) {
+            *out_refused = i;
+            return result;
+        }
+    }
+    return 0;
+}
+
+int encoder_add(struct encoder *encoder, const char *label, size_t length)
+{
+    size_t refused = 0;
+
+    return encoder_add_all(encoder, &label, &length, 1, &refused);
+}
+
+int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
+                      const uint8_t *keyed, size_t keyed_count)
+{
+    const struct profile_section *section = section_of(encoder->profile, label, length);
+
+    assert(encoder->family == NULL);
+    if (section == NULL) {
+        return ENCODE_NO_SECTION;
+    }
+    const struct hash128 hash = hash_label(keyed, keyed_count);
+    if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
+        return ENCODE_CROWDED;
+    }
+    mark_label(encoder, section, hash);
+    return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/profile/estimate.h"
+
+#include "core/filter/bloom.h"
+
+#include <string.h>
+
+struct estimate {
+    const struct alloc *alloc;
+    uint32_t section_count;
+    size_t entry_count; /* of all tables together */
+    struct profile_section sections[PROFILE_SECTIONS_MAX];
+    uint32_t *tables[PROFILE_SECTIONS_MAX]; /* into one array, which starts at tables[0] */
+};
+
+/*
+ * ln(j / (j - 1)) in Q48 for j >= 2, as 2 (x + x^3/3 + x^5/5 + ...) with x = 1 / (2j - 1), each
+ * term rounded down. Dividing a rounded quotient again gives the quotient by the product, so the
+ * powers need no wide arithmetic.
+ */
+static uint64_t ln_step_q48(uint32_t j)
+{
+    uint64_t x = 2 * (uint64_t)j - 1;
+    uint64_t power = (UINT64_C(1) << 49) / x;
+    uint64_t sum = 0;
+
+    for (uint64_t odd = 1; power != 0; odd += 2) {
+        sum += power / odd;
+        power /= x * x;
+    }
+    return sum;
+}
+
+/*
+ * The largest sum is ln 4096 + ln 2 < 9.02, times 4096 bits and 2^48 less than 2^63.2: it fits.
+ */
+static void fill_table(uint32_t *table, uint32_t bits, uint32_t hashes)
+{
+    uint64_t sum = 0;
+    uint64_t half = (uint64_t)hashes << 31;
+    uint64_t whole = (uint64_t)hashes << 32;
+
+    table[0] = 0;
+    for (uint32_t s = 1; s <= bits; s++) {
+        uint32_t j = bits - s + 1;
+
+        /* The last step goes to half a bit instead of none: ln(1 / (1/2)) = ln 2, as for j = 2. */
+        sum += ln_step_q48(j < 2 ? 2 : j);
+        table[s] = (uint32_t)((sum * bits + half) / whole);
+    }
+}
+
+int estimate_new(const struct alloc *alloc, const struct profile *profile,
+                 struct estimate **out_estimate)
+{
+    struct estimate *estimate = alloc_zeroed(alloc, 1, sizeof *estimate);
+
+    if (estimate == NULL) {
+        return -ERR_NOMEM;
+    }
+    estimate->alloc = alloc;
+    estimate->section_count = profile->section_count;
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        estimate->sections[s] = profile->sections[s];
+        estimate->entry_count += (size_t)profile->sections[s].bits + 1;
+    }
+    uint32_t *entries = alloc_array(alloc, estimate->entry_count, sizeof *entries);
+    if (entries == NULL) {
+        alloc_release(alloc, estimate, 1, sizeof *estimate);
+        return -ERR_NOMEM;
+    }
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+
+        fill_table(entries, section->bits, section->hashes);
+        estimate->tables[s] = entries;
+        entries += section->bits + 1;
+    }
+    *out_estimate = estimate;
+    return 0;
+}
+
+void estimate_free(struct estimate *estimate)
+{
+    if (estimate == NULL) {
+        return;
+    }
+    alloc_release(estimate->alloc, estimate->tables[0], estimate->entry_count, sizeof(uint32_t));
+    alloc_release(estimate->alloc, estimate, 1, sizeof *estimate);
+}
+
+size_t estimate_bytes(const struct estimate *estimate)
+{
+    return sizeof *estimate + estimate->entry_count * sizeof(uint32_t);
+}
+
+const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section)
+{
+    return estimate->tables[section];
+}
+
+uint32_t estimate_section_count(const struct estimate *estimate)
+{
+    return estimate->section_count;
+}
+
+uint32_t estimate_section_labels(const struct estimate *estimate, uint32_t section,
+                                 const uint64_t *filter)
+{
+    const struct profile_section *bits = &estimate->sections[section];
+
+    return estimate->tables[section][bloom_cardinality_range(filter, bits->first_bit, bits->bits)];
+}
+
+uint32_t estimate_labels(const struct estimate *estimate, const uint64_t *filter)
+{
+    return estimate_union(estimate, filter, filter);
+}
+
+uint32_t estimate_union(const struct estimate *estimate, const uint64_t *a, const uint64_t *b)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t s = 0; s < estimate->section_count; s++) {
+        const struct profile_section *section = &estimate->sections[s];
+        uint32_t set = bloom_union_count_range(a, b, section->first_bit, section->bits);
+
+        sum += estimate->tables[s][set];
+    }
+    return sum <= UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+struct similarity estimate_similarity(uint32_t n_a, uint32_t n_b, uint32_t n_union)
+{
+    uint64_t both = (uint64_t)n_a + n_b;
+    uint64_t shared = both > n_union ? both - n_union : 0;
+
+    return similarity_of(shared < n_union ? (uint32_t)shared : n_union, n_union);
+}

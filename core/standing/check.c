@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standing_check: what must be true of the index at any time between two calls. */
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/bits/sliced.h"
+#include "core/standing/inner.h"
+
+static bool has(const uint64_t *mask, uint32_t lane)
+{
+    return (mask[lane / 64] >> lane % 64 & 1) != 0;
+}
+
+static const char *check_slot(const struct standing *standing, const struct standing_group *group,
+                              uint32_t i)
+{
+    const struct standing_slot *slot = &group->slots[i];
+    const uint64_t *filter = standing_filter(slot->query, slot->part);
+    const uint64_t *block =
+        group->filters + i / BITS_BLOCK * standing->words * BITS_BLOCK + i % BITS_BLOCK;
+    const struct standing_place *place = &slot->query->places[slot->part];
+
+    if (place->group != group || place->slot != i) {
+        return "a query does not know where one of its parts is";
+    }
+    for (size_t w = 0; w < standing->words; w++) {
+        if (block[w * BITS_BLOCK] != filter[w]) {
+            return "a filter in a group is not that of its query";
+        }
+    }
+    return group->cardinalities[i] == bloom_cardinality(filter, standing->words)
+               ? NULL
+               : "a cardinality in a group is wrong";
+}
+
+static const char *check_group(const struct standing *standing, const struct standing_group *group)
+{
+    struct standing_summary summary;
+
+    if (group->count == 0 || group->count > group->blocks * BITS_BLOCK ||
+        group->blocks > STANDING_BLOCKS) {
+        return "a group has no parts, or more than it has room for";
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        const char *wrong = check_slot(standing, group, i);
+
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    standing_summarise(standing, group, &summary);
+    if (memcmp(summary.key, group->key, standing->words * sizeof *group->key) != 0 ||
+        group->key_bits != bloom_cardinality(group->key, standing->words)) {
+        return "a group's key is not that of its parts";
+    }
+    return summary.floor == group->floor && summary.low == group->low
+               ? NULL
+               : "a group's floor or least cardinality is wrong";
+}
+
+/* What the node keeps of a lane. */
+static const char *check_lane(const struct standing *standing, const struct standing_node *node,
+                              uint32_t lane)
+{
+    const struct standing_group *group = node->groups[lane];
+    const uint32_t w = lane / 64;
+    uint32_t need = 0;
+
+    for (uint32_t p = 0; p < standing->words * 64; p++) {
+        if (sliced_test(node->columns, p, lane) != (group != NULL && bloom_test(group->key, p))) {
+            return "a column is not what the group's key says";
+        }
+    }
+    if (group != NULL) {
+        need = group->class == STANDING_CONTAINING
+                   ? group->key_bits
+                   : (uint32_t)group->low * group->floor >> BITS_FLOOR_SHIFT;
+        if (group->node != node || group->lane != lane || node->classes[w] != group->class) {
+            return "a group is not where it thinks it is";
+        }
+        if (node->floors[w] > (group->class == STANDING_CONTAINING ? 0 : group->floor)) {
+            return "a word's floor is above a group's";
+        }
+    }
+    if (has(node->lanes, lane) != (group != NULL) ||
+        has(node->room, lane) != (group != NULL && group->count < STANDING_GROUP) ||
+        has(node->loose, lane) != (group != NULL && group->loose)) {
+        return "a node's masks are wrong";
+    }
+    if (group != NULL && lane >= node->lane_words * 64) {
+        return "a group stands beyond the lanes in use";
+    }
+    if (node->key_bits[lane] != (group != NULL ? group->key_bits : 0)) {
+        return "a node does not know how many bits a key has";
+    }
+    return node->needs[lane] == need && sliced_number(node->planes, node->plane_count, lane) == need
+               ? NULL
+               : "a lane's threshold is wrong";
+}
+
+static const char *check_node(const struct standing *standing, const struct standing_node *node,
+                              size_t *parts, size_t *groups)
+{
+    if (node->group_count == 0) {
+        return "a node is empty";
+    }
+    for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+        const struct standing_group *group = node->groups[lane];
+        const char *wrong = check_lane(standing, node, lane);
+
+        if (wrong == NULL && group != NULL) {
+            wrong = check_group(standing, group);
+            *parts += group->count;
+            (*groups)++;
+        }
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    return NULL;
+}
+
+const char *standing_check(const struct standing *standing)
+{
+    size_t parts = 0;
+    size_t groups = 0;
+
+    for (uint32_t n = 0; n < standing->node_count; n++) {
+        const char *wrong = standing->nodes[n]->number != n
+                                ? "a node does not know its place"
+                                : check_node(standing, standing->nodes[n], &parts, &groups);
+
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    if (parts != standing->part_count || groups != standing->group_count) {
+        return "parts or groups are not counted right";
+    }
+    return standing->hit_room >= parts ? NULL : "there is no room for all hits of a message";
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standing_node: groups within nodes, and what a node knows of them. */
+#include "core/standing/inner.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/bits/sliced.h"
+
+enum { CACHE_LINE = 64, CACHE_LINE_WORDS = CACHE_LINE / 8, DIRECTORY_MIN = 8 };
+
+/* ---- lanes ---- */
+
+static void mask_set(uint64_t *mask, uint32_t lane, bool set)
+{
+    const uint64_t bit = UINT64_C(1) << lane % 64;
+
+    mask[lane / 64] = set ? mask[lane / 64] | bit : mask[lane / 64] & ~bit;
+}
+
+/* What a lane needs of its own: the set bits that all its parts want contained, or what the floor
+ * asks of the smallest filter. */
+static uint16_t need_of(const struct standing_group *group)
+{
+    return group->class == STANDING_CONTAINING
+               ? group->key_bits
+               : (uint16_t)((uint32_t)group->low * group->floor >> BITS_FLOOR_SHIFT);
+}
+
+static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
+{
+    const size_t planes = bits_planes(need);
+
+    node->needs[lane] = need;
+    node->plane_count = planes > node->plane_count ? planes : node->plane_count;
+    for (size_t p = 0; p < node->plane_count; p++) {
+        mask_set(node->planes + p * BITS_LANE_WORDS, lane, (need >> p & 1) != 0);
+    }
+}
+
+/* The least floor of a word's groups; none is needed where they contain. */
+static void repair_word(struct standing_node *node, uint32_t word)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (uint64_t left = node->lanes[word]; left != 0; left &= left - 1) {
+        const struct standing_group *group = node->groups[word * 64 + sliced_lowest(left)];
+
+        least = group->floor < least ? group->floor : least;
+    }
+    if (node->lanes[word] == 0) {
+        node->classes[word] = STANDING_NO_CLASS;
+        least = 0;
+    }
+    node->floors[word] = node->classes[word] == STANDING_CONTAINING ? 0 : least;
+    node->lane_words = BITS_LANE_WORDS;
+    while (node->lane_words > 0 && node->lanes[node->lane_words - 1] == 0) {
+        node->lane_words--;
+    }
+}
+
+/* Lets a node know what has changed in a group besides its key. */
+static void tell_node(struct standing_group *group)
+{
+    struct standing_node *node = group->node;
+
+    if (node != NULL) {
+        set_need(node, group->lane, need_of(group));
+        node->key_bits[group->lane] = group->key_bits;
+        mask_set(node->room, group->lane, group->count < STANDING_GROUP);
+        repair_word(node, group->lane / 64);
+    }
+}
+
+/* ---- nodes ---- */
+
+static size_t storage_words(const struct standing *standing)
+{
+    return ((size_t)standing->words * 64 + 1) * BITS_LANE_WORDS + CACHE_LINE_WORDS - 1;
+}
+
+static size_t node_bytes(const struct standing *standing)
+{
+    return sizeof(struct standing_node) + storage_words(standing) * sizeof(uint64_t);
+}
+
+static bool reserve_directory(struct standing *standing)
+{
+    const uint32_t room = standing->node_room == 0 ? DIRECTORY_MIN : 2 * standing->node_room;
+
+    if (standing->node_count < standing->node_room) {
+        return true;
+    }
+    struct standing_node **nodes = alloc_resize(standing->options.alloc, standing->nodes,
+                                                standing->node_room, room, sizeof *nodes);
+    if (nodes == NULL) {
+        return false;
+    }
+    standing->bytes += (room - standing->node_room) * sizeof(struct standing_node *);
+    standing->nodes = nodes;
+    standing->node_room = room;
+    return true;
+}
+
+struct standing_node *standing_node_new(struct standing *standing)
+{
+    if (!reserve_directory(standing)) {
+        return NULL;
+    }
+    struct standing_node *node = alloc_zeroed(standing->options.alloc, 1, node_bytes(standing));
+    if (node == NULL) {
+        return NULL;
+    }
+    const size_t off = (uintptr_t)node->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
+    node->columns = node->storage + (CACHE_LINE_WORDS - off) % CACHE_LINE_WORDS;
+    memset(node->classes, STANDING_NO_CLASS, sizeof node->classes);
+    node->number = standing->node_count;
+    standing->nodes[standing->node_count++] = node;
+    standing->bytes += node_bytes(standing);
+    return node;
+}
+
+static void node_free(struct standing *standing, struct standing_node *node)
+{
+    struct standing_node *last = standing->nodes[--standing->node_count];
+
+    standing->nodes[node->number] = last;
+    last->number = node->number;
+    standing->bytes -= node_bytes(standing);
+    alloc_release(standing->options.alloc, node, 1, node_bytes(standing));
+}
+
+bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane)
+{
+    uint32_t empty = BITS_LANE_WORDS;
+
+    for (uint32_t w = BITS_LANE_WORDS; w-- > 0;) {
+        if (node->classes[w] == class && node->lanes[w] != UINT64_MAX) {
+            *out_lane = w * 64 + sliced_lowest(~node->lanes[w]);
+            return true;
+        }
+        empty = node->classes[w] == STANDING_NO_CLASS ? w : empty;
+    }
+    *out_lane = empty * 64;
+    return empty < BITS_LANE_WORDS;
+}
+
+/* ---- groups in nodes ---- */
+
+static size_t group_bytes(const struct standing *standing)
+{
+    return sizeof(struct standing_group) + standing->words * sizeof(uint64_t);
+}
+
+static size_t block_words(const struct standing *standing)
+{
+    return standing->words * BITS_BLOCK;
+}
+
+struct standing_group *standing_group_new(struct standing *standing, uint8_t class, bool loose)
+{
+    const struct alloc *alloc = standing->options.alloc;
+    struct standing_group *group = alloc_zeroed(alloc, 1, group_bytes(standing));
+
+    if (group == NULL) {
+        return NULL;
+    }
+    group->filters = alloc_zeroed(alloc, block_words(standing), sizeof *group->filters);
+    if (group->filters == NULL) {
+        alloc_release(alloc, group, 1, group_bytes(standing));
+        return NULL;
+    }
+    group->blocks = 1;
+    group->class = class;
+    group->loose = loose;
+    standing->bytes += group_bytes(standing) + block_words(standing) * sizeof *group->filters;
+    return group;
+}
+
+void standing_group_free(struct standing *standing, struct standing_group *group)
+{
+    const struct alloc *alloc = standing->options.alloc;
+    const size_t words = group->blocks * block_words(standing);
+
+    standing->bytes -= group_bytes(standing) + words * sizeof *group->filters;
+    alloc_release(alloc, group->filters, words, sizeof *group->filters);
+    alloc_release(alloc, group, 1, group_bytes(standing));
+}
+
+bool standing_group_grow(struct standing *standing, struct standing_group *group)
+{
+    const size_t words = block_words(standing);
+
+    if (group->count < group->blocks * BITS_BLOCK) {
+        return true;
+    }
+    uint64_t *filters = alloc_resize(standing->options.alloc, group->filters, group->blocks * words,
+                                     (group->blocks + 1) * words, sizeof *filters);
+    if (filters == NULL) {
+        return false;
+    }
+    memset(filters + group->blocks * words, 0, words * sizeof *filters);
+    group->filters = filters;
+    group->blocks++;
+    standing->bytes += words * sizeof *filters;
+    return true;
+}
+
+/* Sets or clears the group's lane in the columns of some bits. */
+static void mark_columns(struct standing_group *group, size_t word, uint64_t bits, bool set)
+{
+    for (uint64_t left = bits; left != 0; left &= left - 1) {
+        const uint32_t position = (uint32_t)word * 64 + sliced_lowest(left);
+
+        if (set) {
+            sliced_set(group->node->columns, position, group->lane);
+        } else {
+            sliced_clear(group->node->columns, position, group->lane);
+        }
+    }
+}
+
+static void set_key(const struct standing *standing, struct standing_group *group,
+                    const uint64_t *key)
+{
+    for (size_t w = 0; w < standing->words; w++) {
+        if (group->node != NULL && group->key[w] != key[w]) {
+            mark_columns(group, w, group->key[w] & ~key[w], false);
+            mark_columns(group, w, key[w] & ~group->key[w], true);
+        }
+        group->key[w] = key[w];
+    }
+    group->key_bits = (uint16_t)bloom_cardinality(key, standing->words);
+}
+
+void standing_enter(struct standing *standing, struct standing_node *node, uint32_t lane,
+                    struct standing_group *group)
+{
+    group->node = node;
+    group->lane = lane;
+    node->groups[lane] = group;
+    node->group_count++;
+    node->classes[lane / 64] = group->class;
+    mask_set(node->lanes, lane, true);
+    mask_set(node->loose, lane, group->loose);
+    for (size_t w = 0; w < standing->words; w++) {
+        mark_columns(group, w, group->key[w], true);
+    }
+    standing->group_count++;
+    tell_node(group);
+}
+
+/* Takes a group out of its node, which may be empty then. */
+static struct standing_node *detach(struct standing *standing, struct standing_group *group)
+{
+    struct standing_node *node = group->node;
+    const uint32_t lane = group->lane;
+
+    for (size_t w = 0; w < standing->words; w++) {
+        mark_columns(group, w, group->key[w], false);
+    }
+    set_need(node, lane, 0);
+    node->key_bits[lane] = 0;
+    mask_set(node->lanes, lane, false);
+    mask_set(node->room, lane, false);
+    mask_set(node->loose, lane, false);
+    node->groups[lane] = NULL;
+    node->group_count--;
+    repair_word(node, lane / 64);
+    group->node = NULL;
+    standing->group_count--;
+    return node;
+}
+
+/* A group of this class of a node; of any class for STANDING_NO_CLASS. NULL: there is none. */
+static struct standing_group *some_group(const struct standing_node *node, uint8_t class)
+{
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        if (node->lanes[w] != 0 && (class == STANDING_NO_CLASS || node->classes[w] == class)) {
+            return node->groups[w * 64 + sliced_lowest(node->lanes[w])];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Nodes fill up from the front: the hole is filled with a group of the last node, if that has one
+ * that may stand there. A node that is left without groups goes.
+ */
+void standing_leave(struct standing *standing, struct standing_group *group)
+{
+    const uint32_t lane = group->lane;
+    struct standing_node *node = detach(standing, group);
+    struct standing_node *last = standing->nodes[standing->node_count - 1];
+
+    if (node != last) {
+        struct standing_group *moved = some_group(last, node->classes[lane / 64]);
+        if (moved != NULL) {
+            (void)detach(standing, moved);
+            standing_enter(standing, node, lane, moved);
+        }
+    }
+    if (last->group_count == 0) {
+        node_free(standing, last);
+        last = NULL;
+    }
+    if (node != last && last != NULL && node->group_count == 0) {
+        node_free(standing, node);
+    }
+}
+
+/* ---- parts in groups ---- */
+
+static void read_filter(const struct standing *standing, const struct standing_group *group,
+                        uint32_t slot, uint64_t *out)
+{
+    const uint64_t *block =
+        group->filters + slot / BITS_BLOCK * block_words(standing) + slot % BITS_BLOCK;
+
+    for (size_t w = 0; w < standing->words; w++) {
+        out[w] = block[w * BITS_BLOCK];
+    }
+}
+
+static void write_filter(const struct standing *standing, struct standing_group *group,
+                         uint32_t slot, const uint64_t *filter)
+{
+    uint64_t *block =
+        group->filters + slot / BITS_BLOCK * block_words(standing) + slot % BITS_BLOCK;
+
+    for (size_t w = 0; w < standing->words; w++) {
+        block[w * BITS_BLOCK] = filter != NULL ? filter[w] : 0;
+    }
+}
+
+/* Key, floor and cardinality from all parts. */
+void standing_summarise(const struct standing *standing, const struct standing_group *group,
+                        struct standing_summary *out)
+{
+    const bool contains = group->class == STANDING_CONTAINING;
+
+    memset(out->key, contains ? 0xff : 0, standing->words * sizeof *out->key);
+    out->floor = UINT16_MAX;
+    out->low = UINT16_MAX;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct standing_slot *slot = &group->slots[i];
+        const uint16_t floor = standing_floor(slot->max_distance_ppm);
+        uint64_t filter[PROFILE_WORDS_MAX];
+
+        if (contains) {
+            bloom_intersection(out->key, out->key, slot->contains, standing->words);
+        } else {
+            read_filter(standing, group, i, filter);
+            bloom_union(out->key, out->key, filter, standing->words);
+        }
+        out->floor = floor < out->floor ? floor : out->floor;
+        out->low = group->cardinalities[i] < out->low ? group->cardinalities[i] : out->low;
+    }
+}
+
+void standing_put(struct standing *standing, struct standing_group *group,
+                  const struct standing_slot *slot)
+{
+    const uint32_t at = group->count++;
+    const uint64_t *filter = standing_filter(slot->query, slot->part);
+    struct standing_summary summary;
+
+    assert(at < group->blocks * BITS_BLOCK);
+    group->slots[at] = *slot;
+    group->cardinalities[at] = (uint16_t)bloom_cardinality(filter, standing->words);
+    write_filter(standing, group, at, filter);
+    slot->query->places[slot->part] = (struct standing_place){group, at};
+    standing_summarise(standing, group, &summary);
+    set_key(standing, group, summary.key);
+    group->floor = summary.floor;
+    group->low = summary.low;
+    tell_node(group);
+    standing->part_count++;
+}
+
+void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot)
+{
+    const uint32_t last = --group->count;
+    struct standing_summary summary;
+
+    group->slots[slot].query->places[group->slots[slot].part] = (struct standing_place){NULL, 0};
+    if (slot != last) {
+        uint64_t filter[PROFILE_WORDS_MAX];
+
+        read_filter(standing, group, last, filter);
+        write_filter(standing, group, slot, filter);
+        group->slots[slot] = group->slots[last];
+        group->cardinalities[slot] = group->cardinalities[last];
+        group->slots[slot].query->places[group->slots[slot].part].slot = slot;
+    }
+    write_filter(standing, group, last, NULL);
+    group->cardinalities[last] = 0;
+    memset(&group->slots[last], 0, sizeof group->slots[last]);
+    standing->part_count--;
+    if (group->count > 0) {
+        standing_summarise(standing, group, &summary);
+        set_key(standing, group, summary.key);
+        group->floor = summary.floor;
+        group->low = summary.low;
+        tell_node(group);
+    }
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * standing_place: which group a part goes to. Groups are made so that a message which has nothing
+ * to do with them seldom passes: similar filters, or few. All of that is only a matter of speed.
+ */
+#include "core/standing/inner.h"
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/bits/sliced.h"
+
+enum {
+    CLASS_SHIFT = 11, /* floors that differ by less than 2^11 may share a word */
+    HEADROOM = 64,    /* bits that a group keeps free for what is like it */
+    SPARSE = 4        /* a group of so few parts, or fewer, gives them to others if it can */
+};
+
+/* A part that looks for a group. */
+struct seeker {
+    const struct standing_slot *slot;
+    const uint64_t *key; /* what it adds to a group's key */
+    uint32_t key_bits;
+    uint16_t cardinality;
+    uint16_t floor;
+    uint8_t class;
+    bool loose;
+    const struct standing_group *except; /* not this one */
+    bool in_place;                       /* only groups whose blocks have room */
+    size_t position_count;
+    uint16_t positions[PROFILE_BITS_MAX];
+};
+
+/* The group that is most like the part, so far: its Jaccard similarity is shared / all. */
+struct choice {
+    struct standing_group *group;
+    uint32_t shared;
+    uint32_t all;
+};
+
+/*
+ * Whether a union of `bits` bits rules most messages out: of a message that is unrelated, and of
+ * the size of what is looked for, E = c bits / m bits lie in the union on average, give or take the
+ * square root of E; the threshold should be three and a half of these above.
+ */
+static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t cardinality,
+                      uint16_t floor)
+{
+    enum { SCALE = 16, MARGIN_4 = 49 }; /* four times the square of 3.5 */
+    const uint64_t expected = (uint64_t)SCALE * cardinality * bits / standing->profile.bits;
+    const uint64_t needed = (uint64_t)SCALE * 2 * cardinality * floor >> BITS_FLOOR_SHIFT;
+
+    return needed > expected &&
+           4 * (needed - expected) * (needed - expected) >= MARGIN_4 * SCALE * expected;
+}
+
+static void seek_begin(const struct standing *standing, const struct standing_slot *slot,
+                       struct seeker *out)
+{
+    const uint64_t *filter = standing_filter(slot->query, slot->part);
+    const uint32_t cardinality = bloom_cardinality(filter, standing->words);
+    const uint16_t floor = standing_floor(slot->max_distance_ppm);
+    const bool close = rules_out(standing, cardinality, cardinality, floor);
+    const uint32_t wanted =
+        slot->contains != NULL ? bloom_cardinality(slot->contains, standing->words) : 0;
+
+    out->slot = slot;
+    out->except = NULL;
+    out->in_place = false;
+    out->cardinality = (uint16_t)cardinality;
+    out->floor = floor;
+    if (!close && wanted > 0) {
+        out->class = STANDING_CONTAINING;
+        out->key = slot->contains;
+        out->loose = false;
+    } else {
+        out->class = (uint8_t)(1 + (floor >> CLASS_SHIFT));
+        out->key = filter;
+        out->loose = !close;
+    }
+    out->key_bits = out->class == STANDING_CONTAINING ? wanted : cardinality;
+    out->position_count = sliced_positions(out->key, standing->words, out->positions);
+}
+
+/* Whether the group still rules out what it should with this part in it. */
+static bool may_join(const struct standing *standing, const struct standing_group *group,
+                     const struct seeker *seeker, uint32_t shared)
+{
+    if (group == seeker->except ||
+        (seeker->in_place && group->count == group->blocks * BITS_BLOCK)) {
+        return false;
+    }
+    if (seeker->loose) {
+        return true;
+    }
+    if (seeker->class == STANDING_CONTAINING) { /* most of what either wants stays wanted */
+        return 4 * shared >= 3 * (uint32_t)group->key_bits && 4 * shared >= 3 * seeker->key_bits;
+    }
+    const bool related = 2 * shared >= seeker->key_bits;
+    const uint32_t all = group->key_bits + seeker->key_bits - shared;
+    const uint32_t bits = all + (related ? 0 : HEADROOM);
+    const uint16_t low = group->low < seeker->cardinality ? group->low : seeker->cardinality;
+    const uint16_t floor = group->floor < seeker->floor ? group->floor : seeker->floor;
+
+    return 100 * shared >= standing->likeness_percent * all &&
+           rules_out(standing, bits, low, floor);
+}
+
+/* The groups of a node that the part may be looked for in. Whether there are any. */
+static bool candidates(const struct standing_node *node, const struct seeker *seeker,
+                       uint64_t *out_mask)
+{
+    bool any = false;
+
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        const uint64_t loose = seeker->loose ? node->loose[w] : ~node->loose[w];
+
+        out_mask[w] = node->classes[w] == seeker->class ? node->room[w] & loose : 0;
+        any = any || out_mask[w] != 0;
+    }
+    return any;
+}
+
+/* How many bits of the part each lane's key has. */
+static void count_shared(const struct standing *standing, const struct standing_node *node,
+                         const struct seeker *seeker, uint16_t *out)
+{
+    const struct bits_kernels *kernels = standing->options.kernels;
+    const size_t plane_count = bits_planes(seeker->position_count);
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint8_t numbers[BITS_LANES];
+
+    kernels->count_columns(node->columns, seeker->positions, seeker->position_count,
+                           node->lane_words, planes);
+    if (plane_count > BITS_SPREAD_PLANES) {
+        for (uint32_t lane = 0; lane < node->lane_words * 64; lane++) {
+            out[lane] = (uint16_t)sliced_number(planes, plane_count, lane);
+        }
+        return;
+    }
+    kernels->spread(planes, plane_count, node->lane_words, numbers);
+    for (uint32_t lane = 0; lane < node->lane_words * 64; lane++) {
+        out[lane] = numbers[lane];
+    }
+}
+
+static void look_in_node(const struct standing *standing, const struct standing_node *node,
+                         const struct seeker *seeker, struct choice *choice)
+{
+    uint16_t shared[BITS_LANES];
+    uint64_t mask[BITS_LANE_WORDS];
+
+    if (!candidates(node, seeker, mask)) {
+        return;
+    }
+    count_shared(standing, node, seeker, shared);
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
+            const uint32_t lane = w * 64 + sliced_lowest(left);
+            const uint32_t all = node->key_bits[lane] + seeker->key_bits - shared[lane];
+
+            if ((choice->group == NULL || shared[lane] * choice->all > choice->shared * all) &&
+                may_join(standing, node->groups[lane], seeker, shared[lane])) {
+                *choice = (struct choice){node->groups[lane], shared[lane], all};
+            }
+        }
+    }
+}
+
+/* The group that is most like the part, of those that it may join. NULL: none. */
+static struct standing_group *seek(const struct standing *standing, const struct seeker *seeker)
+{
+    struct choice choice = {NULL, 0, 0};
+
+    for (uint32_t n = 0; n < standing->node_count; n++) {
+        look_in_node(standing, standing->nodes[n], seeker, &choice);
+    }
+    return choice.group;
+}
+
+/* A new group for a part, in the first node that has a lane for it. NULL without memory. */
+static struct standing_group *open_group(struct standing *standing, const struct seeker *seeker)
+{
+    struct standing_group *group = standing_group_new(standing, seeker->class, seeker->loose);
+    uint32_t lane = 0;
+
+    if (group == NULL) {
+        return NULL;
+    }
+    for (uint32_t n = 0; n < standing->node_count; n++) {
+        if (standing_free_lane(standing->nodes[n], seeker->class, &lane)) {
+            standing_put(standing, group, seeker->slot);
+            standing_enter(standing, standing->nodes[n], lane, group);
+            return group;
+        }
+    }
+    struct standing_node *node = standing_node_new(standing);
+    if (node == NULL) {
+        standing_group_free(standing, group);
+        return NULL;
+    }
+    (void)standing_free_lane(node, seeker->class, &lane); /* it is empty */
+    standing_put(standing, group, seeker->slot);
+    standing_enter(standing, node, lane, group);
+    return group;
+}
+
+static int place_part(struct standing *standing, const struct standing_slot *slot)
+{
+    struct seeker seeker;
+
+    seek_begin(standing, slot, &seeker);
+    struct standing_group *group = seek(standing, &seeker);
+    if (group == NULL) {
+        return open_group(standing, &seeker) != NULL ? 0 : -ERR_NOMEM;
+    }
+    if (!standing_group_grow(standing, group)) {
+        return -ERR_NOMEM;
+    }
+    standing_put(standing, group, slot);
+    return 0;
+}
+
+static void drop_if_empty(struct standing *standing, struct standing_group *group)
+{
+    if (group->count == 0) {
+        standing_leave(standing, group);
+        standing_group_free(standing, group);
+    }
+}
+
+/* Gives the parts of a group of few to others, as far as these have room: needs no memory. */
+static void dissolve(struct standing *standing, struct standing_group *group)
+{
+    for (uint32_t i = group->count; i-- > 0;) {
+        const struct standing_slot slot = group->slots[i];
+        struct seeker seeker;
+
+        seek_begin(standing, &slot, &seeker);
+        seeker.except = group;
+        seeker.in_place = true;
+        struct standing_group *other = seek(standing, &seeker);
+        if (other != NULL) {
+            standing_take(standing, group, i);
+            standing_put(standing, other, &slot);
+        }
+    }
+}
+
+bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot)
+{
+    const struct standing_slot moved = group->slots[slot];
+    struct seeker seeker;
+
+    seek_begin(standing, &moved, &seeker);
+    standing_take(standing, group, slot);
+    seeker.except = group->count == 0 ? group : NULL; /* its key is still that of the part */
+    struct standing_group *other = seek(standing, &seeker);
+    if (other == NULL && group->count > 0 && open_group(standing, &seeker) != NULL) {
+        return false;
+    }
+    if (other == NULL || (other != group && !standing_group_grow(standing, other))) {
+        other = group; /* which has room for what it has just given */
+    }
+    standing_put(standing, other, &moved);
+    const bool is_gone = group->count == 0;
+    drop_if_empty(standing, group);
+    return is_gone;
+}
+
+static void displace_part(struct standing *standing, const struct standing_place *place)
+{
+    struct standing_group *group = place->group;
+
+    standing_take(standing, group, place->slot);
+    if (group->count > 0 && group->count <= SPARSE) {
+        dissolve(standing, group);
+    }
+    drop_if_empty(standing, group);
+}
+
+int standing_place_query(struct standing *standing, struct standing_query *query)
+{
+    for (uint32_t p = 0; p < query->part_count; p++) {
+        const int rc = place_part(standing, &query->slots[p]);
+
+        if (rc != 0) {
+            standing_displace_query(standing, query);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+void standing_displace_query(struct standing *standing, struct standing_query *query)
+{
+    for (uint32_t p = 0; p < query->part_count; p++) {
+        if (query->places[p].group != NULL) {
+            displace_part(standing, &query->places[p]);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/standing/standing.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/standing/inner.h"
+
+/* ---- the index ---- */
+
+static int reserve_hits(struct standing *standing, size_t room)
+{
+    const struct alloc *alloc = standing->options.alloc;
+
+    if (room <= standing->hit_room) {
+        return 0;
+    }
+    room = room > 2 * standing->hit_room ? room : 2 * standing->hit_room;
+    struct standing_hit *found = alloc_array(alloc, room, sizeof *found);
+    struct standing_hit *hits = alloc_array(alloc, room, sizeof *hits);
+    if (found == NULL || hits == NULL) {
+        alloc_release(alloc, found, room, sizeof *found);
+        alloc_release(alloc, hits, room, sizeof *hits);
+        return -ERR_NOMEM;
+    }
+    alloc_release(alloc, standing->found, standing->hit_room, sizeof *found);
+    alloc_release(alloc, standing->hits, standing->hit_room, sizeof *hits);
+    standing->found = found;
+    standing->hits = hits;
+    standing->bytes += (room - standing->hit_room) * 2 * sizeof *hits;
+    standing->hit_room = room;
+    return 0;
+}
+
+static size_t positions_room(const struct standing *standing)
+{
+    return (size_t)STANDING_BATCH * (standing->profile.bits + STANDING_TURN);
+}
+
+int standing_new(const struct standing_options *options, struct standing **out_standing)
+{
+    struct standing *standing = alloc_zeroed(options->alloc, 1, sizeof *standing);
+
+    if (standing == NULL) {
+        return -ERR_NOMEM;
+    }
+    standing->options = *options;
+    standing->profile = *options->profile;
+    standing->options.profile = &standing->profile;
+    standing->words = bloom_words(standing->profile.bits);
+    standing->batch = STANDING_BATCH;
+    standing->serial = 1; /* no query has been found for it yet */
+    standing->positions =
+        alloc_array(options->alloc, positions_room(standing), sizeof *standing->positions);
+    standing->bytes = sizeof *standing + positions_room(standing) * sizeof *standing->positions;
+    if (standing->positions == NULL || reserve_hits(standing, STANDING_HITS_MIN) != 0) {
+        standing_free(standing);
+        return -ERR_NOMEM;
+    }
+    *out_standing = standing;
+    return 0;
+}
+
+void standing_free(struct standing *standing)
+{
+    if (standing == NULL) {
+        return;
+    }
+    const struct alloc *alloc = standing->options.alloc;
+
+    assert(standing->part_count == 0 && standing->node_count == 0);
+    alloc_release(alloc, standing->nodes, standing->node_room, sizeof(struct standing_node *));
+    alloc_release(alloc, standing->found, standing->hit_room, sizeof *standing->found);
+    alloc_release(alloc, standing->hits, standing->hit_room, sizeof *standing->hits);
+    alloc_release(alloc, standing->positions, positions_room(standing),
+                  sizeof *standing->positions);
+    alloc_release(alloc, standing, 1, sizeof *standing);
+}
+
+size_t standing_count(const struct standing *standing)
+{
+    return standing->part_count;
+}
+
+size_t standing_bytes(const struct standing *standing)
+{
+    return standing->bytes;
+}
+
+uint64_t standing_compared(const struct standing *standing)
+{
+    return standing->compared;
+}
+
+/* ---- queries ---- */
+
+uint16_t standing_floor(uint32_t max_distance_ppm)
+{
+    if (max_distance_ppm >= DISTANCE_ONE_PPM) {
+        return 0;
+    }
+    const uint64_t shared = DISTANCE_ONE_PPM - max_distance_ppm;
+
+    return (uint16_t)((shared << BITS_FLOOR_SHIFT) / (shared + DISTANCE_ONE_PPM));
+}
+
+static void release_query(const struct alloc *alloc, struct standing_query *query)
+{
+    const size_t count = query->part_count;
+
+    alloc_release(alloc, query->slots, count, sizeof *query->slots);
+    alloc_release(alloc, query->places, count, sizeof *query->places);
+    alloc_release(alloc, query->filters, 2 * count * query->words, sizeof *query->filters);
+    alloc_release(alloc, query, 1, sizeof *query);
+}
+
+static void copy_part(struct standing_query *query, uint32_t part,
+                      const struct standing_part *given)
+{
+    const size_t bytes = query->words * sizeof *query->filters;
+    uint64_t *filter = query->filters + 2 * (size_t)part * query->words;
+    uint64_t *contains = filter + query->words;
+
+    memcpy(filter, given->filter, bytes);
+    if (given->contains != NULL) {
+        memcpy(contains, given->contains, bytes);
+    }
+    query->slots[part] = (struct standing_slot){
+        .query = query,
+        .contains = given->contains != NULL ? contains : NULL,
+        .scope = given->scope,
+        .max_distance_ppm = query->max_distance_ppm,
+        .part = part,
+    };
+}
+
+int standing_query_new(const struct standing *standing, const struct standing_terms *terms,
+                       struct standing_query **out_query)
+{
+    const struct alloc *alloc = standing->options.alloc;
+    struct standing_query *query = alloc_zeroed(alloc, 1, sizeof *query);
+    const size_t count = terms->part_count;
+
+    if (query == NULL) {
+        return -ERR_NOMEM;
+    }
+    query->owner = terms->owner;
+    query->part_count = terms->part_count;
+    query->max_distance_ppm = terms->max_distance_ppm;
+    query->metric = terms->metric;
+    query->words = standing->words;
+    query->slots = alloc_zeroed(alloc, count, sizeof *query->slots);
+    query->places = alloc_zeroed(alloc, count, sizeof *query->places);
+    query->filters = alloc_zeroed(alloc, 2 * count * query->words, sizeof *query->filters);
+    if (query->slots == NULL || query->places == NULL || query->filters == NULL) {
+        release_query(alloc, query);
+        return -ERR_NOMEM;
+    }
+    for (uint32_t p = 0; p < terms->part_count; p++) {
+        copy_part(query, p, &terms->parts[p]);
+    }
+    *out_query = query;
+    return 0;
+}
+
+void standing_query_free(struct standing *standing, struct standing_query *query)
+{
+    if (query != NULL) {
+        standing_remove(standing, query);
+        release_query(standing->options.alloc, query);
+    }
+}
+
+void *standing_owner(const struct standing_query *query)
+{
+    return query->owner;
+}
+
+const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part)
+{
+    return standing_filter(query, part);
+}
+
+int standing_insert(struct standing *standing, struct standing_query *query)
+{
+    assert(!query->is_in);
+    int rc = reserve_hits(standing, standing->part_count + query->part_count);
+    if (rc == 0) {
+        rc = standing_place_query(standing, query);
+    }
+    query->is_in = rc == 0;
+    if (query->is_in) {
+        const size_t most = STANDING_LOOKS * standing->part_count;
+
+        standing->unsettled += (size_t)STANDING_LOOKS * query->part_count;
+        standing->unsettled = standing->unsettled < most ? standing->unsettled : most;
+    }
+    return rc;
+}
+
+void standing_remove(struct standing *standing, struct standing_query *query)
+{
+    if (query->is_in) {
+        standing_displace_query(standing, query);
+        query->is_in = false;
+    }
+}

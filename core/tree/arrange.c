@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which messages should share a group. Nothing here bears on what is found, only on how fast.
+ */
+#include "core/tree/tree.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+
+enum {
+    NODE_WINDOW = 512, /* of a node that is repacked while others wait: 64 KiB of compares */
+    CANDIDATES = 24,   /* nearest to the first of a group, of which the others are taken */
+    SAMPLES = 64,
+    ANY_PERCENT = 100, /* of all bits may be in the union of messages that fit nowhere */
+    SMALL_LEAST = 2,   /* messages of a group that is not full, */
+    QUICK_LEAST = 4,   /* ... of a node that is repacked; */
+    SMALL_PARTS = 3    /* there are a third as many of these as of full ones */
+};
+
+/* Groups of a window, or of a node. */
+static size_t formed_room(size_t window_room)
+{
+    return window_room > TREE_GROUPS ? window_room : TREE_GROUPS;
+}
+
+int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
+                       struct tree_order *order, size_t window)
+{
+    size_t all = order->count;
+    const struct alloc *alloc = tree->alloc;
+    size_t room = (window + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
+
+    *arranger = (struct tree_arranger){
+        .tree = tree,
+        .order = order,
+        .window_room = room,
+        .most_percent = tree_is_small(tree) ? TREE_SMALL_PERCENT : TREE_UNION_PERCENT,
+        .may_be_small = tree_is_small(tree),
+    };
+    arranger->rows = alloc_array(alloc, room * tree->words, sizeof *arranger->rows);
+    arranger->cardinalities = alloc_array(alloc, room, sizeof *arranger->cardinalities);
+    arranger->numbers = alloc_array(alloc, room, sizeof *arranger->numbers);
+    arranger->formed = alloc_array(alloc, formed_room(room), sizeof *arranger->formed);
+    arranger->scores = alloc_array(alloc, all, sizeof *arranger->scores);
+    arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
+    arranger->moved = alloc_array(alloc, all, sizeof *arranger->moved);
+    if (arranger->rows == NULL || arranger->cardinalities == NULL || arranger->numbers == NULL ||
+        arranger->formed == NULL || arranger->scores == NULL || arranger->histogram == NULL ||
+        arranger->moved == NULL) {
+        return -ERR_NOMEM;
+    }
+    return 0;
+}
+
+void tree_arranger_deinit(struct tree_arranger *arranger)
+{
+    const struct tree *tree = arranger->tree;
+    const struct alloc *alloc = tree->alloc;
+    size_t room = arranger->window_room;
+
+    alloc_release(alloc, arranger->rows, room * tree->words, sizeof *arranger->rows);
+    alloc_release(alloc, arranger->cardinalities, room, sizeof *arranger->cardinalities);
+    alloc_release(alloc, arranger->numbers, room, sizeof *arranger->numbers);
+    alloc_release(alloc, arranger->formed, formed_room(room), sizeof *arranger->formed);
+    alloc_release(alloc, arranger->scores, arranger->order->count, sizeof *arranger->scores);
+    alloc_release(alloc, arranger->histogram, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
+    alloc_release(alloc, arranger->moved, arranger->order->count, sizeof *arranger->moved);
+}
+
+/*
+ * Few messages of many places, as an epoch has them, are one or two of each: a union of eight would
+ * be of four places, and rule out nothing. Groups of fewer take more lanes, each of which is as
+ * many bits as a filter. A big tree has messages enough of each place, and no memory to spare.
+ */
+bool tree_is_small(const struct tree *tree)
+{
+    return tree->count <= tree->small_most;
+}
+
+/*
+ * Eight filters of which each has more than 0.4 m set bits have nearly all of them in their union,
+ * similar or not (if they are not: 1 - 0.6^8 = 98 %).
+ */
+bool tree_is_sparse(const struct tree *tree)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        sum += tree->nodes[n]->cardinality_sum;
+    }
+    return sum * 10 <= (uint64_t)tree->bits * 4 * tree->count;
+}
+
+/* ---- a window ---- */
+
+static uint64_t *row_of(const struct tree_arranger *arranger, size_t i)
+{
+    return arranger->rows + i / TREE_GROUP * TREE_GROUP * arranger->tree->words + i % TREE_GROUP;
+}
+
+static void read_row(const struct tree_arranger *arranger, size_t i, uint64_t *out)
+{
+    const uint64_t *row = row_of(arranger, i);
+
+    for (size_t w = 0; w < arranger->tree->words; w++) {
+        out[w] = row[w * TREE_GROUP];
+    }
+}
+
+static void load_window(struct tree_arranger *arranger, const uint32_t *positions, size_t count)
+{
+    const struct tree *tree = arranger->tree;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    /* Lanes beyond the last one are read by the kernels, though not used. */
+    memset(row_of(arranger, count / TREE_GROUP * TREE_GROUP), 0,
+           count % TREE_GROUP != 0 ? TREE_GROUP * tree->words * sizeof *arranger->rows : 0);
+    for (size_t i = 0; i < count; i++) {
+        struct tree_spot spot = tree_spot_at(tree, positions[i]);
+        uint64_t *row = row_of(arranger, i);
+
+        tree_read_filter(tree, spot, filter);
+        for (size_t w = 0; w < tree->words; w++) {
+            row[w * TREE_GROUP] = filter[w];
+        }
+        arranger->cardinalities[i] = tree_cardinality(spot);
+        arranger->numbers[i] = (uint32_t)i;
+        arranger->moved[i] = positions[i];
+    }
+}
+
+/* Fills row `to` with row `from`. */
+static void move_row(struct tree_arranger *arranger, size_t from, size_t to)
+{
+    const uint64_t *source = row_of(arranger, from);
+    uint64_t *row = row_of(arranger, to);
+
+    for (size_t w = 0; w < arranger->tree->words; w++) {
+        row[w * TREE_GROUP] = source[w * TREE_GROUP];
+    }
+    arranger->cardinalities[to] = arranger->cardinalities[from];
+    arranger->numbers[to] = arranger->numbers[from];
+}
+
+struct candidate {
+    int32_t score; /* 4 |a and b| - |b|: see tree_cluster.c */
+    uint32_t row;
+};
+
+/* The rows below `count` nearest to a filter, best first. Returns how many, at most CANDIDATES. */
+static size_t find_candidates(const struct tree_arranger *arranger, const uint64_t *filter,
+                              size_t count, struct candidate *out)
+{
+    const struct tree *tree = arranger->tree;
+    size_t found = 0;
+
+    for (size_t first = 0; first < count; first += TREE_GROUP) {
+        uint32_t overlaps[TREE_GROUP];
+
+        tree->kernels->overlaps(filter, row_of(arranger, first), tree->words, overlaps);
+        for (size_t i = first; i < first + TREE_GROUP && i < count; i++) {
+            int32_t score = 4 * (int32_t)overlaps[i - first] - arranger->cardinalities[i];
+
+            if (found == CANDIDATES && score <= out[found - 1].score) {
+                continue;
+            }
+            size_t at = found < CANDIDATES ? found++ : found - 1;
+            for (; at > 0 && out[at - 1].score < score; at--) {
+                out[at] = out[at - 1];
+            }
+            out[at] = (struct candidate){score, (uint32_t)i};
+        }
+    }
+    return found;
+}
+
+static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uint64_t *filter,
+                                 size_t row)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+
+    read_row(arranger, row, words);
+    for (size_t w = 0; w < arranger->tree->words; w++) {
+        words[w] &= filter[w];
+    }
+    return arranger->tree->kernels->cardinality(words, arranger->tree->words);
+}
+
+/*
+ * Of the candidates, the one that adds the fewest bits to a union; then it is no candidate any
+ * more. `most_percent` of its own bits may be new. UINT32_MAX if there is none such.
+ */
+static uint32_t take_candidate(const struct tree_arranger *arranger, const uint64_t *whole,
+                               struct candidate *candidates, size_t *count, uint32_t most_added)
+{
+    uint32_t least = UINT32_MAX;
+    size_t best = 0;
+
+    for (size_t c = 0; c < *count; c++) {
+        uint32_t row = candidates[c].row;
+        uint32_t cardinality = arranger->cardinalities[row];
+        uint32_t added = cardinality - overlap_with_row(arranger, whole, row);
+
+        if (added < least && added <= most_added) {
+            least = added;
+            best = c;
+        }
+    }
+    if (least == UINT32_MAX) {
+        return UINT32_MAX;
+    }
+    uint32_t row = candidates[best].row;
+    candidates[best] = candidates[--*count];
+    return row;
+}
+
+/* Takes a row out: the last one fills its place. The rows still to be taken are told. */
+static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, uint32_t *rows,
+                     size_t row_count)
+{
+    size_t last = --*count;
+
+    if (row == last) {
+        return;
+    }
+    move_row(arranger, last, row);
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i] == last) {
+            rows[i] = (uint32_t)row;
+        }
+    }
+}
+
+/*
+ * Forms a group around the last of `*count` rows: its numbers go to out (TREE_GROUP of them) and
+ * its rows are dropped. Returns its size; or 1, with only that last row dropped, if fewer than
+ * `least` are similar enough.
+ */
+static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t most_percent,
+                         size_t least, uint32_t *out)
+{
+    struct candidate candidates[CANDIDATES];
+    uint64_t whole[PROFILE_WORDS_MAX];
+    uint64_t words[PROFILE_WORDS_MAX];
+    uint32_t rows[TREE_GROUP];
+    size_t taken = 0;
+
+    read_row(arranger, --*count, whole);
+    out[0] = arranger->numbers[*count];
+    size_t candidate_count = find_candidates(arranger, whole, *count, candidates);
+    while (taken < TREE_GROUP - 1) {
+        uint32_t bits = arranger->tree->kernels->cardinality(whole, arranger->tree->words);
+        uint32_t most = arranger->tree->bits * most_percent / 100;
+        uint32_t row = take_candidate(arranger, whole, candidates, &candidate_count,
+                                      most > bits ? most - bits : 0);
+
+        if (row == UINT32_MAX) {
+            break;
+        }
+        rows[taken++] = row;
+        read_row(arranger, row, words);
+        for (size_t w = 0; w < arranger->tree->words; w++) {
+            whole[w] |= words[w];
+        }
+    }
+    if (taken + 1 < least) {
+        return 1;
+    }
+    for (size_t i = 0; i < taken; i++) {
+        out[1 + i] = arranger->numbers[rows[i]];
+    }
+    for (size_t i = 0; i < taken; i++) {
+        drop_row(arranger, rows[i], count, rows + i + 1, taken - i - 1);
+    }
+    return taken + 1;
+}
+
+/*
+ * Writes out the groups formed, in the order in which their first messages stood, so that similar
+ * groups are near one another; then those in no group, as they stood.
+ */
+static void emit(struct tree_arranger *arranger, uint32_t *positions, size_t count,
+                 size_t group_count, bool all_loose)
+{
+    enum { IN_GROUP, SINGLE, FIRST /* and on: of group 0 .. */ };
+    struct tree_order *order = arranger->order;
+    uint32_t *role = arranger->numbers; /* not needed any more */
+    size_t out = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        role[i] = SINGLE;
+    }
+    for (size_t g = 0; g < group_count; g++) {
+        const struct tree_formed *formed = &arranger->formed[g];
+
+        for (uint32_t i = 0; i < formed->size; i++) {
+            role[arranger->scores[formed->first + i]] = IN_GROUP;
+        }
+        role[arranger->scores[formed->first]] = FIRST + (uint32_t)g;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (role[i] == IN_GROUP || role[i] == SINGLE) {
+            continue;
+        }
+        const struct tree_formed *formed = &arranger->formed[role[i] - FIRST];
+        for (uint32_t m = 0; m < formed->size; m++) {
+            positions[out++] = arranger->moved[arranger->scores[formed->first + m]];
+        }
+        order->sizes[order->group_count++] = (uint8_t)(formed->size | (all_loose ? TREE_LOOSE : 0));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (role[i] == SINGLE) {
+            positions[out++] = arranger->moved[i];
+        }
+    }
+}
+
+/*
+ * Groups of at least `least` messages, as many as `most_groups`; the messages that fit nowhere stay
+ * behind at the end. Returns how many positions are in groups.
+ */
+static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, size_t count,
+                          uint32_t most_percent, size_t least, size_t most_groups)
+{
+    size_t group_count = 0;
+    size_t grouped = 0;
+
+    load_window(arranger, positions, count);
+    for (size_t left = count; left > 0 && group_count < most_groups;) {
+        uint32_t *group = arranger->scores + grouped;
+        size_t size = form_group(arranger, &left, most_percent, least, group);
+
+        if (size >= least) {
+            arranger->formed[group_count++] =
+                (struct tree_formed){(uint32_t)grouped, (uint32_t)size};
+            grouped += size;
+        }
+    }
+    emit(arranger, positions, count, group_count, most_percent == ANY_PERCENT);
+    return grouped;
+}
+
+/*
+ * Full groups first; then smaller ones of what is left, as long as there are not too many of them,
+ * but in a small tree: each takes a lane; then whatever is left together, in groups that rule out
+ * little.
+ */
+void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    size_t first = arranger->order->group_count;
+    size_t grouped =
+        form_groups(arranger, positions, count, arranger->most_percent, TREE_GROUP, SIZE_MAX);
+    size_t most_small = arranger->may_be_small ? SIZE_MAX : count / TREE_GROUP / SMALL_PARTS;
+
+    grouped += form_groups(arranger, positions + grouped, count - grouped, arranger->most_percent,
+                           SMALL_LEAST, most_small);
+    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
+    tree_gather_alike(arranger, positions, first);
+}
+
+/* The same while others wait: a message around which no full group forms is not asked again. */
+static void arrange_quickly(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    size_t grouped = form_groups(arranger, positions, count, arranger->most_percent,
+                                 arranger->may_be_small ? SMALL_LEAST : QUICK_LEAST, SIZE_MAX);
+
+    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
+}
+
+/* ---- a node ---- */
+
+static uint32_t overlap_of(const struct tree *tree, uint32_t position, const uint64_t *filter)
+{
+    uint64_t words[PROFILE_WORDS_MAX];
+
+    tree_read_filter(tree, tree_spot_at(tree, position), words);
+    for (size_t w = 0; w < tree->words; w++) {
+        words[w] &= filter[w];
+    }
+    return tree->kernels->cardinality(words, tree->words);
+}
+
+/* Of some samples, the one that differs in the most bits from the given filter. */
+static void find_far(const struct tree *tree, const uint32_t *positions, size_t count,
+                     const uint64_t *filter, uint64_t *out)
+{
+    size_t step = count / SAMPLES + 1;
+    int32_t least = INT32_MAX;
+    uint32_t far = positions[0];
+
+    for (size_t i = 0; i < count; i += step) {
+        int32_t score = 2 * (int32_t)overlap_of(tree, positions[i], filter) -
+                        tree_cardinality(tree_spot_at(tree, positions[i]));
+
+        if (score < least) {
+            least = score;
+            far = positions[i];
+        }
+    }
+    tree_read_filter(tree, tree_spot_at(tree, far), out);
+}
+
+/*
+ * Sorts by how much nearer a message is to the one of two distant messages than to the other, so
+ * that the halves are less alike than the whole. A counting sort, stable.
+ */
+static void sort_between(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    const struct tree *tree = arranger->tree;
+    uint64_t first[PROFILE_WORDS_MAX];
+    uint64_t a[PROFILE_WORDS_MAX];
+    uint64_t b[PROFILE_WORDS_MAX];
+    size_t keys = (size_t)tree->bits * 2 + 1;
+
+    tree_read_filter(tree, tree_spot_at(tree, positions[0]), first);
+    find_far(tree, positions, count, first, a);
+    find_far(tree, positions, count, a, b);
+    memset(arranger->histogram, 0, (keys + 1) * sizeof *arranger->histogram);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t key =
+            tree->bits + overlap_of(tree, positions[i], a) - overlap_of(tree, positions[i], b);
+
+        arranger->scores[i] = key;
+        arranger->histogram[key + 1]++;
+    }
+    for (size_t key = 0; key < keys; key++) {
+        arranger->histogram[key + 1] += arranger->histogram[key];
+    }
+    for (size_t i = 0; i < count; i++) {
+        arranger->moved[arranger->histogram[arranger->scores[i]]++] = positions[i];
+    }
+    memcpy(positions, arranger->moved, count * sizeof *positions);
+}
+
+void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size_t count)
+{
+    if (count <= 1) {
+        return;
+    }
+    sort_between(arranger, positions, count);
+    if (count <= NODE_WINDOW) {
+        arrange_quickly(arranger, positions, count);
+        return;
+    }
+    size_t half = (count / 2 + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
+    tree_arrange_node(arranger, positions, half);
+    tree_arrange_node(arranger, positions + half, count - half);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Searching, the middle level: which groups of a node the columns rule out. */
+#include "core/tree/walk.h"
+
+#include <string.h>
+
+enum {
+    FEW_COLUMNS = 1000, /* what looking at a node takes besides columns, in these */
+    SWEEP_PERCENT = 50  /* of a node's blocks: if more groups pass, all of it is compared in
+                           order, as a small group, too, takes a block to open */
+};
+
+static void make_ready(struct walk *walk)
+{
+    const struct index_probe *probe = walk->probe;
+
+    if (!walk->ready) {
+        walk->position_count =
+            walk->tree->kernels->positions(probe->filter, walk->tree->words, walk->positions);
+        if (probe->contains != NULL) {
+            walk->wanted_count =
+                walk->tree->kernels->positions(probe->contains, walk->tree->words, walk->wanted);
+        }
+        walk->ready = true;
+    }
+}
+
+bool walk_can_bound(const struct walk *walk)
+{
+    return walk->probe->cardinality > 0 && walk_planes(walk) <= BITS_SPREAD_PLANES;
+}
+
+/*
+ * Whether counting columns costs more than it can save: in a node of few groups; with a query that
+ * only complete filters can rank, or of very many bits, or none; where the unions are so full that
+ * unrelated ones share more bits with the query than a similarity of 2/3 asks for (0.4 of both
+ * cardinalities' sum).
+ */
+bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
+{
+    const struct index_probe *probe = walk->probe;
+    uint64_t shared = node->column_bits * probe->cardinality / node->group_count;
+    uint64_t sum = probe->cardinality + node->cardinality_sum / node->message_count;
+
+    if (probe->contains != NULL) {
+        return false;
+    }
+    return !walk_can_bound(walk) ||
+           node->group_count * walk->tree->kernels->block_columns <
+               probe->cardinality + FEW_COLUMNS ||
+           shared * 5 > sum * 2 * walk->tree->bits || index_probe_is_unbounded(probe);
+}
+
+bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask)
+{
+    size_t lane_words = tree_lane_words(node);
+    uint64_t any = 1;
+
+    make_ready(walk);
+    sliced_first(node->group_count, mask);
+    for (size_t i = 0; any != 0 && i < walk->wanted_count; i++) {
+        const uint64_t *column = node->columns + (size_t)walk->wanted[i] * BITS_LANE_WORDS;
+
+        any = 0;
+        for (size_t w = 0; w < lane_words; w++) {
+            mask[w] &= column[w];
+            any |= mask[w];
+        }
+        walk->probe->bytes += lane_words * sizeof *column;
+    }
+    return any != 0;
+}
+
+/* Columns are far apart in memory: those of the next node are asked for while one's are added up.
+ */
+void walk_fetch(const struct walk *walk, const struct tree_node *node)
+{
+#if defined(__GNUC__)
+    for (size_t i = 0; i < walk->position_count; i++) {
+        __builtin_prefetch(node->columns + (size_t)walk->positions[i] * BITS_LANE_WORDS);
+    }
+#else
+    (void)walk;
+    (void)node;
+#endif
+}
+
+size_t walk_planes(const struct walk *walk)
+{
+    return bits_planes(walk->probe->cardinality);
+}
+
+void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes)
+{
+    size_t lane_words = tree_lane_words(node);
+
+    make_ready(walk);
+    walk->tree->kernels->count_columns(node->columns, walk->positions, walk->position_count,
+                                       lane_words, planes);
+    walk->probe->comparisons += node->group_count;
+    walk->probe->bytes += walk->position_count * lane_words * sizeof(uint64_t);
+}
+
+/* Lanes of a node that are looked at: those of its groups, and REACH_DONE behind. */
+static size_t lane_count(const struct tree_node *node)
+{
+    return ((size_t)node->group_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
+}
+
+/* Groups that are not in the mask are done. */
+static void keep_masked(const uint64_t *mask, size_t count, uint16_t *reach)
+{
+    for (size_t i = 0; i < count; i++) {
+        reach[i] = (mask[i / 64] >> i % 64 & 1) != 0 ? reach[i] : REACH_DONE;
+    }
+}
+
+uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
+                    struct kept_node *kept)
+{
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    const struct bits_bound bound = {
+        .least = node->least,
+        .most = node->most,
+        .base = walk->probe->cardinality,
+        .floor = walk->floor,
+    };
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+
+    walk_count(walk, node, planes);
+    kernels->spread(planes, walk_planes(walk), tree_lane_words(node), kept->shared);
+    kernels->bound_lanes(&bound, kept->shared, node->group_count, kept->reach);
+    if (mask != NULL) {
+        keep_masked(mask, node->group_count, kept->reach);
+    }
+    walk->probe->bytes += node->group_count * (sizeof *node->least + sizeof *node->most);
+    return kernels->largest(kept->reach, lane_count(node));
+}
+
+/* What the spans of one summary promise. */
+static void rank_spans(struct walk *walk, const struct tree_summary *summary, uint16_t *out_spans)
+{
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint8_t shared[BITS_LANES];
+
+    kernels->count_columns(summary->columns, walk->positions, walk->position_count, BITS_LANE_WORDS,
+                           planes);
+    kernels->spread(planes, walk_planes(walk), BITS_LANE_WORDS, shared);
+    kernels->promise(summary->needs, walk->probe->cardinality, shared, out_spans);
+    walk->probe->comparisons += BITS_LANES;
+    walk->probe->bytes +=
+        walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t) + sizeof summary->needs;
+}
+
+void walk_rank(struct walk *walk, uint16_t *out_reach)
+{
+    const struct tree *tree = walk->tree;
+    uint16_t spans[BITS_LANES];
+
+    for (uint32_t n = 0; n < walk->cursor->room; n++) {
+        out_reach[n] = n < tree->node_count ? REACH_MOST : REACH_DONE;
+    }
+    if (!walk_can_bound(walk) || index_probe_is_unbounded(walk->probe)) {
+        return;
+    }
+    make_ready(walk);
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        const struct tree_node *before = NULL;
+
+        if (tree->summaries[i]->used == 0) {
+            continue;
+        }
+        rank_spans(walk, tree->summaries[i], spans);
+        for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+            const struct tree_node *node = tree->summaries[i]->owners[unit];
+
+            if (node != NULL && node != before) {
+                out_reach[node->place] =
+                    tree->kernels->largest(&spans[(size_t)node->span_lane], node->span_count);
+                before = node;
+            }
+        }
+    }
+}
+
+void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *mask)
+{
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
+            walk_open(walk, node, w * 64 + sliced_lowest(left), REACH_MOST,
+                      (uint16_t)walk->probe->cardinality);
+        }
+    }
+    walk_flush(walk);
+}
+
+/* Once the k best are nearly final, and if so many groups pass, comparing all of the node in order
+ * is less work. */
+static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
+{
+    return walk->probe->opened >= WALK_SETTLED && walk->floor > 0 &&
+           walk->probe->contains == NULL &&
+           passing * BITS_BLOCK * 100 > node->slot_count * SWEEP_PERCENT;
+}
+
+uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
+                        uint16_t least)
+{
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    uint16_t groups[TREE_GROUPS];
+    size_t lanes = lane_count(node);
+    size_t count = kernels->list_least(kept->reach, lanes, least, groups);
+
+    if (should_sweep(walk, node, count)) {
+        walk->probe->check_repeats = true; /* some groups may have been opened before */
+        walk->cursor->swept++;
+        walk_sweep(walk, node);
+        return REACH_DONE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint16_t *reach = &kept->reach[groups[i]];
+
+        walk_open(walk, node, groups[i], *reach, kept->shared[groups[i]]);
+        *reach = REACH_DONE;
+    }
+    walk_flush(walk);
+    return kernels->largest(kept->reach, lanes);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/tree/tree.h"
+
+#include <string.h>
+
+#include "core/bits/sliced.h"
+
+/* What summaries should say, computed anew. */
+struct tally {
+    uint32_t messages;
+    uint32_t empty;
+    uint64_t cardinality_sum;
+    uint64_t column_bits;
+    uint32_t low;
+    uint32_t high;
+    int64_t newest_ms;
+    uint64_t whole[PROFILE_WORDS_MAX];
+};
+
+static const char *check_message(const struct tree *tree, struct tree_spot spot, bool in_use)
+{
+    const struct index_item *item = tree_item(spot);
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint32_t found = 0;
+
+    tree_read_filter(tree, spot, filter);
+    if (tree->kernels->cardinality(filter, tree->words) != tree_cardinality(spot)) {
+        return "tree: a stored cardinality is wrong";
+    }
+    if (!in_use) {
+        return tree_cardinality(spot) == 0 && item->expires_ms == INT64_MIN
+                   ? NULL
+                   : "tree: a free slot is not zero";
+    }
+    if (!idmap_find(&tree->ids, item->id, tree_id_at, tree, &found) ||
+        found != tree_position(spot)) {
+        return "tree: an id does not lead to its message";
+    }
+    return NULL;
+}
+
+/* The union of a group, by its messages, is what its lane of the columns says. */
+static const char *check_columns(const struct tree *tree, const struct tree_node *node,
+                                 uint32_t group, struct tally *tally)
+{
+    uint64_t whole[PROFILE_WORDS_MAX];
+
+    tree_group_union(tree, node, group, whole);
+    for (uint32_t bit = 0; bit < tree->bits; bit++) {
+        bool set = (whole[bit / 64] >> bit % 64 & 1) != 0;
+
+        if (sliced_test(node->columns, bit, group) != set) {
+            return "tree: a column is not the union of its groups";
+        }
+        tally->column_bits += set;
+    }
+    for (size_t w = 0; w < tree->words; w++) {
+        tally->whole[w] |= whole[w];
+    }
+    return NULL;
+}
+
+static const char *check_free_lanes(const struct tree *tree, const struct tree_node *node)
+{
+    uint64_t used[BITS_LANE_WORDS];
+
+    sliced_first(node->group_count, used);
+    for (size_t i = 0; i < (size_t)tree->bits * BITS_LANE_WORDS; i++) {
+        if ((node->columns[i] & ~used[i % BITS_LANE_WORDS]) != 0) {
+            return "tree: a lane without a group is not zero";
+        }
+    }
+    return NULL;
+}
+
+static const char *check_ranges(const struct tree_node *node, const struct tree_group *group,
+                                struct tally *tally)
+{
+    uint32_t low = group->used == 0 ? 0 : UINT32_MAX;
+    uint32_t high = 0;
+    int64_t newest_ms = INT64_MIN;
+    size_t lane = (size_t)(group - node->groups);
+
+    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        uint32_t cardinality = node->cardinalities[slot];
+        int64_t deposited_ms = node->items[slot].deposited_ms;
+
+        low = cardinality < low ? cardinality : low;
+        high = cardinality > high ? cardinality : high;
+        newest_ms = deposited_ms > newest_ms ? deposited_ms : newest_ms;
+        tally->cardinality_sum += cardinality;
+        tally->messages++;
+    }
+    if (group->low != low || group->high != high) {
+        return "tree: a group's range of cardinalities is wrong";
+    }
+    if (node->least[lane] != (group->used == 0 ? UINT8_MAX : tree_bound_byte(low)) ||
+        node->most[lane] != tree_bound_byte(high)) {
+        return "tree: the range of cardinalities of a lane is wrong";
+    }
+    if (group->newest_ms != newest_ms) {
+        return "tree: a group's newest deposit is wrong";
+    }
+    if (group->used > 0) {
+        tally->low = low < tally->low ? low : tally->low;
+        tally->high = high > tally->high ? high : tally->high;
+        tally->newest_ms = newest_ms > tally->newest_ms ? newest_ms : tally->newest_ms;
+    }
+    tally->empty += group->used == 0;
+    return NULL;
+}
+
+/* A group's slots: behind those of the one before, its messages first, then free ones. */
+static const char *check_slots(const struct tree *tree, struct tree_node *node, uint32_t group,
+                               uint32_t before)
+{
+    const struct tree_group *it = &node->groups[group];
+    const char *reason = NULL;
+    uint32_t end = (uint32_t)it->first + it->room;
+
+    if (it->room == 0 || it->room > TREE_GROUP || it->used > it->room || it->first < before ||
+        end > node->slot_count) {
+        return "tree: a group's slots are not its own";
+    }
+    for (uint32_t slot = before; reason == NULL && slot < end; slot++) {
+        reason = check_message(tree, (struct tree_spot){node, slot},
+                               slot >= it->first && slot < (uint32_t)it->first + it->used);
+    }
+    return reason;
+}
+
+static bool is_noted(const uint64_t *mask, uint32_t group)
+{
+    return (mask[group / 64] >> group % 64 & 1) != 0;
+}
+
+static const char *check_group(const struct tree *tree, struct tree_node *node, uint32_t group,
+                               struct tally *tally)
+{
+    const struct tree_group *it = &node->groups[group];
+    bool is_there = group < node->group_count;
+
+    if (is_noted(node->room, group) != (is_there && it->used < it->room)) {
+        return "tree: a group's room is not what is noted";
+    }
+    if (!is_there) {
+        return NULL;
+    }
+    uint32_t before = group == 0 ? 0 : (uint32_t)it[-1].first + it[-1].room;
+    const char *reason = check_slots(tree, node, group, before);
+    if (reason == NULL) {
+        reason = check_columns(tree, node, group, tally);
+    }
+    return reason != NULL ? reason : check_ranges(node, it, tally);
+}
+
+/* What its groups say of a node against what it says itself. */
+static const char *check_tally(const struct tree *tree, const struct tree_node *node,
+                               const struct tally *tally)
+{
+    if (node->message_count != tally->messages || node->cardinality_sum != tally->cardinality_sum ||
+        node->column_bits != tally->column_bits || node->empty_count != tally->empty) {
+        return "tree: a node's counts are wrong";
+    }
+    if (node->low != tally->low || node->high != tally->high ||
+        node->newest_ms != tally->newest_ms) {
+        return "tree: a node's ranges are wrong";
+    }
+    if (memcmp(node->whole, tally->whole, tree->words * sizeof *node->whole) != 0) {
+        return "tree: a node's union is wrong";
+    }
+    return NULL;
+}
+
+static const char *check_node(const struct tree *tree, struct tree_node *node)
+{
+    struct tally tally = {.low = UINT32_MAX, .newest_ms = INT64_MIN};
+
+    const char *reason = NULL;
+
+    if (node->group_count == 0 || node->group_count > tree->fanout ||
+        node->slot_count > TREE_SLOTS) {
+        return "tree: a node is empty or overfull";
+    }
+    if (node->groups[node->group_count - 1].used == 0) {
+        return "tree: a node's last group is empty";
+    }
+    if (node->slot_room < node->slot_count || node->slot_room % BITS_BLOCK != 0) {
+        return "tree: a node's slots are more than it has room for";
+    }
+    reason = check_free_lanes(tree, node);
+    for (uint32_t group = 0; reason == NULL && group < TREE_GROUPS; group++) {
+        reason = check_group(tree, node, group, &tally);
+    }
+    for (uint32_t slot = node->slot_count; reason == NULL && slot < node->slot_room; slot++) {
+        reason = check_message(tree, (struct tree_spot){node, slot}, false);
+    }
+    if (reason == NULL) {
+        reason = check_tally(tree, node, &tally);
+    }
+    return reason != NULL ? reason : tree_check_summary(tree, node);
+}
+
+static const char *check_directory(const struct tree *tree)
+{
+    size_t messages = 0;
+    size_t slots = 0;
+    uint32_t numbers = 0;
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        const struct tree_node *node = tree->nodes[n];
+
+        if (node->place != n || node->number >= tree->node_room ||
+            tree->by_number[node->number] != node) {
+            return "tree: a node is not where it says";
+        }
+        messages += node->message_count;
+        slots += node->slot_count;
+    }
+    for (uint32_t s = 0; s < tree->node_room; s++) {
+        numbers += tree->by_number[s] != NULL;
+    }
+    if (messages != tree->count || slots != tree->slot_count || numbers != tree->node_count) {
+        return "tree: its counts are wrong";
+    }
+    return idmap_count(&tree->ids) == tree->count
+               ? NULL
+               : "tree: the numbers of ids and of messages differ";
+}
+
+const char *tree_check(const void *engine)
+{
+    const struct tree *tree = engine;
+    const char *reason = idmap_check(&tree->ids);
+
+    if (reason == NULL) {
+        reason = check_directory(tree);
+    }
+    for (uint32_t n = 0; reason == NULL && n < tree->node_count; n++) {
+        reason = check_node(tree, tree->nodes[n]);
+    }
+    return reason != NULL ? reason : tree_check_units(tree);
+}

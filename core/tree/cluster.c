@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bulk: an order of all messages in which similar ones are near one another. A sample of messages
+ * are the first centres; each message goes to the nearest; what 40 % of its messages share is then
+ * the centre (rare labels drop out); of centres that are alike one is kept. Then messages that are
+ * far from all centres become centres, and all that is done once more. The centres lie by columns,
+ * so that a message is compared with 512 of them in the time of a few blocks of filters.
+ */
+#include "core/tree/tree.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/bits/sliced.h"
+
+enum {
+    CENTRES_MAX = 4096,
+    MESSAGES_A_CENTRE = 16,
+    COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
+    SHARED_PERCENT = 40,
+    STOP_INTERVAL = 4096 /* messages between two looks at tree_is_stopped: milliseconds */
+};
+
+/* 512 centres. */
+struct centre_block {
+    uint64_t *columns;
+    uint64_t penalty[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* sliced: see nearest_centre */
+};
+
+struct clustering {
+    struct tree_arranger *arranger;
+    const struct tree *tree;
+    uint32_t centre_count;
+    uint32_t centre_room;
+    uint32_t block_count; /* for centre_room */
+    uint64_t *centres;    /* filters */
+    struct centre_block *blocks;
+    uint64_t *columns; /* of all blocks */
+    uint16_t *counters;
+    uint32_t *sizes;  /* messages of each centre; one more */
+    uint32_t *chosen; /* the centre of each message */
+    size_t count;
+};
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* the finish of splitmix64 */
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static size_t columns_words(const struct clustering *c)
+{
+    return (size_t)c->tree->bits * BITS_LANE_WORDS;
+}
+
+static int clustering_init(struct clustering *c, struct tree_arranger *arranger, size_t count)
+{
+    const struct tree *tree = arranger->tree;
+    const struct alloc *alloc = tree->alloc;
+    size_t most = COUNTERS_MAX / tree->bits < CENTRES_MAX ? COUNTERS_MAX / tree->bits : CENTRES_MAX;
+    size_t centres = count / MESSAGES_A_CENTRE + 1;
+
+    *c = (struct clustering){.arranger = arranger, .tree = tree, .count = count};
+    c->centre_count = (uint32_t)(centres < most ? centres : most);
+    c->centre_room = c->centre_count;
+    c->block_count = (c->centre_count + BITS_LANES - 1) / BITS_LANES;
+    c->centres = alloc_array(alloc, c->centre_count * tree->words, sizeof *c->centres);
+    c->blocks = alloc_array(alloc, c->block_count, sizeof *c->blocks);
+    c->columns = alloc_array(alloc, c->block_count * columns_words(c), sizeof *c->columns);
+    c->counters = alloc_array(alloc, (size_t)c->centre_count * tree->bits, sizeof *c->counters);
+    c->sizes = alloc_array(alloc, (size_t)c->centre_count + 1, sizeof *c->sizes);
+    c->chosen = alloc_array(alloc, count, sizeof *c->chosen);
+    if (c->centres == NULL || c->blocks == NULL || c->columns == NULL || c->counters == NULL ||
+        c->sizes == NULL || c->chosen == NULL) {
+        return -ERR_NOMEM;
+    }
+    return 0;
+}
+
+static void clustering_deinit(struct clustering *c)
+{
+    const struct tree *tree = c->tree;
+    const struct alloc *alloc = tree->alloc;
+
+    alloc_release(alloc, c->centres, c->centre_room * tree->words, sizeof *c->centres);
+    alloc_release(alloc, c->blocks, c->block_count, sizeof *c->blocks);
+    alloc_release(alloc, c->columns, c->block_count * columns_words(c), sizeof *c->columns);
+    alloc_release(alloc, c->counters, (size_t)c->centre_room * tree->bits, sizeof *c->counters);
+    alloc_release(alloc, c->sizes, (size_t)c->centre_room + 1, sizeof *c->sizes);
+    alloc_release(alloc, c->chosen, c->count, sizeof *c->chosen);
+}
+
+/*
+ * Nearness is o - |c| / 4 with o = |x and c|, as a sum of two sliced numbers: o and (m - |c|) / 4.
+ * At the similarities that matter this orders like Jaccard, whose level line through J has the
+ * slope J / (1 + J). The number of different bits would not do: the slope of 1/2 lets small centres
+ * without a place of their own win.
+ */
+static void clear_slices(struct clustering *c)
+{
+    memset(c->columns, 0, c->block_count * columns_words(c) * sizeof *c->columns);
+    memset(c->blocks, 0, c->block_count * sizeof *c->blocks);
+    for (uint32_t b = 0; b < c->block_count; b++) {
+        c->blocks[b].columns = c->columns + b * columns_words(c);
+    }
+}
+
+static void slice_centre(struct clustering *c, uint32_t i)
+{
+    const struct tree *tree = c->tree;
+    struct centre_block *block = &c->blocks[i / BITS_LANES];
+    const uint64_t *centre = c->centres + i * tree->words;
+    uint32_t lane = i % BITS_LANES;
+    uint32_t penalty = (tree->bits - tree->kernels->cardinality(centre, tree->words)) / 4;
+    uint16_t positions[PROFILE_BITS_MAX];
+    size_t count = sliced_positions(centre, tree->words, positions);
+
+    for (size_t p = 0; p < count; p++) {
+        sliced_set(block->columns, positions[p], lane);
+    }
+    for (uint32_t plane = 0; plane < BITS_PLANES_MAX; plane++) {
+        if ((penalty >> plane & 1) != 0) {
+            sliced_set(block->penalty, plane, lane);
+        }
+    }
+}
+
+static void slice_centres(struct clustering *c)
+{
+    clear_slices(c);
+    for (uint32_t i = 0; i < c->centre_count; i++) {
+        slice_centre(c, i);
+    }
+}
+
+static uint32_t nearest_centre(const struct clustering *c, const uint64_t *filter)
+{
+    uint16_t positions[PROFILE_BITS_MAX];
+    size_t count = sliced_positions(filter, c->tree->words, positions);
+    uint32_t best = 0;
+    uint32_t largest = 0;
+
+    for (uint32_t b = 0; b * BITS_LANES < c->centre_count; b++) {
+        struct sliced sliced = {.plane_count = bits_planes(count), .lane_words = BITS_LANE_WORDS};
+        uint64_t mask[BITS_LANE_WORDS];
+        uint32_t lane = 0;
+
+        c->tree->kernels->count_columns(c->blocks[b].columns, positions, count, BITS_LANE_WORDS,
+                                        sliced.planes);
+        sliced_add(&sliced, c->blocks[b].penalty, bits_planes(c->tree->bits / 4));
+        sliced_first(c->centre_count - b * BITS_LANES, mask);
+        uint32_t number = sliced_largest(c->tree->kernels, &sliced, mask, &lane);
+        if (number > largest) {
+            largest = number;
+            best = b * BITS_LANES + lane;
+        }
+    }
+    return best;
+}
+
+/* 0 or INDEX_STOPPED. */
+static int choose_centres(struct clustering *c, const uint32_t *positions)
+{
+    const struct tree *tree = c->tree;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    memset(c->sizes, 0, ((size_t)c->centre_count + 1) * sizeof *c->sizes);
+    for (size_t i = 0; i < c->count; i++) {
+        if (i % STOP_INTERVAL == 0 && tree_is_stopped(tree)) {
+            return INDEX_STOPPED;
+        }
+        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
+        c->chosen[i] = nearest_centre(c, filter);
+        c->sizes[c->chosen[i]]++;
+    }
+    return 0;
+}
+
+static void sample_centres(struct clustering *c, const uint32_t *positions)
+{
+    for (uint32_t i = 0; i < c->centre_count; i++) {
+        size_t at =
+            (size_t)(mix(c->tree->seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15)) % c->count);
+
+        tree_read_filter(c->tree, tree_spot_at(c->tree, positions[at]),
+                         c->centres + i * c->tree->words);
+    }
+}
+
+/* What enough messages of a centre share becomes the centre. One without messages stays. */
+static void refine_centres(struct clustering *c, const uint32_t *positions)
+{
+    const struct tree *tree = c->tree;
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint16_t set[PROFILE_BITS_MAX];
+
+    memset(c->counters, 0, (size_t)c->centre_count * tree->bits * sizeof *c->counters);
+    for (size_t i = 0; i < c->count; i++) {
+        uint16_t *counters = c->counters + (size_t)c->chosen[i] * tree->bits;
+
+        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
+        size_t count = sliced_positions(filter, tree->words, set);
+        for (size_t p = 0; p < count; p++) {
+            counters[set[p]] = (uint16_t)(counters[set[p]] + (counters[set[p]] < UINT16_MAX));
+        }
+    }
+    for (uint32_t i = 0; i < c->centre_count; i++) {
+        const uint16_t *counters = c->counters + (size_t)i * tree->bits;
+        uint64_t *centre = c->centres + i * tree->words;
+        uint32_t size = c->sizes[i] < UINT16_MAX ? c->sizes[i] : UINT16_MAX;
+
+        for (uint32_t bit = 0; size > 0 && bit < tree->bits; bit++) {
+            uint64_t one = UINT64_C(1) << bit % 64;
+
+            if ((uint32_t)counters[bit] * 100 >= size * SHARED_PERCENT && counters[bit] > 0) {
+                centre[bit / 64] |= one;
+            } else {
+                centre[bit / 64] &= ~one;
+            }
+        }
+    }
+}
+
+static uint32_t centre_overlap(const struct clustering *c, uint32_t i, const uint64_t *filter)
+{
+    const uint64_t *centre = c->centres + i * c->tree->words;
+    uint64_t both[PROFILE_WORDS_MAX];
+
+    for (size_t w = 0; w < c->tree->words; w++) {
+        both[w] = centre[w] & filter[w];
+    }
+    return c->tree->kernels->cardinality(both, c->tree->words);
+}
+
+static bool are_alike(const struct clustering *c, uint32_t i, uint32_t j)
+{
+    const struct bits_kernels *kernels = c->tree->kernels;
+    const uint64_t *a = c->centres + i * c->tree->words;
+    const uint64_t *b = c->centres + j * c->tree->words;
+    uint32_t both = centre_overlap(c, i, b);
+
+    /* Jaccard similarity of more than 1/2 */
+    return 3 * both >
+           kernels->cardinality(a, c->tree->words) + kernels->cardinality(b, c->tree->words);
+}
+
+/* Keeps one of the centres that are alike, so that one place's messages do not go several ways. */
+static void merge_centres(struct clustering *c)
+{
+    size_t bytes = c->tree->words * sizeof *c->centres;
+    uint32_t all = c->centre_count;
+
+    clear_slices(c);
+    c->centre_count = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        const uint64_t *centre = c->centres + i * c->tree->words;
+
+        if (c->sizes[i] == 0 ||
+            (c->centre_count > 0 && are_alike(c, i, nearest_centre(c, centre)))) {
+            continue;
+        }
+        memmove(c->centres + c->centre_count * c->tree->words, centre, bytes);
+        slice_centre(c, c->centre_count++);
+    }
+}
+
+/*
+ * A sample leaves some places out. Messages that share less than half of their bits with the
+ * nearest centre become centres, as far as there is room.
+ */
+static void add_orphans(struct clustering *c, const uint32_t *positions)
+{
+    const struct tree *tree = c->tree;
+    size_t tries = 4 * (size_t)c->centre_room;
+    size_t step = c->count / tries + 1;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    for (size_t i = step / 2; i < c->count && c->centre_count < c->centre_room; i += step) {
+        struct tree_spot spot = tree_spot_at(tree, positions[i]);
+
+        tree_read_filter(tree, spot, filter);
+        if (2 * centre_overlap(c, nearest_centre(c, filter), filter) < tree_cardinality(spot)) {
+            memcpy(c->centres + c->centre_count * tree->words, filter,
+                   tree->words * sizeof *filter);
+            slice_centre(c, c->centre_count++);
+        }
+    }
+}
+
+/* The centre that shares least with a given one, in proportion to its size. */
+static uint32_t far_centre(const struct clustering *c, const uint32_t *order, size_t count,
+                           uint32_t from)
+{
+    const uint64_t *filter = c->centres + from * c->tree->words;
+    int32_t least = INT32_MAX;
+    uint32_t far = from;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *centre = c->centres + order[i] * c->tree->words;
+        int32_t score = 2 * (int32_t)centre_overlap(c, order[i], filter) -
+                        (int32_t)c->tree->kernels->cardinality(centre, c->tree->words);
+
+        if (score < least) {
+            least = score;
+            far = order[i];
+        }
+    }
+    return far;
+}
+
+/* An order of the centres by halving, as messages of a node are. log2(CENTRES_MAX) levels deep. */
+static void order_centres(struct clustering *c, uint32_t *order, size_t count)
+{
+    struct tree_arranger *arranger = c->arranger;
+    size_t keys = (size_t)c->tree->bits * 2 + 1;
+
+    if (count <= 2) {
+        return;
+    }
+    const uint64_t *a = c->centres + far_centre(c, order, count, order[0]) * c->tree->words;
+    const uint64_t *b =
+        c->centres +
+        far_centre(c, order, count, (uint32_t)((size_t)(a - c->centres) / c->tree->words)) *
+            c->tree->words;
+    memset(arranger->histogram, 0, (keys + 1) * sizeof *arranger->histogram);
+    for (size_t i = 0; i < count; i++) {
+        arranger->scores[i] =
+            c->tree->bits + centre_overlap(c, order[i], a) - centre_overlap(c, order[i], b);
+        arranger->histogram[arranger->scores[i] + 1]++;
+    }
+    for (size_t key = 0; key < keys; key++) {
+        arranger->histogram[key + 1] += arranger->histogram[key];
+    }
+    for (size_t i = 0; i < count; i++) {
+        arranger->moved[arranger->histogram[arranger->scores[i]]++] = order[i];
+    }
+    memcpy(order, arranger->moved, count * sizeof *order);
+    order_centres(c, order, count / 2);
+    order_centres(c, order + count / 2, count - count / 2);
+}
+
+/* Messages in the order of their centres. `order` becomes where each centre's messages begin. */
+static void sort_by_centre(struct clustering *c, uint32_t *order, uint32_t *positions)
+{
+    uint32_t first = 0;
+
+    for (uint32_t i = 0; i < c->centre_count; i++) {
+        uint32_t size = c->sizes[order[i]];
+
+        c->sizes[order[i]] = first;
+        first += size;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        c->arranger->moved[c->sizes[c->chosen[i]]++] = positions[i];
+    }
+    memcpy(positions, c->arranger->moved, c->count * sizeof *positions);
+}
+
+int tree_cluster(struct tree_arranger *arranger)
+{
+    uint32_t *positions = arranger->order->positions;
+    struct clustering c;
+    uint32_t *order = NULL;
+    int error = clustering_init(&c, arranger, arranger->order->count);
+
+    if (error == 0) {
+        order = alloc_array(c.tree->alloc, c.centre_room, sizeof *order);
+        error = order == NULL ? -ERR_NOMEM : 0;
+    }
+    if (error == 0) {
+        sample_centres(&c, positions);
+        slice_centres(&c);
+        error = choose_centres(&c, positions);
+    }
+    if (error == 0) {
+        refine_centres(&c, positions);
+        merge_centres(&c);
+
+        add_orphans(&c, positions);
+        error = choose_centres(&c, positions);
+    }
+    if (error == 0) {
+        refine_centres(&c, positions);
+        merge_centres(&c);
+
+        error = choose_centres(&c, positions);
+    }
+    if (error == 0) {
+        for (uint32_t i = 0; i < c.centre_count; i++) {
+            order[i] = i;
+        }
+        order_centres(&c, order, c.centre_count);
+        sort_by_centre(&c, order, positions);
+    }
+    alloc_release(arranger->tree->alloc, order, c.centre_room, sizeof *order);
+    clustering_deinit(&c);
+    return error;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All messages copied out, a node at a time. A cursor that copies goes through the nodes as a
+ * sweep does, from the last to the first: it needs `left` alone, which tree_cursors_replaced keeps
+ * right while nodes come and go. Within a node messages change places freely, as it is read as a
+ * whole.
+ */
+#include "core/tree/walk.h"
+
+#include <assert.h>
+
+static_assert((int)TREE_SLOTS <= (int)INDEX_COPY_MAX, "a node is copied at once");
+
+int tree_cursor_copy(void *engine, void *cursor, struct index_item *out_items,
+                     uint64_t *out_filters, size_t *out_count)
+{
+    const struct tree *tree = engine;
+    struct tree_cursor *c = cursor;
+    size_t count = 0;
+
+    if (c->left > 0) {
+        struct tree_node *node = tree->nodes[--c->left];
+
+        for (uint32_t g = 0; g < node->group_count; g++) {
+            for (uint32_t i = 0; i < node->groups[g].used; i++) {
+                struct tree_spot spot = {node, (uint32_t)node->groups[g].first + i};
+
+                out_items[count] = *tree_item(spot);
+                tree_read_filter(tree, spot, out_filters + count * tree->words);
+                count++;
+            }
+        }
+    }
+    *out_count = count;
+    return c->left > 0 ? INDEX_MORE : 0;
+}

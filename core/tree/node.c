@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/tree/tree.h"
+
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/bits/sliced.h"
+
+size_t tree_node_bytes(const struct tree *tree)
+{
+    return sizeof(struct tree_node) +
+           ((size_t)tree->bits * BITS_LANE_WORDS + tree->words + TREE_LINE_WORDS - 1) *
+               sizeof(uint64_t);
+}
+
+/* Words of storage for `room` slots: filters, items, cardinalities, and what it takes to begin at a
+ * cache line. `room` is a multiple of BITS_BLOCK, so that all stay aligned. */
+static size_t slots_words(const struct tree *tree, size_t room)
+{
+    /* An item is no whole number of words everywhere: 64 bits are aligned to 32 on i386. */
+    size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint16_t));
+
+    return room == 0 ? 0
+                     : room * tree->words + (rest_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) +
+                           TREE_LINE_WORDS - 1;
+}
+
+size_t tree_slots_bytes(const struct tree *tree, size_t room)
+{
+    return slots_words(tree, room) * sizeof(uint64_t);
+}
+
+/* The first word of a cache line in storage that has TREE_LINE_WORDS - 1 words to spare. */
+static uint64_t *at_line(uint64_t *storage)
+{
+    size_t past = (uintptr_t)storage / sizeof(uint64_t) % TREE_LINE_WORDS;
+
+    return storage + (TREE_LINE_WORDS - past) % TREE_LINE_WORDS;
+}
+
+struct tree_node *tree_node_new(const struct tree *tree)
+{
+    struct tree_node *node = alloc_zeroed(tree->alloc, 1, tree_node_bytes(tree));
+
+    if (node != NULL) {
+        node->columns = at_line(node->storage);
+        node->whole = node->columns + (size_t)tree->bits * BITS_LANE_WORDS;
+        node->newest_ms = INT64_MIN;
+        memset(node->least, UINT8_MAX, sizeof node->least);
+    }
+    return node;
+}
+
+void tree_node_free(const struct tree *tree, struct tree_node *node)
+{
+    if (node == NULL) {
+        return;
+    }
+    alloc_release(tree->alloc, node->slot_storage, slots_words(tree, node->slot_room),
+                  sizeof(uint64_t));
+    alloc_release(tree->alloc, node, 1, tree_node_bytes(tree));
+}
+
+/* Lets a node's slots be those of a storage of zeros. Free slots have expired, so that they are no
+ * answer. */
+static void use_storage(const struct tree *tree, struct tree_node *node, uint64_t *storage,
+                        uint32_t room)
+{
+    node->slot_storage = storage;
+    node->slot_room = room;
+    node->filters = at_line(storage);
+    node->items = (struct index_item *)(node->filters + room * tree->words);
+    node->cardinalities = (uint16_t *)(node->items + room);
+    for (uint32_t slot = 0; slot < room; slot++) {
+        node->items[slot].expires_ms = INT64_MIN;
+    }
+}
+
+/* Moves a node's messages to storage for `room` slots, which they fit. 0 or -ERR_NOMEM. */
+static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room)
+{
+    uint64_t *storage = alloc_zeroed(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
+    const struct tree_node old = {
+        .slot_storage = node->slot_storage,
+        .slot_room = node->slot_room,
+        .filters = node->filters,
+        .items = node->items,
+        .cardinalities = node->cardinalities,
+    };
+    size_t kept = old.slot_room < room ? old.slot_room : room;
+
+    if (storage == NULL) {
+        return -ERR_NOMEM;
+    }
+    use_storage(tree, node, storage, room);
+    if (kept > 0) {
+        memcpy(node->filters, old.filters, kept * tree->words * sizeof *node->filters);
+        memcpy(node->items, old.items, kept * sizeof *node->items);
+        memcpy(node->cardinalities, old.cardinalities, kept * sizeof *node->cardinalities);
+    }
+    alloc_release(tree->alloc, old.slot_storage, slots_words(tree, old.slot_room),
+                  sizeof(uint64_t));
+    return 0;
+}
+
+/* A new node gets what it asks for, one that grows an eighth more. */
+int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
+{
+    uint32_t room = node->slot_room == 0 ? slots : node->slot_room + node->slot_room / 8 + 64;
+
+    if (slots <= node->slot_room) {
+        return 0;
+    }
+    room = room < slots ? slots : room;
+    room = room > TREE_SLOTS ? TREE_SLOTS : room;
+    return resize_slots(tree, node, (room + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK);
+}
+
+/* Without memory for the smaller storage the larger one stays. */
+void tree_trim(struct tree *tree, struct tree_node *node)
+{
+    enum { SMALL = 128 };
+    uint32_t room = (node->slot_count + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK;
+
+    if (node->slot_room > SMALL && node->slot_count > 0 && room < node->slot_room / 2) {
+        (void)resize_slots(tree, node, room);
+    }
+}
+
+/* ---- messages in slots ---- */
+
+static void write_item(struct tree_spot spot, const struct index_item *item, uint16_t cardinality)
+{
+    *tree_item(spot) = *item;
+    spot.node->cardinalities[spot.slot] = cardinality;
+}
+
+void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out)
+{
+    const uint64_t *from = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
+
+    for (size_t w = 0; w < tree->words; w++) {
+        out[w] = from[w * BITS_BLOCK];
+    }
+}
+
+static void write_filter(const struct tree *tree, struct tree_spot spot, const uint64_t *filter)
+{
+    uint64_t *to = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
+
+    for (size_t w = 0; w < tree->words; w++) {
+        to[w * BITS_BLOCK] = filter[w];
+    }
+}
+
+static void clear_message(const struct tree *tree, struct tree_spot spot)
+{
+    static const struct index_item nothing = {.expires_ms = INT64_MIN};
+    static const uint64_t zero[PROFILE_WORDS_MAX];
+
+    write_filter(tree, spot, zero);
+    write_item(spot, &nothing, 0);
+}
+
+/* ---- groups opened ---- */
+
+uint32_t tree_next_end(const struct tree_node *node)
+{
+    return (node->slot_count + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK + TREE_GROUP;
+}
+
+bool tree_has_space(const struct tree *tree, const struct tree_node *node)
+{
+    return node->empty_count > 0 ||
+           (node->group_count < tree->fanout && tree_next_end(node) <= TREE_SLOTS);
+}
+
+/* Notes whether a group has room. */
+static void note_group(struct tree_node *node, uint32_t group)
+{
+    const struct tree_group *it = &node->groups[group];
+    uint64_t bit = UINT64_C(1) << group % 64;
+
+    if (group < node->group_count && it->used < it->room) {
+        node->room[group / 64] |= bit;
+    } else {
+        node->room[group / 64] &= ~bit;
+    }
+}
+
+static void set_slot_count(struct tree *tree, struct tree_node *node, uint32_t slots)
+{
+    tree->slot_count = tree->slot_count - node->slot_count + slots;
+    node->slot_count = slots;
+}
+
+void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count)
+{
+    set_slot_count(tree, node, node->slot_count + count);
+}
+
+/* The next group, from slot `first` on. */
+static uint32_t add_group(struct tree *tree, struct tree_node *node, uint32_t first, uint32_t room)
+{
+    uint32_t group = node->group_count++;
+
+    node->groups[group] = (struct tree_group){
+        .newest_ms = INT64_MIN,
+        .first = (uint16_t)first,
+        .room = (uint8_t)room,
+    };
+    node->empty_count++;
+    set_slot_count(tree, node, first + room);
+    note_group(node, group);
+    return group;
+}
+
+uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room)
+{
+    return add_group(tree, node, node->slot_count, room);
+}
+
+uint32_t tree_open_group(struct tree *tree, struct tree_node *node)
+{
+    for (uint32_t g = 0; node->empty_count > 0 && g < node->group_count; g++) {
+        if (node->groups[g].used == 0) {
+            return g;
+        }
+    }
+    return add_group(tree, node, tree_next_end(node) - TREE_GROUP, TREE_GROUP);
+}
+
+uint32_t tree_group_at(const struct tree_node *node, uint32_t slot)
+{
+    uint32_t low = 0;
+    uint32_t high = node->group_count;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (node->groups[middle].first <= slot) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* ---- summaries ---- */
+
+void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
+                      uint64_t *out)
+{
+    const struct tree_group *it = &node->groups[group];
+
+    memset(out, 0, tree->words * sizeof *out);
+    for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+        const uint64_t *filter = tree_block(tree, node, slot) + slot % BITS_BLOCK;
+
+        for (size_t w = 0; w < tree->words; w++) {
+            out[w] |= filter[w * BITS_BLOCK];
+        }
+    }
+}
+
+/* Sets the bits of a filter in the union of a group, and in that of the node. */
+static void widen_union(const struct tree *tree, struct tree_node *node, uint32_t group,
+                        const uint64_t *filter)
+{
+    const uint64_t lane = UINT64_C(1) << group % 64;
+
+    for (size_t w = 0; w < tree->words; w++) {
+        node->whole[w] |= filter[w];
+        for (uint64_t left = filter[w]; left != 0; left &= left - 1) {
+            size_t bit = w * 64 + sliced_lowest(left);
+            uint64_t *lanes = &node->columns[bit * BITS_LANE_WORDS + group / 64];
+
+            node->column_bits += (*lanes & lane) == 0;
+            *lanes |= lane;
+        }
+    }
+}
+
+/* Clears bits in the union of a group; in that of the node where no group has them any more. */
+static void narrow_union(const struct tree *tree, struct tree_node *node, uint32_t group,
+                         const uint64_t *gone)
+{
+    for (size_t w = 0; w < tree->words; w++) {
+        for (uint64_t left = gone[w]; left != 0; left &= left - 1) {
+            uint32_t bit = (uint32_t)w * 64 + sliced_lowest(left);
+            const uint64_t *column = node->columns + (size_t)bit * BITS_LANE_WORDS;
+            uint64_t any = 0;
+
+            node->column_bits -= sliced_test(node->columns, bit, group);
+            sliced_clear(node->columns, bit, group);
+            for (size_t i = 0; i < BITS_LANE_WORDS; i++) {
+                any |= column[i];
+            }
+            if (any == 0) {
+                node->whole[w] &= ~(UINT64_C(1) << bit % 64);
+            }
+        }
+    }
+}
+
+/* What bounds are computed from: see tree_node.least. */
+static void note_range(struct tree_node *node, const struct tree_group *group)
+{
+    size_t lane = (size_t)(group - node->groups);
+
+    node->least[lane] = tree_bound_byte(group->low);
+    node->most[lane] = tree_bound_byte(group->high);
+}
+
+static void widen_ranges(struct tree_node *node, struct tree_group *group, uint16_t cardinality,
+                         int64_t deposited_ms)
+{
+    bool first = group->used == 0;
+
+    if (first || cardinality < group->low) {
+        group->low = cardinality;
+    }
+    if (first || cardinality > group->high) {
+        group->high = cardinality;
+    }
+    if (first || deposited_ms > group->newest_ms) {
+        group->newest_ms = deposited_ms;
+    }
+    note_range(node, group);
+    node->low = node->message_count == 0 || cardinality < node->low ? cardinality : node->low;
+    node->high = cardinality > node->high ? cardinality : node->high;
+    node->newest_ms = deposited_ms > node->newest_ms ? deposited_ms : node->newest_ms;
+}
+
+/* Puts a message into a group, but for the union. Returns its slot. */
+static uint32_t put_message(struct tree_node *node, uint32_t group, const struct tree *tree,
+                            const struct index_item *item, const uint64_t *filter,
+                            uint16_t cardinality)
+{
+    struct tree_group *it = &node->groups[group];
+    struct tree_spot spot = {node, (uint32_t)it->first + it->used};
+
+    write_filter(tree, spot, filter);
+    write_item(spot, item, cardinality);
+    widen_ranges(node, it, cardinality, item->deposited_ms);
+    node->empty_count -= it->used == 0;
+    it->used++;
+    node->message_count++;
+    node->cardinality_sum += cardinality;
+    return spot.slot;
+}
+
+uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
+                  const struct index_item *item, const uint64_t *filter, uint16_t cardinality)
+{
+    uint32_t slot = put_message(node, group, tree, item, filter, cardinality);
+
+    widen_union(tree, node, group, filter);
+    note_group(node, group);
+    if (node->span_count > 0) {
+        tree_widen_summary(tree, node, group, filter, cardinality);
+    }
+    return slot;
+}
+
+void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
+                    const uint32_t *names, uint32_t count)
+{
+    uint32_t group = tree_append_group(tree, node, count);
+    uint64_t whole[PROFILE_WORDS_MAX] = {0};
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct tree_spot from = tree_spot_at(tree, positions[i]);
+        struct tree_spot to = {node, 0};
+
+        tree_read_filter(tree, from, filter);
+        to.slot = put_message(node, group, tree, tree_item(from), filter, tree_cardinality(from));
+        idmap_move(&tree->ids, tree_item(to)->id, names[i], tree_position(to));
+        for (size_t w = 0; w < tree->words; w++) {
+            whole[w] |= filter[w];
+        }
+    }
+    widen_union(tree, node, group, whole);
+    note_group(node, group);
+}
+
+/* The ranges of a group from its messages, those of the node from its groups. */
+static void narrow_group(struct tree_node *node, struct tree_group *group)
+{
+    group->low = group->used == 0 ? 0 : UINT16_MAX;
+    group->high = 0;
+    group->newest_ms = INT64_MIN;
+    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        uint16_t cardinality = node->cardinalities[slot];
+        int64_t deposited_ms = node->items[slot].deposited_ms;
+
+        group->low = cardinality < group->low ? cardinality : group->low;
+        group->high = cardinality > group->high ? cardinality : group->high;
+        group->newest_ms = deposited_ms > group->newest_ms ? deposited_ms : group->newest_ms;
+    }
+    note_range(node, group);
+    if (group->used == 0) {
+        node->least[group - node->groups] = UINT8_MAX;
+    }
+}
+
+static void narrow_node(struct tree_node *node)
+{
+    uint32_t low = node->message_count == 0 ? 0 : UINT16_MAX;
+    uint32_t high = 0;
+    int64_t newest_ms = INT64_MIN;
+
+    for (uint32_t g = 0; g < node->group_count; g++) {
+        const struct tree_group *group = &node->groups[g];
+
+        if (group->used == 0) {
+            continue;
+        }
+        low = group->low < low ? group->low : low;
+        high = group->high > high ? group->high : high;
+        newest_ms = group->newest_ms > newest_ms ? group->newest_ms : newest_ms;
+    }
+    node->low = low;
+    node->high = high;
+    node->newest_ms = newest_ms;
+}
+
+/* ---- messages taken and moved ---- */
+
+static void rename_message(struct tree *tree, struct tree_spot from, struct tree_spot to)
+{
+    idmap_move(&tree->ids, tree_item(to)->id, tree_position(from), tree_position(to));
+}
+
+void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    tree_read_filter(tree, from, filter);
+    tree_write_message(tree, to, tree_item(from), filter, tree_cardinality(from));
+}
+
+void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
+                        const uint64_t *filter, uint16_t cardinality)
+{
+    write_filter(tree, to, filter);
+    write_item(to, item, cardinality);
+}
+
+/* Empties a group whose messages have gone elsewhere. */
+static void clear_group(struct tree *tree, struct tree_node *node, uint32_t group)
+{
+    struct tree_group *it = &node->groups[group];
+    uint64_t bits[PROFILE_WORDS_MAX];
+
+    tree_group_union(tree, node, group, bits);
+    for (; it->used > 0; it->used--) {
+        struct tree_spot spot = {node, (uint32_t)it->first + it->used - 1};
+
+        node->message_count--;
+        node->cardinality_sum -= tree_cardinality(spot);
+        clear_message(tree, spot);
+    }
+    narrow_union(tree, node, group, bits);
+    narrow_group(node, it);
+    node->empty_count++;
+    note_group(node, group);
+}
+
+/* Gives up the last groups as far as they are empty. */
+static void drop_empty_end(struct tree *tree, struct tree_node *node)
+{
+    while (node->group_count > 0 && node->groups[node->group_count - 1].used == 0) {
+        uint32_t last = --node->group_count;
+
+        node->empty_count--;
+        set_slot_count(
+            tree, node,
+            last == 0 ? 0 : (uint32_t)node->groups[last - 1].first + node->groups[last - 1].room);
+        note_group(node, last);
+    }
+    tree_trim(tree, node);
+}
+
+/* Copies all messages of a group into another, maybe of another node, and says so to the ids. */
+static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group,
+                       struct tree_node *to, uint32_t target)
+{
+    const struct tree_group *it = &from->groups[group];
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+        struct tree_spot source = {from, slot};
+        struct tree_spot spot = {to, 0};
+
+        tree_read_filter(tree, source, filter);
+        spot.slot = tree_put(tree, to, target, tree_item(source), filter, tree_cardinality(source));
+        rename_message(tree, source, spot);
+    }
+}
+
+/* The last group takes the place of one that is empty, if there is room enough. */
+static void close_gap(struct tree *tree, struct tree_node *node, uint32_t group)
+{
+    uint32_t last = node->group_count - 1;
+
+    if (group < last && node->groups[last].used <= node->groups[group].room) {
+        copy_group(tree, node, last, node, group);
+        clear_group(tree, node, last);
+    }
+    drop_empty_end(tree, node);
+    narrow_node(node);
+}
+
+void tree_take(struct tree *tree, struct tree_spot spot)
+{
+    struct tree_node *node = spot.node;
+    uint32_t group = tree_group_at(node, spot.slot);
+    struct tree_group *it = &node->groups[group];
+    struct tree_spot last = {node, (uint32_t)it->first + it->used - 1};
+    uint64_t gone[PROFILE_WORDS_MAX];
+    uint64_t left[PROFILE_WORDS_MAX];
+
+    node->message_count--;
+    node->cardinality_sum -= tree_cardinality(spot);
+    tree_read_filter(tree, spot, gone);
+    if (spot.slot != last.slot) {
+        tree_copy_message(tree, last, spot);
+        rename_message(tree, last, spot);
+    }
+    clear_message(tree, last);
+    it->used--;
+    tree_group_union(tree, node, group, left);
+    for (size_t w = 0; w < tree->words; w++) {
+        gone[w] &= ~left[w];
+    }
+    narrow_union(tree, node, group, gone);
+    narrow_group(node, it);
+    note_group(node, group);
+    if (it->used == 0) {
+        node->empty_count++;
+        close_gap(tree, node, group);
+    } else {
+        narrow_node(node);
+    }
+}
+
+void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree_node *to)
+{
+    uint32_t last = from->group_count - 1;
+    uint32_t target = tree_append_group(tree, to, from->groups[last].used);
+
+    copy_group(tree, from, last, to, target);
+    clear_group(tree, from, last);
+    drop_empty_end(tree, from);
+}
+
+void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, uint32_t to)
+{
+    copy_group(tree, node, from, node, to);
+    clear_group(tree, node, from);
+    close_gap(tree, node, from);
+}
+
+/* A node without groups; its slots are as they were. */
+static void reset_node(struct tree *tree, struct tree_node *node)
+{
+    tree_forget_summary(tree, node);
+    set_slot_count(tree, node, 0);
+    node->group_count = 0;
+    node->empty_count = 0;
+    node->message_count = 0;
+    node->low = 0;
+    node->high = 0;
+    node->newest_ms = INT64_MIN;
+    node->column_bits = 0;
+    node->cardinality_sum = 0;
+    memset(node->least, UINT8_MAX, sizeof node->least);
+    memset(node->most, 0, sizeof node->most);
+    memset(node->room, 0, sizeof node->room);
+    memset(node->columns, 0, (size_t)tree->bits * BITS_LANE_WORDS * sizeof *node->columns);
+    memset(node->whole, 0, tree->words * sizeof *node->whole);
+}
+
+void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first)
+{
+    uint32_t end = node->message_count;
+
+    reset_node(tree, node);
+    for (uint32_t slot = first; slot < end; slot++) {
+        struct tree_spot from = {node, slot};
+        struct tree_spot to = {node, 0};
+        struct index_item item = *tree_item(from);
+        uint64_t filter[PROFILE_WORDS_MAX];
+
+        if ((slot - first) % TREE_GROUP == 0) {
+            (void)tree_append_group(tree, node, TREE_GROUP);
+        }
+        tree_read_filter(tree, from, filter);
+        to.slot =
+            tree_put(tree, node, node->group_count - 1, &item, filter, tree_cardinality(from));
+        idmap_move(&tree->ids, item.id, names[slot], tree_position(to));
+    }
+    for (uint32_t slot = end - first; slot < end; slot++) {
+        clear_message(tree, (struct tree_spot){node, slot});
+    }
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Searching, the lowest level: groups opened and their messages compared. */
+#include "core/index/sample.h"
+#include "core/tree/walk.h"
+
+enum { AHEAD = 6 /* blocks asked for before their turn */ };
+
+/* What is read of a block of filters that is compared. */
+static uint64_t block_bytes(const struct tree *tree)
+{
+    return BITS_BLOCK * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+}
+
+/* Offers what may pass of the block that begins at a slot: those in `lanes`, a bit each, which
+ * contain what they must. */
+static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_t slot,
+                        const uint32_t *overlaps, uint32_t lanes)
+{
+    const uint64_t *block = tree_block(walk->tree, node, slot);
+    struct index_probe *probe = walk->probe;
+
+    for (; lanes != 0; lanes &= lanes - 1) {
+        uint32_t lane = sliced_lowest(lanes);
+        uint16_t cardinality = node->cardinalities[slot + lane];
+
+        if (index_probe_may_pass(probe, cardinality, overlaps[lane])) {
+            index_probe_offer(probe, &node->items[slot + lane],
+                              node->number * TREE_SLOTS + slot + lane, block + lane, BITS_BLOCK,
+                              cardinality, overlaps[lane], probe->contains_cardinality);
+        }
+    }
+    walk->floor = index_probe_floor(probe);
+}
+
+/* The same, whatever they contain. */
+static void offer_block(struct walk *walk, const struct tree_node *node, uint32_t slot,
+                        const uint32_t *overlaps, uint32_t lanes)
+{
+    const struct tree *tree = walk->tree;
+
+    if (walk->probe->contains != NULL) {
+        lanes &= tree->kernels->supersets(walk->probe->contains, tree_block(tree, node, slot),
+                                          tree->words);
+    }
+    offer_lanes(walk, node, slot, overlaps, lanes);
+}
+
+/* The lanes of the block at a slot that are slots from `first` to `end` - 1. */
+static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
+{
+    uint32_t lanes = (1u << BITS_BLOCK) - 1;
+
+    if (slot < first) {
+        lanes &= lanes << (first - slot);
+    }
+    return end - slot < BITS_BLOCK ? lanes & ((1u << (end - slot)) - 1) : lanes;
+}
+
+/*
+ * Which messages of a block that begins at a slot are asked for: those in slots first .. end - 1
+ * which contain what they must, for which not all of the block is read.
+ */
+static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uint32_t slot,
+                            uint32_t first, uint32_t end)
+{
+    const struct tree *tree = walk->tree;
+    uint32_t lanes = lanes_within(slot, first, end);
+
+    if (walk->probe->contains == NULL) {
+        return lanes;
+    }
+    return lanes & tree->kernels->supersets(walk->probe->contains, tree_block(tree, node, slot),
+                                            tree->words);
+}
+
+/* Compares the messages in slots first .. end - 1. */
+static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
+                       uint32_t end)
+{
+    const struct tree *tree = walk->tree;
+    uint32_t slot = first / BITS_BLOCK * BITS_BLOCK;
+    struct bits_scan scan = {
+        .query = walk->probe->filter,
+        .words = tree->words,
+        .base = walk->probe->cardinality,
+    };
+
+    walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(tree);
+    while (slot < end) {
+        size_t block_count = (end - slot + BITS_BLOCK - 1) / BITS_BLOCK;
+        uint32_t overlaps[BITS_BLOCK];
+        uint32_t lanes = 0;
+
+        scan.floor = walk->floor;
+        size_t passed =
+            tree->kernels->scan(&scan, tree_block(tree, node, slot), &node->cardinalities[slot],
+                                block_count, overlaps, &lanes);
+        if (passed == block_count) {
+            return;
+        }
+        slot += (uint32_t)passed * BITS_BLOCK;
+        offer_block(walk, node, slot, overlaps, lanes & lanes_within(slot, first, end));
+        slot += BITS_BLOCK;
+    }
+}
+
+/* Offers those of the sample that reach the floor; it was taken from a slot on. */
+static void offer_sample(struct walk *walk, const struct tree_node *node, uint32_t first,
+                         struct sample *sample, uint16_t floor)
+{
+    uint32_t overlaps[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    sample_mark(sample, floor);
+    for (size_t block = sample_next(sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
+         block = sample_next(sample, block + 1, overlaps, &lanes)) {
+        offer_block(walk, node, first + (uint32_t)block * BITS_BLOCK, overlaps, lanes);
+    }
+}
+
+/* The same as scan_slots, from the beginning of a block on, but what is likely to be among the k
+ * best is offered first, so that little else enters them on its way out. */
+static void sample_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
+                         uint32_t end)
+{
+    const struct tree *tree = walk->tree;
+    const struct bits_scan scan = {
+        .query = walk->probe->filter,
+        .words = tree->words,
+        .base = walk->probe->cardinality,
+    };
+    struct sample sample;
+
+    walk->probe->bytes +=
+        (uint64_t)(end - first) * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+    sample_take(&sample, tree->kernels, &scan, tree_block(tree, node, first),
+                &node->cardinalities[first], end - first);
+    offer_sample(walk, node, first, &sample,
+                 sample_floor(&sample, walk->floor, walk->probe->nearest->k));
+    offer_sample(walk, node, first, &sample, walk->floor);
+}
+
+void walk_sweep(struct walk *walk, const struct tree_node *node)
+{
+    uint32_t first = 0;
+
+    while (first < node->slot_count) {
+        uint32_t left = node->slot_count - first;
+        uint32_t count = left < SAMPLE_MESSAGES ? left : SAMPLE_MESSAGES;
+
+        if (sample_pays(walk->probe->nearest, count)) {
+            sample_slots(walk, node, first, first + count);
+        } else {
+            count = left;
+            scan_slots(walk, node, first, first + count);
+        }
+        first += count;
+    }
+    walk->probe->comparisons += node->message_count;
+}
+
+/* The end of the slots in use of a group. */
+static uint32_t group_end(const struct tree_node *node, uint32_t group)
+{
+    return (uint32_t)node->groups[group].first + node->groups[group].used;
+}
+
+/* Blocks lie anywhere: they are asked for a little before their turn. */
+static void fetch_slots(const struct walk *walk, const struct pending *pending)
+{
+#if defined(__GNUC__)
+    size_t words = walk->tree->words;
+    uint32_t first = pending->node->groups[pending->group].first;
+    uint32_t last = group_end(pending->node, pending->group) - 1;
+    const uint64_t *block = tree_block(walk->tree, pending->node, first);
+
+    for (size_t left = last / BITS_BLOCK - first / BITS_BLOCK + 1; left > 0; left--) {
+        for (size_t w = 0; w < words; w++) {
+            __builtin_prefetch(block + w * BITS_BLOCK);
+        }
+        block += BITS_BLOCK * words;
+    }
+    __builtin_prefetch(&pending->node->cardinalities[first]);
+#else
+    (void)walk;
+    (void)pending;
+#endif
+}
+
+/*
+ * Whether what promised so much may still hold one of the k best. Where the floor says it all, it
+ * is enough; but what just reaches it may be older than what it is equal to, and the estimated rank
+ * has no floor.
+ */
+static bool may_hold(const struct walk *walk, const struct pending *pending)
+{
+    const struct index_probe *probe = walk->probe;
+    const struct tree_group *group = &pending->node->groups[pending->group];
+
+    if (pending->reach <= walk->floor || group->newest_ms < probe->query->since_ms) {
+        return false;
+    }
+    return (pending->reach > walk->floor + 1 && probe->query->metric == INDEX_METRIC_BITS) ||
+           index_probe_may_hold(probe, group->low, group->high, pending->shared, group->newest_ms);
+}
+
+/* ---- groups, the most promising messages of many first ---- */
+
+/* Blocks of messages anywhere, with their overlaps. */
+struct batch {
+    struct sample sample;
+    size_t count;
+    const struct tree_node *nodes[SAMPLE_BLOCKS];
+    uint32_t slots[SAMPLE_BLOCKS];
+};
+
+static void offer_marked(struct walk *walk, struct batch *batch, uint16_t floor)
+{
+    uint32_t overlaps[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    sample_mark(&batch->sample, floor);
+    for (size_t block = sample_next(&batch->sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
+         block = sample_next(&batch->sample, block + 1, overlaps, &lanes)) {
+        offer_lanes(walk, batch->nodes[block], batch->slots[block], overlaps, lanes);
+    }
+}
+
+static void offer_batch(struct walk *walk, struct batch *batch)
+{
+    sample_end(&batch->sample, batch->count);
+    offer_marked(walk, batch, sample_floor(&batch->sample, walk->floor, walk->probe->nearest->k));
+    offer_marked(walk, batch, walk->floor);
+    batch->count = 0;
+}
+
+/* Adds the messages of a pending group, or of several. */
+static void add_to_batch(struct walk *walk, const struct pending *pending, struct batch *batch)
+{
+    const struct tree *tree = walk->tree;
+    const struct tree_node *node = pending->node;
+    const struct bits_scan scan = {.base = walk->probe->cardinality};
+    uint32_t first = node->groups[pending->group].first;
+    uint32_t end = group_end(node, pending->group + pending->count - 1u);
+
+    for (uint32_t slot = first / BITS_BLOCK * BITS_BLOCK; slot < end; slot += BITS_BLOCK) {
+        uint32_t overlaps[BITS_BLOCK];
+
+        tree->kernels->overlaps(walk->probe->filter, tree_block(tree, node, slot), tree->words,
+                                overlaps);
+        sample_put(&batch->sample, batch->count, &scan, overlaps, &node->cardinalities[slot],
+                   lanes_asked(walk, node, slot, first, end));
+        batch->nodes[batch->count] = node;
+        batch->slots[batch->count++] = slot;
+        walk->probe->bytes += block_bytes(tree);
+        if (batch->count == SAMPLE_BLOCKS) {
+            offer_batch(walk, batch);
+        }
+    }
+}
+
+/* ---- what is pending ---- */
+
+/* Compares the messages of what is pending, in order. */
+static void scan_pending(struct walk *walk, const struct pending *pending)
+{
+    uint32_t first = pending->node->groups[pending->group].first;
+    uint32_t end = group_end(pending->node, pending->group + pending->count - 1u);
+
+    scan_slots(walk, pending->node, first, end);
+}
+
+/* All of it: the first that is compared, when any message is one of the k best so far. */
+static void compare_first(struct walk *walk)
+{
+    struct batch batch;
+
+    batch.count = 0;
+    for (uint32_t i = 0; i < walk->pending_count; i++) {
+        if (i + AHEAD < walk->pending_count) {
+            fetch_slots(walk, &walk->pending[i + AHEAD]);
+        }
+        add_to_batch(walk, &walk->pending[i], &batch);
+    }
+    offer_batch(walk, &batch);
+}
+
+static uint32_t message_count(const struct pending *pending)
+{
+    return group_end(pending->node, pending->group + pending->count - 1u) -
+           pending->node->groups[pending->group].first;
+}
+
+void walk_flush(struct walk *walk)
+{
+    uint32_t messages = 0;
+
+    for (uint32_t i = 0; i < walk->pending_count; i++) {
+        messages += message_count(&walk->pending[i]);
+    }
+    bool first = !nearest_is_full(walk->probe->nearest) && messages > walk->probe->nearest->k;
+    if (first) {
+        compare_first(walk);
+    }
+    for (uint32_t i = 0; i < walk->pending_count; i++) {
+        const struct pending *pending = &walk->pending[i];
+
+        if (!first && i + AHEAD < walk->pending_count) {
+            fetch_slots(walk, pending + AHEAD);
+        }
+        if (!first && (pending->count > 1 || may_hold(walk, pending))) {
+            scan_pending(walk, pending);
+        } else if (!first) {
+            continue;
+        }
+        walk->probe->opened += pending->count;
+        walk->probe->comparisons += message_count(pending);
+    }
+    walk->pending_count = 0;
+}
+
+void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
+               uint16_t shared)
+{
+    struct pending *last = walk->pending_count > 0 ? &walk->pending[walk->pending_count - 1] : NULL;
+    const struct pending one = {node, (uint16_t)group, 1, reach, shared};
+
+    walk->probe->bytes += sizeof node->groups[group];
+    if (node->groups[group].used == 0 || !may_hold(walk, &one)) {
+        return;
+    }
+    if (last != NULL && last->node == node && last->group + last->count == group) {
+        last->count++;
+        return;
+    }
+    if (walk->pending_count == PENDING_MAX) {
+        walk_flush(walk);
+    }
+    walk->pending[walk->pending_count++] = one;
+    if (walk->pending_count <= AHEAD) {
+        fetch_slots(walk, &walk->pending[walk->pending_count - 1]);
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The best path alone, to compare with: what the 2016 thesis does (simQuery), on this tree. At each
+ * level only the child whose union filter is nearest to the query is followed; at the leaf it and
+ * its two neighbours are searched. Fast, and often wrong, as it does not look anywhere else.
+ */
+#include "core/tree/walk.h"
+
+#include <string.h>
+
+#include "core/filter/bloom.h"
+
+/* The node whose union is nearest to the query by Jaccard distance. */
+static const struct tree_node *nearest_node(const struct walk *walk)
+{
+    const struct tree *tree = walk->tree;
+    const struct index_probe *probe = walk->probe;
+    const struct tree_node *nearest = NULL;
+    struct similarity best = {0, 1};
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        const struct tree_node *node = tree->nodes[n];
+        uint32_t shared = bloom_intersection_count(node->whole, probe->filter, tree->words);
+        uint32_t all =
+            probe->cardinality + tree->kernels->cardinality(node->whole, tree->words) - shared;
+        struct similarity similarity = similarity_of(shared, all);
+
+        if (nearest == NULL || similarity_compare(similarity, best) > 0) {
+            nearest = node;
+            best = similarity;
+        }
+    }
+    walk->probe->comparisons += tree->node_count;
+    walk->probe->bytes += tree->node_count * tree->words * sizeof(uint64_t);
+    return nearest;
+}
+
+void walk_path(struct walk *walk)
+{
+    const struct tree_node *node = nearest_node(walk);
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint64_t mask[BITS_LANE_WORDS];
+    struct sliced sliced = {.plane_count = walk_planes(walk)};
+    uint32_t leaf = 0;
+
+    walk->probe->incomplete = true;
+    if (node == NULL || !walk_keep_containing(walk, node, mask)) {
+        return;
+    }
+    walk_count(walk, node, planes);
+    sliced.lane_words = tree_lane_words(node);
+    memcpy(sliced.planes, planes, sliced.plane_count * BITS_LANE_WORDS * sizeof *planes);
+    (void)sliced_largest(walk->tree->kernels, &sliced, mask, &leaf);
+    uint32_t first = leaf > 0 ? leaf - 1 : 0;
+    for (uint32_t group = first; group <= leaf + 1 && group < node->group_count; group++) {
+        walk_open(walk, node, group, REACH_MOST, (uint16_t)walk->probe->cardinality);
+    }
+    walk_flush(walk);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Searching. Bounds are useless until k good answers are known, so a walk has three phases:
+ *
+ *   rank   what each node promises, by its summary
+ *   open   the node that promises the most: its columns are counted, which tells what its groups
+ *          promise; then its best groups are opened, until another node promises more; and so on,
+ *          until no node promises as much as one of the k best. Where columns are no help, the
+ *          node is compared in order at once
+ *   sweep  all nodes, if messages have come or gone since the walk began
+ *
+ * The sweep is what keeps the answer right while the tree changes: nodes at places below `left` are
+ * still to be visited, and the tree tells cursors when nodes come and go (tree_cursors_replaced).
+ */
+#include "core/tree/walk.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+
+enum {
+    DIRECT_LANES = 16, /* so few groups are opened without counting first */
+    FUTILE_MOST = 16, /* searches in a row that bounds were no help to, until bounds are given up */
+    RETRY = 16        /* ... but for every 16th search */
+};
+
+/* ---- cursors ---- */
+
+/* The cursor, what it keeps, and what it knows of `room` nodes. */
+static size_t cursor_bytes(uint32_t room, uint32_t kept_room)
+{
+    const struct tree_cursor *cursor = NULL;
+
+    return sizeof *cursor + WALK_LINE_BYTES - 1 + kept_room * sizeof *cursor->kept +
+           room * (sizeof *cursor->reach + sizeof *cursor->kept_at);
+}
+
+void tree_cursor_restart(void *engine, void *cursor)
+{
+    const struct tree *tree = engine;
+    struct tree_cursor *c = cursor;
+
+    c->keeps = tree->node_count <= c->room;
+    c->phase = c->keeps ? PHASE_RANK : PHASE_SWEEP;
+    c->left = tree->node_count;
+    c->swept = 0;
+    c->gives_up = false;
+    c->changes = tree->changes;
+}
+
+int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
+{
+    struct tree *tree = engine;
+    uint32_t room = (tree->node_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
+    uint32_t kept_room = tree->node_count < KEPT_NODES ? tree->node_count + 1 : KEPT_NODES;
+    struct tree_cursor *cursor = alloc_array(alloc, 1, cursor_bytes(room, kept_room));
+
+    if (cursor == NULL) {
+        return -ERR_NOMEM;
+    }
+    cursor->alloc = alloc;
+    cursor->room = room;
+    cursor->kept_room = kept_room;
+    size_t past = (uintptr_t)cursor->storage % WALK_LINE_BYTES;
+    cursor->kept = (void *)(cursor->storage + (WALK_LINE_BYTES - past) % WALK_LINE_BYTES);
+    cursor->reach = (uint16_t *)(cursor->kept + kept_room);
+    cursor->kept_at = (uint8_t *)(cursor->reach + room);
+    cursor->next = tree->cursors;
+    cursor->link = &tree->cursors;
+    if (cursor->next != NULL) {
+        cursor->next->link = &cursor->next;
+    }
+    tree->cursors = cursor;
+    tree_cursor_restart(engine, cursor);
+    *out_cursor = cursor;
+    return 0;
+}
+
+void tree_cursor_free(void *engine, void *cursor)
+{
+    struct tree_cursor *c = cursor;
+
+    (void)engine;
+    if (c == NULL) {
+        return;
+    }
+    *c->link = c->next;
+    if (c->next != NULL) {
+        c->next->link = c->link;
+    }
+    alloc_release(c->alloc, c, 1, cursor_bytes(c->room, c->kept_room));
+}
+
+void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,
+                           uint32_t new_count)
+{
+    tree->changes++;
+    for (struct tree_cursor *c = tree->cursors; c != NULL; c = c->next) {
+        if (c->left >= place + old_count && c->left > place) {
+            c->left = c->left - old_count + new_count;
+        } else if (c->left > place) {
+            c->left = place + new_count;
+        }
+    }
+}
+
+/* ---- rank, count ---- */
+
+static bool is_too_old(const struct walk *walk, const struct tree_node *node)
+{
+    return node->newest_ms < walk->probe->query->since_ms;
+}
+
+/* What is left to be done of a node: see tree_cursor.reach. */
+static uint16_t count_node(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
+{
+    bool must_contain = walk->probe->contains != NULL;
+    uint64_t mask[BITS_LANE_WORDS];
+
+    if (is_too_old(walk, node)) {
+        return REACH_DONE;
+    }
+    if (must_contain && !walk_keep_containing(walk, node, mask)) {
+        return REACH_DONE;
+    }
+    if (must_contain && (sliced_count(mask) < DIRECT_LANES || !walk_can_bound(walk))) {
+        walk_open_masked(walk, node, mask);
+        return REACH_DONE;
+    }
+    if (walk_is_plain(walk, node)) {
+        return REACH_PLAIN;
+    }
+    return walk_bound(walk, node, must_contain ? mask : NULL, kept);
+}
+
+/* Whether bounds were of no use of late, and are not to be tried by this search. */
+static bool gives_up(const struct walk *walk)
+{
+    struct tree *tree = walk->tree;
+
+    if (tree->futile < FUTILE_MOST || walk->probe->contains != NULL) {
+        return false;
+    }
+    return ++tree->retry % RETRY != 0;
+}
+
+/* Notes whether bounds were of use: not if most nodes were compared in order all the same. */
+static void learn(const struct walk *walk)
+{
+    struct tree *tree = walk->tree;
+
+    if (walk->cursor->swept * 2 <= tree->node_count) {
+        tree->futile = 0;
+    } else if (tree->futile < FUTILE_MOST) {
+        tree->futile++;
+    }
+}
+
+static void rank_nodes(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+
+    if (gives_up(walk)) {
+        cursor->gives_up = true;
+        cursor->keeps = false;
+        cursor->phase = PHASE_SWEEP;
+        return;
+    }
+    walk_rank(walk, cursor->reach);
+    memset(cursor->kept_at, 0, cursor->room * sizeof *cursor->kept_at);
+    for (uint32_t k = 0; k < cursor->kept_room; k++) {
+        cursor->kept[k].in_use = false;
+    }
+    cursor->phase = PHASE_OPEN;
+}
+
+/* ---- open ---- */
+
+/* The first of the nodes that promise the most; the room, where none promises enough. */
+static uint32_t best_node(const struct walk *walk)
+{
+    const struct tree_cursor *cursor = walk->cursor;
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    uint16_t most = kernels->largest(cursor->reach, cursor->room);
+
+    /* 1 + what reaches the floor is more */
+    return most > walk->floor ? (uint32_t)kernels->find_least(cursor->reach, cursor->room, most)
+                              : cursor->room;
+}
+
+static void give_up(struct tree_cursor *cursor, struct kept_node *kept)
+{
+    cursor->kept_at[kept->place] = 0;
+    kept->in_use = false;
+}
+
+/* Room to keep something of a node in. What promises too little by now is given up; if need be also
+ * the least promising one of those not begun, to be counted again. NULL if all are begun. */
+static struct kept_node *free_kept(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    struct kept_node *worst = NULL;
+
+    for (uint32_t k = 0; k < cursor->kept_room; k++) {
+        struct kept_node *kept = &cursor->kept[k];
+
+        if (!kept->in_use) {
+            return kept;
+        }
+        if (cursor->reach[kept->place] <= walk->floor) {
+            cursor->reach[kept->place] = REACH_DONE;
+            give_up(cursor, kept);
+            return kept;
+        }
+        if (!kept->opened &&
+            (worst == NULL || cursor->reach[kept->place] < cursor->reach[worst->place])) {
+            worst = kept;
+        }
+    }
+    if (worst != NULL) {
+        give_up(cursor, worst);
+    }
+    return worst;
+}
+
+/* The same as long as fewer than k messages are known, or at a first look: about as many groups as
+ * have half of the messages that are expected of this part, of those that promise at least half as
+ * much as the best, and enough. */
+static uint16_t first_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
+                            uint16_t highest)
+{
+    enum { STEPS = 16 };
+    uint32_t wanted = walk->probe->expected / 2;
+    uint16_t enough = (uint16_t)(walk->floor + 1);
+    uint16_t lowest = enough > highest / 2 ? enough : highest / 2;
+    uint16_t least = highest;
+
+    while (least > lowest && walk->tree->kernels->count_least(kept->reach, lanes, least) < wanted) {
+        least = (uint16_t)(least - highest / STEPS - 1);
+    }
+    return least > enough ? least : enough;
+}
+
+/*
+ * What the groups to be opened next of a node promise at least. As long as fewer than k messages
+ * are known these are the ones much like the best one; then the better half of what could do, or
+ * less if these are many; once the k best are nearly final, all that could do.
+ */
+static uint16_t part_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
+                           uint16_t highest)
+{
+    uint16_t enough = (uint16_t)(walk->floor + 1);
+    uint16_t least = (uint16_t)(highest - (highest - enough) / 2);
+
+    if (walk->floor == 0 || walk->probe->first_look) {
+        least = first_least(walk, kept, lanes, highest);
+    } else if (walk->probe->opened >= WALK_SETTLED) {
+        return enough;
+    }
+    while (least < highest &&
+           walk->tree->kernels->count_least(kept->reach, lanes, least) > WALK_SETTLED) {
+        least = (uint16_t)(highest - (highest - least) / 2);
+    }
+    return least;
+}
+
+/* Counts a node that was not counted yet. Where nothing can be kept of it, all of it is opened that
+ * could do. */
+static void count_best(struct walk *walk, uint32_t place)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    const struct tree_node *node = walk->tree->nodes[place];
+    struct kept_node *kept = free_kept(walk);
+
+    cursor->reach[place] = REACH_DONE;
+    uint32_t next = best_node(walk);
+    if (next < cursor->room && cursor->kept_at[next] == 0) {
+        walk_fetch(walk, walk->tree->nodes[next]);
+    }
+    if (kept == NULL) {
+        struct kept_node once;
+        uint16_t reach = count_node(walk, node, &once);
+
+        if (reach == REACH_PLAIN) {
+            cursor->reach[place] = reach;
+        } else if (reach > walk->floor) {
+            (void)walk_open_best(walk, node, &once, (uint16_t)(walk->floor + 1));
+        }
+        return;
+    }
+    cursor->reach[place] = count_node(walk, node, kept);
+    if (next < cursor->room && cursor->reach[next] > cursor->reach[place]) {
+        walk->next = next;
+    }
+    if (cursor->reach[place] > walk->floor && cursor->reach[place] != REACH_PLAIN) {
+        kept->in_use = true;
+        kept->opened = false;
+        kept->place = place;
+        cursor->kept_at[place] = (uint8_t)(1 + (kept - cursor->kept));
+    }
+}
+
+static void open_next(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    bool known = walk->next < cursor->room && cursor->reach[walk->next] > walk->floor;
+    uint32_t best = known ? walk->next : best_node(walk);
+
+    walk->next = cursor->room;
+    if (best == cursor->room) {
+        cursor->left = 0;
+        learn(walk);
+        return;
+    }
+    const struct tree_node *node = walk->tree->nodes[best];
+    if (cursor->reach[best] == REACH_PLAIN && walk->probe->first_look) {
+        walk->looked = true;
+    } else if (cursor->reach[best] == REACH_PLAIN) {
+        walk_sweep(walk, node);
+        cursor->reach[best] = REACH_DONE;
+    } else if (cursor->kept_at[best] == 0) {
+        count_best(walk, best);
+    } else {
+        struct kept_node *kept = &cursor->kept[cursor->kept_at[best] - 1];
+        uint16_t least = part_least(walk, kept, node->group_count, cursor->reach[best]);
+
+        kept->opened = true;
+        walk->looked = walk->probe->first_look;
+        cursor->reach[best] = walk_open_best(walk, node, kept, least);
+    }
+}
+
+/* ---- sweep ---- */
+
+static void visit_node(struct walk *walk, const struct tree_node *node)
+{
+    struct kept_node once;
+
+    if (walk->cursor->gives_up && walk->probe->contains == NULL && !is_too_old(walk, node)) {
+        walk_sweep(walk, node);
+        return;
+    }
+    uint16_t reach = count_node(walk, node, &once);
+    if (reach == REACH_PLAIN) {
+        walk_sweep(walk, node);
+    } else if (reach > walk->floor) {
+        (void)walk_open_best(walk, node, &once, (uint16_t)(walk->floor + 1));
+    }
+}
+
+static void sweep_next(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+
+    cursor->left--;
+    visit_node(walk, walk->tree->nodes[cursor->left]);
+}
+
+/* Once messages have come or gone, what was learnt of the nodes holds no more. */
+static void forget_if_changed(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+
+    if (cursor->keeps && cursor->changes != walk->tree->changes) {
+        cursor->keeps = false;
+        cursor->phase = PHASE_SWEEP;
+        walk->probe->check_repeats = true;
+    }
+}
+
+int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget)
+{
+    struct walk walk;
+    struct tree_cursor *c = cursor;
+    uint64_t before = index_probe_work(probe);
+
+    walk.tree = engine;
+    walk.cursor = cursor;
+    walk.probe = probe;
+    walk.ready = false;
+    walk.looked = false;
+    walk.next = c->room;
+    walk.floor = index_probe_floor(probe);
+    walk.position_count = 0;
+    walk.wanted_count = 0;
+    walk.pending_count = 0;
+    if (probe->query->best_path) {
+        walk_path(&walk);
+        c->left = 0;
+    }
+    forget_if_changed(&walk);
+    while (c->left > 0 && !walk.looked &&
+           (index_probe_work(probe) - before < budget || index_probe_work(probe) == before)) {
+        if (c->phase == PHASE_RANK) {
+            rank_nodes(&walk);
+        } else if (c->phase == PHASE_OPEN) {
+            open_next(&walk);
+        } else if (probe->first_look) {
+            walk.looked = true;
+        } else {
+            sweep_next(&walk);
+        }
+    }
+    walk_flush(&walk);
+    if (walk.looked) {
+        probe->first_look = false;
+        probe->promise = c->keeps ? walk.tree->kernels->largest(c->reach, c->room) : REACH_PLAIN;
+    }
+    return c->left > 0 ? INDEX_MORE : 0;
+}

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Summaries: the level above the nodes. Rare labels fill a union of many messages, and a full union
+ * rules out nothing; so a summary keeps the bits that many of them share, the core, and what a
+ * query must share with it for any message's sake: the less, the more bits that has besides, but
+ * the more, the more bits it has in all (docs/tree.md has the proof).
+ */
+#include "core/tree/tree.h"
+
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+#include "core/bits/sliced.h"
+
+enum {
+    NODES_MIN = 16,         /* a tree of fewer nodes has no summaries: all of it is soon counted */
+    CORE_FILL_PERCENT = 40, /* a core that grows message by message stops at this fill */
+    SPAN_USUAL = 32,        /* groups of a span */
+    SPAN_MEAN = 4,          /* at least, so that a node's lanes suffice */
+    LOOSE_EIGHTHS = 2,      /* of a message's bits that a query should miss */
+    USUAL_NEED = 1          /* the need that cores are chosen by: a similarity of 0.6 */
+};
+
+static size_t summary_words(const struct tree *tree)
+{
+    return (size_t)tree->bits * BITS_LANE_WORDS + TREE_LINE_WORDS - 1;
+}
+
+static size_t one_bytes(const struct tree *tree)
+{
+    return sizeof(struct tree_summary) + summary_words(tree) * sizeof(uint64_t);
+}
+
+size_t tree_summary_bytes(const struct tree *tree)
+{
+    return tree->summary_count * (one_bytes(tree) + sizeof(struct tree_summary *));
+}
+
+void tree_free_summaries(struct tree *tree)
+{
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        alloc_release(tree->alloc, tree->summaries[i], 1, one_bytes(tree));
+    }
+    alloc_release(tree->alloc, tree->summaries, tree->summary_count, sizeof(struct tree_summary *));
+    tree->summaries = NULL;
+    tree->summary_count = 0;
+}
+
+static struct tree_summary *summary_new(const struct tree *tree)
+{
+    struct tree_summary *summary = alloc_zeroed(tree->alloc, 1, one_bytes(tree));
+
+    if (summary != NULL) {
+        size_t past = (uintptr_t)summary->storage / sizeof(uint64_t) % TREE_LINE_WORDS;
+
+        summary->columns = summary->storage + (TREE_LINE_WORDS - past) % TREE_LINE_WORDS;
+        for (size_t i = 0; i < sizeof summary->needs / sizeof summary->needs[0]; i++) {
+            summary->needs[i] = TREE_NEED_NONE;
+        }
+    }
+    return summary;
+}
+
+int tree_grow_summaries(struct tree *tree, uint32_t room)
+{
+    uint32_t count =
+        room < NODES_MIN ? 0 : (uint32_t)(((uint64_t)room * TREE_SPANS_USUAL) / BITS_LANES + 1);
+
+    if (count <= tree->summary_count) {
+        return 0;
+    }
+    struct tree_summary **summaries =
+        alloc_array(tree->alloc, count, sizeof(struct tree_summary *));
+    uint32_t made = tree->summary_count;
+    while (summaries != NULL && made < count) {
+        summaries[made] = summary_new(tree);
+        if (summaries[made] == NULL) {
+            break;
+        }
+        made++;
+    }
+    if (made < count) {
+        for (uint32_t i = tree->summary_count; i < made; i++) {
+            alloc_release(tree->alloc, summaries[i], 1, one_bytes(tree));
+        }
+        alloc_release(tree->alloc, summaries, count, sizeof(struct tree_summary *));
+        return -ERR_NOMEM;
+    }
+    if (tree->summary_count > 0) {
+        memcpy(summaries, tree->summaries, tree->summary_count * sizeof(struct tree_summary *));
+    }
+    alloc_release(tree->alloc, tree->summaries, tree->summary_count, sizeof(struct tree_summary *));
+    tree->summaries = summaries;
+    tree->summary_count = count;
+    return 0;
+}
+
+static struct tree_summary *summary_of(const struct tree *tree, const struct tree_node *node)
+{
+    return tree->summaries[node->span_summary];
+}
+
+/* The lane of the span that a group is in. */
+static uint32_t lane_of(const struct tree_node *node, uint32_t group)
+{
+    uint32_t span = node->span_count - 1;
+
+    while (node->span_first[span] > group) {
+        span--;
+    }
+    return node->span_lane + span;
+}
+
+/* The first of `count` free units in a row; TREE_UNITS if there are none. */
+static uint32_t free_units(const struct tree_summary *summary, uint32_t count)
+{
+    uint32_t run = 0;
+
+    for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+        run = summary->owners[unit] == NULL ? run + 1 : 0;
+        if (run == count) {
+            return unit + 1 - count;
+        }
+    }
+    return TREE_UNITS;
+}
+
+static void own_units(struct tree_summary *summary, uint32_t first, uint32_t count,
+                      struct tree_node *owner)
+{
+    summary->used = owner != NULL ? summary->used + count : summary->used - count;
+    for (uint32_t unit = first; unit < first + count; unit++) {
+        summary->owners[unit] = owner;
+    }
+}
+
+/* Units that a node's spans take. */
+static uint32_t unit_count(const struct tree_node *node)
+{
+    return (node->span_count + TREE_UNIT - 1) / TREE_UNIT;
+}
+
+/* Finds lanes for a node's spans. Whether there were any. */
+static bool take_lanes(struct tree *tree, struct tree_node *node)
+{
+    uint32_t count = unit_count(node);
+
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        uint32_t first = free_units(tree->summaries[i], count);
+
+        if (first < TREE_UNITS) {
+            own_units(tree->summaries[i], first, count, node);
+            node->span_summary = i;
+            node->span_lane = first * TREE_UNIT;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_core(const struct tree *tree, struct tree_summary *summary, uint32_t lane,
+                     const uint64_t *core)
+{
+    for (uint32_t bit = 0; bit < tree->bits; bit++) {
+        if ((core[bit / 64] >> bit % 64 & 1) != 0) {
+            sliced_set(summary->columns, bit, lane);
+        } else {
+            sliced_clear(summary->columns, bit, lane);
+        }
+    }
+}
+
+/* Notes whether a core of so many bits shares many of them with any message. */
+static void note_full(const struct tree *tree, struct tree_summary *summary, uint32_t lane,
+                      uint32_t core_bits)
+{
+    if (core_bits * 100 > tree->bits * CORE_FILL_PERCENT) {
+        sliced_set(summary->full, 0, lane);
+    } else {
+        sliced_clear(summary->full, 0, lane);
+    }
+}
+
+static void read_core(const struct tree *tree, const struct tree_summary *summary, uint32_t lane,
+                      uint64_t *out)
+{
+    memset(out, 0, tree->words * sizeof *out);
+    for (uint32_t bit = 0; bit < tree->bits; bit++) {
+        out[bit / 64] |= (uint64_t)sliced_test(summary->columns, bit, lane) << bit % 64;
+    }
+}
+
+/* What a message needs that has so many bits, `outside` of them outside of the core. */
+static int16_t need_of(uint32_t cardinality, uint32_t outside, uint32_t number)
+{
+    enum { EIGHTHS = 8 };
+    uint32_t eighths = BITS_NEEDS_FIRST + number;
+
+    return (int16_t)((int32_t)(cardinality * eighths) - (int32_t)(outside * EIGHTHS));
+}
+
+static void set_needs(struct tree_summary *summary, uint32_t lane, const int16_t *needs)
+{
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        summary->needs[j * BITS_LANES + lane] = needs[j];
+    }
+}
+
+/* Lets needs hold for one more message. */
+static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uint32_t outside)
+{
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        int16_t need = need_of(cardinality, outside, j);
+
+        needs[j * stride] = need < needs[j * stride] ? need : needs[j * stride];
+    }
+}
+
+/* Whether needs hold for a message as they are. */
+static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outside)
+{
+    bool hold = true;
+
+    for (uint32_t j = 0; j < BITS_NEEDS; j++) {
+        hold = hold && needs[j * BITS_LANES] <= need_of(cardinality, outside, j);
+    }
+    return hold;
+}
+
+/* Of no message at all: more than any query has. */
+static const int16_t needs_none[BITS_NEEDS] = {TREE_NEED_NONE, TREE_NEED_NONE, TREE_NEED_NONE};
+
+void tree_forget_summary(struct tree *tree, struct tree_node *node)
+{
+    static const uint64_t none[PROFILE_WORDS_MAX];
+
+    if (node->span_count == 0) {
+        return;
+    }
+    struct tree_summary *summary = summary_of(tree, node);
+    for (uint32_t span = 0; span < node->span_count; span++) {
+        set_core(tree, summary, node->span_lane + span, none);
+        set_needs(summary, node->span_lane + span, needs_none);
+        note_full(tree, summary, node->span_lane + span, 0);
+    }
+    own_units(summary, node->span_lane / TREE_UNIT, unit_count(node), NULL);
+    node->span_count = 0;
+}
+
+/* ---- one span ---- */
+
+/* The messages of some groups in a row. */
+struct span {
+    const struct tree *tree;
+    const uint32_t *positions;
+    uint32_t count;
+    uint32_t cardinality_sum;
+    uint16_t having[PROFILE_BITS_MAX]; /* messages that have a bit */
+};
+
+static void count_span(struct span *span)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint16_t set[PROFILE_BITS_MAX];
+
+    memset(span->having, 0, span->tree->bits * sizeof *span->having);
+    span->cardinality_sum = 0;
+    for (uint32_t i = 0; i < span->count; i++) {
+        tree_read_filter(span->tree, tree_spot_at(span->tree, span->positions[i]), filter);
+        size_t count = sliced_positions(filter, span->tree->words, set);
+        for (size_t b = 0; b < count; b++) {
+            span->having[set[b]]++;
+        }
+        span->cardinality_sum += (uint32_t)count;
+    }
+}
+
+/* Bits that a filter has outside of a core. */
+static uint32_t count_outside(const struct tree *tree, const uint64_t *filter, const uint64_t *core)
+{
+    uint64_t outside[PROFILE_WORDS_MAX];
+
+    for (size_t w = 0; w < tree->words; w++) {
+        outside[w] = filter[w] & ~core[w];
+    }
+    return tree->kernels->cardinality(outside, tree->words);
+}
+
+/* What the messages of the span need with a core. */
+static void needs_of(const struct span *span, const uint64_t *core, int16_t *out_needs)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    memcpy(out_needs, needs_none, sizeof needs_none);
+    for (uint32_t i = 0; i < span->count; i++) {
+        struct tree_spot spot = tree_spot_at(span->tree, span->positions[i]);
+
+        tree_read_filter(span->tree, spot, filter);
+        lower_needs(out_needs, 1, tree_cardinality(spot), count_outside(span->tree, filter, core));
+    }
+}
+
+/*
+ * The core of bits that `percent` of the messages have, and what they need with it. Returns by how
+ * much a query of usual size that has nothing to do with them can be expected to miss that, times
+ * m, in eighths of a bit: the more, the better.
+ */
+static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core,
+                       int16_t *out_needs)
+{
+    const struct tree *tree = span->tree;
+    int64_t usual = span->cardinality_sum / span->count;
+
+    memset(core, 0, tree->words * sizeof *core);
+    for (uint32_t bit = 0; bit < tree->bits; bit++) {
+        if (span->having[bit] > 0 &&
+            (uint64_t)span->having[bit] * 100 >= (uint64_t)span->count * percent) {
+            core[bit / 64] |= UINT64_C(1) << bit % 64;
+        }
+    }
+    needs_of(span, core, out_needs);
+    return (usual * (BITS_NEEDS_FIRST + USUAL_NEED) + out_needs[USUAL_NEED]) * tree->bits -
+           8 * usual * tree->kernels->cardinality(core, tree->words);
+}
+
+/* The best core of the span, and what it needs; what core_of returns for it. 0 messages: none. */
+static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_needs)
+{
+    static const uint32_t percents[] = {0, 5, 10, 20, 40};
+    uint64_t tried[PROFILE_WORDS_MAX];
+    int64_t most = INT64_MIN;
+
+    count_span(span);
+    memset(core, 0, span->tree->words * sizeof *core);
+    memcpy(out_needs, needs_none, sizeof needs_none);
+    for (size_t i = 0; span->count > 0 && i < sizeof percents / sizeof percents[0]; i++) {
+        int16_t needs[BITS_NEEDS];
+        int64_t expected = core_of(span, percents[i], tried, needs);
+
+        if (expected > most) {
+            most = expected;
+            memcpy(out_needs, needs, sizeof needs);
+            memcpy(core, tried, span->tree->words * sizeof *core);
+        }
+    }
+    return most;
+}
+
+/* The positions of a node's groups first .. end - 1. How many. */
+static uint32_t list_groups(struct tree_node *node, uint32_t first, uint32_t end, uint32_t *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t g = first; g < end; g++) {
+        for (uint32_t i = 0; i < node->groups[g].used; i++) {
+            out[count++] = tree_position((struct tree_spot){node, node->groups[g].first + i});
+        }
+    }
+    return count;
+}
+
+/* Bits that groups have in common, to tell where they are not alike any more. */
+struct common {
+    uint64_t bits[PROFILE_WORDS_MAX];
+    uint32_t cardinality;
+};
+
+static void common_of(const struct tree *tree, const uint32_t *positions, uint32_t count,
+                      struct common *out)
+{
+    memset(out, 0, sizeof *out);
+    if (count > 0) {
+        tree_common_bits(tree, positions, count, out->bits);
+        out->cardinality = tree->kernels->cardinality(out->bits, tree->words);
+    }
+}
+
+static bool are_alike(const struct tree *tree, const struct common *a, const struct common *b)
+{
+    return tree_are_alike(bloom_intersection_count(a->bits, b->bits, tree->words), a->cardinality,
+                          b->cardinality);
+}
+
+/* Spans begin where groups are not alike any more, or at the usual length. */
+static void divide_spans(const struct tree *tree, struct tree_node *node)
+{
+    uint32_t positions[TREE_GROUP];
+    struct common begin;
+    struct common next;
+
+    node->span_first[0] = 0;
+    node->span_count = 1;
+    common_of(tree, positions, list_groups(node, 0, 1, positions), &begin);
+    for (uint32_t g = 1; g < node->group_count && node->span_count < TREE_SPANS; g++) {
+        uint32_t length = g - node->span_first[node->span_count - 1];
+
+        common_of(tree, positions, list_groups(node, g, g + 1, positions), &next);
+        if (g >= SPAN_MEAN * node->span_count &&
+            (length >= SPAN_USUAL || !are_alike(tree, &begin, &next))) {
+            node->span_first[node->span_count++] = (uint16_t)g;
+            begin = next;
+        }
+    }
+}
+
+void tree_summarise(struct tree *tree, struct tree_node *node)
+{
+    uint32_t positions[TREE_SLOTS];
+
+    if (tree->summary_count == 0 || node->group_count == 0) {
+        return;
+    }
+    divide_spans(tree, node);
+    if (!take_lanes(tree, node)) {
+        node->span_count = 0;
+        return;
+    }
+    struct tree_summary *summary = summary_of(tree, node);
+    for (uint32_t s = 0; s < node->span_count; s++) {
+        uint32_t next = s + 1 < node->span_count ? node->span_first[s + 1] : node->group_count;
+        struct span span = {.tree = tree, .positions = positions};
+        uint64_t core[PROFILE_WORDS_MAX];
+        int16_t needs[BITS_NEEDS];
+
+        span.count = list_groups(node, node->span_first[s], next, positions);
+        (void)summarise_span(&span, core, needs);
+        set_core(tree, summary, node->span_lane + s, core);
+        set_needs(summary, node->span_lane + s, needs);
+        note_full(tree, summary, node->span_lane + s,
+                  tree->kernels->cardinality(core, tree->words));
+    }
+}
+
+/* How many groups of an order, from group `first` on, make a span; and their messages. */
+static size_t span_length(const struct tree *tree, const struct tree_order *order, size_t first,
+                          const uint32_t *positions, uint32_t *out_messages)
+{
+    struct common begin;
+    struct common next;
+    size_t length = 0;
+
+    *out_messages = 0;
+    while (length < SPAN_USUAL && first + length < order->group_count) {
+        uint32_t size = order->sizes[first + length] & (TREE_LOOSE - 1u);
+
+        if (length > 0 && (order->sizes[first + length] & TREE_LOOSE) != 0) {
+            break;
+        }
+        common_of(tree, positions + *out_messages, size, length == 0 ? &begin : &next);
+        if (length > 0 && !are_alike(tree, &begin, &next)) {
+            break;
+        }
+        *out_messages += size;
+        length++;
+    }
+    return length;
+}
+
+void tree_mark_loose(const struct tree *tree, struct tree_order *order)
+{
+    const uint32_t *positions = order->positions;
+
+    for (size_t first = 0; first < order->group_count;) {
+        struct span span = {.tree = tree, .positions = positions};
+        uint64_t core[PROFILE_WORDS_MAX];
+        int16_t needs[BITS_NEEDS];
+        size_t length = span_length(tree, order, first, positions, &span.count);
+        int64_t expected = summarise_span(&span, core, needs);
+
+        /* by chance a query that has nothing to do with them misses what they need by little */
+        if (expected < (int64_t)(span.cardinality_sum / span.count) * tree->bits * LOOSE_EIGHTHS) {
+            for (size_t g = first; g < first + length; g++) {
+                order->sizes[g] |= TREE_LOOSE;
+            }
+        }
+        first += length;
+        positions += span.count;
+    }
+}
+
+/* Set bits of a lane of some columns. */
+static uint32_t lane_bits(const struct tree *tree, const uint64_t *columns, uint32_t lane)
+{
+    uint32_t count = 0;
+
+    for (uint32_t bit = 0; bit < tree->bits; bit++) {
+        count += sliced_test(columns, bit, lane);
+    }
+    return count;
+}
+
+/* What a message needs is within what the summary says; or it joins the core as long as that is not
+ * too full; or the summary is lowered for it. */
+void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
+                        const uint64_t *filter, uint16_t cardinality)
+{
+    struct tree_summary *summary = summary_of(tree, node);
+    uint32_t lane = lane_of(node, group);
+    uint16_t positions[PROFILE_BITS_MAX];
+    size_t count = sliced_positions(filter, tree->words, positions);
+    uint32_t outside = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        outside += !sliced_test(summary->columns, positions[i], lane);
+    }
+    if (needs_hold(&summary->needs[lane], cardinality, outside)) {
+        return;
+    }
+    if ((lane_bits(tree, summary->columns, lane) + outside) * 100 <=
+        tree->bits * CORE_FILL_PERCENT) {
+        for (size_t i = 0; i < count; i++) {
+            sliced_set(summary->columns, positions[i], lane);
+        }
+        outside = 0;
+    }
+    lower_needs(&summary->needs[lane], BITS_LANES, cardinality, outside);
+}
+
+/* Puts a node in its place among the best so far, once. How many these are. */
+static uint32_t note_promising(struct tree_promising *promising, uint32_t count,
+                               struct tree_node *node, uint32_t shared)
+{
+    uint32_t at = 0;
+
+    while (at < count && promising[at].node != node) {
+        at++;
+    }
+    if (at == count && count < TREE_PROMISING) {
+        count++;
+    } else if (at == count) {
+        at--; /* in the last one's place */
+    }
+    if (promising[at].node != NULL && shared <= promising[at].shared) {
+        return count;
+    }
+    for (; at > 0 && promising[at - 1].shared < shared; at--) {
+        promising[at] = promising[at - 1];
+    }
+    promising[at] = (struct tree_promising){node, shared};
+    return count;
+}
+
+uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions, size_t count,
+                              struct tree_promising *out)
+{
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint64_t largest[BITS_LANE_WORDS];
+    uint64_t mask[BITS_LANE_WORDS];
+    uint32_t found = 0;
+
+    memset(out, 0, TREE_PROMISING * sizeof *out);
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        const struct tree_summary *summary = tree->summaries[i];
+
+        if (summary->used == 0) {
+            continue;
+        }
+        tree->kernels->count_columns(summary->columns, positions, count, BITS_LANE_WORDS, planes);
+        for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
+            mask[w] = ~summary->full[w];
+        }
+        tree->kernels->keep_largest(planes, bits_planes(count), BITS_LANE_WORDS, mask, largest);
+        for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+            struct tree_node *node =
+                mask[w] != 0 ? summary->owners[(w * 64 + sliced_lowest(mask[w])) / TREE_UNIT]
+                             : NULL;
+
+            if (node != NULL) {
+                found = note_promising(out, found, node, (uint32_t)largest[w]);
+            }
+        }
+    }
+    return found;
+}
+
+static bool owns_lanes(const struct tree *tree, const struct tree_node *node)
+{
+    uint32_t first = node->span_lane / TREE_UNIT;
+    uint32_t end = first + unit_count(node);
+
+    if (node->span_summary >= tree->summary_count || node->span_lane % TREE_UNIT != 0 ||
+        end > TREE_UNITS || node->span_count > TREE_SPANS) {
+        return false;
+    }
+    while (first < end && summary_of(tree, node)->owners[first] == node) {
+        first++;
+    }
+    return first == end;
+}
+
+const char *tree_check_units(const struct tree *tree)
+{
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        const struct tree_summary *summary = tree->summaries[i];
+        uint32_t used = 0;
+
+        for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+            const struct tree_node *owner = summary->owners[unit];
+
+            used += owner != NULL;
+            if (owner != NULL && (owner->span_count == 0 || owner->span_summary != i)) {
+                return "tree: a unit of a summary is of no node";
+            }
+        }
+        if (used != summary->used) {
+            return "tree: a summary does not know how many units are used";
+        }
+    }
+    return NULL;
+}
+
+const char *tree_check_summary(const struct tree *tree, struct tree_node *node)
+{
+    uint64_t core[PROFILE_WORDS_MAX];
+
+    if (node->span_count == 0) {
+        return NULL;
+    }
+    if (!owns_lanes(tree, node)) {
+        return "tree: a node's spans have lanes that are not its own";
+    }
+    const struct tree_summary *summary = summary_of(tree, node);
+    for (uint32_t group = 0; group < node->group_count; group++) {
+        const struct tree_group *it = &node->groups[group];
+        uint32_t lane = lane_of(node, group);
+
+        read_core(tree, summary, lane, core);
+        for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+            uint64_t filter[PROFILE_WORDS_MAX];
+
+            tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
+            if (!needs_hold(&summary->needs[lane], node->cardinalities[slot],
+                            count_outside(tree, filter, core))) {
+                return "tree: a message needs less than its summary says";
+            }
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/tree/tree.h"
+
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+
+static int tree_create(const struct index_options *options, void **out_engine)
+{
+    struct tree *tree = alloc_zeroed(options->alloc, 1, sizeof *tree);
+    uint32_t fanout = options->fanout;
+
+    if (tree == NULL) {
+        return -ERR_NOMEM;
+    }
+    tree->alloc = options->alloc;
+    tree->kernels = options->kernels;
+    tree->bits = options->profile->bits;
+    tree->words = bloom_words(tree->bits);
+    tree->fanout = fanout < TREE_FANOUT_MIN || fanout > TREE_GROUPS ? TREE_GROUPS : fanout;
+    tree->quick_inserts = options->quick_inserts;
+    tree->seed = options->hash_seed;
+    tree->small_most = TREE_SMALL_MOST;
+    idmap_init(&tree->ids, options->alloc, options->hash_seed);
+    *out_engine = tree;
+    return 0;
+}
+
+static void tree_destroy(void *engine)
+{
+    struct tree *tree = engine;
+
+    if (tree == NULL) {
+        return;
+    }
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        tree_node_free(tree, tree->nodes[n]);
+    }
+    alloc_release(tree->alloc, tree->nodes, tree->node_room, sizeof(struct tree_node *));
+    alloc_release(tree->alloc, tree->by_number, tree->node_room, sizeof(struct tree_node *));
+    tree_free_summaries(tree);
+    idmap_deinit(&tree->ids);
+    alloc_release(tree->alloc, tree, 1, sizeof *tree);
+}
+
+static int tree_find(const void *engine, const uint8_t *id, struct index_item *out_item,
+                     uint64_t *out_filter)
+{
+    const struct tree *tree = engine;
+    uint32_t position = 0;
+
+    if (!idmap_find(&tree->ids, id, tree_id_at, tree, &position)) {
+        return INDEX_NOT_FOUND;
+    }
+    struct tree_spot spot = tree_spot_at(tree, position);
+    if (out_item != NULL) {
+        *out_item = *tree_item(spot);
+    }
+    if (out_filter != NULL) {
+        tree_read_filter(tree, spot, out_filter);
+    }
+    return 0;
+}
+
+static size_t tree_count(const void *engine)
+{
+    const struct tree *tree = engine;
+
+    return tree->count;
+}
+
+static size_t tree_places(const void *engine)
+{
+    const struct tree *tree = engine;
+
+    return (size_t)tree->node_room * TREE_SLOTS;
+}
+
+static size_t tree_bytes(const void *engine)
+{
+    const struct tree *tree = engine;
+    size_t slots_bytes = 0;
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        slots_bytes += tree_slots_bytes(tree, tree->nodes[n]->slot_room);
+    }
+    return sizeof *tree + 2 * (size_t)tree->node_room * sizeof(struct tree_node *) +
+           tree->node_count * tree_node_bytes(tree) + slots_bytes + tree_summary_bytes(tree) +
+           idmap_bytes(&tree->ids);
+}
+
+static uint32_t tree_height(const void *engine)
+{
+    const struct tree *tree = engine;
+
+    if (tree->node_count == 0) {
+        return 1;
+    }
+    return tree->summary_count > 0 ? 4 : 3;
+}
+
+static void tree_load_begin(void *engine)
+{
+    struct tree *tree = engine;
+
+    tree->loading = true;
+}
+
+static int tree_load_end(void *engine, const struct index_stop *stop)
+{
+    struct tree *tree = engine;
+
+    tree->loading = false;
+    tree->stop = stop;
+    int error = tree_rebuild(tree);
+    tree->stop = NULL;
+    return error;
+}
+
+static void tree_wear(const void *engine, struct index_wear *out_wear)
+{
+    const struct tree *tree = engine;
+
+    out_wear->removed = tree->removed;
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        out_wear->unarranged += tree->nodes[n]->is_arranged ? 0 : tree->nodes[n]->message_count;
+    }
+}
+
+const struct index_engine tree_engine = {
+    .name = "tree",
+    .create = tree_create,
+    .destroy = tree_destroy,
+    .insert = tree_insert,
+    .remove = tree_remove,
+    .find = tree_find,
+    .count = tree_count,
+    .places = tree_places,
+    .bytes = tree_bytes,
+    .height = tree_height,
+    .check = tree_check,
+    .load_begin = tree_load_begin,
+    .load_end = tree_load_end,
+    .wear = tree_wear,
+    .cursor_new = tree_cursor_new,
+    .cursor_free = tree_cursor_free,
+    .cursor_restart = tree_cursor_restart,
+    .cursor_step = tree_cursor_step,
+    .cursor_copy = tree_cursor_copy,
+};

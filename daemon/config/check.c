@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_check: what concerns more than one key, and what a reload may change. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "daemon/config/config.h"
+#include "daemon/config/table.h"
+#include "daemon/config/value.h"
+
+/* The name of the administrator's socket in the data directory. */
+#define SOCKET_NAME "/hearsayd.sock"
+
+static struct config_source source_of(const struct config *config, char *reason)
+{
+    return (struct config_source){.name = config->file[0] != '\0' ? config->file : "configuration",
+                                  .reason = reason};
+}
+
+/* The same place, in that line of it. */
+static struct config_source at_line(const struct config_source *source, unsigned line)
+{
+    struct config_source place = *source;
+
+    place.line = line;
+    return place;
+}
+
+static unsigned line_of(const struct config *config, const struct config_key *key)
+{
+    return config->key_lines[key - config_keys];
+}
+
+/* --- what follows from the rest --------------------------------------------------------------- */
+
+static void add_tcp(struct config *config, const char *address, bool optional)
+{
+    struct config_listener *listener = &config->listeners[config->listener_count++];
+
+    memset(listener, 0, sizeof(*listener));
+    listener->kind = CONFIG_LISTENER_TCP;
+    listener->port = LIMIT_PORT;
+    listener->optional = optional;
+    memcpy(listener->address, address, strlen(address));
+}
+
+static bool names_unix_socket(const struct config *config)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].kind == CONFIG_LISTENER_UNIX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_unix(struct config *config, const char *directory, const char *name)
+{
+    struct config_listener *listener = &config->listeners[config->listener_count];
+
+    /* A data directory with a name too long for sun_path does without the socket. */
+    if (config->listener_count == CONFIG_LISTENERS_MAX ||
+        strlen(directory) + strlen(name) >= sizeof(listener->path)) {
+        return;
+    }
+    memset(listener, 0, sizeof(*listener));
+    listener->kind = CONFIG_LISTENER_UNIX;
+    memcpy(listener->path, directory, strlen(directory));
+    memcpy(listener->path + strlen(directory), name, strlen(name) + 1);
+    config->listener_count++;
+}
+
+/* The loopback addresses when nothing is named, the Unix socket when no other is. */
+static void add_default_listeners(struct config *config)
+{
+
+    if (config->listener_count == 0) {
+        add_tcp(config, "127.0.0.1", false);
+        add_tcp(config, "::1", true);
+    }
+    if (names_unix_socket(config)) {
+        return;
+    }
+    if (config->admin_group[0] != '\0') {
+        add_unix(config, "", CONFIG_ADMIN_SOCKET);
+    } else if (config->data[0] != '\0') {
+        add_unix(config, config->data, SOCKET_NAME);
+    }
+}
+
+/* A host is bounded by the whole where nothing else is said. */
+static void fill_hosts(struct config *config)
+{
+    if (config->host_count == 0) {
+        config_add_host(config, "default");
+    }
+    for (size_t i = 0; i < config->host_count; i++) {
+        struct config_host *host = &config->hosts[i];
+
+        if (host->messages_max == 0) {
+            host->messages_max = config->limits.messages_max;
+        }
+        if (host->bytes_max == 0) {
+            host->bytes_max = config->limits.bytes_max;
+        }
+    }
+}
+
+uint64_t config_log_bytes(const struct config *config)
+{
+    const uint64_t least = UINT64_C(1) << 20;
+    const uint64_t most = UINT64_C(8) << 20;
+    const uint64_t share = config->limits.bytes_max / 32;
+
+    if (config->limits.log_bytes != 0) {
+        return config->limits.log_bytes;
+    }
+    return share < least ? least : share > most ? most : share;
+}
+
+/* --- several keys at once --------------------------------------------------------------------- */
+
+/*
+ * One key of [limits] must be at least as large as another, or a multiple of it. The later line of
+ * the two is said to be wrong.
+ */
+struct relation {
+    const char *greater;
+    const char *lesser;
+    uint64_t factor;
+    uint64_t more;
+    const char *rule; /* for people */
+};
+
+static const struct relation relations[] = {
+    {"frame", "payload", 1, CONFIG_FRAME_REST_BYTES, "a frame holds a payload and 2K more"},
+    {"ttl_max", "ttl_default", 1, 0, "the default may not exceed the maximum"},
+    {"deposit_fill_max", "deposit_fill_min", 1, 1, "the maximum is above the minimum"},
+    {"session_output", "frame", 2, 0, "it holds at least two frames"},
+    {"output", "session_output", 1, 0, "it holds what one session may have"},
+};
+
+static int check_relation(const struct config *config, const struct relation *relation,
+                          const struct config_source *source)
+{
+    const struct config_key *greater = config_key_find(CONFIG_SECTION_LIMITS, relation->greater);
+    const struct config_key *lesser = config_key_find(CONFIG_SECTION_LIMITS, relation->lesser);
+    uint64_t greater_value = config_key_get(greater, config);
+    uint64_t lesser_value = config_key_get(lesser, config);
+    unsigned greater_line = line_of(config, greater);
+    unsigned lesser_line = line_of(config, lesser);
+    struct config_source place =
+        at_line(source, greater_line > lesser_line ? greater_line : lesser_line);
+    char greater_text[CONFIG_NUMBER_BYTES];
+    char lesser_text[CONFIG_NUMBER_BYTES];
+
+    if (greater_value >= lesser_value * relation->factor + relation->more) {
+        return 0;
+    }
+    config_key_print(greater, greater_value, greater_text);
+    config_key_print(lesser, lesser_value, lesser_text);
+    return config_refuse(&place, "`%s` is %s, too little for `%s` of %s: %s", greater->name,
+                         greater_text, lesser->name, lesser_text, relation->rule);
+}
+
+/* Welcome lists all hosts in one frame. */
+static int check_hosts_fit(const struct config *config, const struct config_source *source)
+{
+    enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
+    size_t bytes = WELCOME_BYTES;
+    struct config_source place;
+    char text[PROFILE_TEXT_MAX];
+    char frame[CONFIG_NUMBER_BYTES];
+
+    for (size_t i = 0; i < config->host_count; i++) {
+        profile_print(&config->hosts[i].profile, text);
+        bytes += HOST_BYTES + strlen(config->hosts[i].name) + strlen(text);
+    }
+    if (bytes <= config->limits.frame_bytes) {
+        return 0;
+    }
+    config_value_print_number(CONFIG_TYPE_SIZE, config->limits.frame_bytes, frame);
+    place = at_line(source, line_of(config, config_key_find(CONFIG_SECTION_LIMITS, "frame")));
+    return config_refuse(&place,
+                         "`frame` is %s, but to tell a client of %zu hosts takes up to "
+                         "%zu bytes: raise it, or have fewer hosts",
+                         frame, config->host_count, bytes);
+}
+
+/* Encryption needs keys, and builds that can have it. */
+static int check_tls(const struct config *config, const struct config_source *source)
+{
+    enum config_security most = CONFIG_PLAIN;
+    const char *lacking = NULL;
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const enum config_security one = config_security(&config->listeners[i]);
+        most = one > most ? one : most;
+    }
+    if (most == CONFIG_PLAIN) {
+        return 0;
+    }
+    if (!HEARSAY_TLS) {
+        return config_refuse(source, "a `listen` asks for tls, but this hearsayd was built without "
+                                     "it: leave tls out, or build with OpenSSL");
+    }
+    if (config->tls_certificate[0] == '\0') {
+        lacking = "tls_certificate";
+    } else if (config->tls_key[0] == '\0') {
+        lacking = "tls_key";
+    } else if (most == CONFIG_MUTUAL_TLS && config->tls_client_ca[0] == '\0') {
+        lacking = "tls_client_ca";
+    }
+    return lacking == NULL
+               ? 0
+               : config_refuse(source, "a `listen` with %s needs `%s`, the path of a PEM file",
+                               most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
+}
+
+/* A host has a limited number of epochs, which all may be asked in at once. */
+static int check_host_epochs(const struct config_host *host, const struct config_source *source)
+{
+    const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
+    const struct config_source place = at_line(source, host->line);
+    char length[CONFIG_NUMBER_BYTES];
+    char keep[CONFIG_NUMBER_BYTES];
+
+    if (host->epoch_length_s > 0 && host->epoch_keep_s > most_s) {
+        config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_length_s, length);
+        config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_keep_s, keep);
+        return config_refuse(&place,
+                             "[host %s]: `epoch_keep` is %s, which is more than %d times "
+                             "`epoch_length`, %s: make epochs longer, or keep them shorter",
+                             host->name, keep, CONFIG_EPOCHS_KEPT, length);
+    }
+    if (host->epoch_length_s == 0 && host->refuses_open) {
+        return config_refuse(&place,
+                             "[host %s]: `epoch_open` is refuse, and without `epoch_length` "
+                             "there is no other epoch: nothing could be deposited",
+                             host->name);
+    }
+    return 0;
+}
+
+int config_finish(struct config *config, char *out_reason)
+{
+    struct config_source source = source_of(config, out_reason);
+    bool is_right = true;
+
+    source.collects = true;
+    out_reason[0] = '\0';
+    fill_hosts(config);
+    add_default_listeners(config);
+    for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
+        is_right = check_relation(config, &relations[i], &source) == 0 && is_right;
+    }
+    is_right = check_tls(config, &source) == 0 && is_right;
+    for (size_t i = 0; i < config->host_count; i++) {
+        is_right = check_host_epochs(&config->hosts[i], &source) == 0 && is_right;
+    }
+    is_right = check_hosts_fit(config, &source) == 0 && is_right;
+    return is_right ? 0 : CONFIG_REFUSED;
+}
+
+/* --- reload ----------------------------------------------------------------------------------- */
+
+/* The keys of [daemon] and [limits]. */
+static int check_key(const struct config_source *source, const struct config_key *key,
+                     const struct config *running, const struct config *fresh)
+{
+    const struct config_source place = at_line(source, line_of(fresh, key));
+    char old[CONFIG_NUMBER_BYTES];
+    char new[CONFIG_NUMBER_BYTES];
+
+    switch (key->type) {
+    case CONFIG_TYPE_PATH:
+    case CONFIG_TYPE_USER:
+    case CONFIG_TYPE_GROUP:
+        if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
+            return 0;
+        }
+        return config_refuse(&place, "`%s` changed to %.400s, which needs a restart", key->name,
+                             (const char *)fresh + key->offset);
+    default:
+        if (config_key_get(key, running) == config_key_get(key, fresh)) {
+            return 0;
+        }
+        config_key_print(key, config_key_get(key, running), old);
+        config_key_print(key, config_key_get(key, fresh), new);
+        return config_refuse(&place, "`%s` changed from %s to %s, which needs a restart", key->name,
+                             old, new);
+    }
+}
+
+/*
+ * Hosts keep their place, by which the rest of the daemon knows them: those that are added stand
+ * behind those that run.
+ */
+static int check_hosts(const struct config_source *source, const struct config *running,
+                       const struct config *fresh)
+{
+    struct config_source place;
+    char old[PROFILE_TEXT_MAX];
+    char new[PROFILE_TEXT_MAX];
+
+    for (size_t i = 0; i < running->host_count; i++) {
+        const struct config_host *before = &running->hosts[i];
+        const struct config_host *after = &fresh->hosts[i];
+
+        if (i >= fresh->host_count) {
+            place = at_line(source, 0);
+            return config_refuse(
+                &place, "[host %s] is not there any more; to remove a host needs a restart",
+                before->name);
+        }
+        if (strcmp(before->name, after->name) != 0) {
+            place = at_line(source, after->line);
+            return config_refuse(&place,
+                                 "[host %s] stands where [host %s] was: put hosts that are added "
+                                 "behind the others; to remove or reorder hosts needs a restart",
+                                 after->name, before->name);
+        }
+        if (!profile_equal(&before->profile, &after->profile)) {
+            profile_print(&before->profile, old);
+            profile_print(&after->profile, new);
+            place = at_line(source, after->profile_line != 0 ? after->profile_line : after->line);
+            return config_refuse(
+                &place, "[host %s]: `profile` changed from %s to %s, which needs a restart",
+                after->name, old, new);
+        }
+    }
+    return 0;
+}
+
+int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason)
+{
+    const struct config_source source = source_of(fresh, out_reason);
+
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+        int result;
+
+        if (key->reloadable || key->section == CONFIG_SECTION_HOST) {
+            continue;
+        }
+        result = check_key(&source, key, running, fresh);
+        if (result != 0) {
+            return result;
+        }
+    }
+    return check_hosts(&source, running, fresh);
+}

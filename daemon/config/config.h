@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config: what the operator may set, from one table (config_table.c) that drives parsing, checking,
+ * printing and the reference page.
+ *
+ * Text in, struct out: nothing is opened, bound or started here. A file is parsed whole into a
+ * fresh struct, then validated; what is wrong is reported with file and line, and nothing of it is
+ * taken.
+ */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/profile/profile.h"
+#include "daemon/system/log.h"
+#include "daemon/config/schedule.h"
+#include "proto/limits.h"
+
+enum {
+    CONFIG_KEYS_MAX = 96, /* in all sections */
+    CONFIG_LISTENERS_MAX = 16,
+    CONFIG_EPOCHS_KEPT = 60, /* epochs of a host, besides the current and the open one */
+    CONFIG_PATH_BYTES = 4096,
+    CONFIG_ADDRESS_BYTES = 64,
+    CONFIG_HERE_BYTES = 2048,     /* of one host's labels, with a byte more for each */
+    CONFIG_HERE_FILE_BYTES = 192, /* longer than a line may be */
+    CONFIG_USER_BYTES = 33,       /* as long as useradd takes them, with the NUL */
+    CONFIG_LINE_BYTES_MAX = 190,
+    CONFIG_FILE_BYTES_MAX = 1024 * 1024,
+    CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
+};
+
+/* Where the administrator's socket is, unless a `listen` line names one, when a group may use it:
+ * the data directory is for the daemon's user alone. */
+#define CONFIG_ADMIN_SOCKET "/run/hearsay/admin.sock"
+
+/* How a listener's connections are protected. */
+enum config_security {
+    CONFIG_PLAIN,
+    CONFIG_TLS,
+    CONFIG_MUTUAL_TLS, /* clients must show a certificate, too */
+    CONFIG_SECURITIES
+};
+
+enum config_listener_kind { CONFIG_LISTENER_TCP, CONFIG_LISTENER_UNIX };
+
+struct config_listener {
+    enum config_listener_kind kind;
+    char address[CONFIG_ADDRESS_BYTES]; /* TCP: numeric IPv4 or IPv6, without brackets */
+    uint16_t port;                      /* TCP; 0: any free one */
+    char path[108];                     /* Unix, as long as sun_path may be, with its NUL */
+    bool optional;   /* a default that may be missing, such as ::1 on a machine without IPv6 */
+    bool tls;        /* TCP: its connections are encrypted */
+    bool mutual_tls; /* TCP: and clients must show a certificate */
+    bool freebind;   /* TCP: bound although this machine does not have the address yet */
+    bool local;      /* its clients are on site: they are given the keys of epochs */
+    bool limited;    /* its clients are held to the limits of an address, local ones too */
+};
+
+enum config_security config_security(const struct config_listener *listener);
+
+/* What becomes of a deposit to a host that is full. */
+enum config_evict {
+    CONFIG_EVICT_REJECT, /* it is refused */
+    CONFIG_EVICT_OLDEST, /* what was deposited first goes */
+    CONFIG_EVICT_SOONEST /* what would expire first goes */
+};
+
+struct config_host {
+    char name[LIMIT_HOST_BYTES + 1];
+    unsigned line; /* where its section begins; 0: the host `default` without one */
+    struct profile profile;
+    unsigned profile_line; /* where it was set; 0: the default */
+    uint32_t suggested_max_distance_ppm;
+    uint64_t messages_max;
+    uint64_t bytes_max; /* of payloads, media types and filters */
+    enum config_evict evict;
+    uint32_t epoch_length_s;                /* 0: no epochs */
+    uint32_t epoch_keep_s;                  /* after its end */
+    bool refuses_open;                      /* deposits into epoch 0 are refused */
+    char here[CONFIG_HERE_BYTES];           /* labels, each with a line feed behind it */
+    char here_file[CONFIG_HERE_FILE_BYTES]; /* "": none */
+    enum accept accept;
+    struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
+    size_t schedule_count;
+    uint32_t hide_after;    /* reports by different senders; 0: never */
+    uint32_t hide_per_hour; /* messages that reports of one network hide in an hour */
+};
+
+struct config_limits {
+    uint32_t frame_bytes;
+    uint32_t payload_bytes;
+    uint32_t deposit_fill_min_ppm;
+    uint32_t deposit_fill_max_ppm;
+    uint32_t query_fill_max_ppm;
+    uint32_t k_max;
+    uint32_t sender_share_ppm; /* of k, that one sender's messages may be */
+    uint32_t parts_max;
+    uint32_t ttl_default_s;
+    uint32_t ttl_max_s;
+    uint64_t messages_max; /* all hosts together */
+    uint64_t bytes_max;    /* all hosts together, counted as for a host */
+    uint64_t log_bytes;    /* of the store's log; 0: config_log_bytes derives it */
+    uint32_t work_bits;    /* of a deposit's proof of work; 0: none */
+    uint32_t sessions_max;
+    uint32_t sessions_per_address; /* see config_sessions_of_address */
+    uint32_t addresses;            /* senders remembered */
+    uint32_t deposits_per_minute;  /* of one address; 0: no limit */
+    uint32_t deposit_burst;
+    uint32_t queries_per_minute; /* the same */
+    uint32_t query_burst;
+    uint32_t tls_handshakes_max;  /* under way at a time */
+    uint32_t requests_in_flight;  /* of one session */
+    uint32_t watches_per_session; /* filters that stand in one session's watches */
+    uint32_t watches;             /* the same, all sessions together */
+    uint64_t session_output_bytes;
+    uint64_t output_bytes; /* all sessions together */
+    uint64_t cache_bytes;  /* payloads kept in memory */
+    uint32_t hello_timeout_s;
+    uint32_t idle_timeout_s; /* 0: none */
+};
+
+/* Sessions that one address may have at a time: sessions_per_address, and at most an eighth of
+ * `sessions`, but at least 1. */
+uint32_t config_sessions_of_address(const struct config_limits *limits);
+
+struct config {
+    char file[CONFIG_PATH_BYTES];        /* "" when there was none */
+    char data[CONFIG_PATH_BYTES];        /* "" until the caller puts the default in */
+    char user[CONFIG_USER_BYTES];        /* whom to become; "": nobody else */
+    char admin_group[CONFIG_USER_BYTES]; /* whose members administer; "": nobody's */
+    bool no_call_filter;                 /* call_filter = no */
+    struct config_listener listeners[CONFIG_LISTENERS_MAX];
+    char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
+    char tls_key[CONFIG_PATH_BYTES];
+    char tls_client_ca[CONFIG_PATH_BYTES];
+    size_t listener_count; /* 0: none was named, config_finish adds the defaults */
+    bool relaxed;          /* durability = relaxed */
+    uint32_t commit_delay_ms;
+    enum log_level log_level;
+    uint32_t clock_patience_s;
+    struct config_limits limits;
+    struct config_host hosts[LIMIT_HOSTS];
+    size_t host_count; /* at least 1 after parsing: `default` when none was named */
+    /* Where each key was set last, by its place in config_keys; 0: not in the file. */
+    unsigned key_lines[CONFIG_KEYS_MAX];
+};
+
+/* All defaults, no host and no listener yet. */
+void config_defaults(struct config *out_config);
+
+/* Adds a host with all defaults; there must be room for it, and the name must be a valid one. */
+void config_add_host(struct config *config, const char *name);
+
+/*
+ * Reads configuration text (`length` bytes; `name` is for messages and copied to config->file). 0;
+ * CONFIG_REFUSED with "name:line: what is wrong and what would be right" in out_reason
+ * (CONFIG_REASON_BYTES), a line for each error, *out_config untouched; or -ERR_NOMEM.
+ */
+enum { CONFIG_REFUSED = 1 };
+int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
+                 char *out_reason);
+
+/* Cuts a reason behind its first line. Returns how many lines there were besides. */
+size_t config_reason_first(char *reason);
+
+/* Reads a file, with config_parse. CONFIG_REFUSED also when it cannot be read or is too large. */
+int config_read(const char *file, struct config *out_config, char *out_reason);
+
+/*
+ * Sets one key as if it stood in a file ("daemon", "listen", "127.0.0.1:0"), for the command line.
+ * `name` says where it came from ("--listen").
+ */
+int config_set(struct config *config, const char *name, const char *section, const char *key,
+               const char *value, char *out_reason);
+
+/*
+ * To be called when all is set: fills in what follows from the rest (the host `default`, hosts'
+ * messages and bytes, and listeners: 127.0.0.1:7117 and [::1]:7117 when none is named,
+ * when no Unix socket is named CONFIG_ADMIN_SOCKET with `admin_group`, without it
+ * DATA/hearsayd.sock if its path is short enough) and checks what concerns more than one key
+ * (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...). 0, or
+ * CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
+ */
+int config_finish(struct config *config, char *out_reason);
+
+/* `log_bytes`, or what follows from `bytes` where the key is not set. */
+uint64_t config_log_bytes(const struct config *config);
+
+/* Whether both listen on the same socket, whatever words follow; any two with port 0 of an address.
+ */
+bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b);
+
+/*
+ * Whether `fresh` may replace `running` without a restart: 0, or CONFIG_REFUSED with the first key
+ * that may not change while the daemon runs.
+ */
+int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason);
+
+/*
+ * Writes the configuration in force as a file that would give it again. What is a default that
+ * config_finish adds, and a path from the command line too long for a line, are comments in it.
+ */
+void config_print(const struct config *config, FILE *out);
+
+/* Writes the reference of all keys: Markdown, or mdoc(7) for the manual page. */
+void config_print_markdown(FILE *out);
+void config_print_mdoc(FILE *out);
+
+/* Writes a file in which every key is commented out at its default. */
+void config_print_example(FILE *out);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_listener: the value of `listen`, from text and back. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/config/value.h"
+
+/* 0 .. 65535, digits only. */
+static bool read_port(const char *text, uint16_t *out_port)
+{
+    uint32_t value = 0;
+    const char *at = text;
+
+    for (; *at >= '0' && *at <= '9' && value <= UINT16_MAX; at++) {
+        value = value * 10 + (uint32_t)(*at - '0');
+    }
+    if (at == text || *at != '\0' || value > UINT16_MAX) {
+        return false;
+    }
+    *out_port = (uint16_t)value;
+    return true;
+}
+
+/* The address as the system writes it, so that two spellings of one address compare equal. */
+static bool read_address(int family, const char *text, size_t length,
+                         struct config_listener *listener)
+{
+    char copy[CONFIG_ADDRESS_BYTES];
+    unsigned char binary[sizeof(struct in6_addr)];
+
+    if (length >= sizeof(copy)) {
+        return false;
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return inet_pton(family, copy, binary) == 1 &&
+           inet_ntop(family, binary, listener->address, sizeof(listener->address)) != NULL;
+}
+
+/* Why what stands before the port is not an address. */
+static int refuse_address(const struct config_source *source, const char *key, const char *text,
+                          const char *colon)
+{
+    if (strchr(text, ':') != colon) {
+        return config_refuse(source,
+                             "`%s`: an IPv6 address stands in brackets, such as [::1]:7117; not "
+                             "`%.200s`",
+                             key, text);
+    }
+    return config_refuse(source,
+                         "`%s`: `%.*s` is not a numeric address; names are not looked up, so that "
+                         "the daemon starts without a resolver: write 127.0.0.1:7117, [::1]:7117, "
+                         "0.0.0.0:7117 or [::]:7117",
+                         key, (int)(colon - text > 200 ? 200 : colon - text), text);
+}
+
+static int parse_place(const struct config_source *source, const char *key, const char *text,
+                       struct config_listener *out_listener)
+{
+    struct config_listener listener = {.kind = CONFIG_LISTENER_TCP};
+    const char *colon = strrchr(text, ':');
+    const char *bracket = strrchr(text, ']');
+    int result;
+
+    if (text[0] == '/') {
+        listener.kind = CONFIG_LISTENER_UNIX;
+        result = config_value_parse_path(source, key, text, listener.path, sizeof(listener.path));
+        if (result == 0) {
+            *out_listener = listener;
+        }
+        return result;
+    }
+    if (colon == NULL || colon < bracket) {
+        return config_refuse(source,
+                             "`%s` must be an address with a port, such as 127.0.0.1:7117, or the "
+                             "path of a socket, such as /run/hearsay/socket; not `%.200s`",
+                             key, text);
+    }
+    if (!read_port(colon + 1, &listener.port)) {
+        return config_refuse(source,
+                             "`%s`: the port must be from 0 (any free one) to 65535; not `%.200s`",
+                             key, colon + 1);
+    }
+    if (text[0] == '[' && bracket == colon - 1) {
+        if (!read_address(AF_INET6, text + 1, (size_t)(bracket - text - 1), &listener)) {
+            return config_refuse(
+                source, "`%s`: `%.*s` is not a numeric IPv6 address, such as [::1] or [::]", key,
+                (int)(bracket - text + 1 > 200 ? 200 : bracket - text + 1), text);
+        }
+    } else if (!read_address(AF_INET, text, (size_t)(colon - text), &listener)) {
+        return refuse_address(source, key, text, colon);
+    }
+    *out_listener = listener;
+    return 0;
+}
+
+/* The words that may follow an address, and what each sets. */
+static const struct {
+    const char *word;
+    size_t offset;
+} listener_words[] = {
+    {"tls", offsetof(struct config_listener, tls)},
+    {"mutual-tls", offsetof(struct config_listener, mutual_tls)},
+    {"limited", offsetof(struct config_listener, limited)},
+    {"local", offsetof(struct config_listener, local)},
+    {"freebind", offsetof(struct config_listener, freebind)},
+};
+enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Takes known words off the end of `text`, and sets what they say. */
+static void take_words(char *text, struct config_listener *listener)
+{
+    for (size_t i = 0; i < LISTENER_WORDS; i++) {
+        const size_t length = strlen(text);
+        const size_t word = strlen(listener_words[i].word);
+
+        if (length > word + 1 && strcmp(text + length - word, listener_words[i].word) == 0 &&
+            is_space(text[length - word - 1])) {
+            size_t end = length - word;
+            while (end > 0 && is_space(text[end - 1])) {
+                end--;
+            }
+            text[end] = '\0';
+            *(bool *)((char *)listener + listener_words[i].offset) = true;
+            i = SIZE_MAX; /* from the first one again: they stand in any order */
+        }
+    }
+}
+
+int config_value_parse_listener(const struct config_source *source, const char *key,
+                                const char *text, struct config_listener *out_listener)
+{
+    char place[CONFIG_PATH_BYTES];
+    struct config_listener words = {.limited = false};
+    struct config_listener listener;
+
+    if (strlen(text) >= sizeof(place)) {
+        return config_refuse(source, "`%s` is too long", key);
+    }
+    memcpy(place, text, strlen(text) + 1);
+    take_words(place, &words);
+    const char *blank = strpbrk(place, " \t");
+    if (place[0] != '/' && blank != NULL) {
+        return config_refuse(source,
+                             "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
+                             "limited, local and freebind may",
+                             key, blank + 1);
+    }
+    const int result = parse_place(source, key, place, &listener);
+    if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
+        return config_refuse(source, "`%s`: a Unix socket needs no tls", key);
+    }
+    if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && words.freebind) {
+        return config_refuse(source, "`%s`: freebind is for addresses, not for a Unix socket", key);
+    }
+    if (result == 0) {
+        listener.tls = words.tls;
+        listener.mutual_tls = words.mutual_tls;
+        listener.limited = words.limited;
+        listener.local = words.local;
+        listener.freebind = words.freebind;
+        *out_listener = listener;
+    }
+    return result;
+}
+
+bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b)
+{
+    return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&
+           strcmp(a->path, b->path) == 0;
+}
+
+enum config_security config_security(const struct config_listener *listener)
+{
+    return listener->mutual_tls ? CONFIG_MUTUAL_TLS : listener->tls ? CONFIG_TLS : CONFIG_PLAIN;
+}
+
+uint32_t config_sessions_of_address(const struct config_limits *limits)
+{
+    const uint32_t eighth = limits->sessions_max / 8 > 0 ? limits->sessions_max / 8 : 1;
+
+    return limits->sessions_per_address < eighth ? limits->sessions_per_address : eighth;
+}
+
+static void print_place(const struct config_listener *listener, char *out)
+{
+    if (listener->kind == CONFIG_LISTENER_UNIX) {
+        (void)snprintf(out, CONFIG_LISTENER_BYTES, "%s", listener->path);
+    } else if (strchr(listener->address, ':') != NULL) {
+        (void)snprintf(out, CONFIG_LISTENER_BYTES, "[%s]:%u", listener->address,
+                       (unsigned)listener->port);
+    } else {
+        (void)snprintf(out, CONFIG_LISTENER_BYTES, "%s:%u", listener->address,
+                       (unsigned)listener->port);
+    }
+}
+
+void config_value_print_listener(const struct config_listener *listener, char *out)
+{
+    print_place(listener, out);
+    for (size_t i = 0; i < LISTENER_WORDS; i++) {
+        if (*(const bool *)((const char *)listener + listener_words[i].offset)) {
+            const size_t used = strlen(out);
+            (void)snprintf(out + used, CONFIG_LISTENER_BYTES - used, " %s", listener_words[i].word);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an administrator asks of the daemon itself: Stats, Reload, LogLevel. Answered at once.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/limits/figures.h"
+#include "daemon/handler/handler.h"
+
+/* --- Stats ------------------------------------------------------------------------------------ */
+
+/* Set bits of all filters of an epoch. O(m). */
+static uint64_t set_bits(const struct epoch *epoch, uint32_t bits)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t set = 1; set <= bits; set++) {
+        sum += (uint64_t)epoch->summary.histogram[set] * set;
+    }
+    return sum;
+}
+
+static void add_host(const struct host *host, struct figures *figures)
+{
+    const char *name = host->config.name;
+    const uint32_t bits = host->config.profile.bits;
+    uint64_t count = 0;
+    uint64_t set = 0;
+    uint64_t bytes = 0;
+    uint64_t hidden = 0;
+    uint64_t pending = 0;
+    uint64_t unarranged = 0;
+    uint32_t height = 0;
+
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        const struct epoch *epoch = host->epochs[i];
+        const uint32_t this_height = index_height(epoch->index);
+        struct index_wear wear;
+        index_wear(epoch->index, &wear);
+        unarranged += wear.unarranged;
+        count += index_count(epoch->index);
+        bytes += index_bytes(epoch->index);
+        set += set_bits(epoch, bits);
+        height = this_height > height ? this_height : height;
+    }
+    figures_add(figures, host->usage.messages, "host/%s/messages", name);
+    figures_add(figures, host->config.messages_max, "host/%s/messages_max", name);
+    figures_add(figures, host->usage.bytes, "host/%s/bytes", name);
+    figures_add(figures, host->config.bytes_max, "host/%s/bytes_max", name);
+    figures_add(figures, host->fullness.is_full, "host/%s/full", name);
+    figures_add(figures, count, "host/%s/shown", name);
+    moderation_count(&host->moderation, &hidden, &pending);
+    figures_add(figures, hidden, "host/%s/hidden", name);
+    figures_add(figures, pending, "host/%s/pending", name);
+    if (host->hides.withheld >
+        0) { /* left out of most, so that the figures of 64 hosts fit a frame */
+        figures_add(figures, host->hides.withheld, "host/%s/hides_withheld", name);
+    }
+    figures_add(figures, host->epoch_count, "host/%s/epochs", name);
+    /* Of a message's filter, on average. A count is below 2^32, and m at most 4096. */
+    figures_add(figures, count == 0 ? 0 : set * 1000000 / (count * bits), "host/%s/fill_ppm", name);
+    figures_add(figures, height, "host/%s/tree_height", name);
+    figures_add(figures, bytes, "host/%s/index_bytes", name);
+    figures_add(figures, unarranged, "host/%s/unarranged", name);
+}
+
+static void add_metrics(struct service *service, struct figures *figures)
+{
+    const int64_t now_ms = (int64_t)(service_monotonic_ns(service) / 1000000);
+    struct metrics *metrics = &service->metrics;
+    struct metric_report report;
+
+    figures_add(figures, (uint64_t)(now_ms - metrics->since_ms) / 1000, "uptime_s");
+    for (int m = 0; m < METRICS; m++) {
+        const char *name = metrics_name((enum metric)m);
+        metrics_report(metrics, (enum metric)m, now_ms, &report);
+        figures_add(figures, report.total, "%s_total", name);
+        figures_add(figures, report.per_minute, "%s_per_minute", name);
+        figures_add(figures, report.p50_us, "%s_p50_us", name);
+        figures_add(figures, report.p90_us, "%s_p90_us", name);
+        figures_add(figures, report.p99_us, "%s_p99_us", name);
+        figures_add(figures, report.max_us, "%s_max_us", name);
+    }
+    figures_add(figures, metrics->comparisons, "comparisons_total");
+    figures_add(figures,
+                metrics->totals[METRIC_QUERY] == 0
+                    ? 0
+                    : metrics->comparisons / metrics->totals[METRIC_QUERY],
+                "comparisons_per_query");
+}
+
+static void add_queues(const struct service *service, struct figures *figures)
+{
+    figures_add(figures, service->working, "working");
+    figures_add(figures, service->writing_bytes, "writing_bytes");
+    figures_add(figures, handler_searches_under_way(service), "searches");
+    figures_add(figures, handler_searches_waiting(service), "searches_waiting");
+    figures_add(figures, cache_bytes(service->cache), "cache_bytes");
+}
+
+static void add_arranging(const struct service *service, struct figures *figures)
+{
+    struct arrange_figures arranged;
+
+    arrange_figures(&service->arrange, &arranged);
+    figures_add(figures, arranged.done, "arranged_total");
+    figures_add(figures, arranged.failed, "arrange_failures");
+    figures_add(figures, (uint64_t)arranged.last_ms, "arranged_last_ms");
+}
+
+static void add_store(struct service *service, struct figures *figures)
+{
+    struct persist_counters counters = {0};
+
+    service->persist->interface->count(service->persist, &counters);
+    figures_add(figures, counters.transactions, "store_transactions");
+    figures_add(figures, counters.operations, "store_operations");
+    figures_add(figures, counters.failures, "store_failures");
+    figures_add(figures, counters.scrubs, "store_scrubs");
+    figures_add(figures, counters.file_bytes, "store_file_bytes");
+    figures_add(figures, counters.log_bytes, "store_log_bytes");
+    figures_add(figures, counters.memory_bytes, "store_memory_bytes");
+}
+
+/* Of one host, or of all when it is NULL. */
+static void add_all(struct service *service, const struct host *host, struct figures *figures)
+{
+    add_metrics(service, figures);
+    figures_add(figures, service->usage.messages, "messages");
+    figures_add(figures, service->config.limits.messages_max, "messages_max");
+    figures_add(figures, service->usage.bytes, "bytes");
+    figures_add(figures, service->config.limits.bytes_max, "bytes_max");
+    add_queues(service, figures);
+    watch_add_figures(service, figures);
+    add_arranging(service, figures);
+    add_store(service, figures);
+    if (service->control != NULL) {
+        service->control->add_figures(service->control->context, figures);
+    }
+    for (size_t i = 0; i < service->host_count; i++) {
+        if (host == NULL || host == &service->hosts[i]) {
+            add_host(&service->hosts[i], figures);
+        }
+    }
+}
+
+void handler_stats(struct service *service, struct handler_client *client,
+                   const struct msg_request *request)
+{
+    const struct host *host = NULL;
+    struct figures figures;
+
+    if (!handler_is_administrator(client, request)) {
+        return;
+    }
+    if (request->admin.host.text != NULL) {
+        host = handler_host(service, client, request, &request->admin.host);
+        if (host == NULL) {
+            return;
+        }
+    }
+    if (figures_init(&figures, &service->arena) == 0) {
+        add_all(service, host, &figures);
+    }
+    if (figures.list == NULL || figures.is_short) {
+        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+    } else {
+        const struct msg_response response = {
+            .id = request->id,
+            .kind = MSG_RESPONSE_STATS_TAKEN,
+            .stats_taken = {.figures = figures.list, .figure_count = figures.count},
+        };
+        client->events->respond(client, &response);
+    }
+    arena_reset(&service->arena);
+}
+
+/* --- Reload, LogLevel ------------------------------------------------------------------------- */
+
+void handler_reload(struct service *service, struct handler_client *client,
+                    const struct msg_request *request)
+{
+    char reason[CONFIG_REASON_BYTES] = "";
+
+    if (!handler_is_administrator(client, request)) {
+        return;
+    }
+    const int rc = service->control == NULL
+                       ? CONFIG_REFUSED
+                       : service->control->reload(service->control->context, reason);
+    if (rc != 0) {
+        /* Memory that ran out is no fault of the file's. */
+        handler_refuse(client, request->id, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
+                       "the old configuration stays: %s", reason);
+        return;
+    }
+    const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RELOADED};
+    client->events->respond(client, &response);
+}
+
+void handler_log_level(struct service *service, struct handler_client *client,
+                       const struct msg_request *request)
+{
+    const struct msg_text *word = &request->admin.word;
+    int level = LOG_LEVEL_ERROR;
+    (void)service;
+
+    if (!handler_is_administrator(client, request)) {
+        return;
+    }
+    if (word->text != NULL) {
+        while (level <= LOG_LEVEL_DEBUG &&
+               strcmp(word->text, log_level_name((enum log_level)level)) != 0) {
+            level++;
+        }
+        if (level > LOG_LEVEL_DEBUG) {
+            handler_refuse(client, request->id, MSG_INVALID, "level",
+                           "there is no level \"%s\"; it is error, warning, info or debug",
+                           word->text);
+            return;
+        }
+        log_set_level((enum log_level)level);
+        log_info("log level: %s, until the next reload or start", word->text);
+    }
+    const char *name = log_level_name(log_get_level());
+    const struct msg_response response = {.id = request->id,
+                                          .kind = MSG_RESPONSE_LOG_LEVEL_SET,
+                                          .log_level = {.level = {name, strlen(name)}}};
+    client->events->respond(client, &response);
+}

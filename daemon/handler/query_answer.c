@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer to a query. Payloads come from the cache, or are read off the loop. */
+#include "daemon/handler/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/system/container.h"
+#include "proto/codec/codec.h"
+
+enum {
+    /* A message withdrawn between search and reading makes the search run again, so often; then the
+     * answer is that of the last search's end, and what went since then has no payload in it. */
+    ATTEMPTS_MAX = 4
+};
+
+/* --- answering -------------------------------------------------------------------------------- */
+
+static int compare_by_time(const void *left, const void *right)
+{
+    const struct msg_result *a = left;
+    const struct msg_result *b = right;
+
+    if (a->deposited_ms != b->deposited_ms) {
+        return a->deposited_ms > b->deposited_ms ? -1 : 1;
+    }
+    return memcmp(a->id.data, b->id.data, MESSAGE_ID_BYTES);
+}
+
+/* Fills what the search found; payloads come after. */
+static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
+                        struct msg_result *out)
+{
+    const struct similarity bits = similarity_of(found->intersection, found->union_count);
+
+    *out = (struct msg_result){
+        .id = {found->item.id, MESSAGE_ID_BYTES},
+        .intersection_count = found->intersection,
+        .union_count = found->union_count,
+        .distance_ppm = distance_ppm(bits),
+        .estimated_similarity_ppm =
+            host_estimated_similarity_ppm(job->host, job->parts[found->part].filter, found),
+        .epoch = job->epochs[found->part]->number,
+        .deposited_ms = found->item.deposited_ms,
+        .expires_ms = found->item.expires_ms,
+    };
+}
+
+static void omit(struct msg_result *result)
+{
+    result->payload_omitted = true;
+    result->media_type = (struct msg_text){NULL, 0};
+    result->payload = (struct msg_bytes){NULL, 0};
+}
+
+/* A message that has gone, or that was not read, has no media type: its payload is omitted. */
+static void attach(struct msg_result *result, const struct persist_message *message)
+{
+    if (message->media_type == NULL) {
+        omit(result);
+        return;
+    }
+    result->payload_omitted = false;
+    result->media_type = (struct msg_text){message->media_type, message->media_type_bytes};
+    result->payload = (struct msg_bytes){message->payload, message->payload_bytes};
+}
+
+/*
+ * Attaches all payloads if the frame has room for all of them. Otherwise nearest first, each that
+ * the rest of the frame has room for. messages[i] belongs to results[i], which are those of the
+ * response and still in the search's order.
+ */
+static void attach_payloads(const struct msg_response *response, struct msg_result *results,
+                            const struct persist_message *messages, size_t frame_bytes)
+{
+    const size_t count = response->results.result_count;
+    size_t all_bytes = 0;
+    size_t bare_bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        omit(&results[i]);
+        bare_bytes += codec_result_bytes(&results[i]);
+        attach(&results[i], &messages[i]);
+        all_bytes += codec_result_bytes(&results[i]);
+    }
+    if (codec_results_bytes(response, all_bytes) <= frame_bytes) {
+        return;
+    }
+    size_t used = bare_bytes;
+    for (size_t i = 0; i < count; i++) {
+        const size_t whole = codec_result_bytes(&results[i]);
+        struct msg_result bare = results[i];
+
+        omit(&bare);
+        const size_t more = whole - codec_result_bytes(&bare);
+        if (codec_results_bytes(response, used + more) <= frame_bytes) {
+            used += more;
+        } else {
+            results[i] = bare;
+        }
+    }
+}
+
+/* Sends the answer. `messages`: payloads in the order of the search's results, or NULL. */
+static void send_answer(struct query_job *job, const struct persist_message *messages)
+{
+    struct service *service = job->service;
+    uint32_t count = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    struct msg_result *results = arena_take_zeroed(&service->arena, count + 1, sizeof(*results));
+
+    if (results == NULL) {
+        handler_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
+                       "the server is out of memory");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        fill_result(job, &found[i], &results[i]);
+    }
+    const struct msg_response response = {
+        .id = job->request_id,
+        .kind = MSG_RESPONSE_RESULTS,
+        .results = {.results = results,
+                    .result_count = count,
+                    .comparisons = index_search_comparisons(job->search),
+                    .exact = index_search_is_exact(job->search),
+                    .capped = index_search_is_capped(job->search)},
+    };
+    if (messages != NULL) {
+        attach_payloads(&response, results, messages, service->config.limits.frame_bytes);
+    }
+    if (job->order == MSG_ORDER_TIME) {
+        qsort(results, count, sizeof(*results), compare_by_time);
+    }
+    service->metrics.comparisons += response.results.comparisons;
+    service_note(service, METRIC_QUERY, job->began_ns);
+    job->client->events->respond(job->client, &response);
+}
+
+/* --- payloads --------------------------------------------------------------------------------- */
+
+/* Whether what was read for a result is that message, and it is still shown: not withdrawn or
+ * hidden meanwhile, nor another one under its id. */
+static bool is_it(const struct query_job *job, const struct persist_entry *entry,
+                  const struct nearest_candidate *found)
+{
+    struct index_item item;
+
+    return entry->found && entry->message.deposited_ms == found->item.deposited_ms &&
+           host_find(job->host, found->item.id, NULL, &item, NULL) == 0 &&
+           item.deposited_ms == found->item.deposited_ms;
+}
+
+/* The payloads of a finished read, in the search's order; NULL for want of memory. */
+static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
+{
+    struct service *service = job->service;
+    const struct persist_read *read = &job->read;
+    uint32_t count = 0;
+    const struct nearest_candidate *results = index_search_results(job->search, &count);
+    struct persist_message *messages =
+        arena_take_zeroed(&service->arena, read->entry_count, sizeof(*messages));
+
+    *out_all_found = true;
+    for (size_t i = 0; i < read->entry_count && messages != NULL; i++) {
+        const struct persist_message *message = &read->entries[i].message;
+        if (!is_it(job, &read->entries[i], &results[i])) {
+            *out_all_found = false;
+            continue;
+        }
+        messages[i] = *message;
+        if (!read->entries[i].omitted) {
+            service_remember(service, message);
+        }
+    }
+    return messages;
+}
+
+static void on_payloads(struct persist_read *read)
+{
+    struct query_job *job = CONTAINER_OF(read, struct query_job, read);
+    struct service *service = job->service;
+    enum { SENT, AGAIN, FAILED } outcome = FAILED;
+    bool all_found = false;
+
+    if (read->failed) {
+        service_storage_failed(service, "reading payloads", read->reason);
+    } else {
+        const struct persist_message *messages = take_payloads(job, &all_found);
+        if (messages != NULL && (all_found || job->attempts == ATTEMPTS_MAX)) {
+            send_answer(job, messages);
+            outcome = SENT;
+        } else if (messages != NULL) {
+            outcome = AGAIN; /* one went meanwhile: the answer is no longer right */
+        }
+    }
+    service->persist->interface->read_release(service->persist, read);
+    arena_reset(&service->arena);
+    if (outcome == SENT) {
+        query_end(job);
+    } else if (outcome == AGAIN) {
+        query_search(job);
+    } else {
+        query_fail(job, MSG_STORAGE,
+                   "the message store could not read its storage; try again later");
+    }
+}
+
+/* Whether the cache had them all, and the answer is sent. */
+static bool answer_from_cache(struct query_job *job, const struct nearest_candidate *found,
+                              uint32_t count)
+{
+    struct service *service = job->service;
+    struct persist_message *messages = arena_take_zeroed(&service->arena, count, sizeof(*messages));
+    bool all_cached = messages != NULL;
+
+    for (uint32_t i = 0; i < count && all_cached; i++) {
+        all_cached = service_recall(service, job->host->number, found[i].item.id, &messages[i]);
+    }
+    if (all_cached) {
+        send_answer(job, messages);
+    }
+    arena_reset(&service->arena);
+    return all_cached;
+}
+
+static void read_payloads(struct query_job *job, const struct nearest_candidate *found,
+                          uint32_t count)
+{
+    struct service *service = job->service;
+
+    if (job->entries == NULL) {
+        job->entries = alloc_zeroed(service->alloc, job->query.k, sizeof(*job->entries));
+    }
+    if (job->entries == NULL) {
+        query_fail(job, MSG_INTERNAL, "the server is out of memory");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        memset(&job->entries[i], 0, sizeof(job->entries[i]));
+        job->entries[i].message.host = job->host->number;
+        memcpy(job->entries[i].message.id, found[i].item.id, MESSAGE_ID_BYTES);
+    }
+    memset(&job->read, 0, sizeof(job->read));
+    job->read.kind = PERSIST_READ_PAYLOADS;
+    job->read.entries = job->entries;
+    job->read.entry_count = count;
+    /* What does not fit the answer need not be read, with room for one that is passed over. */
+    job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
+    job->read.done = on_payloads;
+    query_charge(job);
+    service->persist->interface->read(service->persist, &job->read);
+}
+
+void query_answer(struct query_job *job)
+{
+    uint32_t count = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+
+    if (!job->with_payload || count == 0) {
+        send_answer(job, NULL);
+        arena_reset(&job->service->arena);
+    } else if (!answer_from_cache(job, found, count)) {
+        read_payloads(job, found, count);
+        return;
+    }
+    query_end(job);
+}

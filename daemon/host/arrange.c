@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/arrange.h"
+
+#include <inttypes.h>
+#include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "core/base/err.h"
+#include "daemon/system/container.h"
+#include "daemon/system/log.h"
+
+enum {
+    /* Fewer messages are one node of a tree, where to arrange them makes little difference. */
+    MESSAGES_LEAST = 4096,
+    /* While much comes: worn are a quarter of the messages, and a twentieth of a core is taken. */
+    BUSY_SHARE = 4,
+    BUSY_LEAST = 4096,
+    BUSY_REST = 19,
+    /* While little comes: it would take IDLE_TICKS for as many to come as are worn. */
+    IDLE_SHARE = 32,
+    IDLE_LEAST = 1024,
+    IDLE_REST = 4,
+    IDLE_TICKS = 64,
+    /* What is removed leaves gaps that cost less than messages which are not arranged. */
+    REMOVED_WEIGHT = 2,
+    FAILED_REST_MS = 60 * 1000,
+    /* Of the worker's time for a message: what is expected before the first time, and limits. */
+    MESSAGE_NS_FIRST = 20 * 1000,
+    MESSAGE_NS_LEAST = 1000,
+    MESSAGE_NS_MOST = 10 * 1000 * 1000,
+    /* Messages brought over in a slice: some microseconds each. */
+    FOLLOW_BUDGET = 128,
+    NS_A_MS = 1000 * 1000
+};
+
+void arrange_tune_memory(void)
+{
+#ifdef __GLIBC__
+    /* Nodes' messages are larger; what a query takes for itself is smaller, up to a million. */
+    (void)mallopt(M_MMAP_THRESHOLD, 192 * 1024);
+#endif
+}
+
+void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working)
+{
+    memset(arrange, 0, sizeof(*arrange));
+    arrange->worker = worker;
+    arrange->working = working;
+    arrange->rests_since_ms = INT64_MIN;
+    arrange->not_before_ms = INT64_MIN;
+    arrange->message_ns = MESSAGE_NS_FIRST;
+    atomic_init(&arrange->stop, false);
+}
+
+void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_figures)
+{
+    *out_figures = arrange->figures;
+    out_figures->is_under_way = arrange->phase != ARRANGE_IDLE;
+}
+
+/* --- on the worker ---------------------------------------------------------------------------- */
+
+static void submit(struct arrange *arrange, enum arrange_phase phase,
+                   void (*run)(struct long_work *work), void (*done)(struct long_work *work))
+{
+    arrange->phase = phase;
+    arrange->work = (struct long_work){.run = run, .done = done};
+    (*arrange->working)++;
+    arrange->worker->submit(arrange->worker, &arrange->work);
+}
+
+static bool is_stopped(void *context)
+{
+    struct arrange *arrange = context;
+
+    return atomic_load_explicit(&arrange->stop, memory_order_relaxed);
+}
+
+static void run_arranging(struct long_work *work)
+{
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+    const struct index_stop stop = {is_stopped, arrange};
+
+    arrange->outcome = renewal_arrange(arrange->renewal, &stop);
+}
+
+static void run_freeing(struct long_work *work)
+{
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+
+    renewal_free(arrange->renewal);
+}
+
+static void on_freed(struct long_work *work)
+{
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+
+    (*arrange->working)--;
+    arrange->renewal = NULL;
+    arrange->phase = ARRANGE_IDLE;
+}
+
+/* The epoch is left alone; what the renewal holds is freed where it takes no time of the loop's. */
+static void end(struct arrange *arrange)
+{
+    renewal_detach(arrange->renewal);
+    epoch_leave(arrange->epoch);
+    arrange->epoch = NULL;
+    submit(arrange, ARRANGE_FREEING, run_freeing, on_freed);
+}
+
+/* A later time may be better: there was no memory, or too much changed meanwhile. */
+static void note_failure(struct arrange *arrange, int outcome)
+{
+    arrange->figures.failed++;
+    arrange->rests_since_ms = arrange->now_ms;
+    arrange->not_before_ms = arrange->now_ms + FAILED_REST_MS;
+    log_warning("messages of host %s are not arranged for quick queries, which will be tried "
+                "again: %s",
+                arrange->host->config.name,
+                outcome < 0 ? err_text(outcome) : "too many came and went meanwhile");
+}
+
+static void on_arranged(struct long_work *work)
+{
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+
+    (*arrange->working)--;
+    if (arrange->stopped) {
+        end(arrange);
+    } else if (arrange->outcome != 0) {
+        note_failure(arrange, arrange->outcome);
+        end(arrange);
+    } else {
+        arrange->phase = ARRANGE_FOLLOWING;
+    }
+}
+
+/* --- which, and when -------------------------------------------------------------------------- */
+
+/* Messages that cost more in a query than they would if all were arranged. */
+static size_t worn_of(const struct index *index)
+{
+    struct index_wear wear;
+
+    index_wear(index, &wear);
+    return wear.unarranged + wear.removed / REMOVED_WEIGHT;
+}
+
+/* Whether an index is worth the work: a share of its messages is worn, and the worker has rested.
+ */
+static bool is_due(const struct arrange *arrange, size_t worn, size_t count, size_t came)
+{
+    const bool idle = came < worn / IDLE_TICKS;
+    const size_t share = count / (idle ? IDLE_SHARE : BUSY_SHARE);
+    const size_t least = idle ? IDLE_LEAST : BUSY_LEAST;
+    const int64_t work_ms = (int64_t)count * arrange->message_ns / NS_A_MS;
+    const int64_t rest_ms = work_ms * (idle ? IDLE_REST : BUSY_REST);
+
+    return count > MESSAGES_LEAST && worn >= least && worn >= share &&
+           arrange->now_ms >= arrange->not_before_ms &&
+           arrange->now_ms - arrange->rests_since_ms >= rest_ms;
+}
+
+static void begin(struct arrange *arrange, const struct host *host, struct epoch *epoch)
+{
+    arrange->begun_ms = arrange->now_ms;
+    arrange->host = host;
+    const int rc = renewal_begin(epoch->index, &arrange->renewal);
+    if (rc != 0) {
+        note_failure(arrange, rc);
+        return;
+    }
+    arrange->epoch = epoch;
+    epoch_use(epoch);
+    arrange->phase = ARRANGE_COPYING;
+    log_debug("host %s: arranging %zu messages", host->config.name, index_count(epoch->index));
+}
+
+static size_t worn_of_all(const struct host *hosts, size_t host_count)
+{
+    size_t sum = 0;
+
+    for (size_t h = 0; h < host_count; h++) {
+        for (size_t e = 0; e < hosts[h].epoch_count; e++) {
+            sum += worn_of(hosts[h].epochs[e]->index);
+        }
+    }
+    return sum;
+}
+
+/* Of those that are due, the one with the most worn messages. */
+static void begin_most_worn(struct arrange *arrange, const struct host *hosts, size_t host_count,
+                            size_t came)
+{
+    const struct host *host = NULL;
+    struct epoch *most = NULL;
+    size_t most_worn = 0;
+
+    for (size_t h = 0; h < host_count; h++) {
+        for (size_t e = 0; e < hosts[h].epoch_count; e++) {
+            struct epoch *epoch = hosts[h].epochs[e];
+            const size_t worn = worn_of(epoch->index);
+
+            if (worn > most_worn && is_due(arrange, worn, index_count(epoch->index), came)) {
+                host = &hosts[h];
+                most = epoch;
+                most_worn = worn;
+            }
+        }
+    }
+    if (most != NULL) {
+        begin(arrange, host, most);
+    }
+}
+
+/* ---- messages loaded at the start ---- */
+
+static size_t loaded_count(const struct epoch *epoch)
+{
+    return epoch->is_loaded ? index_count(epoch->index) : 0;
+}
+
+static void end_loaded(struct arrange *arrange)
+{
+    arrange->loaded = false;
+    log_info("all loaded messages are arranged for quick queries, after %" PRId64 " ms",
+             arrange->now_ms - arrange->loaded_ms);
+}
+
+/* Begins with the largest of the indexes that were loaded and are not arranged yet. */
+static void begin_loaded(struct arrange *arrange)
+{
+    const struct host *host = NULL;
+    struct epoch *most = NULL;
+
+    if (!arrange->loaded || arrange->stopped || arrange->now_ms < arrange->not_before_ms) {
+        return;
+    }
+    for (size_t h = 0; h < arrange->host_count; h++) {
+        for (size_t e = 0; e < arrange->hosts[h].epoch_count; e++) {
+            struct epoch *epoch = arrange->hosts[h].epochs[e];
+
+            if (loaded_count(epoch) > (most == NULL ? 0 : loaded_count(most))) {
+                host = &arrange->hosts[h];
+                most = epoch;
+            }
+        }
+    }
+    if (most != NULL) {
+        begin(arrange, host, most);
+    } else {
+        end_loaded(arrange);
+    }
+}
+
+void arrange_loaded(struct arrange *arrange, const struct host *hosts, size_t host_count,
+                    int64_t now_ms)
+{
+    if (arrange->worker == NULL) {
+        return;
+    }
+    arrange->hosts = hosts;
+    arrange->host_count = host_count;
+    arrange->loaded_ms = now_ms;
+    for (size_t h = 0; h < host_count; h++) {
+        for (size_t e = 0; e < hosts[h].epoch_count; e++) {
+            struct epoch *epoch = hosts[h].epochs[e];
+
+            epoch->is_loaded = index_count(epoch->index) > 0;
+            arrange->loaded |= epoch->is_loaded;
+        }
+    }
+}
+
+/* --- on the loop ------------------------------------------------------------------------------ */
+
+static int64_t message_ns(const struct arrange_figures *figures)
+{
+    const int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
+
+    return ns < MESSAGE_NS_LEAST ? MESSAGE_NS_LEAST : ns > MESSAGE_NS_MOST ? MESSAGE_NS_MOST : ns;
+}
+
+static void finish(struct arrange *arrange)
+{
+    struct arrange_figures *figures = &arrange->figures;
+
+    figures->done++;
+    figures->last_ms = arrange->now_ms - arrange->begun_ms;
+    figures->last_count = index_count(arrange->epoch->index);
+    arrange->rests_since_ms = arrange->now_ms;
+    arrange->message_ns = message_ns(figures);
+    arrange->seen = 0; /* what comes next is not taken for little */
+    arrange->epoch->is_loaded = false;
+    log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
+              arrange->host->config.name, figures->last_count, figures->last_ms);
+    end(arrange);
+}
+
+bool arrange_is_active(const struct arrange *arrange)
+{
+    return arrange->phase != ARRANGE_IDLE || arrange->loaded;
+}
+
+bool arrange_turn(struct arrange *arrange, int64_t now_ms)
+{
+    int outcome;
+
+    arrange->now_ms = now_ms;
+    switch (arrange->phase) {
+    case ARRANGE_IDLE:
+        begin_loaded(arrange);
+        return arrange->phase == ARRANGE_COPYING;
+    case ARRANGE_COPYING:
+        outcome = renewal_copy(arrange->renewal);
+        if (outcome == 0) {
+            submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
+        }
+        break;
+    case ARRANGE_FOLLOWING:
+        outcome = renewal_follow(arrange->renewal, FOLLOW_BUDGET);
+        if (outcome == 0) {
+            finish(arrange);
+        }
+        break;
+    default:
+        return false;
+    }
+    if (outcome != 0 && outcome != RENEWAL_MORE) {
+        note_failure(arrange, outcome);
+        end(arrange);
+    }
+    return outcome == RENEWAL_MORE;
+}
+
+void arrange_stop(struct arrange *arrange)
+{
+    arrange->stopped = true;
+    arrange->loaded = false;
+    atomic_store_explicit(&arrange->stop, true, memory_order_relaxed);
+    if (arrange->phase == ARRANGE_COPYING || arrange->phase == ARRANGE_FOLLOWING) {
+        end(arrange);
+    }
+}
+
+bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host_count,
+                  int64_t now_ms)
+{
+    arrange->now_ms = now_ms;
+    if (arrange->worker == NULL || arrange->stopped) {
+        return false;
+    }
+    const size_t worn = worn_of_all(hosts, host_count);
+    const size_t came = worn > arrange->seen ? worn - arrange->seen : 0;
+
+    arrange->seen = worn;
+    if (arrange->rests_since_ms == INT64_MIN) {
+        arrange->rests_since_ms = now_ms;
+    }
+    if (arrange->phase == ARRANGE_IDLE) {
+        begin_loaded(arrange);
+    }
+    if (arrange->phase == ARRANGE_IDLE) {
+        begin_most_worn(arrange, hosts, host_count, came);
+    }
+    return arrange->phase == ARRANGE_COPYING || arrange->phase == ARRANGE_FOLLOWING;
+}

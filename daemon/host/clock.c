@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/clock.h"
+
+static const int64_t behind_tolerated_ms = 60 * 1000;
+static const int64_t step_tolerated_ms = 60 * 1000; /* between readings: slewing is slower */
+static const int64_t jump_ms = INT64_C(24) * 3600 * 1000;
+static const int64_t year_2024_ms = INT64_C(1704067200000);
+
+/* Keeps sums within 64 bits. Before 1970 is as good as 1970. */
+static int64_t bounded(int64_t wall_ms)
+{
+    if (wall_ms < 0) {
+        return 0;
+    }
+    return wall_ms > INT64_MAX / 4 ? INT64_MAX / 4 : wall_ms;
+}
+
+static int64_t sum(int64_t a, int64_t b) /* b >= 0 */
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* How far the monotonic clock has come. It does not go back; if one does, ours stands still until
+ * it is there again. */
+static int64_t passed_since(const struct clock_state *state, const struct clock_reading *reading)
+{
+    return reading->monotonic_ms > state->monotonic_ms ? reading->monotonic_ms - state->monotonic_ms
+                                                       : 0;
+}
+
+void clock_init(struct clock_state *state, int64_t saved_ms, const struct clock_reading *reading)
+{
+    const int64_t wall_ms = bounded(reading->wall_ms);
+
+    *state = (struct clock_state){.base_ms = saved_ms > 0 ? saved_ms : wall_ms,
+                                  .monotonic_ms = reading->monotonic_ms,
+                                  .wall_ms = wall_ms,
+                                  .steady_since_ms = reading->monotonic_ms};
+}
+
+static bool is_confirmed(const struct clock_state *state, const struct clock_reading *reading,
+                         int64_t patience_ms)
+{
+    return reading->synchronised || state->monotonic_ms - state->steady_since_ms >= patience_ms;
+}
+
+/* Goes on with the monotonic clock alone; and sees whether the wall clock has gone on with it. */
+static void advance(struct clock_state *state, const struct clock_reading *reading)
+{
+    const int64_t wall_ms = bounded(reading->wall_ms);
+    const int64_t passed_ms = passed_since(state, reading);
+    const int64_t expected_ms = sum(state->wall_ms, passed_ms);
+
+    state->base_ms = sum(state->base_ms, passed_ms);
+    state->monotonic_ms += passed_ms;
+    if (wall_ms > sum(expected_ms, step_tolerated_ms) ||
+        expected_ms > sum(wall_ms, step_tolerated_ms)) {
+        state->steady_since_ms = state->monotonic_ms;
+    }
+    state->wall_ms = wall_ms;
+}
+
+bool clock_would_jump(const struct clock_state *state, const struct clock_reading *reading)
+{
+    const int64_t base_ms = sum(state->base_ms, passed_since(state, reading));
+
+    return bounded(reading->wall_ms) > sum(base_ms, jump_ms);
+}
+
+int64_t clock_now(struct clock_state *state, const struct clock_reading *reading,
+                  int64_t patience_ms)
+{
+    const bool jumps = clock_would_jump(state, reading);
+
+    advance(state, reading);
+    state->waiting = jumps && !is_confirmed(state, reading, patience_ms);
+    if (!state->waiting && state->wall_ms > state->base_ms) {
+        state->base_ms = state->wall_ms;
+    }
+    return state->base_ms;
+}
+
+bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
+                   int64_t patience_ms)
+{
+    const int64_t now_ms = clock_now(state, reading, patience_ms);
+
+    return state->wall_ms >= year_2024_ms && !state->waiting &&
+           now_ms <= sum(state->wall_ms, behind_tolerated_ms) &&
+           is_confirmed(state, reading, patience_ms);
+}

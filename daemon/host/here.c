@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/here.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/label.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* What is left of [*begin, *end) without blanks at its ends. */
+static void trim(const char **begin, const char **end)
+{
+    while (*begin < *end && is_blank(**begin)) {
+        (*begin)++;
+    }
+    while (*begin < *end && is_blank((*end)[-1])) {
+        (*end)--;
+    }
+}
+
+static bool has_label(const struct here *here, const char *text, size_t length)
+{
+    for (size_t i = 0; i < here->count; i++) {
+        if (here->labels[i].length == length && memcmp(here->labels[i].text, text, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int refuse(char *out_reason, unsigned line, const char *why)
+{
+    (void)snprintf(out_reason, HERE_REASON_BYTES, "line %u: %s", line, why);
+    return HERE_REFUSED;
+}
+
+static int add_line(struct here *here, const char *begin, const char *end, unsigned line, char **at,
+                    char *out_reason)
+{
+    const char *why = NULL;
+
+    trim(&begin, &end);
+    const size_t length = (size_t)(end - begin);
+    if (length == 0 || *begin == '#') {
+        return 0;
+    }
+    if (label_check(begin, length, &why) != 0) {
+        return refuse(out_reason, line, why);
+    }
+    if (has_label(here, begin, length)) {
+        return 0;
+    }
+    if (here->count == LIMIT_LABELS) {
+        (void)snprintf(out_reason, HERE_REASON_BYTES, "line %u: there may be at most %d labels",
+                       line, LIMIT_LABELS);
+        return HERE_REFUSED;
+    }
+    memcpy(*at, begin, length);
+    here->labels[here->count++] = (struct msg_text){*at, length};
+    *at += length;
+    return 0;
+}
+
+static int add_text(struct here *here, const char *text, size_t bytes, char **at, char *out_reason)
+{
+    if (bytes == 0) {
+        return 0; /* text may be NULL, to which not even 0 may be added */
+    }
+    const char *end = text + bytes;
+    unsigned line = 1;
+    int rc = 0;
+
+    for (; text < end && rc == 0; line++) {
+        const char *line_end = memchr(text, '\n', (size_t)(end - text));
+        line_end = line_end != NULL ? line_end : end;
+        rc = add_line(here, text, line_end, line, at, out_reason);
+        text = line_end < end ? line_end + 1 : end;
+    }
+    return rc;
+}
+
+int here_new(const struct alloc *alloc, const char *first, size_t first_bytes, const char *second,
+             size_t second_bytes, size_t frame_bytes, struct here **out_here, char *out_reason)
+{
+    if (second_bytes > HERE_FILE_BYTES_MAX) {
+        (void)snprintf(out_reason, HERE_REASON_BYTES, "it is too large; at most %d bytes are read",
+                       HERE_FILE_BYTES_MAX);
+        return HERE_REFUSED;
+    }
+    const size_t bytes = sizeof(struct here) + first_bytes + second_bytes;
+    struct here *here = alloc_zeroed(alloc, 1, bytes);
+    if (here == NULL) {
+        return -ERR_NOMEM;
+    }
+    here->alloc = alloc;
+    here->bytes = bytes;
+    char *at = here->text;
+    int rc = add_text(here, first, first_bytes, &at, out_reason);
+    if (rc == 0) {
+        rc = add_text(here, second, second_bytes, &at, out_reason);
+    }
+    if (rc == 0 && here_frame_bytes(here) > frame_bytes) {
+        (void)snprintf(out_reason, HERE_REASON_BYTES,
+                       "the labels take %zu bytes of a frame, which has room for %zu: give fewer, "
+                       "or raise `frame`",
+                       here_frame_bytes(here), frame_bytes);
+        rc = HERE_REFUSED;
+    }
+    if (rc != 0) {
+        here_free(here);
+        return rc;
+    }
+    *out_here = here;
+    return 0;
+}
+
+void here_free(struct here *here)
+{
+    if (here != NULL) {
+        alloc_release(here->alloc, here, 1, here->bytes);
+    }
+}
+
+size_t here_frame_bytes(const struct here *here)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < here->count; i++) {
+        bytes += here->labels[i].length + HERE_LABEL_FRAME_BYTES;
+    }
+    return bytes;
+}
+
+bool here_equal(const struct here *a, const struct here *b)
+{
+    if (a->count != b->count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->labels[i].length != b->labels[i].length ||
+            memcmp(a->labels[i].text, b->labels[i].text, a->labels[i].length) != 0) {
+            return false;
+        }
+    }
+    return true;
+}

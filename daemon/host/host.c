@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/host.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "core/base/err.h"
+
+int host_init(struct host *host, const struct config_host *config, uint32_t number,
+              const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)
+{
+    memset(host, 0, sizeof(*host));
+    host->alloc = alloc;
+    host->config = *config;
+    host->number = number;
+    rules_init(&host->rules, alloc);
+    moderation_init(&host->moderation, alloc, hash_seed);
+    shares_init(&host->shares, alloc, hash_seed);
+    host->filter_bytes = bloom_bytes(config->profile.bits);
+    host->filter_words = bloom_words(config->profile.bits);
+    profile_print(&config->profile, host->profile_text);
+
+    int rc = estimate_new(alloc, &config->profile, &host->estimate);
+    if (rc == 0) {
+        host->index_options = (struct index_options){
+            .alloc = alloc,
+            .profile = &host->config.profile,
+            .estimate = host->estimate,
+            .kernels = kernels,
+            .hash_seed = hash_seed,
+            .quick_inserts = true, /* a deposit waits for nothing: docs/tree.md */
+        };
+        rc = epoch_new(NULL, &host->index_options, &host->epochs[0]);
+    }
+    if (rc != 0) {
+        host_deinit(host);
+        return rc;
+    }
+    host->epoch_count = 1;
+    return 0;
+}
+
+void host_deinit(struct host *host)
+{
+    here_free(host->here);
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        epoch_free(host->epochs[i], host->alloc);
+    }
+    estimate_free(host->estimate);
+    rules_deinit(&host->rules);
+    moderation_deinit(&host->moderation);
+    shares_deinit(&host->shares);
+    hides_deinit(&host->hides, host->alloc);
+    memset(host, 0, sizeof(*host));
+}
+
+struct epoch *host_epoch(const struct host *host, uint64_t number)
+{
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        if (host->epochs[i]->number == number && !host->epochs[i]->is_over) {
+            return host->epochs[i];
+        }
+    }
+    return NULL;
+}
+
+void host_add_epoch(struct host *host, struct epoch *epoch)
+{
+    assert(host->epoch_count < HOST_EPOCHS_MAX);
+    host->epochs[host->epoch_count++] = epoch;
+    host->current = epoch;
+}
+
+void host_drop_epochs(struct host *host)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        struct epoch *epoch = host->epochs[i];
+        if (epoch->is_over && epoch->users == 0 && index_count(epoch->index) == 0) {
+            epoch_free(epoch, host->alloc);
+        } else {
+            host->epochs[kept++] = epoch;
+        }
+    }
+    host->epoch_count = kept;
+}
+
+size_t host_count(const struct host *host)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        count += index_count(host->epochs[i]->index);
+    }
+    return count;
+}
+
+uint32_t host_message_bytes(const struct persist_message *message)
+{
+    /* Each is capped far below 2^30 before it gets here. */
+    return (uint32_t)(message->filter_bytes + message->media_type_bytes + message->payload_bytes);
+}
+
+int host_admit(struct host *host, const struct persist_message *message)
+{
+    struct epoch *epoch = host_epoch(host, message->epoch);
+    uint64_t filter[PROFILE_WORDS_MAX];
+    struct index_item item = {
+        .deposited_ms = message->deposited_ms,
+        .expires_ms = message->expires_ms,
+        .reach_ppm = message->reach_ppm,
+        .sender = message->sender,
+        .bytes = host_message_bytes(message),
+    };
+
+    if (epoch == NULL) {
+        return HOST_NO_EPOCH;
+    }
+    if (bloom_load(filter, host->config.profile.bits, message->filter, message->filter_bytes) !=
+        0) {
+        return -ERR_DAMAGED;
+    }
+    memcpy(item.id, message->id, sizeof(item.id));
+    const int rc = index_insert(epoch->index, &item, filter);
+    if (rc == 0) {
+        summary_add(&epoch->summary, filter);
+    }
+    return rc == INDEX_EXISTS ? 0 : rc;
+}
+
+int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
+              struct index_item *out_item, uint64_t *out_filter)
+{
+    for (size_t i = host->epoch_count; i-- > 0;) { /* the newest messages are asked for most */
+        if (index_find(host->epochs[i]->index, id, out_item, out_filter) == 0) {
+            if (out_epoch != NULL) {
+                *out_epoch = host->epochs[i];
+            }
+            return 0;
+        }
+    }
+    return INDEX_NOT_FOUND;
+}
+
+int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    struct epoch *epoch = NULL;
+    int rc = host_find(host, id, &epoch, NULL, filter);
+
+    if (rc == 0) {
+        rc = index_remove(epoch->index, id, out_item);
+    }
+    if (rc == 0) {
+        summary_remove(&epoch->summary, filter);
+    }
+    return rc;
+}
+
+bool usage_fits(const struct usage *usage, uint64_t bytes, uint64_t messages_max,
+                uint64_t bytes_max, const char **out_cap)
+{
+    if (usage->messages >= messages_max) {
+        *out_cap = "messages";
+        return false;
+    }
+    if (bytes > bytes_max || usage->bytes > bytes_max - bytes) {
+        *out_cap = "bytes";
+        return false;
+    }
+    return true;
+}
+
+void usage_add(struct usage *usage, uint64_t bytes)
+{
+    usage->messages += 1;
+    usage->bytes += bytes;
+}
+
+void usage_subtract(struct usage *usage, uint64_t bytes)
+{
+    usage->messages -= 1;
+    usage->bytes -= bytes;
+}
+
+uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *query,
+                                       const struct nearest_candidate *found)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint32_t n_query, n_found, n_union;
+
+    if (host->config.profile.section_count == 1) { /* counts say all: no look at the filter */
+        const uint32_t *table = estimate_table(host->estimate, 0);
+        n_query = table[found->union_count - found->cardinality + found->intersection];
+        n_found = table[found->cardinality];
+        n_union = table[found->union_count];
+    } else {
+        if (host_find(host, found->item.id, NULL, NULL, filter) != 0) {
+            return 0;
+        }
+        n_query = estimate_labels(host->estimate, query);
+        n_found = estimate_labels(host->estimate, filter);
+        n_union = estimate_union(host->estimate, query, filter);
+    }
+    return similarity_ppm(estimate_similarity(n_query, n_found, n_union));
+}

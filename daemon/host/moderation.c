@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/moderation.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+
+enum { ROOM_MIN = 16 };
+
+static const uint8_t *id_at(const void *context, uint32_t position)
+{
+    return ((const struct moderation *)context)->entries[position].id;
+}
+
+void moderation_init(struct moderation *moderation, const struct alloc *alloc, uint64_t seed)
+{
+    *moderation = (struct moderation){.alloc = alloc};
+    idmap_init(&moderation->ids, alloc, seed);
+}
+
+void moderation_deinit(struct moderation *moderation)
+{
+    if (moderation->alloc == NULL) {
+        return;
+    }
+    alloc_release(moderation->alloc, moderation->entries, moderation->room,
+                  sizeof(*moderation->entries));
+    idmap_deinit(&moderation->ids);
+    memset(moderation, 0, sizeof(*moderation));
+}
+
+struct moderated *moderation_find(const struct moderation *moderation, const uint8_t *id)
+{
+    uint32_t position = 0;
+
+    if (moderation->count == 0 || !idmap_find(&moderation->ids, id, id_at, moderation, &position)) {
+        return NULL;
+    }
+    return &moderation->entries[position];
+}
+
+bool moderation_hides(const struct moderation *moderation, const uint8_t *id)
+{
+    const struct moderated *found = moderation_find(moderation, id);
+
+    return found != NULL && found->state >= PERSIST_HIDDEN;
+}
+
+/* Room for one more. */
+static int grow(struct moderation *moderation)
+{
+    if (moderation->count < moderation->room) {
+        return 0;
+    }
+    if (moderation->room > UINT32_MAX / 4) {
+        return -ERR_NOMEM;
+    }
+    const uint32_t room = moderation->room == 0 ? ROOM_MIN : moderation->room * 2;
+    struct moderated *entries = alloc_array(moderation->alloc, room, sizeof(*entries));
+    if (entries == NULL) {
+        return -ERR_NOMEM;
+    }
+    if (moderation->count > 0) {
+        memcpy(entries, moderation->entries, moderation->count * sizeof(*entries));
+    }
+    alloc_release(moderation->alloc, moderation->entries, moderation->room, sizeof(*entries));
+    moderation->entries = entries;
+    moderation->room = room;
+    return 0;
+}
+
+int moderation_put(struct moderation *moderation, const struct moderated *moderated)
+{
+    struct moderated *there = moderation_find(moderation, moderated->id);
+
+    if (there != NULL) {
+        *there = *moderated;
+        return 0;
+    }
+    int rc = grow(moderation);
+    if (rc == 0) {
+        rc = idmap_reserve(&moderation->ids);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    moderation->entries[moderation->count] = *moderated;
+    idmap_insert(&moderation->ids, moderated->id, moderation->count);
+    moderation->count++;
+    return 0;
+}
+
+bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct moderated *out)
+{
+    const struct moderated *there = moderation_find(moderation, id);
+
+    if (there == NULL) {
+        return false;
+    }
+    const uint32_t position = (uint32_t)(there - moderation->entries);
+    const uint32_t last = moderation->count - 1;
+    if (out != NULL) {
+        *out = *there;
+    }
+    idmap_remove(&moderation->ids, id, position);
+    if (position != last) { /* the last one takes its place */
+        idmap_move(&moderation->ids, moderation->entries[last].id, last, position);
+        moderation->entries[position] = moderation->entries[last];
+    }
+    moderation->count = last;
+    return true;
+}
+
+void moderation_count(const struct moderation *moderation, uint64_t *out_hidden,
+                      uint64_t *out_pending)
+{
+    *out_hidden = *out_pending = 0;
+    for (uint32_t i = 0; i < moderation->count; i++) {
+        *out_hidden += moderation->entries[i].state >= PERSIST_HIDDEN;
+        *out_pending += moderation->entries[i].state == PERSIST_PENDING;
+    }
+}

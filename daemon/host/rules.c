@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/rules.h"
+
+#include <string.h>
+
+#include <sodium.h>
+
+#include "core/base/err.h"
+
+enum { ROOM_MIN = 4 };
+
+void rules_init(struct rules *rules, const struct alloc *alloc)
+{
+    *rules = (struct rules){.alloc = alloc};
+}
+
+void rules_deinit(struct rules *rules)
+{
+    if (rules->alloc != NULL) {
+        alloc_release(rules->alloc, rules->bans, rules->ban_room, sizeof(*rules->bans));
+    }
+    memset(rules, 0, sizeof(*rules));
+}
+
+static struct ban *find(const struct rules *rules, const struct persist_rule *rule)
+{
+    for (uint32_t i = 0; i < rules->ban_count; i++) {
+        struct ban *ban = &rules->bans[i];
+        if (ban->kind == rule->kind && ban->value_bytes == rule->value_bytes &&
+            memcmp(ban->value, rule->value, rule->value_bytes) == 0) {
+            return ban;
+        }
+    }
+    return NULL;
+}
+
+bool rules_have_room(const struct rules *rules, const struct persist_rule *rule)
+{
+    return rule->kind == PERSIST_ACCEPT || rules->ban_count < RULES_BANS_MAX ||
+           find(rules, rule) != NULL;
+}
+
+static int grow(struct rules *rules)
+{
+    const uint32_t room = rules->ban_room == 0 ? ROOM_MIN : rules->ban_room * 2;
+
+    if (rules->ban_count < rules->ban_room) {
+        return 0;
+    }
+    struct ban *bans = alloc_array(rules->alloc, room, sizeof(*bans));
+    if (bans == NULL) {
+        return -ERR_NOMEM;
+    }
+    if (rules->ban_count > 0) {
+        memcpy(bans, rules->bans, rules->ban_count * sizeof(*bans));
+    }
+    alloc_release(rules->alloc, rules->bans, rules->ban_room, sizeof(*bans));
+    rules->bans = bans;
+    rules->ban_room = room;
+    return 0;
+}
+
+int rules_put(struct rules *rules, const struct persist_rule *rule)
+{
+    if (rule->kind == PERSIST_ACCEPT) {
+        rules->has_accept = rule->number < ACCEPT_MODES;
+        rules->accept = rules->has_accept ? (enum accept)rule->number : ACCEPT_OPEN;
+        return 0;
+    }
+    struct ban *ban = find(rules, rule);
+    if (ban == NULL) {
+        const int rc = grow(rules);
+        if (rc != 0) {
+            return rc;
+        }
+        ban = &rules->bans[rules->ban_count++];
+        rules->payload_count += rule->kind == PERSIST_BAN_PAYLOAD;
+    }
+    *ban = (struct ban){.kind = rule->kind,
+                        .max_distance_ppm = rule->number,
+                        .since_ms = rule->created_ms,
+                        .value_bytes = rule->value_bytes};
+    memcpy(ban->value, rule->value, rule->value_bytes);
+    return 0;
+}
+
+void rules_drop(struct rules *rules, const struct persist_rule *rule)
+{
+    if (rule->kind == PERSIST_ACCEPT) {
+        rules->has_accept = false;
+        return;
+    }
+    struct ban *ban = find(rules, rule);
+    if (ban == NULL) {
+        return;
+    }
+    rules->payload_count -= ban->kind == PERSIST_BAN_PAYLOAD;
+    const size_t behind = (size_t)(rules->bans + rules->ban_count - (ban + 1));
+    memmove(ban, ban + 1, behind * sizeof(*ban));
+    rules->ban_count--;
+}
+
+static uint32_t count_bits(uint8_t byte)
+{
+    uint32_t count = 0;
+
+    for (; byte != 0; byte &= (uint8_t)(byte - 1)) {
+        count++;
+    }
+    return count;
+}
+
+/* By the bit distance, inclusive; two empty filters are the same. */
+static bool is_within(const struct ban *ban, const uint8_t *filter)
+{
+    uint64_t shared = 0;
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < ban->value_bytes; i++) {
+        shared += count_bits(ban->value[i] & filter[i]);
+        all += count_bits(ban->value[i] | filter[i]);
+    }
+    return (all - shared) * 1000000 <= all * ban->max_distance_ppm;
+}
+
+const struct ban *rules_find_ban(const struct rules *rules, const uint8_t *filter,
+                                 size_t filter_bytes, const uint8_t *payload, size_t payload_bytes)
+{
+    uint8_t hash[LIMIT_HASH_BYTES] = {0};
+
+    if (rules->payload_count > 0) {
+        /* Fails for lengths out of range only. */
+        (void)crypto_generichash(hash, sizeof(hash), payload, payload_bytes, NULL, 0);
+    }
+    for (uint32_t i = 0; i < rules->ban_count; i++) {
+        const struct ban *ban = &rules->bans[i];
+        if (ban->kind == PERSIST_BAN_PAYLOAD
+                ? memcmp(ban->value, hash, sizeof(hash)) == 0
+                : ban->value_bytes == filter_bytes && is_within(ban, filter)) {
+            return ban;
+        }
+    }
+    return NULL;
+}

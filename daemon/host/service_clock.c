@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service_clock: the service's time: the host's clock, read, told of and saved.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/system/container.h"
+#include "daemon/host/service.h"
+
+enum { DAY_MS = 24 * 3600 * 1000, STEP_MS = 60 * 1000 };
+
+static struct clock_reading read_clocks(struct service *service)
+{
+    struct clock_reading reading = {0};
+
+    service->read_clocks(service->clock_context, &reading.wall_ms, &reading.monotonic_ms);
+    return reading;
+}
+
+static bool is_synchronised(struct service *service)
+{
+    return service->clock_synchronised != NULL &&
+           service->clock_synchronised(service->clock_context);
+}
+
+static int64_t patience_ms(const struct service *service)
+{
+    return (int64_t)service->config.clock_patience_s * 1000;
+}
+
+void service_start_clock(struct service *service)
+{
+    const struct clock_reading reading = read_clocks(service);
+
+    clock_init(&service->clock, service->store.clock_ms, &reading);
+    service->told.now_ms = service->clock.base_ms;
+    service->told.monotonic_ms = reading.monotonic_ms;
+}
+
+int64_t service_now_ms(struct service *service)
+{
+    struct clock_reading reading = read_clocks(service);
+
+    /* Asked anew for each jump: setting the clock ends being synchronised. */
+    reading.synchronised = clock_would_jump(&service->clock, &reading) && is_synchronised(service);
+    return clock_now(&service->clock, &reading, patience_ms(service));
+}
+
+bool service_clock_trusted(struct service *service)
+{
+    struct clock_reading reading = read_clocks(service);
+
+    reading.synchronised = is_synchronised(service);
+    return clock_trusted(&service->clock, &reading, patience_ms(service));
+}
+
+int64_t service_monotonic_ms(struct service *service)
+{
+    return read_clocks(service).monotonic_ms;
+}
+
+static void tell_waiting(struct service *service, int64_t now_ms)
+{
+    const int64_t days = (service->clock.wall_ms - now_ms) / DAY_MS;
+
+    service->told.waiting = service->clock.waiting;
+    if (service->clock.waiting) {
+        log_warning("the system's clock is %" PRId64 " days ahead of the store's: nothing expires "
+                    "by it until the system says that it is synchronised, or it has run on for "
+                    "%" PRIu32 " s (clock_patience)",
+                    days, service->config.clock_patience_s);
+    } else {
+        log_info("the system's clock is not far ahead of the store's any more");
+    }
+}
+
+void service_tell_clock(struct service *service)
+{
+    const int64_t now_ms = service_now_ms(service);
+    const struct clock_state *clock = &service->clock;
+    const int64_t forward_ms =
+        (now_ms - service->told.now_ms) - (clock->monotonic_ms - service->told.monotonic_ms);
+
+    if (forward_ms > STEP_MS) {
+        log_info("the store's clock was set forward by %" PRId64 " s, to the system's",
+                 forward_ms / 1000);
+    }
+    if (clock->waiting != service->told.waiting) {
+        tell_waiting(service, now_ms);
+    }
+    service->told.now_ms = now_ms;
+    service->told.monotonic_ms = clock->monotonic_ms;
+}
+
+/* --- saving ----------------------------------------------------------------------------------- */
+
+static void on_clock_saved(struct persist_op *op)
+{
+    struct service *service = CONTAINER_OF(op, struct service, clock_op);
+
+    service->saving_clock = false; /* if it failed, the next one tries again */
+    service->working--;
+    if (service->save_clock_again) {
+        service_save_clock(service);
+    }
+}
+
+void service_save_clock(struct service *service)
+{
+    /* what is under way has an older time */
+    service->save_clock_again =
+        service->saving_clock && service_now_ms(service) > service->clock_saved_ms;
+    if (service->saving_clock) {
+        return;
+    }
+    memset(&service->clock_op, 0, sizeof(service->clock_op));
+    service->clock_op.kind = PERSIST_CLOCK;
+    service->clock_op.now_ms = service_now_ms(service);
+    service->clock_op.done = on_clock_saved;
+    service->clock_saved_ms = service->clock_op.now_ms;
+    service->saving_clock = true;
+    service->working++;
+    service->persist->interface->submit(service->persist, &service->clock_op);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages that come, go, are hidden and shown again: index, counters, cache and what is known of
+ * their moderation change together, here.
+ */
+#include <string.h>
+
+#include "core/base/err.h"
+#include "daemon/host/service.h"
+
+int service_keep(struct service *service, struct host *host, const struct persist_message *message)
+{
+    struct moderated moderated = {
+        .state = message->state,
+        .reports = message->reports,
+        .bytes = host_message_bytes(message),
+        .sender = message->sender,
+        .deposited_ms = message->deposited_ms,
+        .expires_ms = message->expires_ms,
+    };
+    const bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
+    int rc = 0;
+
+    if (host_epoch(host, message->epoch) == NULL) {
+        return HOST_NO_EPOCH; /* also for what is hidden, and does not go into an index */
+    }
+    memcpy(moderated.id, message->id, MESSAGE_ID_BYTES);
+    if (is_known) {
+        rc = moderation_put(&host->moderation, &moderated);
+    }
+    if (rc == 0 && message->state < PERSIST_HIDDEN) {
+        rc = host_admit(host, message);
+        if (rc != 0) {
+            (void)moderation_remove(&host->moderation, message->id, NULL);
+        }
+    }
+    if (rc == 0) {
+        usage_add(&host->usage, moderated.bytes);
+        usage_add(&service->usage, moderated.bytes);
+    }
+    return rc;
+}
+
+void service_forget(struct service *service, struct host *host, const uint8_t *id)
+{
+    struct moderated moderated;
+    struct index_item item;
+    const bool is_known = moderation_remove(&host->moderation, id, &moderated);
+
+    if (host_remove(host, id, &item) == 0) {
+        usage_subtract(&host->usage, item.bytes);
+        usage_subtract(&service->usage, item.bytes);
+    } else if (is_known) { /* it is hidden */
+        usage_subtract(&host->usage, moderated.bytes);
+        usage_subtract(&service->usage, moderated.bytes);
+    }
+    shares_remove(&host->shares, id);
+    cache_drop(service->cache, host->number, id);
+}
+
+void service_hide(struct service *service, struct host *host, const uint8_t *id)
+{
+    (void)host_remove(host, id, NULL); /* fine when it is hidden already */
+    cache_drop(service->cache, host->number, id);
+}
+
+int service_show(struct service *service, struct host *host, const struct persist_message *message)
+{
+    const struct moderated *moderated = moderation_find(&host->moderation, message->id);
+    struct persist_message shown = *message;
+
+    if (moderated != NULL) {
+        shown.sender = moderated->sender;
+    }
+    (void)service;
+    return host_admit(host, &shown);
+}

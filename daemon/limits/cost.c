@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/limits/cost.h"
+
+_Static_assert(COST_MOST ==
+                   LIMIT_PARTS + (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS,
+               "the dearest request is a query with as much of everything as may be");
+
+uint32_t cost_tokens(const struct cost *cost)
+{
+    const uint32_t looks = cost->slices + cost->hashes;
+
+    return cost->parts + (looks + COST_LOOKS - 1) / COST_LOOKS + cost->pages + cost->others;
+}
+
+static uint32_t query_cost(const struct msg_query *query)
+{
+    /* The codec has bounded both counts. A query without parts is refused later. */
+    struct cost cost = {
+        .parts = query->part_count > 0 ? (uint32_t)query->part_count : 1,
+        .slices = (uint32_t)query->exclude_count,
+    };
+
+    for (size_t i = 0; i < query->exclude_count; i++) {
+        cost.hashes += query->exclude[i].hashes;
+    }
+    return cost_tokens(&cost);
+}
+
+uint32_t cost_of_request(const struct msg_request *request, enum sender_action *out_action)
+{
+    static const struct cost small = {.others = 1};
+
+    *out_action = SENDER_QUERY;
+    switch (request->kind) {
+    case MSG_REQUEST_DEPOSIT:
+    case MSG_REQUEST_WITHDRAW:
+    case MSG_REQUEST_REPORT:
+        *out_action = SENDER_DEPOSIT;
+        return cost_tokens(&small);
+    case MSG_REQUEST_QUERY:
+        return query_cost(&request->query);
+    case MSG_REQUEST_WATCH:
+        return query_cost(&request->watch.query);
+    case MSG_REQUEST_GET:
+    case MSG_REQUEST_SUMMARY:
+    case MSG_REQUEST_HERE:
+        return cost_tokens(&small);
+    default:
+        return 0;
+    }
+}

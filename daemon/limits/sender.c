@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/limits/sender.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "core/base/err.h"
+
+_Static_assert(SENDERS_KEY_BYTES == crypto_shorthash_KEYBYTES, "the key is SipHash's");
+
+enum { IPV6_BYTES = 16, PREFIX_BYTES = 8 };
+#define NOWHERE UINT32_MAX /* an enum holds no more than an int */
+
+struct sender {
+    uint64_t hash;
+    uint32_t next;              /* in its chain, or among the free; NOWHERE: the last */
+    uint32_t held[SENDER_USES]; /* by this sender; of a prefix, by all its addresses */
+    struct bucket buckets[SENDER_ACTIONS];
+    struct account spent;
+    uint64_t turn;
+    struct sender *prefix; /* while connected: counts, too; NULL: there is none */
+    bool is_wide;
+};
+
+struct senders {
+    const struct alloc *alloc;
+    uint8_t key[SENDERS_KEY_BYTES];
+    uint32_t capacity;
+    uint32_t count;
+    uint32_t chain_count; /* a power of two */
+    uint32_t free;        /* first of the free places */
+    uint32_t hand;        /* where the search for one to forget goes on */
+    uint32_t *chains;     /* the first of each */
+    struct sender *places;
+    struct sender shared; /* of all who found no place */
+};
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+/* The 16 bytes of an IPv6 address, or the 4 of an IPv4 one, also of a mapped one. */
+static const uint8_t *address_bytes(const struct sockaddr *address, bool *out_is_ipv4)
+{
+    if (address->sa_family == AF_INET) {
+        *out_is_ipv4 = true;
+        return (const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    }
+    if (address->sa_family != AF_INET6) {
+        return NULL;
+    }
+    const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    *out_is_ipv4 = IN6_IS_ADDR_V4MAPPED(in6);
+    return *out_is_ipv4 ? &in6->s6_addr[12] : in6->s6_addr;
+}
+
+void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local,
+                       struct sender_address *out_address)
+{
+    bool is_ipv4 = false;
+    bool local_is_ipv4 = false;
+    const uint8_t *theirs = address_bytes(peer, &is_ipv4);
+    const uint8_t *ours = address_bytes(local, &local_is_ipv4);
+
+    memset(out_address, 0, sizeof(*out_address));
+    if (theirs == NULL) {
+        out_address->kind = SENDER_UNIX;
+    } else if (is_ipv4) {
+        out_address->kind = SENDER_IPV4;
+        memcpy(out_address->bytes, theirs, 4);
+    } else if (ours != NULL && !local_is_ipv4 && memcmp(theirs, ours, PREFIX_BYTES) == 0) {
+        out_address->kind = SENDER_IPV6_ON_LINK;
+        memcpy(out_address->bytes, theirs, IPV6_BYTES);
+    } else {
+        out_address->kind = SENDER_IPV6_PREFIX;
+        memcpy(out_address->bytes, theirs, PREFIX_BYTES);
+    }
+}
+
+bool sender_is_local(const struct sockaddr *peer)
+{
+    static const uint8_t loopback[IPV6_BYTES] = {[IPV6_BYTES - 1] = 1};
+    bool is_ipv4 = false;
+    const uint8_t *bytes = address_bytes(peer, &is_ipv4);
+
+    return bytes == NULL || (is_ipv4 ? bytes[0] == 127 : memcmp(bytes, loopback, IPV6_BYTES) == 0);
+}
+
+static uint64_t hash_of(const struct senders *senders, enum sender_kind kind, bool is_wide,
+                        const uint8_t *bytes)
+{
+    uint8_t text[2 + IPV6_BYTES] = {(uint8_t)kind, is_wide ? 1 : 0};
+    uint8_t digest[crypto_shorthash_BYTES];
+    uint64_t hash = 0;
+
+    memcpy(text + 2, bytes, IPV6_BYTES);
+    (void)crypto_shorthash(digest, text, sizeof(text), senders->key); /* cannot fail */
+    memcpy(&hash, digest, sizeof(hash));
+    return hash;
+}
+
+uint32_t senders_tag(const struct senders *senders, const struct sender_address *address)
+{
+    const uint32_t tag = (uint32_t)hash_of(senders, address->kind, false, address->bytes);
+
+    return tag != 0 ? tag : 1;
+}
+
+static uint64_t hash_of_prefix(const struct senders *senders, const struct sender_address *address)
+{
+    uint8_t bytes[IPV6_BYTES] = {0};
+
+    memcpy(bytes, address->bytes, PREFIX_BYTES);
+    return hash_of(senders, SENDER_IPV6_PREFIX, true, bytes);
+}
+
+uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address)
+{
+    const uint32_t tag = (uint32_t)hash_of_prefix(senders, address);
+
+    if (address->kind != SENDER_IPV6_ON_LINK) {
+        return 0;
+    }
+    return tag != 0 ? tag : 1;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
+                struct senders **out_senders)
+{
+    struct senders *senders = alloc_zeroed(alloc, 1, sizeof(*senders));
+
+    assert(capacity >= 1 && capacity <= UINT32_C(1) << 30);
+    if (senders == NULL) {
+        return -ERR_NOMEM;
+    }
+    senders->alloc = alloc;
+    senders->capacity = capacity;
+    memcpy(senders->key, key, SENDERS_KEY_BYTES);
+    for (senders->chain_count = 1; senders->chain_count < capacity;) {
+        senders->chain_count *= 2;
+    }
+    senders->chains = alloc_array(alloc, senders->chain_count, sizeof(*senders->chains));
+    senders->places = alloc_zeroed(alloc, capacity, sizeof(*senders->places));
+    if (senders->chains == NULL || senders->places == NULL) {
+        senders_free(senders);
+        return -ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < senders->chain_count; i++) {
+        senders->chains[i] = NOWHERE;
+    }
+    for (uint32_t i = 0; i < capacity; i++) {
+        senders->places[i].next = i + 1 < capacity ? i + 1 : NOWHERE;
+    }
+    senders->shared.is_wide = true;
+    *out_senders = senders;
+    return 0;
+}
+
+void senders_free(struct senders *senders)
+{
+    if (senders == NULL) {
+        return;
+    }
+    alloc_release(senders->alloc, senders->chains, senders->chain_count, sizeof(*senders->chains));
+    alloc_release(senders->alloc, senders->places, senders->capacity, sizeof(*senders->places));
+    alloc_release(senders->alloc, senders, 1, sizeof(*senders));
+}
+
+struct account *sender_account(struct sender *sender)
+{
+    return sender->is_wide ? NULL : &sender->spent;
+}
+
+uint64_t *sender_turn(struct sender *sender)
+{
+    return sender->is_wide ? NULL : &sender->turn;
+}
+
+uint32_t senders_count(const struct senders *senders)
+{
+    return senders->count;
+}
+
+static uint32_t *chain_of(struct senders *senders, uint64_t hash)
+{
+    return &senders->chains[hash & (senders->chain_count - 1)];
+}
+
+static struct sender *find(struct senders *senders, uint64_t hash)
+{
+    uint32_t at = *chain_of(senders, hash);
+
+    while (at != NOWHERE && senders->places[at].hash != hash) {
+        at = senders->places[at].next;
+    }
+    return at != NOWHERE ? &senders->places[at] : NULL;
+}
+
+static uint32_t multiply(uint32_t number, uint32_t factor)
+{
+    return number > UINT32_MAX / factor ? UINT32_MAX : number * factor;
+}
+
+/* What this sender has of a rate. */
+static struct bucket_rate rate_of(const struct sender *sender, const struct sender_limits *limits,
+                                  enum sender_action action)
+{
+    struct bucket_rate rate = limits->rates[action];
+
+    if (sender->is_wide) {
+        rate.per_minute = multiply(rate.per_minute, SENDERS_WIDE);
+        rate.burst = multiply(rate.burst, SENDERS_WIDE);
+    }
+    return rate;
+}
+
+/* Whether to forget it changes nothing. A prefix is held by its addresses' connections. */
+static bool is_forgettable(const struct sender *sender, const struct sender_limits *limits,
+                           int64_t now_ms)
+{
+    for (int action = 0; action < SENDER_ACTIONS; action++) {
+        const struct bucket_rate rate = rate_of(sender, limits, (enum sender_action)action);
+        if (!bucket_is_full(&sender->buckets[action], &rate, now_ms)) {
+            return false;
+        }
+    }
+    return sender->held[SENDER_CONNECTIONS] == 0;
+}
+
+static void forget(struct senders *senders, uint32_t place)
+{
+    struct sender *sender = &senders->places[place];
+    uint32_t *at = chain_of(senders, sender->hash);
+
+    while (*at != place) {
+        at = &senders->places[*at].next;
+    }
+    *at = sender->next;
+    memset(sender, 0, sizeof(*sender));
+    sender->next = senders->free;
+    senders->free = place;
+    senders->count--;
+}
+
+/* Makes sure that there is a free place, if any sender can be forgotten. */
+static bool make_room(struct senders *senders, const struct sender_limits *limits, int64_t now_ms)
+{
+    for (uint32_t looked = 0; senders->free == NOWHERE && looked < senders->capacity; looked++) {
+        const uint32_t place = senders->hand;
+        senders->hand = place + 1 < senders->capacity ? place + 1 : 0;
+        if (is_forgettable(&senders->places[place], limits, now_ms)) {
+            forget(senders, place);
+        }
+    }
+    return senders->free != NOWHERE;
+}
+
+/* The sender with this hash, made if it is new; the shared one where there is no place. */
+static struct sender *get(struct senders *senders, uint64_t hash, bool is_wide,
+                          const struct sender_limits *limits, int64_t now_ms)
+{
+    struct sender *sender = find(senders, hash);
+
+    if (sender != NULL) {
+        return sender;
+    }
+    if (!make_room(senders, limits, now_ms)) {
+        return &senders->shared;
+    }
+    const uint32_t place = senders->free;
+    uint32_t *chain = chain_of(senders, hash);
+    sender = &senders->places[place];
+    senders->free = sender->next;
+    memset(sender, 0, sizeof(*sender));
+    sender->hash = hash;
+    sender->is_wide = is_wide;
+    sender->next = *chain;
+    *chain = place;
+    senders->count++;
+    return sender;
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static bool may_connect(const struct sender *sender, const struct sender_limits *limits)
+{
+    return sender->held[SENDER_CONNECTIONS] <
+           (sender->is_wide ? multiply(limits->connections, SENDERS_WIDE) : limits->connections);
+}
+
+/* The /64 of an address on link. */
+static struct sender *find_prefix(struct senders *senders, const struct sender *known,
+                                  const struct sender_address *address,
+                                  const struct sender_limits *limits, int64_t now_ms)
+{
+    struct sender *prefix =
+        known != NULL && known->held[SENDER_CONNECTIONS] > 0 ? known->prefix : NULL;
+
+    if (prefix == NULL) {
+        prefix = get(senders, hash_of_prefix(senders, address), true, limits, now_ms);
+    }
+    return prefix;
+}
+
+static int refuse(struct sender *sender, const struct sender_limits *limits, int64_t now_ms)
+{
+    return sender_take(sender, SENDER_TOLD, limits, 1, now_ms) == 0 ? SENDER_REFUSED
+                                                                    : SENDER_CUT_OFF;
+}
+
+int senders_enter(struct senders *senders, const struct sender_address *address,
+                  const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender)
+{
+    const uint64_t hash = hash_of(senders, address->kind, false, address->bytes);
+    struct sender *prefix = NULL;
+
+    if (address->kind == SENDER_IPV6_ON_LINK) {
+        prefix = find_prefix(senders, find(senders, hash), address, limits, now_ms);
+        prefix->held[SENDER_CONNECTIONS]++;
+    }
+    /* The prefix is connected by now, and stays when room is made for the address. */
+    struct sender *sender = get(senders, hash, false, limits, now_ms);
+    const bool enters = may_connect(sender, limits);
+    /* Those who share their limits come from anywhere. */
+    if (prefix != NULL && (!enters || sender == &senders->shared)) {
+        prefix->held[SENDER_CONNECTIONS]--;
+        prefix = NULL;
+    }
+    if (!enters) {
+        return refuse(sender, limits, now_ms);
+    }
+    sender->prefix = prefix;
+    sender->held[SENDER_CONNECTIONS]++;
+    *out_sender = sender;
+    return 0;
+}
+
+static void let_go(struct sender *sender, enum sender_use use)
+{
+    assert(sender->held[use] > 0);
+    sender->held[use]--;
+    if (sender->prefix != NULL) {
+        assert(sender->prefix->held[use] > 0);
+        sender->prefix->held[use]--;
+    }
+}
+
+void senders_leave(struct sender *sender)
+{
+    let_go(sender, SENDER_CONNECTIONS);
+    assert(sender->held[SENDER_HANDSHAKES] <= sender->held[SENDER_CONNECTIONS]);
+}
+
+void sender_begin_handshake(struct sender *sender)
+{
+    sender->held[SENDER_HANDSHAKES]++;
+    if (sender->prefix != NULL) {
+        sender->prefix->held[SENDER_HANDSHAKES]++;
+    }
+}
+
+void sender_end_handshake(struct sender *sender)
+{
+    let_go(sender, SENDER_HANDSHAKES);
+}
+
+uint32_t sender_holds(const struct sender *sender, enum sender_use use)
+{
+    return sender->held[use];
+}
+
+static int compare_counts(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use)
+{
+    const int by_address = compare_counts(a->held[use], b->held[use]);
+
+    return by_address != 0
+               ? by_address
+               : compare_counts(a->prefix != NULL ? a->prefix->held[use] : a->held[use],
+                                b->prefix != NULL ? b->prefix->held[use] : b->held[use]);
+}
+
+uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
+                              enum sender_use use)
+{
+    const bool is_same = other != NULL && other->prefix == sender->prefix;
+
+    return sender->prefix == NULL || is_same ? 0 : sender->prefix->held[use];
+}
+
+/* --- tokens ----------------------------------------------------------------------------------- */
+
+uint64_t sender_take(struct sender *sender, enum sender_action action,
+                     const struct sender_limits *limits, uint32_t cost, int64_t now_ms)
+{
+    const struct bucket before = sender->buckets[action];
+    const struct bucket_rate rate = rate_of(sender, limits, action);
+    uint64_t wait_ms = bucket_take(&sender->buckets[action], &rate, cost, now_ms);
+
+    if (wait_ms == 0 && sender->prefix != NULL) {
+        const struct bucket_rate wide = rate_of(sender->prefix, limits, action);
+        wait_ms = bucket_take(&sender->prefix->buckets[action], &wide, cost, now_ms);
+        if (wait_ms > 0) {
+            sender->buckets[action] = before;
+        }
+    }
+    return wait_ms;
+}
+
+uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
+                           const struct sender_limits *limits, uint32_t cost, uint32_t spare,
+                           int64_t now_ms)
+{
+    struct sender *prefix = sender->prefix;
+    const struct bucket before = sender->buckets[action];
+    const struct bucket before_prefix = prefix != NULL ? prefix->buckets[action] : before;
+    const uint64_t wait_ms = sender_take(sender, action, limits, cost + spare, now_ms);
+
+    if (wait_ms > 0) {
+        return wait_ms;
+    }
+    sender->buckets[action] = before;
+    if (prefix != NULL) {
+        prefix->buckets[action] = before_prefix;
+    }
+    return sender_take(sender, action, limits, cost, now_ms);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/net/here_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "core/base/err.h"
+#include "daemon/host/here.h"
+#include "daemon/system/log.h"
+#include "daemon/net/server.h"
+
+/* What tells one state of a file from the next. All zero: it could not be read. */
+struct file_state {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size;
+    int64_t changed_s;
+    int64_t changed_ns;
+};
+
+struct watched {
+    struct here_watch *watch;
+    size_t host; /* its place among the service's */
+    uv_fs_t look;
+    bool looking;
+    struct file_state state;           /* as it was read last */
+    char path[CONFIG_HERE_FILE_BYTES]; /* what was read last, in vain or not; "" nothing */
+};
+
+struct here_watch {
+    struct server *server;
+    size_t count;
+    char *buffer; /* HERE_FILE_BYTES_MAX + 1 */
+    struct watched hosts[LIMIT_HOSTS];
+};
+
+static struct host *host_of(const struct watched *watched)
+{
+    return &watched->watch->server->service->hosts[watched->host];
+}
+
+static bool same_state(const struct file_state *a, const struct file_state *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Reads all of it and one byte more than it may have. Negative with errno set. */
+static ssize_t read_whole(const char *path, char *buffer, struct file_state *out_state)
+{
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    size_t length = 0;
+    ssize_t count = 0;
+
+    if (descriptor < 0) {
+        return -1;
+    }
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        (void)close(descriptor);
+        errno = EINVAL;
+        return -1;
+    }
+    do {
+        count = read(descriptor, buffer + length, HERE_FILE_BYTES_MAX + 1 - length);
+        length += count > 0 ? (size_t)count : 0;
+    } while ((count > 0 && length <= HERE_FILE_BYTES_MAX) || (count < 0 && errno == EINTR));
+    const int saved_errno = errno;
+    (void)close(descriptor); /* it was only read */
+    errno = saved_errno;
+    *out_state = (struct file_state){.device = (uint64_t)status.st_dev,
+                                     .inode = (uint64_t)status.st_ino,
+                                     .size = (uint64_t)status.st_size,
+                                     .changed_s = (int64_t)status.st_mtim.tv_sec,
+                                     .changed_ns = (int64_t)status.st_mtim.tv_nsec};
+    return count < 0 ? -1 : (ssize_t)length;
+}
+
+static void tell_sessions(const struct watched *watched)
+{
+    const struct host *host = host_of(watched);
+    const struct msg_response response = {
+        .kind = MSG_RESPONSE_HERE_CHANGED,
+        .here_changed = {.host = {host->config.name, strlen(host->config.name)},
+                         .labels = host->here->labels,
+                         .label_count = host->here->count},
+    };
+
+    log_info("host %s: %zu here labels", host->config.name, host->here->count);
+    server_push(watched->watch->server, &response);
+}
+
+/* Takes a file's text; `text` NULL: there is none. Whether it was right. */
+static bool take(struct watched *watched, const char *text, size_t length)
+{
+    struct host *host = host_of(watched);
+    char reason[HERE_REASON_BYTES] = "";
+    bool changed = false;
+    const int rc =
+        service_set_here(watched->watch->server->service, host, text, length, &changed, reason);
+
+    if (rc != 0) {
+        log_warning("host %s: %s: %s; the here labels stay as they were", host->config.name,
+                    host->config.here_file, rc == HERE_REFUSED ? reason : err_text(rc));
+    } else if (changed) {
+        tell_sessions(watched);
+    }
+    return rc == 0;
+}
+
+static void read_file(struct watched *watched)
+{
+    const struct config_host *config = &host_of(watched)->config;
+    const bool is_other = strcmp(watched->path, config->here_file) != 0;
+    struct file_state state = {.inode = 0};
+    const ssize_t length = read_whole(config->here_file, watched->watch->buffer, &state);
+
+    if (length < 0 && (is_other || watched->state.inode != 0)) {
+        log_warning("host %s: %s cannot be read: %s; the here labels stay as they were",
+                    config->name, config->here_file,
+                    errno == EINVAL ? "it is no regular file" : strerror(errno));
+    }
+    memcpy(watched->path, config->here_file, sizeof(watched->path));
+    watched->state = state;
+    const bool taken = length >= 0 && take(watched, watched->watch->buffer, (size_t)length);
+    if (!taken && is_other) {
+        (void)take(watched, NULL, 0); /* what another file said is void */
+    }
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static void on_looked(uv_fs_t *look)
+{
+    struct watched *watched = look->data;
+    struct file_state state = {.inode = 0};
+
+    watched->looking = false;
+    if (look->result == 0) {
+        state = (struct file_state){.device = look->statbuf.st_dev,
+                                    .inode = look->statbuf.st_ino,
+                                    .size = look->statbuf.st_size,
+                                    .changed_s = look->statbuf.st_mtim.tv_sec,
+                                    .changed_ns = look->statbuf.st_mtim.tv_nsec};
+    }
+    uv_fs_req_cleanup(look);
+    if (!watched->watch->server->stopping && host_of(watched)->config.here_file[0] != '\0' &&
+        !same_state(&state, &watched->state)) {
+        read_file(watched);
+    }
+}
+
+void here_watch_tick(struct here_watch *watch)
+{
+    for (size_t i = 0; watch != NULL && i < watch->count; i++) {
+        struct watched *watched = &watch->hosts[i];
+        const char *file = host_of(watched)->config.here_file;
+
+        if (file[0] != '\0' && !watched->looking) {
+            watched->look.data = watched;
+            watched->looking =
+                uv_fs_stat(&watch->server->loop, &watched->look, file, on_looked) == 0;
+        }
+    }
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+void here_watch_reload(struct here_watch *watch)
+{
+    /* Hosts that a reload has added stand behind the others. */
+    for (; watch != NULL && watch->count < watch->server->service->host_count; watch->count++) {
+        watch->hosts[watch->count].watch = watch;
+        watch->hosts[watch->count].host = watch->count;
+    }
+    for (size_t i = 0; watch != NULL && i < watch->count; i++) {
+        struct watched *watched = &watch->hosts[i];
+
+        if (host_of(watched)->config.here_file[0] != '\0') {
+            read_file(watched);
+        } else {
+            watched->path[0] = '\0';
+            (void)take(watched, NULL, 0);
+        }
+    }
+}
+
+int here_watch_start(struct server *server, struct here_watch **out_watch)
+{
+    struct here_watch *watch = calloc(1, sizeof(*watch));
+
+    if (watch == NULL || (watch->buffer = malloc(HERE_FILE_BYTES_MAX + 1)) == NULL) {
+        free(watch);
+        return -ERR_NOMEM;
+    }
+    watch->server = server;
+    here_watch_reload(watch);
+    *out_watch = watch;
+    return 0;
+}
+
+void here_watch_free(struct here_watch *watch)
+{
+    if (watch != NULL) {
+        free(watch->buffer);
+        free(watch);
+    }
+}

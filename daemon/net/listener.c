@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/net/listener.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "daemon/config/value.h"
+#include "daemon/system/log.h"
+#include "daemon/net/server.h"
+#include "daemon/net/session.h"
+
+enum {
+    BACKLOG = 1024, /* a crowd that comes at once is not made to knock again, a second later */
+    /* A connection costs far more than most requests, and libuv would take all that wait before
+     * anybody else is served. */
+    ACCEPTS_PER_TURN = 4,
+    /* Refusals are reckoned at a multiple: those who come again and again get less of the time than
+     * a crowd that comes for the first time. */
+    REFUSALS_COUNT = 16
+};
+
+/* Else it wakes the loop when it may. */
+static bool may_accept(struct listener *listener)
+{
+    if (listener->accepted == ACCEPTS_PER_TURN) {
+        server_wake(listener->server);
+        return false;
+    }
+    return server_takes_arrivals(listener->server);
+}
+
+static int accept_one(struct listener *listener)
+{
+    struct server *server = listener->server;
+    const uint64_t began_ns = service_monotonic_ns(server->service);
+
+    const int rc = session_accept(server, listener);
+    const uint64_t now_ns = service_monotonic_ns(server->service);
+    const uint64_t spent_ns = now_ns - began_ns;
+    server_spend_on_arrivals(server, now_ns,
+                             rc == SESSION_REFUSED ? spent_ns * REFUSALS_COUNT : spent_ns);
+    return rc == SESSION_REFUSED ? 0 : rc;
+}
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct listener *listener = stream->data;
+    uint64_t withheld = 0;
+
+    if (status == 0 && !may_accept(listener)) {
+        listener->is_held = true; /* libuv waits until it is taken: listener_turn */
+        listener->waits_a_turn = true;
+        return;
+    }
+    if (status == 0) {
+        listener->accepted++;
+        status = accept_one(listener);
+        /* libuv tells of no other connection before this one was taken. */
+        listener->is_held = status == UV_ENOMEM;
+    }
+    /* Out of descriptors or memory: those who are here go on. */
+    if (status != 0 &&
+        log_gate_opens(&listener->gate, server_loop_ms(listener->server), &withheld)) {
+        log_warning("a connection could not be accepted: %s (%" PRIu64
+                    " more since this was last said)",
+                    uv_strerror(status), withheld);
+    }
+}
+
+void listener_turn(struct listener *listener)
+{
+    listener->accepted = 0;
+    if (listener->waits_a_turn) {
+        listener->waits_a_turn = false;
+        listener_retry(listener);
+    }
+}
+
+void listener_retry(struct listener *listener)
+{
+    if (listener->is_open && listener->is_held) {
+        on_connection(&listener->uv.stream, 0);
+    }
+}
+
+static int fail(char *out_reason, const char *where, const char *why, const char *remedy)
+{
+    snprintf(out_reason, CONFIG_REASON_BYTES, "cannot listen on %s: %s%s", where, why, remedy);
+    return -ERR_SYSTEM;
+}
+
+/* What a daemon may do that has become its user, as all have at a reload. */
+#define LOW_PORT_REMEDY                                                                         \
+    "; ports below 1024 are root's: choose one from 1024 on, or have root start hearsayd with " \
+    "`user`, or use hearsayd.socket; a reload cannot bind such a port, a restart can"
+
+static const char *remedy_for(int rc)
+{
+    switch (rc) {
+    case UV_EADDRINUSE:
+        return "; another program has it, maybe another hearsayd: stop that, or set `listen`";
+    case UV_EADDRNOTAVAIL:
+        return "; this machine has no such address: set `listen` to one it has, or write freebind "
+               "behind one that it will have";
+    case UV_ENOENT:
+        return "; make the directory first, or choose another path";
+    case UV_EACCES:
+        return "; not permitted to this user: choose another path";
+    default:
+        return "; set `listen` to another";
+    }
+}
+
+/* --- TCP -------------------------------------------------------------------------------------- */
+
+/* Where it listens, as the configuration has it; the address is empty where that is unknown. */
+static struct config_listener bound_to(const struct listener *listener)
+{
+    struct config_listener bound = {.kind = CONFIG_LISTENER_TCP,
+                                    .local = listener->is_on_site,
+                                    .limited = listener->is_limited,
+                                    .freebind = listener->config.freebind,
+                                    .tls = listener->security == CONFIG_TLS,
+                                    .mutual_tls = listener->security == CONFIG_MUTUAL_TLS};
+    struct sockaddr_storage address;
+    int size = sizeof(address);
+
+    if (uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&address, &size) != 0) {
+        return bound;
+    }
+    if (address.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+        uv_ip6_name(in6, bound.address, sizeof(bound.address));
+        bound.port = ntohs(in6->sin6_port);
+    } else {
+        const struct sockaddr_in *in4 = (const struct sockaddr_in *)&address;
+        uv_ip4_name(in4, bound.address, sizeof(bound.address));
+        bound.port = ntohs(in4->sin_port);
+    }
+    return bound;
+}
+
+static void log_bound(const struct listener *listener)
+{
+    const struct config_listener bound = bound_to(listener);
+    char text[CONFIG_LISTENER_BYTES];
+
+    config_value_print_listener(&bound, text);
+    log_info("listening on %s", text);
+}
+
+void listener_set_words(struct listener *listener, const struct config_listener *config)
+{
+    listener->security = config_security(config);
+    listener->is_on_site = config->local;
+    listener->is_limited = config->limited;
+}
+
+void listener_adopt_words(struct listener *listener, const struct config *config)
+{
+    const struct config_listener bound = bound_to(listener);
+    const struct config_listener none = {.kind = CONFIG_LISTENER_TCP};
+
+    listener_set_words(listener, &none);
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct config_listener *one = &config->listeners[i];
+        if (one->kind == CONFIG_LISTENER_TCP && one->port == bound.port &&
+            strcmp(one->address, bound.address) == 0) {
+            listener_set_words(listener, one);
+        }
+    }
+}
+
+/* Has the kernel bind an address that it does not have. 0, or libuv's. */
+static int set_freebind(struct listener *listener)
+{
+    const int on = 1;
+    uv_os_fd_t descriptor = -1;
+
+    const int rc = uv_fileno(&listener->uv.handle, &descriptor);
+    /* Linux takes this option for IPv6 sockets, too. */
+    return rc == 0 && setsockopt(descriptor, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)) != 0
+               ? uv_translate_sys_error(errno)
+               : rc;
+}
+
+static int bind_tcp(struct listener *listener, const struct config_listener *config)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in4;
+        struct sockaddr_in6 in6;
+    } address;
+    unsigned flags = 0;
+
+    int rc = uv_ip4_addr(config->address, config->port, &address.in4);
+    if (rc != 0) {
+        rc = uv_ip6_addr(config->address, config->port, &address.in6);
+        flags = UV_TCP_IPV6ONLY; /* so that [::] and 0.0.0.0 can both be named */
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    rc = uv_tcp_init_ex(&listener->server->loop, &listener->uv.tcp, address.any.sa_family);
+    if (rc != 0) {
+        return rc;
+    }
+    listener->uv.handle.data = listener;
+    listener->is_open = true;
+    if (config->freebind && (rc = set_freebind(listener)) != 0) {
+        return rc;
+    }
+    return uv_tcp_bind(&listener->uv.tcp, &address.any, flags);
+}
+
+/* --- Unix ------------------------------------------------------------------------------------- */
+
+/* A socket file that nobody listens on is what a killed daemon left: it is removed. */
+static bool remove_stale(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+
+    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return false;
+    }
+    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) {
+        return false;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1); /* config bounds its length */
+    const bool refused =
+        connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
+        errno == ECONNREFUSED;
+    (void)close(descriptor);
+    return refused && unlink(path) == 0;
+}
+
+/* libuv says EACCES of a directory that is not there. */
+static bool is_without_directory(const char *path)
+{
+    char directory[sizeof(((struct config_listener *)0)->path)];
+    const char *slash = strrchr(path, '/');
+    struct stat status;
+
+    if (slash == NULL || slash == path) {
+        return false;
+    }
+    memcpy(directory, path, (size_t)(slash - path));
+    directory[slash - path] = '\0';
+    return stat(directory, &status) != 0 && errno == ENOENT;
+}
+
+/* Whether something other than a socket has the path, so that nobody need be looked for. */
+static bool is_other_file(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
+}
+
+static int bind_unix(struct listener *listener, const struct config_listener *config)
+{
+    int rc = uv_pipe_init(&listener->server->loop, &listener->uv.pipe, 0);
+    if (rc != 0) {
+        return rc;
+    }
+    listener->uv.handle.data = listener;
+    listener->is_open = true;
+    const mode_t mask = umask(0177); /* for its owner and root alone */
+    rc = uv_pipe_bind(&listener->uv.pipe, config->path);
+    if (rc == UV_EADDRINUSE && remove_stale(config->path)) {
+        rc = uv_pipe_bind(&listener->uv.pipe, config->path);
+    }
+    (void)umask(mask);
+    if (rc == UV_EACCES && is_without_directory(config->path)) {
+        return UV_ENOENT;
+    }
+    if (rc == 0) {
+        memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */
+    }
+    return rc;
+}
+
+/* Gives a socket that is bound and not listened on to the administrators' group. 0, or libuv's. */
+static int share_with_group(struct listener *listener)
+{
+    const gid_t group = listener->server->admin_group;
+
+    if (!listener->server->shares_sockets) {
+        return 0;
+    }
+    if (lchown(listener->path, (uid_t)-1, group) != 0 || chmod(listener->path, 0660) != 0) {
+        return uv_translate_sys_error(errno);
+    }
+    listener->is_shared = true;
+    return 0;
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+int listener_bind(struct listener *listener, struct server *server,
+                  const struct config_listener *config, char *out_reason)
+{
+    const bool is_unix = config->kind == CONFIG_LISTENER_UNIX;
+    char where[128];
+
+    memset(listener, 0, sizeof(*listener));
+    listener->server = server;
+    listener->config = *config;
+    listener->is_unix = is_unix;
+    listener_set_words(listener, config);
+    snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
+             config->address, (unsigned)config->port);
+    int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
+    if (rc == 0 && is_unix && (rc = share_with_group(listener)) != 0) {
+        listener_close(listener);
+        return fail(out_reason, config->path, uv_strerror(rc),
+                    "; its group could not be set to `admin_group`: the user that hearsayd runs as "
+                    "must be a member of that group (`usermod -aG GROUP USER`, or "
+                    "SupplementaryGroups= in the unit)");
+    }
+    rc = rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    if (rc != 0) {
+        listener_close(listener);
+        if (config->optional && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {
+            log_info("not listening on %s: this machine does not have it", where);
+            return LISTENER_SKIPPED;
+        }
+        if (is_unix && rc == UV_EADDRINUSE && is_other_file(config->path)) {
+            return fail(out_reason, config->path, "what is there is no socket",
+                        "; remove it if nobody needs it, or choose another path");
+        }
+        return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc),
+                    rc == UV_EACCES && !is_unix ? LOW_PORT_REMEDY : remedy_for(rc));
+    }
+    if (is_unix) {
+        char text[CONFIG_LISTENER_BYTES];
+        config_value_print_listener(config, text);
+        log_info("listening on %s", text);
+    } else {
+        log_bound(listener);
+    }
+    return 0;
+}
+
+int listener_inherit(struct listener *listener, struct server *server,
+                     const struct notify_socket *inherited, char *out_reason)
+{
+    memset(listener, 0, sizeof(*listener));
+    listener->server = server;
+    listener->is_unix = inherited->is_unix;
+    listener->is_inherited = true;
+
+    int rc = listener->is_unix ? uv_pipe_init(&server->loop, &listener->uv.pipe, 0)
+                               : uv_tcp_init(&server->loop, &listener->uv.tcp);
+    if (rc == 0) {
+        listener->uv.handle.data = listener;
+        listener->is_open = true;
+        rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, inherited->descriptor)
+                               : uv_tcp_open(&listener->uv.tcp, inherited->descriptor);
+    }
+    if (rc == 0) {
+        rc = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    }
+    if (rc != 0) {
+        listener_close(listener);
+        return fail(out_reason, "the inherited socket", uv_strerror(rc), "");
+    }
+    if (listener->is_unix) {
+        log_info("listening on an inherited Unix socket");
+    } else {
+        listener_adopt_words(listener, &server->config);
+        log_bound(listener);
+    }
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct listener *listener = handle->data;
+
+    listener->is_closing = false;
+}
+
+void listener_close(struct listener *listener)
+{
+    if (!listener->is_open) {
+        return;
+    }
+    listener->is_open = false;
+    listener->is_held = false;
+    listener->waits_a_turn = false;
+    listener->is_closing = true;
+    if (listener->path[0] != '\0') {
+        (void)unlink(listener->path); /* libuv does so itself where it bound it */
+    }
+    uv_close(&listener->uv.handle, on_closed);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server_control: what an administrator asks of the server by way of the service.
+ */
+
+#include "daemon/limits/figures.h"
+#include "daemon/net/here_watch.h"
+#include "daemon/system/list.h"
+#include "daemon/net/server.h"
+
+static void add_figures(void *context, struct figures *figures)
+{
+    struct server *server = context;
+    size_t resident = 0;
+
+    figures_add(figures, server->session_count, "sessions");
+    figures_add(figures, server->session_number, "sessions_total");
+    figures_add(figures, server->output_bytes, "output_bytes");
+    drops_add_figures(&server->drops, figures);
+    refusals_add_figures(&server->refusals, figures);
+    if (server_tls_not_after_ms(&server->tls) > 0) {
+        figures_add(figures, (uint64_t)server_tls_not_after_ms(&server->tls),
+                    "certificate_not_after");
+    }
+    if (uv_resident_set_memory(&resident) == 0) {
+        figures_add(figures, resident, "resident_bytes");
+    }
+}
+
+static int reload(void *context, char *out_reason)
+{
+    return server_reload(context, out_reason);
+}
+
+static void epoch_changed(void *context, const struct host *host)
+{
+    struct server *server = context;
+    struct session *session;
+    struct session *next;
+
+    DL_FOREACH_SAFE (server->sessions, session, next) {
+        if (session->state == SESSION_OPEN) {
+            handler_push_epoch(&session->client, host);
+        }
+    }
+}
+
+static void host_opened(void *context)
+{
+    struct server *server = context;
+
+    here_watch_reload(server->here_watch);
+}
+
+void server_init_control(struct server *server)
+{
+    server->control = (struct service_control){.context = server,
+                                               .add_figures = add_figures,
+                                               .reload = reload,
+                                               .epoch_changed = epoch_changed,
+                                               .host_opened = host_opened};
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/net/server_open.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "daemon/config/value.h"
+#include "daemon/system/log.h"
+#include "daemon/system/notify.h"
+#include "daemon/system/privilege.h"
+
+/* Where a listener may be put that is not there yet; NULL: all places are taken for now. */
+static struct listener *free_place(struct server *server)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        if (!server->listeners[i].is_open && !server->listeners[i].is_closing) {
+            return &server->listeners[i];
+        }
+    }
+    return server->listener_count < SERVER_LISTENERS ? &server->listeners[server->listener_count++]
+                                                     : NULL;
+}
+
+/* Sockets of the service manager replace the TCP ones that are configured. */
+static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
+{
+    struct notify_socket sockets[CONFIG_LISTENERS_MAX];
+
+    int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, out_count, out_reason);
+    for (size_t i = 0; i < *out_count && rc == 0; i++) {
+        rc = listener_inherit(&server->listeners[server->listener_count++], server, &sockets[i],
+                              out_reason);
+    }
+    return rc == 0 ? 0 : -ERR_SYSTEM;
+}
+
+/* Those of one kind. Nobody is accepted before the loop runs. */
+static int listen_on(struct server *server, enum config_listener_kind kind, char *out_reason)
+{
+    for (size_t i = 0; i < server->config.listener_count; i++) {
+        const struct config_listener *config = &server->config.listeners[i];
+        if (config->kind == kind) {
+            /* There are inherited ones and configured ones, CONFIG_LISTENERS_MAX of each. */
+            const int rc = listener_bind(free_place(server), server, config, out_reason);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+/* What a reload, as the new user, could not do. */
+static void check_readable(const struct server *server)
+{
+    const char *file = server->config.file;
+
+    if (file[0] != '\0' && access(file, R_OK) != 0) {
+        log_warning("user `%s` cannot read %s (%s): a reload will be refused until it can",
+                    server->config.user, file, strerror(errno));
+    }
+}
+
+/* The default socket's directory, which a service manager makes, or else root. */
+static void make_socket_directory(const struct config *config, const struct privilege_user *user)
+{
+    static const char path[] = CONFIG_ADMIN_SOCKET;
+    char directory[sizeof(path)];
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (strcmp(config->listeners[i].path, path) == 0) {
+            const size_t length = (size_t)(strrchr(path, '/') - path);
+            memcpy(directory, path, length);
+            directory[length] = '\0';
+            /* What fails here is met again, and told, when the socket is bound. */
+            if (mkdir(directory, 0755) == 0) {
+                (void)!chmod(directory, 0755); /* whatever the umask: the group must get through */
+                (void)!(user != NULL && lchown(directory, user->uid, user->gid));
+            }
+        }
+    }
+}
+
+static int become_user(struct server *server, char *out_reason)
+{
+    const struct config *config = &server->config;
+    struct privilege_user user;
+
+    if (config->admin_group[0] != '\0') {
+        if (privilege_find_group(config->admin_group, &server->admin_group, out_reason,
+                                 CONFIG_REASON_BYTES) != 0) {
+            return CONFIG_REFUSED;
+        }
+        server->shares_sockets = true;
+    }
+    if (config->user[0] == '\0') {
+        if (privilege_is_root()) {
+            make_socket_directory(config, NULL);
+            log_warning("running as root: set `user` to one without rights");
+        }
+        return 0;
+    }
+    if (privilege_find(config->user, &user, out_reason, CONFIG_REASON_BYTES) != 0) {
+        return CONFIG_REFUSED;
+    }
+    int rc = 0;
+    user.admin_group = server->shares_sockets ? server->admin_group : PRIVILEGE_NO_GROUP;
+    if (privilege_is_root()) {
+        make_socket_directory(config, &user);
+        rc = privilege_make_directory(config->data, &user, out_reason, CONFIG_REASON_BYTES);
+    }
+    if (rc == 0) {
+        rc = privilege_drop(&user, out_reason, CONFIG_REASON_BYTES);
+    }
+    if (rc == 0) {
+        check_readable(server);
+    }
+    return rc;
+}
+
+int server_open_addresses(struct server *server, char *out_reason)
+{
+    size_t inherited = 0;
+
+    int rc = take_inherited(server, &inherited, out_reason);
+    if (rc == 0 && inherited == 0) {
+        rc = listen_on(server, CONFIG_LISTENER_TCP, out_reason);
+    }
+    return rc == 0 ? become_user(server, out_reason) : rc;
+}
+
+int server_open_sockets(struct server *server, char *out_reason)
+{
+    size_t open = 0;
+
+    int rc = listen_on(server, CONFIG_LISTENER_UNIX, out_reason);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        open += server->listeners[i].is_open;
+    }
+    if (rc == 0 && open == 0) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "there is nothing to listen on; set `listen`");
+        return -ERR_SYSTEM;
+    }
+    return rc;
+}
+
+/* --- reload ----------------------------------------------------------------------------------- */
+
+static bool has_inherited(const struct server *server)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        if (server->listeners[i].is_open && server->listeners[i].is_inherited) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The open listener of that place that no other line of the configuration has claimed. */
+static struct listener *find_open(struct server *server, const struct server_listen *listen,
+                                  const struct config_listener *config)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        struct listener *listener = &server->listeners[i];
+        if (listener->is_open && !listener->is_inherited && listen->claims[i] == NULL &&
+            config_listener_same_place(&listener->config, config)) {
+            return listener;
+        }
+    }
+    return NULL;
+}
+
+/* One address and all addresses of a machine exclude each other. */
+static void explain_own_port(const struct server *server, const struct config_listener *config,
+                             char *out_reason)
+{
+    const size_t used = strlen(out_reason);
+
+    for (size_t i = 0; i < server->listener_count; i++) {
+        const struct listener *listener = &server->listeners[i];
+        if (listener->is_open && !listener->is_unix && config->kind == CONFIG_LISTENER_TCP &&
+            config->port != 0 && listener->config.port == config->port) {
+            snprintf(out_reason + used, CONFIG_REASON_BYTES - used,
+                     " (hearsayd has that port with another address itself; a change between one "
+                     "address and all of them needs a restart)");
+            return;
+        }
+    }
+}
+
+static int prepare_one(struct server *server, const struct config_listener *config,
+                       struct server_listen *listen, char *out_reason)
+{
+    struct listener *listener = find_open(server, listen, config);
+
+    if (listener == NULL) {
+        listener = free_place(server);
+        if (listener == NULL) {
+            snprintf(out_reason, CONFIG_REASON_BYTES,
+                     "the listeners of the last reload are still closing; try again");
+            return -ERR_SYSTEM;
+        }
+        const int rc = listener_bind(listener, server, config, out_reason);
+        if (rc < 0) {
+            explain_own_port(server, config, out_reason);
+        }
+        if (rc != 0) {
+            return rc < 0 ? rc : 0; /* an optional one that cannot be had is left out */
+        }
+        listen->is_new[listener - server->listeners] = true;
+    }
+    listen->claims[listener - server->listeners] = config;
+    return 0;
+}
+
+int server_listen_prepare(struct server *server, const struct config *fresh,
+                          struct server_listen *listen, char *out_reason)
+{
+    const bool keeps_tcp = has_inherited(server);
+    int rc = 0;
+
+    memset(listen, 0, sizeof(*listen));
+    for (size_t i = 0; i < fresh->listener_count && rc == 0; i++) {
+        const struct config_listener *config = &fresh->listeners[i];
+        if (config->kind == CONFIG_LISTENER_UNIX || !keeps_tcp) {
+            rc = prepare_one(server, config, listen, out_reason);
+        }
+    }
+    if (rc != 0) {
+        server_listen_cancel(server, listen);
+    }
+    return rc;
+}
+
+void server_listen_cancel(struct server *server, const struct server_listen *listen)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        if (listen->is_new[i]) {
+            listener_close(&server->listeners[i]);
+        }
+    }
+}
+
+void server_listen_commit(struct server *server, const struct config *fresh,
+                          const struct server_listen *listen)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        struct listener *listener = &server->listeners[i];
+        if (!listener->is_open) {
+            continue;
+        }
+        if (listener->is_inherited) {
+            if (!listener->is_unix) {
+                listener_adopt_words(listener, fresh);
+            }
+        } else if (listen->claims[i] == NULL) {
+            char text[CONFIG_LISTENER_BYTES];
+            config_value_print_listener(&listener->config, text);
+            log_info("no longer listening on %s", text);
+            listener_close(listener);
+        } else {
+            listener->config = *listen->claims[i];
+            listener_set_words(listener, listen->claims[i]);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a session begins, or does not: who it is as far as limits are concerned, and whether there is
+ * a place for it. What is needed only by those who stay is done last, as those who are refused may
+ * come by the thousand.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "daemon/system/list.h"
+#include "daemon/net/listener.h"
+#include "daemon/system/privilege.h"
+#include "daemon/net/server.h"
+#include "daemon/net/session_inner.h"
+#include "daemon/net/session_room.h"
+
+enum { KEEPALIVE_S = 60 };
+
+/*
+ * Whether the peer of a Unix socket may administer: our user, root, and whoever can connect where
+ * the socket's mode lets only the administrators' group. In a user namespace every user that it
+ * does not know has one uid, which may be ours, too: nobody is known by that one.
+ */
+static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    uv_os_fd_t descriptor = -1;
+
+    if (uv_fileno((uv_handle_t *)stream, &descriptor) != 0 ||
+        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+        return false;
+    }
+    return peer.uid != PRIVILEGE_UNKNOWN_UID &&
+           (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
+}
+
+/* A connection without a handshake costs little, one with it much: these have a bound. */
+static int secure(struct session *session, enum config_security security)
+{
+    struct server *server = session->server;
+
+    if (security == CONFIG_PLAIN) {
+        return 0;
+    }
+    if (!session_room_make_handshake(server, session)) {
+        return UV_EBUSY;
+    }
+    const int rc = server_tls_secure(&server->tls, security, &session->transport);
+    if (rc == 0) {
+        session->is_shaking_hands = true;
+        server->handshakes++;
+        if (session->client.sender != NULL) {
+            sender_begin_handshake(session->client.sender);
+        }
+    }
+    return rc;
+}
+
+/*
+ * Says why a connection is not taken, and ends it; when many are ending so already, or its address
+ * has been told again and again, it is closed without a word.
+ */
+static void refuse(struct session *session, const struct listener *listener, bool is_told,
+                   uint64_t retry_after_ms, const char *sentence)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+
+    session->is_refused = true;
+    refusals_note_connection(&session->server->refusals, server_loop_ms(session->server));
+    if (session->client.sender != NULL) {
+        senders_leave(session->client.sender);
+        session->client.sender = NULL; /* it takes nobody's place while it ends */
+    }
+    /* Being told over TLS takes a handshake, which those who are taken may need. */
+    if (++session->server->refused_count > SESSION_REFUSED_MAX || !is_told ||
+        (listener->security != CONFIG_PLAIN &&
+         session_room_handshakes_are_short(session->server)) ||
+        secure(session, listener->security) != 0) {
+        session_reset(session);
+        return;
+    }
+    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    response.error.retry_after_ms = retry_after_ms;
+    session_respond(&session->client, &response);
+    session_end(session);
+}
+
+/* Who it is, as far as limits are concerned; false: it has gone already. */
+static bool find_address(const struct session *session, bool is_unix,
+                         struct sockaddr_storage *out_peer, struct sockaddr_storage *out_local)
+{
+    const uv_tcp_t *tcp = &session->transport.uv.tcp;
+    int peer_size = sizeof(*out_peer);
+    int local_size = sizeof(*out_local);
+
+    *out_peer = (struct sockaddr_storage){.ss_family = AF_UNIX};
+    *out_local = *out_peer;
+    if (is_unix) {
+        return true;
+    }
+    if (uv_tcp_getpeername(tcp, (struct sockaddr *)out_peer, &peer_size) != 0) {
+        return false;
+    }
+    /* Our own end tells what is on link, which counts with IPv6 only. */
+    return out_peer->ss_family != AF_INET6 ||
+           uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
+}
+
+/*
+ * Counts the connection with those of its address, unless that is exempt. Whether it may stay so
+ * far; otherwise it was refused.
+ */
+static bool enter(struct session *session, const struct listener *listener)
+{
+    struct service *service = session->server->service;
+    struct handler_client *client = &session->client;
+    struct sockaddr_storage peer;
+    struct sockaddr_storage local;
+    struct sender_address address;
+
+    if (!find_address(session, listener->is_unix, &peer, &local)) {
+        session_close(session);
+        return false;
+    }
+    if (!listener->is_limited && sender_is_local((struct sockaddr *)&peer)) {
+        return true;
+    }
+    sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
+    client->sender_tag = senders_tag(service->senders, &address);
+    client->wide_tag = senders_wide_tag(service->senders, &address);
+    const int rc = senders_enter(service->senders, &address, &service->sender_limits,
+                                 service_monotonic_ms(service), &client->sender);
+    if (rc != 0) {
+        refuse(session, listener, rc == SENDER_REFUSED, SESSION_RETRY_MS,
+               "as many connections of this address as are taken here are open; close one, or try "
+               "again later");
+    }
+    return rc == 0;
+}
+
+/* Refuses a connection that was counted already, and says why unless its address was told often. */
+static void refuse_counted(struct session *session, const struct listener *listener,
+                           uint64_t retry_after_ms, const char *sentence)
+{
+    struct service *service = session->server->service;
+    struct sender *sender = session->client.sender;
+    const bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits,
+                                                       1, service_monotonic_ms(service)) == 0;
+
+    refuse(session, listener, is_told, retry_after_ms, sentence);
+}
+
+/*
+ * Whether the connection may stay: its address may come again so soon, which costs as much as a
+ * query, and there is a place for it. Otherwise it was refused.
+ */
+static bool is_welcome(struct session *session, const struct listener *listener)
+{
+    struct server *server = session->server;
+    struct service *service = server->service;
+    struct sender *sender = session->client.sender;
+
+    const uint64_t wait_ms = sender == NULL
+                                 ? 0
+                                 : sender_take(sender, SENDER_QUERY, &service->sender_limits, 1,
+                                               service_monotonic_ms(service));
+    if (wait_ms > 0) {
+        refuse_counted(session, listener, wait_ms,
+                       "this address sends more queries than are taken here");
+        return false;
+    }
+    if (server->session_count - server->refused_count > service->config.limits.sessions_max &&
+        !session_room_make(server, session)) {
+        refuse_counted(session, listener, SESSION_RETRY_MS,
+                       "as many connections as are taken here are open; try again");
+        return false;
+    }
+    return true;
+}
+
+/* What is set up for those only who stay. */
+static void settle(struct session *session, const struct listener *listener)
+{
+    struct transport *transport = &session->transport;
+
+    randombytes_buf(session->client.resume_token, RESUME_TOKEN_BYTES);
+    session->client.is_on_site = listener->is_on_site;
+    if (listener->is_unix) {
+        session->client.is_local = true;
+        session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
+    } else {
+        (void)uv_tcp_nodelay(&transport->uv.tcp, 1); /* only slower without */
+        /* who watches may be silent for long, and yet be gone */
+        (void)uv_tcp_keepalive(&transport->uv.tcp, 1, KEEPALIVE_S);
+    }
+    transport_read(transport);
+}
+
+int session_accept(struct server *server, struct listener *listener)
+{
+    const struct config_limits *limits = &server->service->config.limits;
+    struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
+
+    if (session == NULL) {
+        return UV_ENOMEM;
+    }
+    int rc = transport_init(&session->transport, &server->loop, listener->is_unix,
+                            &session_transport_events, server->alloc, limits->frame_bytes);
+    if (rc != 0) {
+        alloc_release(server->alloc, session, 1, sizeof(*session));
+        return rc;
+    }
+    session->server = server;
+    session->client.events = &session_client_events;
+    session->number = ++server->session_number;
+    session->since_ms = server_loop_ms(server);
+    session->activity_ms = session->since_ms;
+    session->fresh_ns = SESSION_SLICE_NS;
+    DL_APPEND(server->sessions, session);
+    server->session_count++;
+
+    rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
+    if (rc == 0 && !(enter(session, listener) && is_welcome(session, listener))) {
+        return SESSION_REFUSED;
+    }
+    if (rc == 0) {
+        rc = secure(session, listener->security);
+    }
+    if (rc != 0) {
+        session_close(session);
+        return rc;
+    }
+    settle(session, listener);
+    return 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a session takes requests out of what it has received, when, and for how long: bounded by what
+ * it may hold, and by what time it had lately.
+ */
+#include <inttypes.h>
+
+#include "core/base/err.h"
+#include "daemon/system/list.h"
+#include "daemon/system/log.h"
+#include "daemon/net/server.h"
+#include "daemon/net/session_inner.h"
+#include "proto/codec/codec.h"
+
+enum {
+    SHARE = 16, /* one that takes more than a 16th of the time is busy: server_turn */
+    SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* and is so for at most a 40th of a second longer */
+    OVER_BYTES = 1024,                    /* a request over its rate counts once more for each */
+    FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
+    WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
+};
+
+/* --- shares of the time ----------------------------------------------------------------------- */
+
+/* What counts is what all connections of its sender took, where limits hold for one. */
+static struct account *account_of(struct session *session)
+{
+    struct sender *sender = session->client.sender;
+    struct account *account = sender != NULL ? sender_account(sender) : NULL;
+
+    return account != NULL ? account : &session->spent;
+}
+
+/* Whether it has had more than its share lately. */
+bool session_is_over_share(struct session *session, uint64_t now_ns)
+{
+    struct account *account = account_of(session);
+
+    account_leak(account, now_ns, SHARE);
+    return account->spent_ns > SESSION_SLICE_NS;
+}
+
+void session_mark_ready(struct session *session)
+{
+    if (session->is_ready || session->state == SESSION_CLOSED) {
+        return;
+    }
+    session->is_ready = true;
+    session->is_busy =
+        session_is_over_share(session, service_monotonic_ns(session->server->service));
+    if (session->is_busy) {
+        DL_APPEND2(session->server->busy, session, ready_prev, ready_next);
+    } else {
+        DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
+    }
+    server_wake(session->server);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/*
+ * Whether the answers under way and one more would still fit the output: they may come all at
+ * once, and a client that reads must not be dropped for it. An empty session always has room for
+ * one, since its output is at least two frames.
+ */
+static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
+{
+    const size_t waiting = transport_output_bytes(&session->transport);
+
+    return waiting < limits->session_output_bytes / 2 &&
+           waiting + session->client.answer_bytes + limits->frame_bytes <=
+               limits->session_output_bytes;
+}
+
+static bool may_take_more(struct session *session)
+{
+    const struct service *service = session->server->service;
+    const struct config_limits *limits = &service->config.limits;
+
+    if (service_is_congested(service)) {
+        session->server->was_congested = true; /* and it resumes us when it no longer is */
+        return false;
+    }
+    return session->client.work_count < limits->requests_in_flight &&
+           session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
+           !session->is_held_back && has_room_for_answer(session, limits);
+}
+
+static void act(struct session *session, const struct msg_request *request)
+{
+    struct service *service = session->server->service;
+
+    if (session->state == SESSION_OPEN) {
+        handler_handle(service, &session->client, request);
+    } else if (request->kind != MSG_REQUEST_HELLO) {
+        handler_refuse(&session->client, request->id, MSG_INVALID, "hello",
+                       "the first request of a connection must be Hello");
+        session_end(session);
+    } else if (handler_welcome(service, &session->client, request)) {
+        if (session->state == SESSION_CLOSED) {
+            return; /* dropped: there was no memory for the Welcome */
+        }
+        session_move_to(session, SESSION_OPEN);
+        log_debug("session %" PRIu64 " speaks version %d, %s", session->number, LIMIT_VERSION,
+                  request->hello.agent.text != NULL ? request->hello.agent.text : "no agent named");
+    } else {
+        session_end(session);
+    }
+}
+
+/* What is over a rate has to be read to be refused: that has a rate, too. Then nothing more is read
+ * until the next second. */
+static void hold_back_if_over(struct session *session, size_t length)
+{
+    struct service *service = session->server->service;
+    struct handler_client *client = &session->client;
+
+    if (client->is_over_rate && client->sender != NULL) {
+        const uint32_t cost = 1 + (uint32_t)(length / OVER_BYTES);
+        session->is_held_back = sender_take(client->sender, SENDER_OVER, &service->sender_limits,
+                                            cost, service_monotonic_ms(service)) > 0;
+    }
+}
+
+static void take_frame(struct session *session, const uint8_t *frame, size_t length)
+{
+    struct server *server = session->server;
+    struct msg_request request;
+    struct msg_response refusal = {.kind = MSG_RESPONSE_ERROR};
+
+    const int rc =
+        codec_decode_request(frame, length, &server->decode_arena, &request, &refusal.error);
+    if (rc == 0) {
+        session->client.is_over_rate = false;
+        act(session, &request);
+        hold_back_if_over(session, length);
+    } else if (rc < 0) {
+        session_fail(session);
+    } else {
+        refusal.id = request.id;
+        session_respond(&session->client, &refusal);
+        if (rc == CODEC_MALFORMED || session->state == SESSION_NEW) {
+            session_end(session);
+        }
+    }
+    arena_reset(&server->decode_arena);
+}
+
+/* The stream cannot be read any further: says why, and ends. */
+static void refuse_stream(struct session *session, int outcome, size_t length)
+{
+    if (outcome == FRAME_EMPTY) {
+        handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+                       "a frame of length zero; a frame holds at least one byte");
+    } else {
+        handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+                       "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
+                       session->server->service->config.limits.frame_bytes);
+    }
+    session_end(session);
+}
+
+/* Decrypts one record more, also of the handshake. Whether there may be more. */
+static bool pull(struct session *session)
+{
+    const bool has_more = transport_pull(&session->transport);
+
+    if (!transport_is_shaking_hands(&session->transport)) {
+        session_end_handshake(session);
+    }
+    return has_more;
+}
+
+/*
+ * Takes requests until there are none, until it may not take more, or for a slice of time. Whether
+ * there may be more to take.
+ */
+static bool take_some(struct session *session, uint64_t until_ns)
+{
+    struct transport *transport = &session->transport;
+    unsigned taken = 0;
+
+    while (session_takes_requests(session) && may_take_more(session)) {
+        const uint8_t *frame = NULL;
+        size_t length = 0;
+        if (taken > 0 && service_monotonic_ns(session->server->service) >= until_ns) {
+            return true;
+        }
+        const int outcome = frame_next(&transport->input, &frame, &length);
+        if (outcome == FRAME_MORE && pull(session)) {
+            taken++;
+            continue;
+        }
+        if (outcome == FRAME_MORE) {
+            frame_decoder_release(&transport->input);
+            if (session->server->stopping || session->peer_ended) {
+                session_end(session);
+            } else {
+                transport_read(transport);
+            }
+            return false;
+        }
+        if (outcome != 0) {
+            refuse_stream(session, outcome, length);
+        } else {
+            take_frame(session, frame, length);
+        }
+        taken++;
+        if (taken % FRAMES_PER_WRITE == 0) {
+            transport_flush(transport);
+        }
+    }
+    if (session_takes_requests(session)) {
+        transport_pause(transport); /* session_process is called again when there is room */
+    }
+    return false;
+}
+
+/* What it takes as a newcomer is reckoned as part of arriving, too: else who comes and goes would
+ * have a new session's first slice again and again. */
+static void charge(struct session *session, struct account *account, uint64_t began_ns)
+{
+    const uint64_t now_ns = service_monotonic_ns(session->server->service);
+    const uint64_t took_ns = now_ns - began_ns;
+    const uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
+
+    account_leak(account, began_ns, SHARE);
+    account_spend(account, now_ns, took_ns, SPENT_NS_MAX);
+    session->fresh_ns -= fresh_ns;
+    session->server->spent_ns += took_ns;
+    server_spend_on_arrivals(session->server, now_ns, fresh_ns);
+}
+
+void session_spend(struct session *session, uint64_t began_ns)
+{
+    charge(session, account_of(session), began_ns);
+}
+
+void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
+{
+    struct account *account = account_of(session); /* a session that ends leaves its sender */
+
+    const bool has_more = take_some(session, began_ns + slice_ns);
+    session_check_output(session); /* TLS answers some records by itself */
+    charge(session, account, began_ns);
+    if (has_more && session->state != SESSION_CLOSED) {
+        transport_pause(&session->transport);
+        session_mark_ready(session);
+    }
+}
+
+void session_process(struct session *session, uint64_t slice_ns)
+{
+    const uint64_t began_ns = service_monotonic_ns(session->server->service);
+
+    if (!session->is_busy && session_is_over_share(session, began_ns)) {
+        session_mark_ready(session); /* others of its sender had the share since */
+        return;
+    }
+    session_process_since(session, began_ns, slice_ns);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/net/session_room.h"
+
+#include "daemon/system/list.h"
+#include "daemon/net/server.h"
+#include "daemon/net/session_inner.h"
+
+enum { SHARES = 8 }; /* an address has one part in so many of the handshakes */
+
+static uint32_t held_by(const struct session *session, enum sender_use use)
+{
+    const struct sender *sender = session->client.sender;
+
+    return sender == NULL ? 1 : sender_holds(sender, use);
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static bool is_idle(const struct session *session, int64_t now_ms)
+{
+    return session->client.work_count == 0 && session->counted_output == 0 &&
+           now_ms - session->activity_ms >= SESSION_IDLE_MS;
+}
+
+static bool may_be_dropped(const struct session *session, const struct session *newcomer,
+                           int64_t now_ms)
+{
+    if (session == newcomer || session->client.sender == NULL || session->is_refused ||
+        !session_takes_requests(session)) {
+        return false;
+    }
+    const uint32_t theirs = held_by(session, SENDER_CONNECTIONS);
+    const uint32_t ours = held_by(newcomer, SENDER_CONNECTIONS);
+    const uint32_t of_network =
+        sender_network_holds(session->client.sender, newcomer->client.sender, SENDER_CONNECTIONS);
+
+    if (theirs != ours) {
+        return theirs > ours;
+    }
+    return of_network > session->server->service->config.limits.sessions_max / 2 ||
+           (is_idle(session, now_ms) && !watch_is_watching(&session->client));
+}
+
+/* Whether `a` is dropped rather than `b`; both may be. */
+static bool is_dropped_first(const struct session *a, const struct session *b, int64_t now_ms)
+{
+    const int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);
+    const bool a_is_idle = is_idle(a, now_ms);
+
+    if (by_sender != 0) {
+        return by_sender > 0;
+    }
+    if (a_is_idle != is_idle(b, now_ms)) {
+        return a_is_idle;
+    }
+    return a->activity_ms < b->activity_ms;
+}
+
+bool session_room_make(struct server *server, const struct session *newcomer)
+{
+    const int64_t now_ms = server_loop_ms(server);
+    struct session *session;
+    struct session *chosen = NULL;
+
+    DL_FOREACH (server->sessions, session) {
+        if (may_be_dropped(session, newcomer, now_ms) &&
+            (chosen == NULL || is_dropped_first(session, chosen, now_ms))) {
+            chosen = session;
+        }
+    }
+    if (chosen == NULL) {
+        return false;
+    }
+    session_give_way(chosen);
+    return true;
+}
+
+/* --- handshakes ------------------------------------------------------------------------------- */
+
+static uint32_t handshakes_max(const struct server *server)
+{
+    return server->service->config.limits.tls_handshakes_max;
+}
+
+bool session_room_handshakes_are_short(const struct server *server)
+{
+    return server->handshakes > handshakes_max(server) / 2;
+}
+
+/* The oldest handshake of the sender that has most, or of this one sender; NULL: there is none that
+ * may be dropped. Sessions are listed in the order in which they came. */
+static struct session *find_handshake(const struct server *server, const struct sender *only)
+{
+    struct session *session;
+    struct session *chosen = NULL;
+
+    DL_FOREACH (server->sessions, session) {
+        struct sender *sender = session->client.sender;
+        if (!session->is_shaking_hands || sender == NULL || (only != NULL && sender != only)) {
+            continue;
+        }
+        if (chosen == NULL ||
+            sender_compare(sender, chosen->client.sender, SENDER_HANDSHAKES) > 0) {
+            chosen = session;
+        }
+    }
+    return chosen;
+}
+
+bool session_room_make_handshake(struct server *server, const struct session *newcomer)
+{
+    const uint32_t max = handshakes_max(server);
+    const uint32_t share = max / SHARES > 0 ? max / SHARES : 1;
+    const struct sender *sender = newcomer->client.sender;
+    const bool has_its_share = sender != NULL && sender_holds(sender, SENDER_HANDSHAKES) >= share;
+
+    if (!has_its_share && server->handshakes < max) {
+        return true;
+    }
+    struct session *chosen = find_handshake(server, has_its_share ? sender : NULL);
+    if (chosen == NULL) {
+        return false;
+    }
+    session_note_drop(chosen, DROP_ROOM);
+    session_reset(chosen); /* nothing can be said before the handshake is done */
+    return true;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/net/transport.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/err.h"
+#include "daemon/net/transport_tls.h"
+#include "proto/tls/tls.h"
+
+/* Of what still comes after the end, so that it does not destroy the last answers. */
+enum { THROWN_AWAY_MAX = 256 * 1024 };
+
+/* One read during a handshake; a client that is refused has all of it taken at once. */
+enum { HANDSHAKE_READ_BYTES = 4 * 1024 };
+
+int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
+                   const struct transport_events *events, const struct alloc *alloc,
+                   size_t frame_bytes)
+{
+    memset(transport, 0, sizeof(*transport));
+    const int rc = is_pipe ? uv_pipe_init(loop, &transport->uv.pipe, 0)
+                           : uv_tcp_init(loop, &transport->uv.tcp);
+    if (rc != 0) {
+        return rc;
+    }
+    transport->uv.handle.data = transport;
+    transport->events = events;
+    frame_decoder_init(&transport->input, alloc, frame_bytes);
+    bytes_init(&transport->output, alloc);
+    bytes_init(&transport->writing, alloc);
+    return 0;
+}
+
+void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_t *scratch,
+                      size_t scratch_bytes)
+{
+    transport->tls = pipe;
+    transport->scratch = scratch;
+    transport->scratch_bytes = scratch_bytes;
+}
+
+bool transport_is_shaking_hands(const struct transport *transport)
+{
+    return transport->tls != NULL && !tls_pipe_is_open(transport->tls);
+}
+
+bool transport_tls_failed(const struct transport *transport)
+{
+    return transport->tls != NULL && tls_pipe_reason(transport->tls)[0] != '\0';
+}
+
+bool transport_is_flooded(const struct transport *transport)
+{
+    return transport->tls != NULL && tls_pipe_is_flooded(transport->tls);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
+{
+    struct transport *transport = handle->data;
+    uint8_t *room = NULL;
+    size_t bytes = 0;
+    (void)suggested; /* always the same, and larger than we may want to hold */
+
+    const size_t most = transport->events->reading(transport);
+    if (transport->tls != NULL) {
+        bytes =
+            transport_is_shaking_hands(transport) ? HANDSHAKE_READ_BYTES : transport->scratch_bytes;
+        bytes = most < bytes ? most : bytes;
+        *out_buf = uv_buf_init((char *)transport->scratch, (unsigned int)bytes);
+        return;
+    }
+    if (frame_decoder_reserve(&transport->input, most, &room, &bytes) != 0) {
+        bytes = 0; /* libuv reports UV_ENOBUFS to on_read */
+    }
+    *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
+}
+
+/* Whoever goes on and on is not listened to for ever; its end is not noticed then. */
+static void throw_away(struct transport *transport, size_t count)
+{
+    transport->thrown_away += count;
+    if (transport->thrown_away > THROWN_AWAY_MAX) {
+        transport_pause(transport);
+    }
+}
+
+bool transport_pull(struct transport *transport)
+{
+    if (transport->tls == NULL || transport->closing) {
+        return false;
+    }
+    const bool was_shaking_hands = transport_is_shaking_hands(transport);
+    const int rc = transport_tls_pull(transport);
+    if (rc == 0 || rc == TLS_RECORD) {
+        return true;
+    }
+    /* The handshake's answer, or the reason why there is none; and what waited for the handshake.
+     */
+    if (was_shaking_hands || tls_pipe_waiting(transport->tls) > 0) {
+        transport_flush(transport);
+    }
+    if (rc != TLS_MORE && !transport->closing) {
+        transport_pause(transport);
+        transport->events->ended(transport, rc == TLS_ENDED);
+    }
+    return false;
+}
+
+/* After the end of our side only the handshake matters: without it the last answers cannot go. */
+static void receive_encrypted(struct transport *transport, size_t count)
+{
+    if (transport->ending) {
+        throw_away(transport, count);
+    }
+    if (transport->ending && !transport_is_shaking_hands(transport)) {
+        return;
+    }
+    if (tls_pipe_feed(transport->tls, transport->scratch, count) != 0) {
+        transport_pause(transport);
+        transport->events->ended(transport, false);
+        return;
+    }
+    if (!transport->ending) {
+        transport->events->readable(transport);
+        return;
+    }
+    while (transport_pull(transport)) {
+    }
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
+{
+    struct transport *transport = stream->data;
+    (void)buf;
+
+    if (count < 0) {
+        transport_pause(transport);
+        frame_decoder_release(&transport->input);
+        transport->events->ended(transport, count == UV_EOF);
+        return;
+    }
+    if (transport->tls != NULL) {
+        if (count > 0) {
+            receive_encrypted(transport, (size_t)count);
+        }
+        return;
+    }
+    if (transport->ending) {
+        frame_decoder_release(&transport->input);
+        throw_away(transport, (size_t)count);
+        return;
+    }
+    frame_decoder_commit(&transport->input, (size_t)count);
+    if (count > 0) {
+        transport->events->readable(transport);
+    }
+}
+
+void transport_read(struct transport *transport)
+{
+    if (transport->reading || transport->closing) {
+        return;
+    }
+    transport->reading = uv_read_start(&transport->uv.stream, on_alloc, on_read) == 0;
+    if (!transport->reading) {
+        transport->events->ended(transport, false);
+    }
+}
+
+void transport_pause(struct transport *transport)
+{
+    if (!transport->reading) {
+        return;
+    }
+    (void)uv_read_stop(&transport->uv.stream); /* cannot fail, by libuv's documentation */
+    transport->reading = false;
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    (void)request;
+    (void)status; /* the peer is gone: its end comes through on_read as well */
+}
+
+static void note_progress(struct transport *transport)
+{
+    transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
+}
+
+/* All that was being written is through. */
+static void finish_write(struct transport *transport)
+{
+    bytes_consume(&transport->writing, transport->writing.count);
+    note_progress(transport);
+}
+
+/* libuv shuts a stream down after the writes that it has; ours must all be with it by then. */
+static void shut_down_when_written(struct transport *transport)
+{
+    if (!transport->ending || transport->shut_down || transport->closing ||
+        transport->output.count > 0) {
+        return;
+    }
+    transport->shut_down = true;
+    if (transport->tls != NULL) {
+        tls_pipe_end(transport->tls);
+        transport_flush(transport);
+    }
+    transport->shutdown_request.data = transport;
+    (void)uv_shutdown(&transport->shutdown_request, &transport->uv.stream, on_shutdown);
+}
+
+static void on_write(uv_write_t *request, int status)
+{
+    struct transport *transport = request->data;
+
+    transport->write_active = false;
+    finish_write(transport);
+    if (transport->closing) {
+        return;
+    }
+    if (status < 0) {
+        transport->events->ended(transport, false);
+        return;
+    }
+    transport_flush(transport);
+    shut_down_when_written(transport);
+    transport->events->written(transport);
+}
+
+/* Leaves to the loop what the socket did not take at once. */
+static void write_rest(struct transport *transport, size_t written)
+{
+    uv_buf_t buf = uv_buf_init((char *)transport->writing.data + written,
+                               (unsigned int)(transport->writing.count - written));
+
+    transport->write_request.data = transport;
+    const int rc = uv_write(&transport->write_request, &transport->uv.stream, &buf, 1, on_write);
+    if (rc != 0) {
+        transport->events->ended(transport, false);
+        return;
+    }
+    transport->write_active = true;
+    transport->write_remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
+    note_progress(transport);
+}
+
+/* Puts what is to go out next into `writing`. Whether there is anything. */
+static bool fill_writing(struct transport *transport)
+{
+    if (transport->tls != NULL) {
+        if (transport_tls_send(transport) != 0) {
+            transport->events->ended(transport, false);
+            return false;
+        }
+        return transport->writing.count > 0;
+    }
+    if (transport->output.count == 0) {
+        return false;
+    }
+    const struct bytes empty = transport->writing;
+    transport->writing = transport->output;
+    transport->output = empty;
+    return true;
+}
+
+void transport_flush(struct transport *transport)
+{
+    while (!transport->write_active && !transport->closing && fill_writing(transport)) {
+        /* Mostly the socket takes it all, and another turn of the loop to be told so is saved. */
+        const uv_buf_t buf =
+            uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
+        const int written = uv_try_write(&transport->uv.stream, &buf, 1);
+        if (written < 0 && written != UV_EAGAIN) {
+            transport->events->ended(transport, false);
+            return;
+        }
+        if (written < 0 || (size_t)written < transport->writing.count) {
+            write_rest(transport, written < 0 ? 0 : (size_t)written);
+            return;
+        }
+        finish_write(transport);
+        shut_down_when_written(transport);
+        transport->events->written(transport);
+    }
+}
+
+size_t transport_output_bytes(const struct transport *transport)
+{
+    const size_t encrypted = transport->tls != NULL ? tls_pipe_waiting(transport->tls) : 0;
+
+    return transport->output.count + transport->writing.count + encrypted;
+}
+
+bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms)
+{
+    if (!transport->write_active) {
+        return false;
+    }
+    const size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
+    if (remaining != transport->write_remaining) {
+        transport->write_remaining = remaining;
+        transport->progress_ms = now_ms;
+    }
+    return now_ms - transport->progress_ms > patience_ms;
+}
+
+void transport_end(struct transport *transport)
+{
+    if (transport->ending || transport->closing) {
+        return;
+    }
+    transport->ending = true;
+    const struct alloc *alloc = transport->input.alloc;
+    const size_t limit = transport->input.limit_bytes;
+    frame_decoder_deinit(&transport->input);
+    frame_decoder_init(&transport->input, alloc, limit);
+    transport_flush(transport);
+    shut_down_when_written(transport);
+    transport_read(transport);
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    struct transport *transport = handle->data;
+
+    frame_decoder_deinit(&transport->input);
+    bytes_deinit(&transport->output);
+    bytes_deinit(&transport->writing);
+    tls_pipe_free(transport->tls);
+    transport->tls = NULL;
+    transport->events->closed(transport);
+}
+
+void transport_close(struct transport *transport)
+{
+    if (transport->closing) {
+        return;
+    }
+    transport->closing = true;
+    transport->reading = false;
+    uv_close(&transport->uv.handle, on_close);
+}
+
+void transport_reset(struct transport *transport)
+{
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    uv_os_fd_t descriptor = -1;
+
+    if (!transport->closing && uv_fileno(&transport->uv.handle, &descriptor) == 0) {
+        /* only slower without; and Unix sockets do without */
+        (void)setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    }
+    transport_close(transport);
+}

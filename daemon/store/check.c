@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/store/epoch.h"
+#include "daemon/store/row.h"
+
+/* Says whether the row that a statement stands on is as it was written. */
+typedef bool row_check(sqlite3_stmt *statement);
+
+static bool meta_is_whole(sqlite3_stmt *statement)
+{
+    const void *store_id = sqlite3_column_blob(statement, 0);
+    int64_t next_seq = sqlite3_column_int64(statement, 1);
+    int64_t clock_ms = sqlite3_column_int64(statement, 2);
+    int64_t last_seq = sqlite3_column_int64(statement, 4);
+
+    return store_id != NULL && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES &&
+           sqlite3_column_int64(statement, 3) ==
+               store_meta_checksum(store_id, next_seq, clock_ms) &&
+           next_seq > last_seq;
+}
+
+static bool host_is_whole(sqlite3_stmt *statement)
+{
+    int64_t host = sqlite3_column_int64(statement, 0);
+    const char *name = (const char *)sqlite3_column_text(statement, 1);
+    const char *profile = (const char *)sqlite3_column_text(statement, 2);
+
+    return host >= 0 && host <= UINT32_MAX && name != NULL && profile != NULL &&
+           sqlite3_column_int64(statement, 3) == store_host_checksum((uint32_t)host, name, profile);
+}
+
+static bool tombstone_is_whole(sqlite3_stmt *statement)
+{
+    int64_t host = sqlite3_column_int64(statement, 0);
+    const void *id = sqlite3_column_blob(statement, 1);
+    int64_t expires_ms = sqlite3_column_int64(statement, 2);
+
+    return host >= 0 && host <= UINT32_MAX && id != NULL &&
+           sqlite3_column_bytes(statement, 1) == MESSAGE_ID_BYTES &&
+           sqlite3_column_int64(statement, 3) ==
+               store_tombstone_checksum((uint32_t)host, id, expires_ms);
+}
+
+static bool epoch_is_whole(sqlite3_stmt *statement)
+{
+    struct persist_epoch epoch;
+
+    return store_epoch_read(statement, &epoch) == SQLITE_OK;
+}
+
+static bool moderation_is_whole(sqlite3_stmt *statement)
+{
+    const int64_t state = sqlite3_column_int64(statement, 1);
+    const int64_t reports = sqlite3_column_int64(statement, 2);
+    const void *reasons = sqlite3_column_text(statement, 3);
+
+    return state >= PERSIST_SHOWN && state <= PERSIST_PENDING && reports >= 0 &&
+           reports <= UINT32_MAX && reasons != NULL &&
+           sqlite3_column_int64(statement, 4) ==
+               store_moderation_checksum(sqlite3_column_int64(statement, 0), state, reports,
+                                         reasons, (size_t)sqlite3_column_bytes(statement, 3));
+}
+
+static bool rule_is_whole(sqlite3_stmt *statement)
+{
+    struct persist_rule rule;
+
+    return store_row_read_rule(statement, &rule) == SQLITE_OK;
+}
+
+/* integrity_check and quick_check answer with one row, "ok", or with rows that say what is wrong.
+ */
+static bool structure_is_whole(sqlite3_stmt *statement)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, 0);
+
+    return text != NULL && strcmp(text, "ok") == 0;
+}
+
+static const struct check {
+    const char *what;
+    const char *sql;
+    row_check *is_whole;
+    bool needs_row;
+    int64_t since; /* version of the schema */
+} checks[] = {
+    /* All pages and rows. The messages' indexes are compared with their rows when these are read
+       (store_load_replay), which takes a third of the time that integrity_check takes. */
+    {"structure", "PRAGMA quick_check(1)", structure_is_whole, true, 1},
+    {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true, 1},
+    {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
+     true, 1},
+    {"meta",
+     "SELECT store_id, next_seq, clock_ms, checksum, (SELECT coalesce(max(seq), 0) FROM message)"
+     " FROM meta",
+     meta_is_whole, true, 1},
+    {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false, 1},
+    {"a withdrawn message's row", "SELECT host_id, id, expires_ms, checksum FROM tombstone",
+     tombstone_is_whole, false, 1},
+    {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false, 2},
+    {"a reported message's row",
+     "SELECT seq, state, reports, reasons, row_checksum FROM moderation", moderation_is_whole,
+     false, 3},
+    {"a reported message is missing",
+     "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false, 3},
+    {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false, 3},
+    /* From each host that has messages to the next one, by the index: not message by message. */
+    {"a host is missing",
+     "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"
+     " SELECT (SELECT min(host_id) FROM message WHERE host_id > number) FROM used"
+     " WHERE number IS NOT NULL)"
+     " SELECT 1 FROM used WHERE number IS NOT NULL AND number NOT IN (SELECT host_id FROM host)"
+     " LIMIT 1",
+     NULL, false, 1},
+};
+
+static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
+{
+    sqlite3_stmt *statement;
+    bool any = false;
+    int rc = sqlite3_prepare_v2(db, check->sql, -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "%s", sqlite3_errmsg(db));
+        return rc;
+    }
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        any = true;
+        if (check->is_whole == NULL || !check->is_whole(statement)) {
+            break;
+        }
+    }
+    if (rc == SQLITE_ROW || (rc == SQLITE_DONE && check->needs_row && !any)) {
+        rc = SQLITE_CORRUPT;
+        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "check failed: %s", check->what);
+    } else if (rc != SQLITE_DONE) {
+        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "%s", sqlite3_errmsg(db));
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_check(sqlite3 *db, int64_t version, char *out_detail)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == SQLITE_OK; i++) {
+        if (checks[i].since <= version) {
+            rc = check_rows(db, &checks[i], out_detail);
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_commit: the writer's connection, its transactions, and the log that they go to. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/store/error.h"
+#include "daemon/store/log.h"
+#include "daemon/store/inner.h"
+
+enum {
+    /* A transaction that failed is tried again in so many parts, once. */
+    RETRY_PARTS = 8,
+    /* Operations by themselves that find the storage full before the rest of a batch fails. */
+    STRIKES_MAX = 8,
+    /* Times its limit that the log grows before the writer waits for readers to checkpoint it. */
+    LOG_GROWTH = 8,
+    SCRUB_RETRY_MS = 1000
+};
+
+static uint64_t ns_of_ms(uint64_t ms)
+{
+    return ms * 1000 * 1000;
+}
+
+/* --- the log ---------------------------------------------------------------------------------- */
+
+int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages)
+{
+    struct store_writer *writer = context;
+
+    (void)db;
+    (void)name;
+    writer->log_pages = pages > 0 ? (uint64_t)pages : 0;
+    return SQLITE_OK;
+}
+
+void store_commit_checkpoint(struct store_writer *writer, int mode)
+{
+    int pages = 0;
+    int done = 0;
+
+    if (writer->ops.db == NULL) {
+        return;
+    }
+    if (sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, mode, &pages, &done) == SQLITE_OK) {
+        writer->log_pages = pages > done ? (uint64_t)(pages - done) : 0;
+    }
+}
+
+void store_commit_checkpoint_if_long(struct store_writer *writer)
+{
+    const uint64_t most = writer->options.log_bytes / STORE_LOG_FRAME_BYTES;
+
+    if (writer->log_pages >= LOG_GROWTH * most) {
+        store_commit_checkpoint(writer, SQLITE_CHECKPOINT_RESTART);
+    } else if (writer->log_pages >= most) {
+        store_commit_checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+    }
+}
+
+int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db)
+{
+    char sql[64];
+
+    (void)snprintf(sql, sizeof(sql), "PRAGMA journal_size_limit = %" PRIu64,
+                   writer->options.log_bytes);
+    return store_schema_run(db, sql);
+}
+
+void store_commit_scrub(struct store_writer *writer)
+{
+    int rc = SQLITE_ERROR;
+
+    if (writer->ops.db != NULL) {
+        rc =
+            sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    }
+    if (rc != SQLITE_OK) {
+        writer->scrub_due = uv_hrtime() + ns_of_ms(SCRUB_RETRY_MS);
+        return;
+    }
+    writer->log_pages = 0;
+    writer->scrub_due = 0;
+    writer->has_scrubbed = true;
+    uv_mutex_lock(&writer->mutex);
+    writer->counters.scrubs++;
+    uv_mutex_unlock(&writer->mutex);
+}
+
+/* --- the connection --------------------------------------------------------------------------- */
+
+int store_commit_reopen(struct store_writer *writer)
+{
+    sqlite3 *db;
+    int rc;
+
+    if (writer->ops.db != NULL) {
+        return SQLITE_OK;
+    }
+    rc = store_schema_connect(writer->options.path, writer->options.vfs, writer->options.use, &db);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = store_commit_limit_log(writer, db);
+    if (rc == SQLITE_OK) {
+        rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
+    }
+    if (rc != SQLITE_OK) {
+        (void)sqlite3_close(db);
+        return rc;
+    }
+    (void)sqlite3_wal_hook(db, store_commit_on_commit, writer);
+    writer->locked_out = false;
+    return SQLITE_OK;
+}
+
+static void drop_connection(struct store_writer *writer)
+{
+    if (writer->current != NULL) { /* it copies from this connection */
+        store_backup_abort(&writer->backup);
+        store_writer_fail_job(writer, writer->current, "the storage failed meanwhile");
+    }
+    (void)sqlite3_close(store_ops_deinit(&writer->ops));
+}
+
+/* --- transactions ----------------------------------------------------------------------------- */
+
+/*
+ * A commit that failed may have left its pages in the log, and after a power cut the log might be
+ * read with them: what was reported as failed would be there. A small transaction of its own, if
+ * the storage takes it, overwrites their beginning, and with that none of them is valid. It has to
+ * change something, since SQLite does not write what stays the same: a number is skipped.
+ */
+static void overwrite_failed_commit(struct store_writer *writer)
+{
+    int rc = store_ops_begin(&writer->ops);
+
+    if (rc == SQLITE_OK) {
+        (void)store_ops_take_number(&writer->ops); /* it stays nobody's */
+        rc = store_ops_commit(&writer->ops);
+    }
+    if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK) {
+        drop_connection(writer);
+    }
+}
+
+static void roll_back(struct store_writer *writer, bool was_committing)
+{
+    uv_mutex_lock(&writer->mutex);
+    writer->counters.failures++;
+    uv_mutex_unlock(&writer->mutex);
+    if (store_ops_rollback(&writer->ops) != SQLITE_OK) {
+        drop_connection(writer);
+    } else if (was_committing) {
+        overwrite_failed_commit(writer);
+    }
+}
+
+static void note_success(struct store_writer *writer, const struct store_batch *batch)
+{
+    struct persist_op *op = batch->first;
+
+    for (size_t i = 0; i < batch->count; i++, op = op->next) {
+        if (op->kind == PERSIST_DEPOSIT && op->outcome == PERSIST_DUPLICATE) {
+            op->message.deposited_ms = writer->times[i].deposited_ms;
+            op->message.expires_ms = writer->times[i].expires_ms;
+            op->message.state = writer->times[i].state;
+            op->message.reports = writer->times[i].reports;
+        } else if (op->kind == PERSIST_MODERATE && op->outcome == PERSIST_APPLIED) {
+            op->message.state = writer->times[i].state;
+            op->message.reports = writer->times[i].reports;
+        }
+    }
+    /* At the first commit too: a log from before a crash may hold what was removed then. Not
+       sooner, since until then the connection is in use by who started us. */
+    if ((writer->ops.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
+        writer->scrub_due = uv_hrtime() + ns_of_ms(writer->options.scrub_after_ms);
+    }
+    writer->ops.state.removed = false;
+    uv_mutex_lock(&writer->mutex);
+    writer->counters.transactions++;
+    writer->counters.operations += batch->count;
+    uv_mutex_unlock(&writer->mutex);
+}
+
+/* One transaction over the whole batch; everything or, with a result but SQLITE_OK, nothing. */
+static int run_transaction(struct store_writer *writer, const struct store_batch *batch)
+{
+    struct persist_op *op = batch->first;
+    bool is_committing = false;
+    int rc = store_commit_reopen(writer);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    writer->ops.refuses_deposits = writer->refuses_deposits;
+    rc = store_ops_begin(&writer->ops);
+    for (size_t i = 0; i < batch->count && rc == SQLITE_OK; i++, op = op->next) {
+        rc = store_ops_apply(&writer->ops, op, &writer->times[i]);
+    }
+    if (rc == SQLITE_OK) {
+        is_committing = true;
+        rc = store_ops_commit(&writer->ops);
+    }
+    if (rc == SQLITE_OK) {
+        note_success(writer, batch);
+    } else {
+        roll_back(writer, is_committing);
+    }
+    return rc;
+}
+
+static void fail_batch(const struct store_batch *batch, int rc)
+{
+    struct persist_op *op = batch->first;
+
+    for (size_t i = 0; i < batch->count; i++, op = op->next) {
+        op->outcome = PERSIST_FAILED;
+        op->reason = store_error_reason(rc);
+        op->removed_count = 0;
+    }
+}
+
+void store_commit_make_space(struct store_writer *writer)
+{
+    if (writer->ops.db != NULL) {
+        (void)store_log_cut(writer->ops.db, writer->options.path); /* or a program has the lock */
+        store_commit_checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+    }
+}
+
+/* An operation by itself. An expiry that is too large for the storage takes fewer messages. */
+static int run_alone(struct store_writer *writer, const struct store_batch *single)
+{
+    struct persist_op *op = single->first;
+    int rc = run_transaction(writer, single);
+
+    while ((rc & 0xff) == SQLITE_FULL && op->kind == PERSIST_EXPIRE && op->limit > 1) {
+        store_commit_make_space(writer);
+        op->limit = op->limit > 4 ? op->limit / 4 : 1;
+        rc = run_transaction(writer, single);
+    }
+    return rc;
+}
+
+/* *strikes counts those that found the storage full. */
+static void retry_one_by_one(struct store_writer *writer, struct store_batch rest,
+                             unsigned *strikes)
+{
+    while (rest.count > 0) {
+        struct store_batch single;
+        int rc = SQLITE_FULL;
+
+        store_batch_split(&rest, 1, &single);
+        if (*strikes < STRIKES_MAX) {
+            rc = run_alone(writer, &single);
+        }
+        if ((rc & 0xff) == SQLITE_FULL && *strikes < STRIKES_MAX) {
+            store_commit_make_space(writer);
+            ++*strikes;
+        }
+        if (rc != SQLITE_OK) {
+            fail_batch(&single, rc);
+        }
+    }
+}
+
+/*
+ * A batch that is too large for the space or memory left may still fit in part. Where a part does
+ * not, either, its operations are tried one by one, until too many of them have failed.
+ */
+static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
+{
+    size_t part_ops = (rest.count + RETRY_PARTS - 1) / RETRY_PARTS;
+    unsigned strikes = 0;
+
+    if (writer->was_full && part_ops > STORE_SPARING_OPS) {
+        part_ops = STORE_SPARING_OPS;
+    }
+    while (rest.count > 0) {
+        struct store_batch part;
+
+        store_batch_split(&rest, part_ops, &part);
+        const int rc = strikes < STRIKES_MAX ? run_transaction(writer, &part) : SQLITE_FULL;
+        if ((rc & 0xff) == SQLITE_FULL && strikes < STRIKES_MAX) {
+            store_commit_make_space(writer);
+            retry_one_by_one(writer, part, &strikes);
+        } else if (rc != SQLITE_OK) {
+            fail_batch(&part, rc);
+        }
+    }
+}
+
+/*
+ * Patience with another program's lock is spent once, not for each of the batches that gathered
+ * meanwhile: they, and the end of the daemon, would wait for the sum.
+ */
+static void note_lock(struct store_writer *writer, bool locked_out)
+{
+    if (locked_out == writer->locked_out || writer->ops.db == NULL) {
+        return;
+    }
+    writer->locked_out = locked_out;
+    store_schema_set_patience(writer->ops.db, !locked_out);
+}
+
+void store_commit_run(struct store_writer *writer, const struct store_batch *batch)
+{
+    int rc = run_transaction(writer, batch);
+    int primary = rc & 0xff;
+
+    note_lock(writer, primary == SQLITE_BUSY);
+    writer->was_full = primary == SQLITE_FULL;
+    if (rc == SQLITE_OK) {
+        return;
+    }
+    if (writer->was_full) {
+        store_commit_make_space(writer);
+    }
+    if (writer->was_full || (primary == SQLITE_NOMEM && batch->count > 1)) {
+        retry_in_parts(writer, *batch);
+    } else {
+        fail_batch(batch, rc);
+    }
+}

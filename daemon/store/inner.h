@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_writer_inner: the writer's state, and what store_writer.c (thread, jobs) and store_commit.c
+ * (connection, transactions, checkpoints) call of one another. For these two alone; all of it is
+ * called on the writer's thread.
+ */
+#ifndef DAEMON_STORE_WRITER_INNER_H
+#define DAEMON_STORE_WRITER_INNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "daemon/store/backup.h"
+#include "daemon/store/ops.h"
+#include "daemon/store/queue.h"
+#include "daemon/store/writer.h"
+
+enum {
+    /* Operations of one transaction while the storage is full: each can be tried by itself. */
+    STORE_SPARING_OPS = 64
+};
+
+struct store_writer {
+    struct store_writer_options options;
+    struct store_ops ops; /* the thread's */
+    struct store_times times[STORE_BATCH_OPS];
+    uint64_t log_pages;    /* the thread's: in the log, and maybe not in the database yet */
+    bool was_full;         /* the thread's: the last batch met the end of the storage */
+    bool refuses_deposits; /* the thread's: there is not enough storage for the next one */
+    uint64_t scrub_due;    /* the thread's: uv_hrtime of the next scrub, 0: none is due */
+    bool has_scrubbed;     /* the thread's: at least once */
+    bool locked_out;       /* the thread's: another program held the lock for all our patience */
+    bool hands_off;        /* written before the first submit */
+    struct persist_job *current; /* the thread's: a backup that goes on */
+    struct store_backup backup;  /* the thread's: of that */
+
+    uv_thread_t thread;
+    uv_mutex_t mutex; /* guards what follows */
+    uv_cond_t wake;
+    struct store_queue queue;
+    uint64_t gather_until; /* uv_hrtime at which the first of them has waited for long enough */
+    bool waiting;
+    bool stopping;
+    struct persist_job *job; /* under way, or to begin */
+    bool cancelled;          /* that job */
+    struct store_writer_counters counters;
+};
+
+/* --- store_commit.c --------------------------------------------------------------------------- */
+
+/*
+ * Commits a batch in one transaction. If that transaction lacks storage or memory, commits the
+ * batch in several smaller ones. Afterwards each operation has its outcome.
+ */
+void store_commit_run(struct store_writer *writer, const struct store_batch *batch);
+
+/* Opens the connection where it was dropped. An SQLite result code. */
+int store_commit_reopen(struct store_writer *writer);
+
+/*
+ * Runs a WAL checkpoint. An error is ignored here: the WAL keeps every frame, and the next commit
+ * checkpoints again.
+ */
+void store_commit_checkpoint(struct store_writer *writer, int mode);
+
+/* The same where the log has reached its limit. */
+void store_commit_checkpoint_if_long(struct store_writer *writer);
+
+/*
+ * Cuts the log to nothing: removed messages are zeroed in the database, but their old pages are in
+ * the log until then.
+ */
+void store_commit_scrub(struct store_writer *writer);
+
+/*
+ * After SQLITE_FULL. SQLite leaves the pages of the failed transaction in the log, where they take
+ * the storage that a checkpoint needs.
+ */
+void store_commit_make_space(struct store_writer *writer);
+
+/* For a new connection: a log that grew beyond its limit is cut when it begins anew. */
+int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db);
+
+/* For sqlite3_wal_hook: SQLite's count of the log's pages, after each commit. */
+int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages);
+
+/* --- store_writer.c --------------------------------------------------------------------------- */
+
+/* Ends the job that is under way. */
+void store_writer_fail_job(struct store_writer *writer, struct persist_job *job,
+                           const char *reason);
+
+#endif

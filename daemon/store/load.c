@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/profile/profile.h"
+#include "daemon/store/error.h"
+#include "daemon/store/row.h"
+
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+/* SQLITE_ROW and its number and profile (PROFILE_TEXT_MAX bytes); SQLITE_DONE: no such host. */
+static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *out_profile)
+{
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(db, "SELECT host_id, profile FROM host WHERE name = ?1", -1,
+                                &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    if (rc == SQLITE_ROW) {
+        const char *profile = (const char *)sqlite3_column_text(statement, 1);
+
+        *out_host = (uint32_t)sqlite3_column_int64(statement, 0);
+        if (profile == NULL) {
+            rc = SQLITE_NOMEM;
+        } else if (strlen(profile) >= PROFILE_TEXT_MAX) {
+            rc = SQLITE_CORRUPT;
+        } else {
+            memcpy(out_profile, profile, strlen(profile) + 1);
+        }
+    }
+    (void)sqlite3_finalize(statement);
+    return rc;
+}
+
+/* SQLITE_ROW: yes, SQLITE_DONE: no. */
+static int has_messages(sqlite3 *db, uint32_t host)
+{
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM message WHERE host_id = ?1 LIMIT 1", -1,
+                                &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_bind_int64(statement, 1, host);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    (void)sqlite3_finalize(statement);
+    return rc;
+}
+
+static int next_host(sqlite3 *db, uint32_t *out_host)
+{
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(db, "SELECT coalesce(max(host_id), 0) + 1 FROM host", -1,
+                                &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) {
+        *out_host = (uint32_t)sqlite3_column_int64(statement, 0);
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+static int put_host(sqlite3 *db, uint32_t host, const char *name, const char *profile)
+{
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(db,
+                                "INSERT INTO host (host_id, name, profile, checksum)"
+                                " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (host_id) DO UPDATE"
+                                " SET profile = excluded.profile, checksum = excluded.checksum",
+                                -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_bind_int64(statement, 1, host);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_text(statement, 3, profile, -1, SQLITE_STATIC);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 4, store_host_checksum(host, name, profile));
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host)
+{
+    char stored[PROFILE_TEXT_MAX];
+    uint32_t host = 0;
+    int rc = find_host(db, name, &host, stored);
+
+    if (rc == SQLITE_ROW) {
+        return SQLITE_CONSTRAINT;
+    }
+    if (rc == SQLITE_DONE) {
+        rc = next_host(db, &host);
+    }
+    if (rc == SQLITE_OK) {
+        rc = put_host(db, host, name, profile);
+    }
+    if (rc == SQLITE_OK) {
+        *out_host = host;
+    }
+    return rc;
+}
+
+int store_load_host(sqlite3 *db, const char *path, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile, char *out_reason)
+{
+    char stored[PROFILE_TEXT_MAX];
+    uint32_t host = 0;
+    int rc = find_host(db, name, &host, stored);
+
+    if (rc == SQLITE_ROW && strcmp(stored, profile) == 0) {
+        *out_host = host;
+        return 0;
+    }
+    if (rc == SQLITE_ROW) {
+        rc = has_messages(db, host);
+        if (rc == SQLITE_ROW) {
+            memcpy(out_profile, stored, sizeof(stored));
+            return PERSIST_PROFILE_CHANGED;
+        }
+    } else if (rc == SQLITE_DONE) {
+        rc = next_host(db, &host);
+        if (rc == SQLITE_OK) {
+            rc = SQLITE_DONE;
+        }
+    }
+    if (rc == SQLITE_DONE) {
+        rc = put_host(db, host, name, profile);
+    }
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    *out_host = host;
+    return 0;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static int refuse_row(const char *path, int rc, int64_t seq, char *out_reason)
+{
+    char detail[64];
+
+    (void)snprintf(detail, sizeof(detail), "the message with seq %lld is not as it was written",
+                   (long long)seq);
+    return store_error_refuse(path, rc, detail, out_reason);
+}
+
+/*
+ * Sums of hashes, of all rows or of all entries of an index: with equal sums an index has an entry
+ * for each row and no others. Random damage passes with a probability of 2^-64. A search finds an
+ * entry only where each entry is greater than the one before, and where its values have the types
+ * of the row's: an id as text has the same bytes, but is not equal to the id as a blob.
+ */
+struct sums {
+    uint64_t by_id, by_expiry;
+};
+
+static uint64_t hash_id(int64_t seq, int64_t host, const void *id)
+{
+    uint8_t bytes[8 + 8 + MESSAGE_ID_BYTES];
+
+    memcpy(bytes, &seq, 8);
+    memcpy(bytes + 8, &host, 8);
+    memcpy(bytes + 16, id, MESSAGE_ID_BYTES);
+    return hash_seeded(bytes, sizeof(bytes), 0);
+}
+
+static uint64_t hash_expiry(int64_t seq, int64_t expires_ms)
+{
+    uint8_t bytes[8 + 8];
+
+    memcpy(bytes, &seq, 8);
+    memcpy(bytes + 8, &expires_ms, 8);
+    return hash_seeded(bytes, sizeof(bytes), 0);
+}
+
+static void add_row(struct sums *sums, const struct persist_message *message)
+{
+    sums->by_id += hash_id(message->seq, message->host, message->id);
+    sums->by_expiry += hash_expiry(message->seq, message->expires_ms);
+}
+
+/* The entry of the index of ids before the one that a statement stands on. */
+struct last_id {
+    bool is_set;
+    int64_t host;
+    uint8_t id[MESSAGE_ID_BYTES];
+};
+
+/* SQLITE_OK, SQLITE_CORRUPT, or what failed. */
+static int sum_ids(sqlite3 *db, uint64_t *out_sum)
+{
+    struct last_id last = {.is_set = false};
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(db, "SELECT host_id, id, seq FROM message INDEXED BY message_by_id",
+                                -1, &statement, NULL);
+
+    *out_sum = 0;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        const bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
+                               sqlite3_column_type(statement, 1) == SQLITE_BLOB &&
+                               sqlite3_column_type(statement, 2) == SQLITE_INTEGER;
+        const int64_t host = sqlite3_column_int64(statement, 0);
+        const void *id = sqlite3_column_blob(statement, 1);
+
+        if (!has_types || id == NULL || sqlite3_column_bytes(statement, 1) != MESSAGE_ID_BYTES ||
+            (last.is_set && (host < last.host ||
+                             (host == last.host && memcmp(id, last.id, MESSAGE_ID_BYTES) <= 0)))) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
+        last.is_set = true;
+        last.host = host;
+        memcpy(last.id, id, MESSAGE_ID_BYTES);
+        *out_sum += hash_id(sqlite3_column_int64(statement, 2), host, id);
+        rc = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int sum_expiries(sqlite3 *db, uint64_t *out_sum)
+{
+    sqlite3_stmt *statement;
+    int64_t last_ms = INT64_MIN;
+    int64_t last_seq = 0;
+    int rc =
+        sqlite3_prepare_v2(db, "SELECT expires_ms, seq FROM message INDEXED BY message_by_expiry",
+                           -1, &statement, NULL);
+
+    *out_sum = 0;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        const bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
+                               sqlite3_column_type(statement, 1) == SQLITE_INTEGER;
+        const int64_t expires_ms = sqlite3_column_int64(statement, 0);
+        const int64_t seq = sqlite3_column_int64(statement, 1);
+
+        if (!has_types || expires_ms < last_ms || (expires_ms == last_ms && seq <= last_seq)) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
+        last_ms = expires_ms;
+        last_seq = seq;
+        *out_sum += hash_expiry(seq, expires_ms);
+        rc = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int check_indexes(sqlite3 *db, const char *path, const struct sums *rows, char *out_reason)
+{
+    struct sums entries = {0};
+    int rc = sum_ids(db, &entries.by_id);
+
+    if (rc == SQLITE_OK) {
+        rc = sum_expiries(db, &entries.by_expiry);
+    }
+    if (rc == SQLITE_OK && (entries.by_id != rows->by_id || entries.by_expiry != rows->by_expiry)) {
+        rc = SQLITE_CORRUPT;
+    }
+    return rc == SQLITE_OK
+               ? 0
+               : store_error_refuse(path, rc,
+                                    rc == SQLITE_CORRUPT ? "an index of the messages is not theirs"
+                                                         : sqlite3_errmsg(db),
+                                    out_reason);
+}
+
+/* Behind a message's own columns: its state and reports, where there are any. */
+static const char replay_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
+                                  " FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
+enum { COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
+
+int store_load_replay(sqlite3 *db, const char *path,
+                      int (*visit)(void *context, const struct persist_message *message),
+                      void *context, char *out_reason)
+{
+    struct persist_message message;
+    sqlite3_stmt *statement;
+    struct sums rows = {0};
+    int64_t seq = 0;
+    int code = 0;
+    int rc = sqlite3_prepare_v2(db, replay_text, -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = store_row_read(statement, &seq, &message);
+        if (rc != SQLITE_OK) {
+            code = refuse_row(path, rc, sqlite3_column_int64(statement, 0), out_reason);
+            break;
+        }
+        message.payload = NULL;
+        /* store_check has looked at these; NULL reads as 0. */
+        message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
+        message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
+        add_row(&rows, &message);
+        code = visit(context, &message);
+    }
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    (void)sqlite3_finalize(statement);
+    return code == 0 ? check_indexes(db, path, &rows, out_reason) : code;
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+int store_load_rules(sqlite3 *db, const char *path,
+                     int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                     char *out_reason)
+{
+    struct persist_rule rule;
+    sqlite3_stmt *statement;
+    int code = 0;
+    int rc =
+        sqlite3_prepare_v2(db, "SELECT " STORE_RULE_COLUMNS " FROM rule", -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = store_row_read_rule(statement, &rule);
+        code = rc == SQLITE_OK
+                   ? visit(context, &rule)
+                   : store_error_refuse(path, rc, "a rule is not as it was written", out_reason);
+    }
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/moderation.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/store/row.h"
+
+enum { REASONS_BYTES_MAX = PERSIST_REASONS_KEPT * (LIMIT_REASON_BYTES + 1) };
+
+_Static_assert(crypto_generichash_BYTES == LIMIT_HASH_BYTES, "BLAKE2b-256");
+
+/* What the table `moderation` has of a message. */
+struct row {
+    enum persist_state state;
+    uint32_t reports;
+    size_t reasons_bytes;
+    char reasons[REASONS_BYTES_MAX];
+};
+
+/* --- the table `moderation` ------------------------------------------------------------------- */
+
+static int find_row(struct store_ops *ops, int64_t seq, struct row *out_row)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_MODERATION_FIND];
+
+    *out_row = (struct row){.state = PERSIST_SHOWN};
+    if (ops->state.moderated == 0) {
+        return SQLITE_OK;
+    }
+    int rc = sqlite3_bind_int64(statement, 1, seq);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    if (rc == SQLITE_ROW) {
+        const char *reasons = (const char *)sqlite3_column_text(statement, 2);
+        const size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
+
+        out_row->state = (enum persist_state)sqlite3_column_int64(statement, 0);
+        out_row->reports = (uint32_t)sqlite3_column_int64(statement, 1);
+        if (reasons != NULL && bytes <= sizeof(out_row->reasons)) {
+            memcpy(out_row->reasons, reasons, bytes);
+            out_row->reasons_bytes = bytes;
+        }
+    }
+    store_ops_done_with(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int put_row(struct store_ops *ops, int64_t seq, const struct row *row)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_MODERATION_PUT];
+    const int64_t checksum =
+        store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
+    int rc = sqlite3_bind_int64(statement, 1, seq);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 2, row->state);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 3, row->reports);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_text64(statement, 4, row->reasons, row->reasons_bytes, SQLITE_STATIC,
+                                 SQLITE_UTF8);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 5, checksum);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_ops_step_to_end(statement);
+    } else {
+        store_ops_done_with(statement);
+    }
+    /* One that is replaced counts twice: too many only means that it is looked for. */
+    ops->state.moderated++;
+    ops->state.changed = true;
+    return rc;
+}
+
+int store_moderation_begin(struct store_ops *ops, int64_t seq, enum persist_state state)
+{
+    const struct row row = {.state = state};
+
+    return put_row(ops, seq, &row);
+}
+
+int store_moderation_state(struct store_ops *ops, int64_t seq, enum persist_state *out_state,
+                           uint32_t *out_reports)
+{
+    struct row row;
+    int rc = find_row(ops, seq, &row);
+
+    if (rc == SQLITE_OK) {
+        *out_state = row.state;
+        *out_reports = row.reports;
+    }
+    return rc;
+}
+
+int store_moderation_drop(struct store_ops *ops, int64_t seq)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_MODERATION_DROP];
+
+    if (ops->state.moderated == 0) {
+        return SQLITE_OK;
+    }
+    int rc = sqlite3_bind_int64(statement, 1, seq);
+    return rc == SQLITE_OK ? store_ops_step_to_end(statement) : rc;
+}
+
+/* Appends a line; of those before it only the latest stay. */
+static void add_reason(struct row *row, const char *words, size_t bytes)
+{
+    size_t lines = 0;
+
+    if (bytes == 0 || bytes > LIMIT_REASON_BYTES) {
+        return;
+    }
+    for (size_t i = 0; i < row->reasons_bytes; i++) {
+        lines += row->reasons[i] == '\n';
+    }
+    if (lines >= PERSIST_REASONS_KEPT) {
+        const char *end = memchr(row->reasons, '\n', row->reasons_bytes);
+        const size_t first = (size_t)(end - row->reasons) + 1;
+
+        row->reasons_bytes -= first;
+        memmove(row->reasons, row->reasons + first, row->reasons_bytes);
+    }
+    assert(row->reasons_bytes + bytes + 1 <= sizeof(row->reasons));
+    memcpy(row->reasons + row->reasons_bytes, words, bytes);
+    row->reasons_bytes += bytes;
+    row->reasons[row->reasons_bytes++] = '\n';
+}
+
+/* --- operations on messages ------------------------------------------------------------------- */
+
+/*
+ * The message that an operation is about, unless its time is over: its outcome is
+ * PERSIST_APPLIED then, else PERSIST_NOT_FOUND or PERSIST_FAILED.
+ */
+static int find_alive(struct store_ops *ops, struct persist_op *op, int64_t *out_seq,
+                      struct persist_message *out_message)
+{
+    int rc = store_ops_find(ops, &op->message, out_seq, out_message);
+
+    op->outcome = PERSIST_NOT_FOUND;
+    if (rc == SQLITE_CORRUPT) {
+        return store_ops_fail_damaged(op);
+    }
+    if (rc == SQLITE_ROW && out_message->expires_ms > op->now_ms) {
+        op->outcome = PERSIST_APPLIED;
+    }
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int put_rule(struct store_ops *ops, const struct persist_rule *rule)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_RULE_PUT];
+    int rc = store_row_bind_rule(statement, rule);
+
+    if (rc != SQLITE_OK) {
+        store_ops_done_with(statement);
+        return rc;
+    }
+    ops->state.changed = true;
+    return store_ops_step_to_end(statement);
+}
+
+int store_moderation_remove(struct store_ops *ops, struct persist_op *op)
+{
+    struct persist_message stored;
+    int64_t expires_ms = 0;
+    int64_t seq = 0;
+    int rc = find_alive(ops, op, &seq, &stored);
+
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED) {
+        expires_ms = stored.expires_ms;
+        /* Fails for lengths out of range only. */
+        (void)crypto_generichash(op->payload_hash, sizeof(op->payload_hash), stored.payload,
+                                 stored.payload_bytes, NULL, 0);
+    }
+    store_ops_done_with(ops->statements[STORE_FIND]);
+    if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
+        return rc;
+    }
+    rc = store_ops_delete(ops, seq);
+    if (rc == SQLITE_OK) {
+        rc = store_ops_put_tombstone(ops, &op->message, expires_ms);
+    }
+    if (rc == SQLITE_OK && op->rule != NULL) {
+        struct persist_rule rule = *op->rule;
+
+        rule.value = op->payload_hash;
+        rule.value_bytes = sizeof(op->payload_hash);
+        rc = put_rule(ops, &rule);
+    }
+    return rc;
+}
+
+/* Gives a message another place, under the checksum that it has there. */
+static int move(struct store_ops *ops, int64_t from, int64_t to, int64_t checksum)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_MOVE];
+    int rc = sqlite3_bind_int64(statement, 1, from);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 2, to);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 3, checksum);
+    }
+    if (rc != SQLITE_OK) {
+        store_ops_done_with(statement);
+        return rc;
+    }
+    rc = store_ops_step_to_end(statement);
+    return rc == SQLITE_OK ? store_moderation_drop(ops, from) : rc;
+}
+
+/* The message at *seq is shown, and was not: it moves to a new number. checksum: there. */
+static int show(struct store_ops *ops, struct persist_op *op, int64_t checksum, int64_t *seq)
+{
+    const int64_t from = *seq;
+
+    op->shown_seq = store_ops_take_number(ops);
+    *seq = op->shown_seq;
+    return move(ops, from, op->shown_seq, checksum);
+}
+
+int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
+                           struct store_times *out_times)
+{
+    struct persist_message stored;
+    struct row row;
+    int64_t checksum = 0;
+    int64_t seq = 0;
+    int rc = find_alive(ops, op, &seq, &stored);
+
+    op->shown_seq = 0;
+    /* Another message may have come under the same id since the caller looked. */
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
+        stored.deposited_ms != op->message.deposited_ms) {
+        op->outcome = PERSIST_NOT_FOUND;
+    }
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && op->message.state < PERSIST_HIDDEN) {
+        checksum = store_message_checksum(ops->state.next_seq, &stored);
+    }
+    store_ops_done_with(ops->statements[STORE_FIND]);
+    if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
+        return rc;
+    }
+    rc = find_row(ops, seq, &row);
+    const bool is_report = op->message.reports > 0;
+    if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
+        op->message.state < PERSIST_HIDDEN) {
+        rc = show(ops, op, checksum, &seq);
+    }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (!is_report || (op->message.state == PERSIST_HIDDEN && row.state == PERSIST_SHOWN)) {
+        row.state = op->message.state;
+    }
+    if (op->message.reports > row.reports) {
+        row.reports = op->message.reports;
+        add_reason(&row, op->words, op->words == NULL ? 0 : op->words_bytes);
+    }
+    op->message.seq = seq;
+    out_times->state = row.state;
+    out_times->reports = row.reports;
+    return put_row(ops, seq, &row);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+int store_moderation_put_rule(struct store_ops *ops, struct persist_op *op)
+{
+    op->outcome = PERSIST_APPLIED;
+    return put_rule(ops, op->rule);
+}
+
+int store_moderation_drop_rule(struct store_ops *ops, struct persist_op *op)
+{
+    sqlite3_stmt *statement = ops->statements[STORE_RULE_DROP];
+    int rc = sqlite3_bind_int64(statement, 1, op->rule->host);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 2, op->rule->kind);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_blob64(statement, 3,
+                                 op->rule->value_bytes == 0 ? (const void *)"" : op->rule->value,
+                                 op->rule->value_bytes, SQLITE_STATIC);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_ops_step_to_end(statement);
+    } else {
+        store_ops_done_with(statement);
+    }
+    const bool dropped = rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0;
+    op->outcome = dropped ? PERSIST_APPLIED : PERSIST_NOT_FOUND;
+    ops->state.changed |= dropped;
+    ops->state.removed |= dropped;
+    return rc;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/row.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+
+/* Zero-based, as sqlite3_column_* counts; sqlite3_bind_* counts from one. */
+enum {
+    COLUMN_SEQ,
+    COLUMN_HOST,
+    COLUMN_ID,
+    COLUMN_EPOCH,
+    COLUMN_DEPOSITED,
+    COLUMN_EXPIRES,
+    COLUMN_REACH,
+    COLUMN_CHECKSUM,
+    COLUMN_WITHDRAW_HASH,
+    COLUMN_FILTER,
+    COLUMN_MEDIA_TYPE,
+    COLUMN_PAYLOAD
+};
+
+/* --- checksums -------------------------------------------------------------------------------- */
+
+/* Integers and short strings of a row, one after another. */
+struct scratch {
+    uint8_t bytes[128];
+    size_t used;
+};
+
+static void put_number(struct scratch *scratch, uint64_t value)
+{
+    assert(scratch->used + 8 <= sizeof(scratch->bytes));
+    for (unsigned i = 0; i < 8; i++) {
+        scratch->bytes[scratch->used++] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static void put_bytes(struct scratch *scratch, const uint8_t *bytes, size_t length)
+{
+    assert(scratch->used + length <= sizeof(scratch->bytes));
+    memcpy(scratch->bytes + scratch->used, bytes, length);
+    scratch->used += length;
+}
+
+static uint64_t scratch_hash(const struct scratch *scratch)
+{
+    return hash_seeded(scratch->bytes, scratch->used, 0);
+}
+
+/*
+ * The parts are chained by using each hash as the next one's seed. All lengths are in the first
+ * part, so that no byte can move from one column to its neighbour unseen.
+ */
+int64_t store_message_checksum(int64_t seq, const struct persist_message *message)
+{
+    struct scratch scratch = {.used = 0};
+    uint64_t hash;
+
+    put_number(&scratch, (uint64_t)seq);
+    put_number(&scratch, message->host);
+    put_bytes(&scratch, message->id, MESSAGE_ID_BYTES);
+    put_number(&scratch, message->epoch);
+    put_number(&scratch, (uint64_t)message->deposited_ms);
+    put_number(&scratch, (uint64_t)message->expires_ms);
+    put_number(&scratch, message->reach_ppm);
+    put_number(&scratch, message->filter_bytes);
+    put_number(&scratch, message->media_type_bytes);
+    put_number(&scratch, message->payload_bytes);
+    if (message->can_withdraw) {
+        put_bytes(&scratch, message->withdraw_hash, LIMIT_HASH_BYTES);
+    }
+    hash = scratch_hash(&scratch);
+    hash = hash_seeded(message->filter, message->filter_bytes, hash);
+    hash = hash_seeded(message->media_type, message->media_type_bytes, hash);
+    hash = hash_seeded(message->payload, message->payload_bytes, hash);
+    return (int64_t)hash;
+}
+
+int64_t store_host_checksum(uint32_t host, const char *name, const char *profile)
+{
+    uint64_t hash = hash_seeded(name, strlen(name), host);
+
+    return (int64_t)hash_seeded(profile, strlen(profile), hash);
+}
+
+int64_t store_epoch_checksum(const struct persist_epoch *epoch)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, epoch->host);
+    put_number(&scratch, epoch->number);
+    put_number(&scratch, (uint64_t)epoch->starts_ms);
+    put_number(&scratch, (uint64_t)epoch->ends_ms);
+    put_number(&scratch, (uint64_t)epoch->kept_ms);
+    put_bytes(&scratch, epoch->key, LIMIT_KEY_BYTES);
+    return (int64_t)scratch_hash(&scratch);
+}
+
+int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, host);
+    put_bytes(&scratch, id, MESSAGE_ID_BYTES);
+    put_number(&scratch, (uint64_t)expires_ms);
+    return (int64_t)scratch_hash(&scratch);
+}
+
+int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
+                                  size_t reasons_bytes)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, (uint64_t)seq);
+    put_number(&scratch, (uint64_t)state);
+    put_number(&scratch, (uint64_t)reports);
+    put_number(&scratch, reasons_bytes);
+    return (int64_t)hash_seeded(reasons, reasons_bytes, scratch_hash(&scratch));
+}
+
+int64_t store_rule_checksum(const struct persist_rule *rule)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, rule->host);
+    put_number(&scratch, (uint64_t)rule->kind);
+    put_number(&scratch, rule->number);
+    put_number(&scratch, (uint64_t)rule->created_ms);
+    put_number(&scratch, rule->value_bytes);
+    return (int64_t)hash_seeded(rule->value, rule->value_bytes, scratch_hash(&scratch));
+}
+
+int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_bytes(&scratch, store_id, PERSIST_STORE_ID_BYTES);
+    put_number(&scratch, (uint64_t)next_seq);
+    put_number(&scratch, (uint64_t)clock_ms);
+    return (int64_t)scratch_hash(&scratch);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* An empty value is not NULL, whatever its pointer is. */
+static int bind_bytes(sqlite3_stmt *statement, int column, const void *bytes, size_t length)
+{
+    return sqlite3_bind_blob64(statement, column + 1, length == 0 ? "" : bytes, length,
+                               SQLITE_STATIC);
+}
+
+static int bind_text(sqlite3_stmt *statement, int column, const char *text, size_t length)
+{
+    return sqlite3_bind_text64(statement, column + 1, length == 0 ? "" : text, length,
+                               SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int bind_numbers(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
+{
+    const struct {
+        int column;
+        int64_t value;
+    } numbers[] = {
+        {COLUMN_SEQ, seq},
+        {COLUMN_HOST, message->host},
+        {COLUMN_EPOCH, (int64_t)message->epoch},
+        {COLUMN_DEPOSITED, message->deposited_ms},
+        {COLUMN_EXPIRES, message->expires_ms},
+        {COLUMN_REACH, message->reach_ppm},
+        {COLUMN_CHECKSUM, store_message_checksum(seq, message)},
+    };
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == SQLITE_OK; i++) {
+        rc = sqlite3_bind_int64(statement, numbers[i].column + 1, numbers[i].value);
+    }
+    return rc;
+}
+
+int store_row_bind(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
+{
+    int rc = bind_numbers(statement, seq, message);
+
+    if (rc == SQLITE_OK) {
+        rc = bind_bytes(statement, COLUMN_ID, message->id, MESSAGE_ID_BYTES);
+    }
+    if (rc == SQLITE_OK) {
+        rc = message->can_withdraw ? bind_bytes(statement, COLUMN_WITHDRAW_HASH,
+                                                message->withdraw_hash, LIMIT_HASH_BYTES)
+                                   : sqlite3_bind_null(statement, COLUMN_WITHDRAW_HASH + 1);
+    }
+    if (rc == SQLITE_OK) {
+        rc = bind_bytes(statement, COLUMN_FILTER, message->filter, message->filter_bytes);
+    }
+    if (rc == SQLITE_OK) {
+        rc =
+            bind_text(statement, COLUMN_MEDIA_TYPE, message->media_type, message->media_type_bytes);
+    }
+    if (rc == SQLITE_OK) {
+        rc = bind_bytes(statement, COLUMN_PAYLOAD, message->payload, message->payload_bytes);
+    }
+    return rc;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* A value's bytes. A NULL pointer with a length means that SQLite found no memory for it. */
+static int read_bytes(sqlite3_stmt *statement, int column, int type, const uint8_t **out_bytes,
+                      size_t *out_length)
+{
+    const void *bytes;
+
+    if (sqlite3_column_type(statement, column) != type) {
+        return SQLITE_CORRUPT;
+    }
+    bytes = sqlite3_column_blob(statement, column);
+    *out_length = (size_t)sqlite3_column_bytes(statement, column);
+    if (bytes == NULL && *out_length > 0) {
+        return SQLITE_NOMEM;
+    }
+    *out_bytes = bytes == NULL ? (const uint8_t *)"" : bytes;
+    return SQLITE_OK;
+}
+
+static int read_fixed(sqlite3_stmt *statement, int column, size_t length, uint8_t *out)
+{
+    const uint8_t *bytes;
+    size_t found;
+    int rc = read_bytes(statement, column, SQLITE_BLOB, &bytes, &found);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (found != length) {
+        return SQLITE_CORRUPT;
+    }
+    memcpy(out, bytes, length);
+    return SQLITE_OK;
+}
+
+/* A number that the struct keeps in 32 bits; a wider one in the row cannot be what we wrote. */
+static int read_u32(sqlite3_stmt *statement, int column, uint32_t *out)
+{
+    int64_t value = sqlite3_column_int64(statement, column);
+
+    if (value < 0 || value > UINT32_MAX) {
+        return SQLITE_CORRUPT;
+    }
+    *out = (uint32_t)value;
+    return SQLITE_OK;
+}
+
+static int read_hash(sqlite3_stmt *statement, struct persist_message *out)
+{
+    out->can_withdraw = sqlite3_column_type(statement, COLUMN_WITHDRAW_HASH) != SQLITE_NULL;
+    if (!out->can_withdraw) {
+        return SQLITE_OK;
+    }
+    return read_fixed(statement, COLUMN_WITHDRAW_HASH, LIMIT_HASH_BYTES, out->withdraw_hash);
+}
+
+static int read_columns(sqlite3_stmt *statement, struct persist_message *out)
+{
+    const uint8_t *media_type = NULL;
+    int rc = read_u32(statement, COLUMN_HOST, &out->host);
+
+    if (rc == SQLITE_OK) {
+        rc = read_u32(statement, COLUMN_REACH, &out->reach_ppm);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_fixed(statement, COLUMN_ID, MESSAGE_ID_BYTES, out->id);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_hash(statement, out);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_bytes(statement, COLUMN_FILTER, SQLITE_BLOB, &out->filter, &out->filter_bytes);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_bytes(statement, COLUMN_MEDIA_TYPE, SQLITE_TEXT, &media_type,
+                        &out->media_type_bytes);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_bytes(statement, COLUMN_PAYLOAD, SQLITE_BLOB, &out->payload, &out->payload_bytes);
+    }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    out->media_type = (const char *)media_type;
+    out->epoch = (uint64_t)sqlite3_column_int64(statement, COLUMN_EPOCH);
+    out->deposited_ms = sqlite3_column_int64(statement, COLUMN_DEPOSITED);
+    out->expires_ms = sqlite3_column_int64(statement, COLUMN_EXPIRES);
+    return SQLITE_OK;
+}
+
+int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_message *out_message)
+{
+    struct persist_message message = {.host = 0};
+    int64_t seq = sqlite3_column_int64(statement, COLUMN_SEQ);
+    int rc = read_columns(statement, &message);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != store_message_checksum(seq, &message)) {
+        return SQLITE_CORRUPT;
+    }
+    message.seq = seq;
+    *out_seq = seq;
+    *out_message = message;
+    return SQLITE_OK;
+}
+
+static bool same_bytes(const void *a, size_t a_length, const void *b, size_t b_length)
+{
+    return a_length == b_length && (a_length == 0 || memcmp(a, b, a_length) == 0);
+}
+
+bool store_row_same_content(const struct persist_message *a, const struct persist_message *b)
+{
+    return a->epoch == b->epoch && a->reach_ppm == b->reach_ppm &&
+           a->can_withdraw == b->can_withdraw &&
+           (!a->can_withdraw ||
+            memcmp(a->withdraw_hash, b->withdraw_hash, LIMIT_HASH_BYTES) == 0) &&
+           same_bytes(a->filter, a->filter_bytes, b->filter, b->filter_bytes) &&
+           same_bytes(a->media_type, a->media_type_bytes, b->media_type, b->media_type_bytes) &&
+           same_bytes(a->payload, a->payload_bytes, b->payload, b->payload_bytes);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
+{
+    const int64_t numbers[] = {rule->host,   rule->kind,       0,
+                               rule->number, rule->created_ms, store_rule_checksum(rule)};
+    int rc =
+        sqlite3_bind_blob64(statement, 3, rule->value_bytes == 0 ? (const void *)"" : rule->value,
+                            rule->value_bytes, SQLITE_STATIC);
+
+    for (int i = 0; i < 6 && rc == SQLITE_OK; i++) {
+        if (i != 2) {
+            rc = sqlite3_bind_int64(statement, i + 1, numbers[i]);
+        }
+    }
+    return rc;
+}
+
+int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
+{
+    struct persist_rule rule = {.kind = PERSIST_BAN_PAYLOAD};
+    const int64_t kind = sqlite3_column_int64(statement, 1);
+    int rc = read_u32(statement, 0, &rule.host);
+
+    if (rc == SQLITE_OK) {
+        rc = read_u32(statement, 3, &rule.number);
+    }
+    if (rc == SQLITE_OK) {
+        rc = read_bytes(statement, 2, SQLITE_BLOB, &rule.value, &rule.value_bytes);
+    }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (kind < PERSIST_BAN_PAYLOAD || kind > PERSIST_ACCEPT ||
+        rule.value_bytes > LIMIT_FILTER_BYTES) {
+        return SQLITE_CORRUPT;
+    }
+    rule.kind = (enum persist_rule_kind)kind;
+    rule.created_ms = sqlite3_column_int64(statement, 4);
+    if (sqlite3_column_int64(statement, 5) != store_rule_checksum(&rule)) {
+        return SQLITE_CORRUPT;
+    }
+    *out_rule = rule;
+    return SQLITE_OK;
+}

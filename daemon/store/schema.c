@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/schema.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <sodium.h>
+
+#include "core/base/err.h"
+#include "core/base/hash.h"
+#include "daemon/store/persist.h"
+#include "daemon/store/check.h"
+#include "daemon/store/error.h"
+#include "daemon/store/row.h"
+
+enum {
+    VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a row: four times the largest frame */
+    BUSY_WAIT_MS = 1000,
+    BUSY_WAIT_BRIEF_MS = 20
+};
+
+/*
+ * Step i brings a database of version i to version i + 1; version 0 is an empty file. Steps are
+ * never changed once released: a new version is a new step at the end, and STORE_VERSION + 1.
+ *
+ * message: seq grows for ever and is the order of deposit. Rows are appended; a table clustered by
+ * (host_id, id) would scatter 350-byte rows over all its pages, since ids are random. The small
+ * index takes that scatter instead. payload comes last, so that the columns before it are reached
+ * without reading its overflow pages.
+ *
+ * Every row has a checksum of its own (store_row.h): SQLite's check proves the structure of a file,
+ * not its contents.
+ */
+static const char *const steps[STORE_VERSION] = {
+    "CREATE TABLE meta ("
+    " one INTEGER PRIMARY KEY CHECK (one = 1),"
+    " store_id BLOB NOT NULL,"
+    " next_seq INTEGER NOT NULL,"
+    " clock_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE host ("
+    " host_id INTEGER PRIMARY KEY,"
+    " name TEXT NOT NULL UNIQUE,"
+    " profile TEXT NOT NULL,"
+    " checksum INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE message ("
+    " seq INTEGER PRIMARY KEY,"
+    " host_id INTEGER NOT NULL,"
+    " id BLOB NOT NULL,"
+    " epoch INTEGER NOT NULL,"
+    " deposited_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL,"
+    " reach_ppm INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " withdraw_hash BLOB,"
+    " filter BLOB NOT NULL,"
+    " media_type TEXT NOT NULL,"
+    " payload BLOB NOT NULL) STRICT;"
+    "CREATE UNIQUE INDEX message_by_id ON message (host_id, id);"
+    "CREATE INDEX message_by_expiry ON message (expires_ms);"
+    "CREATE TABLE tombstone ("
+    " host_id INTEGER NOT NULL,"
+    " id BLOB NOT NULL,"
+    " expires_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " PRIMARY KEY (host_id, id)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX tombstone_by_expiry ON tombstone (expires_ms);",
+    "CREATE TABLE epoch ("
+    " host_id INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " starts_ms INTEGER NOT NULL,"
+    " ends_ms INTEGER NOT NULL,"
+    " kept_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " key BLOB NOT NULL,"
+    " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;",
+    /* Of the few messages that someone has reported, hidden or looked at; reasons are lines. What
+       the operator has decided for a host as a whole: see persist_rule_kind. */
+    "CREATE TABLE moderation ("
+    " seq INTEGER PRIMARY KEY,"
+    " state INTEGER NOT NULL,"
+    " reports INTEGER NOT NULL,"
+    " reasons TEXT NOT NULL,"
+    " row_checksum INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE rule ("
+    " host_id INTEGER NOT NULL,"
+    " kind INTEGER NOT NULL,"
+    " value BLOB NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;",
+};
+
+/* What a new file is, before its first page is written. */
+static const char creation_pragmas[] =
+    /* A page is what one changed row costs in the log. 4096 is what flash translation layers and
+       file systems write at once; 1024 and 2048 measured slower. */
+    "PRAGMA page_size = 4096;"
+    "PRAGMA encoding = 'UTF-8';"
+    /* Freed pages are used again; moving pages about to shorten the file would wear flash out. */
+    "PRAGMA auto_vacuum = NONE;";
+
+/* Every connection. None of these changes the file. */
+static const char common_pragmas[] =
+    /* The schema comes from a file that others may have written: it may not call functions with
+       side effects. */
+    "PRAGMA trusted_schema = OFF;"
+    /* Finds pages whose cells reach beyond them at once instead of reading garbage. */
+    "PRAGMA cell_size_check = ON;"
+    /* A mapped file turns an input/output error into SIGBUS, and a stray pointer into damage. */
+    "PRAGMA mmap_size = 0;"
+    /* Never a temporary file: it might be on another, unexpected storage. */
+    "PRAGMA temp_store = MEMORY;"
+    /* Kilobytes, while the file is checked: every row is looked for in the index of ids, which has
+       3 MiB at 100,000 messages. With SQLite's 2000 most of these pages are read again and again.
+     */
+    "PRAGMA cache_size = -4096;";
+
+static const char reader_pragmas[] =
+    "PRAGMA query_only = ON;"
+    /* The reader follows ids that are nowhere near one another: more cache would hardly help. */
+    "PRAGMA cache_size = -512;";
+
+static const char writer_pragmas[] =
+    /* What is withdrawn or expired is overwritten with zeros, not only forgotten. */
+    "PRAGMA secure_delete = ON;"
+    /* Kilobytes. Holds the pages that a transaction of some thousand deposits changes at 100,000
+       messages; with less they would go to the log twice. */
+    "PRAGMA cache_size = -4096;"
+    /* The writer runs checkpoints itself, after the acknowledgements have gone out. */
+    "PRAGMA wal_autocheckpoint = 0;"
+    /* Host numbers come from store_load: looking each up again would cost every deposit. */
+    "PRAGMA foreign_keys = OFF;";
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+int store_schema_run(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+int store_schema_read_number(sqlite3 *db, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *statement;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) {
+        *out = sqlite3_column_int64(statement, 0);
+    } else if (rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT;
+    }
+    (void)sqlite3_finalize(statement); /* repeats what step said */
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out_db)
+{
+    sqlite3 *db = NULL;
+    int rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_busy_timeout(db, BUSY_WAIT_MS);
+    }
+    if (rc != SQLITE_OK) {
+        (void)sqlite3_close(db);
+        return rc;
+    }
+    /* Closing must not move the log into a file that may yet be refused. */
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    *out_db = db;
+    return SQLITE_OK;
+}
+
+/* FULL: the log is synced in each commit. NORMAL: only before a checkpoint. */
+static int set_durability(sqlite3 *db, enum store_use use)
+{
+    if (use == STORE_USE_READER) {
+        return SQLITE_OK;
+    }
+    return store_schema_run(db, use == STORE_USE_WRITER ? "PRAGMA synchronous = FULL"
+                                                        : "PRAGMA synchronous = NORMAL");
+}
+
+static int set_pragmas(sqlite3 *db, enum store_use use)
+{
+    int rc = store_schema_run(db, common_pragmas);
+
+    if (rc == SQLITE_OK) {
+        rc = store_schema_run(db, use == STORE_USE_READER ? reader_pragmas : writer_pragmas);
+    }
+    return rc == SQLITE_OK ? set_durability(db, use) : rc;
+}
+
+int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db)
+{
+    sqlite3 *db;
+    int rc = open_file(path, vfs,
+                       use == STORE_USE_READER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, &db);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = set_pragmas(db, use);
+    if (rc != SQLITE_OK) {
+        (void)sqlite3_close(db);
+        return rc;
+    }
+    *out_db = db;
+    return SQLITE_OK;
+}
+
+void store_schema_set_patience(sqlite3 *db, bool patient)
+{
+    /* Cannot fail on an open connection. */
+    (void)sqlite3_busy_timeout(db, patient ? BUSY_WAIT_MS : BUSY_WAIT_BRIEF_MS);
+}
+
+void store_schema_close_last(sqlite3 *db)
+{
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    (void)sqlite3_close(db); /* runs a checkpoint; if that fails the log stays */
+}
+
+/* --- versions --------------------------------------------------------------------------------- */
+
+/* A hash over everything that a schema says, without the statistics that ANALYZE adds. */
+static int schema_hash(sqlite3 *db, uint64_t *out)
+{
+    static const char sql[] = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
+                              " WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
+    sqlite3_stmt *statement;
+    uint64_t hash = 0;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        for (int i = 0; i < 4; i++) {
+            const void *text = sqlite3_column_text(statement, i);
+
+            hash = hash_seeded(text, (size_t)sqlite3_column_bytes(statement, i), hash);
+        }
+    }
+    (void)sqlite3_finalize(statement);
+    *out = hash;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int run_steps(sqlite3 *db, int64_t from, int64_t to)
+{
+    int rc = SQLITE_OK;
+
+    for (int64_t version = from; version < to && rc == SQLITE_OK; version++) {
+        rc = store_schema_run(db, steps[version]);
+    }
+    return rc;
+}
+
+/* The tables must be the ones that our steps make, to the letter. */
+static int check_tables(sqlite3 *db, int64_t version)
+{
+    sqlite3 *model = NULL;
+    uint64_t expected = 0;
+    uint64_t found = 0;
+    int rc = sqlite3_open_v2(":memory:", &model, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = run_steps(model, 0, version);
+    }
+    if (rc == SQLITE_OK) {
+        rc = schema_hash(model, &expected);
+    }
+    (void)sqlite3_close(model);
+    if (rc == SQLITE_OK) {
+        rc = schema_hash(db, &found);
+    }
+    return rc == SQLITE_OK && expected != found ? SQLITE_CORRUPT : rc;
+}
+
+static int insert_meta(sqlite3 *db)
+{
+    uint8_t store_id[PERSIST_STORE_ID_BYTES];
+    sqlite3_stmt *statement;
+    int rc =
+        sqlite3_prepare_v2(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2)", -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    randombytes_buf(store_id, sizeof(store_id));
+    rc = sqlite3_bind_blob(statement, 1, store_id, sizeof(store_id), SQLITE_STATIC);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_int64(statement, 2, store_meta_checksum(store_id, 1, 0));
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(statement);
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* All steps and the new version in one transaction: a crash leaves the old version, whole. */
+static int migrate(sqlite3 *db, int64_t from)
+{
+    char sql[96];
+    int rc = store_schema_run(db, "BEGIN IMMEDIATE");
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                   STORE_APPLICATION_ID, STORE_VERSION);
+    rc = run_steps(db, from, STORE_VERSION);
+    if (rc == SQLITE_OK && from == 0) {
+        rc = insert_meta(db);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_schema_run(db, sql);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_schema_run(db, "COMMIT");
+    }
+    if (rc != SQLITE_OK) {
+        (void)store_schema_run(db, "ROLLBACK"); /* may have happened already */
+    }
+    return rc;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/*
+ * SQLite deletes a log whose database is missing or empty. But then messages may be in it: someone
+ * moved or cut the one file and forgot the other.
+ */
+static int check_files(const char *path, bool *out_is_new, char *out_reason)
+{
+    char log_path[4096 + 8];
+    struct stat info;
+    bool has_file = stat(path, &info) == 0;
+    /* One byte is none to SQLite: some systems' empty files had to have one. */
+    bool is_new = !has_file || info.st_size <= 1;
+
+    if (has_file && !S_ISREG(info.st_mode)) {
+        return store_error_refuse(path, SQLITE_CANTOPEN, "not a regular file", out_reason);
+    }
+    (void)snprintf(log_path, sizeof(log_path), "%.4096s-wal", path);
+    if (is_new && stat(log_path, &info) == 0 && info.st_size > 0) {
+        (void)snprintf(out_reason, PERSIST_REASON_BYTES,
+                       "%.160s is %s, but its log %.160s-wal has messages; nothing was touched. "
+                       "Put the database back, or move the log away to start empty",
+                       path, has_file ? "empty" : "missing", path);
+        return -ERR_DAMAGED;
+    }
+    *out_is_new = is_new;
+    return 0;
+}
+
+/* Whose file it is. *out_version 0: nobody's yet. */
+static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *out_reason)
+{
+    int64_t application = 0;
+    int64_t version = 0;
+    int64_t objects = 0;
+    int rc = store_schema_read_number(db, "PRAGMA application_id", &application);
+
+    if (rc == SQLITE_OK) {
+        rc = store_schema_read_number(db, "PRAGMA user_version", &version);
+    }
+    if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
+        (void)snprintf(
+            out_reason, PERSIST_REASON_BYTES,
+            "%.160s was written by a newer hearsayd (schema %lld, this one knows %d); it "
+            "was left untouched. Install that version again, or use another directory",
+            path, (long long)version, STORE_VERSION);
+        return -ERR_VERSION;
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
+    }
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    if (application == 0 && version == 0 && objects == 0) {
+        *out_version = 0;
+        return 0;
+    }
+    if (application != STORE_APPLICATION_ID) {
+        return store_error_refuse(path, SQLITE_NOTADB, "it is another program's database",
+                                  out_reason);
+    }
+    if (version < 1) {
+        return store_error_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
+    }
+    *out_version = version;
+    return 0;
+}
+
+static int set_wal(sqlite3 *db)
+{
+    sqlite3_stmt *statement;
+    int64_t objects = 0;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) {
+        const char *mode = (const char *)sqlite3_column_text(statement, 0);
+
+        /* Otherwise the file system cannot share memory between connections. */
+        rc = mode != NULL && strcmp(mode, "wal") == 0 ? SQLITE_OK : SQLITE_CANTOPEN;
+    }
+    (void)sqlite3_finalize(statement);
+    /* The first use of the log shows whether there is shared memory for its index. */
+    return rc == SQLITE_OK
+               ? store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects)
+               : rc;
+}
+
+/* Everything that only reads. */
+static int examine(sqlite3 *db, const char *path, int64_t *out_version, char *out_reason)
+{
+    char detail[STORE_CHECK_DETAIL_BYTES];
+    int code = identify(db, path, out_version, out_reason);
+    int rc;
+
+    if (code != 0) {
+        return code;
+    }
+    if (sqlite3_db_readonly(db, "main") != 0) {
+        return store_error_refuse(path, SQLITE_READONLY, "it may not be written to", out_reason);
+    }
+    if (*out_version == 0) {
+        return 0;
+    }
+    rc = check_tables(db, *out_version);
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc,
+                                  rc == SQLITE_CORRUPT ? "its tables are not those of its version"
+                                                       : sqlite3_errmsg(db),
+                                  out_reason);
+    }
+    rc = store_check(db, *out_version, detail);
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc, detail, out_reason);
+    }
+    return 0;
+}
+
+static int prepare(sqlite3 *db, enum store_use use, int64_t version)
+{
+    int rc = version == 0 ? store_schema_run(db, creation_pragmas) : SQLITE_OK;
+
+    if (rc == SQLITE_OK) {
+        rc = set_pragmas(db, use);
+    }
+    /*
+     * The file's first page is written under a rollback journal. With EXTRA the end of that journal
+     * is on storage before there is a log; else the journal could be back after a power cut, take
+     * the page out again, and leave a log without a database, which is refused (check_files).
+     */
+    if (rc == SQLITE_OK && version == 0) {
+        rc = store_schema_run(db, "PRAGMA synchronous = EXTRA");
+    }
+    if (rc == SQLITE_OK) {
+        rc = set_wal(db);
+    }
+    if (rc == SQLITE_OK) {
+        rc = set_durability(db, use);
+    }
+    if (rc == SQLITE_OK && version < STORE_VERSION) {
+        rc = migrate(db, version);
+    }
+    return rc;
+}
+
+const char *store_schema_vfs(sqlite3 *db)
+{
+    sqlite3_vfs *vfs = NULL;
+    const int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_VFS_POINTER, (void *)&vfs);
+
+    return rc == SQLITE_OK && vfs != NULL ? vfs->zName : NULL;
+}
+
+/* `vfs` NULL: SQLite's default. *out_refuses_maps: whether it failed for want of shared memory. */
+static int open_by(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db,
+                   bool *out_refuses_maps, char *out_reason)
+{
+    sqlite3 *db;
+    bool is_new = false;
+    int64_t version = 0;
+    int code = check_files(path, &is_new, out_reason);
+    int rc;
+
+    *out_refuses_maps = false;
+    if (code != 0) {
+        return code;
+    }
+    rc = open_file(path, vfs, SQLITE_OPEN_READWRITE | (is_new ? SQLITE_OPEN_CREATE : 0), &db);
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc, NULL, out_reason);
+    }
+    /* Checking reads untrusted pages: with the same care as later. */
+    rc = store_schema_run(db, common_pragmas);
+    if (rc != SQLITE_OK) {
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        goto close;
+    }
+    code = examine(db, path, &version, out_reason);
+    if (code != 0) {
+        goto close;
+    }
+    rc = prepare(db, use, version);
+    if (rc != SQLITE_OK) {
+        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        goto close;
+    }
+    *out_db = db;
+    return 0;
+
+close:
+    *out_refuses_maps = sqlite3_extended_errcode(db) == SQLITE_IOERR_SHMMAP;
+    (void)sqlite3_close(db);
+    return code;
+}
+
+int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason)
+{
+    bool refuses_maps = false;
+    int code = open_by(path, NULL, use, out_db, &refuses_maps, out_reason);
+
+    if (code != 0 && refuses_maps) {
+        code = open_by(path, STORE_HEAP_VFS, use, out_db, &refuses_maps, out_reason);
+    }
+    return code;
+}

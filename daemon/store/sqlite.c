@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/sqlite.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <sodium.h>
+#include <sqlite3.h>
+
+#include "core/base/err.h"
+#include "daemon/system/log.h"
+#include "daemon/store/epoch.h"
+#include "daemon/store/error.h"
+#include "daemon/store/load.h"
+#include "daemon/store/log.h"
+#include "daemon/store/reader.h"
+#include "daemon/store/schema.h"
+#include "daemon/store/space.h"
+#include "daemon/store/writer.h"
+
+/* The promise is a minute; a reader in the way costs a second or two of it. */
+enum {
+    SCRUB_AFTER_MS = 30 * 1000,
+    /* Whoever deposits and withdraws for ever must not fill the disk: some ten megabytes. */
+    MARKS_MAX = 100000
+};
+
+/*
+ * Closing goes step by step, on the loop: the reader first, so that its connection does not stand
+ * in the way of the last checkpoint, which the writer runs; then the handle.
+ */
+enum state { STATE_OPEN, STATE_ENDING_READER, STATE_ENDING_WRITER, STATE_CLOSING_HANDLE };
+
+struct persist_sqlite {
+    struct persist base; /* first: the interface's functions convert back */
+    char *path;
+    struct persist_info info;
+    struct store_writer *writer;
+    struct store_reader *reader;
+    uv_async_t async;
+    enum state state;
+    void (*closed)(void *context);
+    void *closed_context;
+
+    uv_mutex_t mutex; /* guards what the threads hand to the loop */
+    struct persist_op *first_op;
+    struct persist_op *last_op;
+    struct persist_read *first_read;
+    struct persist_read *last_read;
+    struct persist_job *job; /* done */
+    bool reader_ended;
+    bool writer_ended;
+};
+
+static struct persist_sqlite *self(struct persist *persist)
+{
+    return (struct persist_sqlite *)(void *)persist;
+}
+
+/* --- from the threads to the loop ------------------------------------------------------------- */
+
+static void on_ops_done(void *context, struct persist_op *first, struct persist_op *last)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    if (store->last_op != NULL) {
+        store->last_op->next = first;
+    } else {
+        store->first_op = first;
+    }
+    store->last_op = last;
+    (void)uv_async_send(&store->async); /* cannot fail on a live handle */
+    uv_mutex_unlock(&store->mutex);
+}
+
+static void on_read_done(void *context, struct persist_read *read)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    if (store->last_read != NULL) {
+        store->last_read->next = read;
+    } else {
+        store->first_read = read;
+    }
+    store->last_read = read;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+static void on_job_done(void *context, struct persist_job *job)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    store->job = job;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+/* The handle is not closed before these have been seen: it is alive, and the mutex is too. */
+static void on_writer_ended(void *context)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    store->writer_ended = true;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+static void on_reader_ended(void *context)
+{
+    struct persist_sqlite *store = context;
+
+    uv_mutex_lock(&store->mutex);
+    store->reader_ended = true;
+    (void)uv_async_send(&store->async);
+    uv_mutex_unlock(&store->mutex);
+}
+
+/* A callback may free its operation, and may submit more. */
+static void call_done(struct persist_op *op, struct persist_read *read)
+{
+    while (op != NULL) {
+        struct persist_op *next = op->next;
+
+        op->next = NULL;
+        op->done(op);
+        op = next;
+    }
+    while (read != NULL) {
+        struct persist_read *next = read->next;
+
+        read->next = NULL;
+        read->done(read);
+        read = next;
+    }
+}
+
+static void store_free(struct persist_sqlite *store)
+{
+    uv_mutex_destroy(&store->mutex);
+    free(store->path);
+    free(store);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct persist_sqlite *store = handle->data;
+    void (*closed)(void *context) = store->closed;
+    void *context = store->closed_context;
+
+    store_free(store);
+    if (closed != NULL) {
+        closed(context);
+    }
+}
+
+static void go_on_closing(struct persist_sqlite *store, bool reader_ended, bool writer_ended)
+{
+    if (store->state == STATE_ENDING_READER && reader_ended) {
+        store_reader_free(store->reader);
+        store->reader = NULL;
+        store->state = STATE_ENDING_WRITER;
+        store_writer_stop(store->writer);
+    } else if (store->state == STATE_ENDING_WRITER && writer_ended) {
+        store_writer_free(store->writer);
+        store->writer = NULL;
+        store->state = STATE_CLOSING_HANDLE;
+        uv_close((uv_handle_t *)&store->async, on_handle_closed);
+    }
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct persist_sqlite *store = async->data;
+    struct persist_op *op;
+    struct persist_read *read;
+    struct persist_job *job;
+    bool reader_ended;
+    bool writer_ended;
+
+    uv_mutex_lock(&store->mutex);
+    op = store->first_op;
+    read = store->first_read;
+    job = store->job;
+    store->job = NULL;
+    store->first_op = store->last_op = NULL;
+    store->first_read = store->last_read = NULL;
+    reader_ended = store->reader_ended;
+    writer_ended = store->writer_ended;
+    uv_mutex_unlock(&store->mutex);
+
+    call_done(op, read);
+    if (job != NULL) {
+        job->done(job);
+    }
+    go_on_closing(store, reader_ended, writer_ended);
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+static int add_host(struct persist *persist, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile, char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+
+    return store_load_host(store_writer_connection(store->writer), store->path, name, profile,
+                           out_host, out_profile, out_reason);
+}
+
+static int replay(struct persist *persist,
+                  int (*visit)(void *context, const struct persist_message *message), void *context,
+                  char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+    int code = store_load_replay(store_writer_connection(store->writer), store->path, visit,
+                                 context, out_reason);
+
+    if (code == -ERR_DAMAGED) {
+        store_writer_keep_hands_off(store->writer);
+    }
+    return code;
+}
+
+static int replay_epochs(struct persist *persist,
+                         int (*visit)(void *context, const struct persist_epoch *epoch),
+                         void *context, char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+
+    return store_epoch_replay(store_writer_connection(store->writer), store->path, visit, context,
+                              out_reason);
+}
+
+static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+    sqlite3 *db = store_writer_connection(store->writer);
+    int rc = store_epoch_put(db, epoch);
+
+    return rc == SQLITE_OK ? 0
+                           : store_error_refuse(store->path, rc, sqlite3_errmsg(db), out_reason);
+}
+
+static int replay_rules(struct persist *persist,
+                        int (*visit)(void *context, const struct persist_rule *rule), void *context,
+                        char *out_reason)
+{
+    struct persist_sqlite *store = self(persist);
+    int code = store_load_rules(store_writer_connection(store->writer), store->path, visit, context,
+                                out_reason);
+
+    if (code == -ERR_DAMAGED) {
+        store_writer_keep_hands_off(store->writer);
+    }
+    return code;
+}
+
+static void submit(struct persist *persist, struct persist_op *op)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    store_writer_submit(store->writer, op);
+}
+
+static void read_entries(struct persist *persist, struct persist_read *read)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    store_reader_submit(store->reader, read);
+}
+
+static void read_release(struct persist *persist, struct persist_read *read)
+{
+    (void)persist;
+    store_reader_release(read);
+}
+
+static bool begin_job(struct persist *persist, struct persist_job *job)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    return store_writer_begin_job(store->writer, job);
+}
+
+static void cancel_job(struct persist *persist)
+{
+    store_writer_cancel_job(self(persist)->writer);
+}
+
+static void get_info(const struct persist *persist, struct persist_info *out_info)
+{
+    *out_info = ((const struct persist_sqlite *)(const void *)persist)->info;
+}
+
+/* 0 where there is none. */
+static uint64_t file_bytes(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
+}
+
+static void count(struct persist *persist, struct persist_counters *out_counters)
+{
+    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite_counters counters;
+
+    persist_sqlite_count(persist, &counters);
+    *out_counters = (struct persist_counters){.transactions = counters.transactions,
+                                              .operations = counters.operations,
+                                              .failures = counters.failures,
+                                              .scrubs = counters.scrubs,
+                                              .file_bytes = file_bytes(store->path),
+                                              .log_bytes = store_log_bytes(store->path),
+                                              .memory_bytes = (uint64_t)sqlite3_memory_used()};
+}
+
+static void close_store(struct persist *persist, void (*closed)(void *context), void *context)
+{
+    struct persist_sqlite *store = self(persist);
+
+    assert(store->state == STATE_OPEN);
+    store->closed = closed;
+    store->closed_context = context;
+    store->state = STATE_ENDING_READER;
+    store_reader_stop(store->reader);
+}
+
+static const struct persist_interface sqlite_interface = {
+    .name = "sqlite",
+    .add_host = add_host,
+    .replay = replay,
+    .replay_epochs = replay_epochs,
+    .begin_epoch = begin_epoch,
+    .replay_rules = replay_rules,
+    .submit = submit,
+    .read = read_entries,
+    .read_release = read_release,
+    .begin_job = begin_job,
+    .cancel_job = cancel_job,
+    .info = get_info,
+    .count = count,
+    .close = close_store,
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int say(int code, char *out_reason)
+{
+    (void)snprintf(out_reason, PERSIST_REASON_BYTES, "the message store cannot start: %s",
+                   err_text(code));
+    return code;
+}
+
+static int store_alloc(const struct persist_sqlite_options *options,
+                       struct persist_sqlite **out_store)
+{
+    static const char name[] = "/messages.db";
+    struct persist_sqlite *store = calloc(1, sizeof(*store));
+    size_t length = strlen(options->directory) + sizeof(name);
+
+    if (store == NULL) {
+        return -ERR_NOMEM;
+    }
+    store->base.interface = &sqlite_interface;
+    store->async.data = store;
+    store->path = malloc(length);
+    if (store->path == NULL || uv_mutex_init(&store->mutex) != 0) {
+        free(store->path);
+        free(store);
+        return -ERR_NOMEM;
+    }
+    (void)snprintf(store->path, length, "%s%s", options->directory, name);
+    *out_store = store;
+    return 0;
+}
+
+static enum store_use use_of(const struct persist_sqlite_options *options)
+{
+    return options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
+}
+
+/* The threads, which take the connection; what was made is undone on failure. */
+static int start_threads(struct persist_sqlite *store, const struct persist_sqlite_options *options,
+                         sqlite3 *db)
+{
+    struct store_reader_options reader = {.path = store->path,
+                                          .vfs = store_schema_vfs(db),
+                                          .done = on_read_done,
+                                          .ended = on_reader_ended,
+                                          .context = store};
+    struct store_writer_options writer = {
+        .path = store->path,
+        .vfs = reader.vfs,
+        .use = use_of(options),
+        .done = on_ops_done,
+        .ended = on_writer_ended,
+        .job_done = on_job_done,
+        .context = store,
+        .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
+        .gather_ms = options->gather_ms,
+        .free_bytes = options->free_bytes != NULL ? options->free_bytes : store_space_free,
+        .log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES,
+        .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
+    int code = store_reader_new(&reader, &store->reader);
+
+    if (code != 0) {
+        return code;
+    }
+    code = store_writer_new(&writer, db, &store->writer);
+    if (code != 0) {
+        store_reader_stop(store->reader);
+        store_reader_free(store->reader);
+        return code;
+    }
+    store_writer_info(store->writer, &store->info);
+    return 0;
+}
+
+/* SQLite drops what recovery does not reach, without a word. To be called before it does. */
+static void warn_of_log(const char *path)
+{
+    char reason[PERSIST_REASON_BYTES];
+    struct store_log_scan scan;
+    const int error = store_log_scan(path, &scan);
+
+    if (error != 0) {
+        log_warning("the log %s-wal could not be examined: %s", path, strerror(error));
+    } else if (store_log_is_damaged(path, &scan, reason)) {
+        log_warning("%s", reason);
+    }
+}
+
+static void warn_of_space(const char *path, const struct persist_sqlite_options *options)
+{
+    char reason[PERSIST_REASON_BYTES];
+    const uint64_t free =
+        (options->free_bytes != NULL ? options->free_bytes : store_space_free)(path);
+    const uint64_t taken = file_bytes(path) + store_log_bytes(path);
+    const uint64_t log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES;
+
+    if (options->bytes_max != 0 && free < UINT64_MAX - taken &&
+        !store_space_suffices(path, options->messages_max, options->bytes_max, log_bytes,
+                              free + taken, reason)) {
+        log_warning("%s", reason);
+    }
+}
+
+/* The handle was made for a store that could not start. */
+static void on_unused_handle_closed(uv_handle_t *handle)
+{
+    store_free(handle->data);
+}
+
+int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
+                        char *out_reason)
+{
+    struct persist_sqlite *store;
+    sqlite3 *db;
+    int code = sodium_init() < 0 ? -ERR_SYSTEM : store_alloc(options, &store);
+
+    if (code != 0) {
+        return say(code, out_reason);
+    }
+    /* Where a compaction puts its temporary file. It is there while the process is; nobody else in
+     * it may use it at this moment. */
+    sqlite3_free(sqlite3_temp_directory);
+    sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
+    warn_of_log(store->path);
+    code = store_schema_open(store->path, use_of(options), &db, out_reason);
+    if (code != 0) {
+        goto free_store;
+    }
+    warn_of_space(store->path, options);
+    const char *vfs = store_schema_vfs(db);
+    if (vfs != NULL && strcmp(vfs, STORE_HEAP_VFS) == 0) {
+        log_info("the file system of %s refuses shared memory: the index of the log is on the "
+                 "heap, and other programs cannot open the database while hearsayd runs",
+                 store->path);
+    }
+    if (uv_async_init(options->loop, &store->async, on_async) != 0) {
+        code = say(-ERR_SYSTEM, out_reason);
+        goto close_db;
+    }
+    code = start_threads(store, options, db);
+    if (code != 0) {
+        uv_close((uv_handle_t *)&store->async, on_unused_handle_closed);
+        (void)sqlite3_close(db);
+        return say(code, out_reason);
+    }
+    *out_persist = &store->base;
+    return 0;
+
+close_db:
+    (void)sqlite3_close(db);
+free_store:
+    store_free(store);
+    return code;
+}
+
+void persist_sqlite_count(struct persist *persist, struct persist_sqlite_counters *out_counters)
+{
+    struct store_writer_counters counters;
+
+    store_writer_count(self(persist)->writer, &counters);
+    *out_counters = (struct persist_sqlite_counters){.transactions = counters.transactions,
+                                                     .operations = counters.operations,
+                                                     .failures = counters.failures,
+                                                     .scrubs = counters.scrubs};
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <uv.h>
+
+#include "core/base/err.h"
+#include "daemon/store/error.h"
+#include "daemon/store/log.h"
+#include "daemon/store/space.h"
+#include "daemon/store/inner.h"
+
+static uint64_t ns_of_ms(uint64_t ms)
+{
+    return ms * 1000 * 1000;
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static void end_job(struct store_writer *writer, struct persist_job *job)
+{
+    writer->current = NULL;
+    uv_mutex_lock(&writer->mutex);
+    writer->job = NULL;
+    writer->cancelled = false;
+    uv_mutex_unlock(&writer->mutex);
+    writer->options.job_done(writer->options.context, job);
+}
+
+void store_writer_fail_job(struct store_writer *writer, struct persist_job *job, const char *reason)
+{
+    job->failed = true;
+    (void)snprintf(job->reason, sizeof(job->reason), "%s", reason);
+    end_job(writer, job);
+}
+
+static uint64_t file_bytes(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static bool is_cancelled(struct store_writer *writer)
+{
+    uv_mutex_lock(&writer->mutex);
+    const bool cancelled = writer->cancelled || writer->stopping;
+    uv_mutex_unlock(&writer->mutex);
+    return cancelled;
+}
+
+/* SQLite asks now and then whether to go on. */
+static int on_progress(void *context)
+{
+    return is_cancelled(context) ? 1 : 0;
+}
+
+/*
+ * The database is written anew, without its free pages, into a temporary file in its own directory
+ * and from there back, by way of the log: so much room is needed twice for the time.
+ */
+static void compact(struct store_writer *writer, struct persist_job *job)
+{
+    enum { PROGRESS_STEPS = 10000 };
+    sqlite3 *db = writer->ops.db;
+
+    store_commit_scrub(writer); /* so that the log does not count */
+    job->bytes_before = file_bytes(writer->options.path);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 1); /* that file */
+    sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, writer);
+    int rc = store_schema_run(db, "PRAGMA temp_store = FILE");
+    if (rc == SQLITE_OK) {
+        rc = store_schema_run(db, "VACUUM");
+    }
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    if ((rc & 0xff) == SQLITE_FULL) {
+        store_commit_make_space(writer);
+    }
+    (void)store_schema_run(db, "PRAGMA temp_store = MEMORY");
+    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    store_commit_scrub(writer); /* a checkpoint, which cuts the file */
+    job->bytes_after = file_bytes(writer->options.path);
+    if (rc == SQLITE_OK) {
+        end_job(writer, job);
+    } else {
+        store_writer_fail_job(writer, job,
+                              (rc & 0xff) == SQLITE_INTERRUPT ? "it was cancelled"
+                                                              : store_error_reason(rc));
+    }
+}
+
+/* Begins a job, or does its next slice. */
+static void run_job(struct store_writer *writer, struct persist_job *job)
+{
+    int rc = store_commit_reopen(writer);
+
+    if (rc != SQLITE_OK) {
+        store_writer_fail_job(writer, job, store_error_reason(rc));
+        return;
+    }
+    if (is_cancelled(writer)) {
+        if (writer->current != NULL) {
+            store_backup_abort(&writer->backup);
+        }
+        store_writer_fail_job(writer, job, "it was cancelled, since the daemon stops");
+        return;
+    }
+    if (job->kind == PERSIST_COMPACT) {
+        compact(writer, job);
+        return;
+    }
+    if (writer->current == NULL) {
+        const int code =
+            store_backup_begin(&writer->backup, writer->ops.db, job->path, job->reason);
+        job->failed = code != 0;
+        job->path_is_wrong = code == -ERR_SYSTEM;
+        if (code != 0) {
+            end_job(writer, job);
+            return;
+        }
+        writer->current = job;
+    }
+    const int code = store_backup_step(&writer->backup, job->reason);
+    if (code != STORE_BACKUP_MORE) {
+        job->failed = code != 0;
+        job->path_is_wrong = code == -ERR_SYSTEM;
+        job->bytes_after = writer->backup.bytes;
+        store_backup_forget(&writer->backup);
+        end_job(writer, job);
+    }
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+/* Waits for operations, for a scrub to be due, or for the end. With the mutex held. */
+static void wait_for_work(struct store_writer *writer)
+{
+    writer->waiting = true;
+    while (writer->queue.first == NULL && !writer->stopping && writer->job == NULL) {
+        uint64_t now = uv_hrtime();
+
+        if (writer->scrub_due == 0) {
+            uv_cond_wait(&writer->wake, &writer->mutex);
+        } else if (now < writer->scrub_due) {
+            (void)uv_cond_timedwait(&writer->wake, &writer->mutex, writer->scrub_due - now);
+        } else {
+            break;
+        }
+    }
+    writer->waiting = false;
+}
+
+/*
+ * Lets the first operation wait for others, unless there is a batch of them, or something that does
+ * not wait. With the mutex held. What is left of a batch has waited already.
+ */
+static void gather(struct store_writer *writer)
+{
+    while (writer->queue.first != NULL && !writer->stopping && writer->job == NULL &&
+           !store_queue_is_full(&writer->queue)) {
+        const uint64_t now = uv_hrtime();
+
+        if (now >= writer->gather_until) {
+            break;
+        }
+        (void)uv_cond_timedwait(&writer->wake, &writer->mutex, writer->gather_until - now);
+    }
+}
+
+static bool is_under_way(struct store_writer *writer, const struct persist_job *job)
+{
+    uv_mutex_lock(&writer->mutex);
+    const bool under_way = writer->job == job;
+    uv_mutex_unlock(&writer->mutex);
+    return under_way;
+}
+
+/* Pages of the database that are not used; 0 where that cannot be had now. */
+static uint64_t reusable_pages(struct store_writer *writer)
+{
+    int64_t pages = 0;
+
+    if (writer->ops.db == NULL ||
+        store_schema_read_number(writer->ops.db, "PRAGMA freelist_count", &pages) != SQLITE_OK) {
+        return 0;
+    }
+    return pages > 0 ? (uint64_t)pages : 0;
+}
+
+static void measure_room(struct store_writer *writer, struct store_space_room *out_room)
+{
+    const char *path = writer->options.path;
+
+    store_space_measure(writer->options.free_bytes(path), writer->options.log_bytes,
+                        store_log_bytes(path), writer->log_pages, reusable_pages(writer), out_room);
+}
+
+/*
+ * Takes the next batch, of which there is an operation at least. Deposits end where their storage
+ * is what deleting needs; they are refused then, and others go on in small transactions.
+ */
+static void take_batch(struct store_writer *writer, struct store_batch *out_batch)
+{
+    struct store_space_room room;
+    bool fits;
+
+    measure_room(writer, &room);
+    uv_mutex_lock(&writer->mutex);
+    fits = store_queue_fits(&writer->queue, &room);
+    uv_mutex_unlock(&writer->mutex);
+    if (!fits && writer->log_pages > 0) {
+        store_commit_checkpoint(writer,
+                                SQLITE_CHECKPOINT_PASSIVE); /* pages count twice while in the log */
+        measure_room(writer, &room);
+    }
+    uv_mutex_lock(&writer->mutex);
+    fits = store_queue_fits(&writer->queue, &room);
+    store_queue_take(&writer->queue,
+                     fits && !writer->was_full ? STORE_BATCH_OPS : STORE_SPARING_OPS,
+                     fits ? &room : NULL, out_batch);
+    uv_mutex_unlock(&writer->mutex);
+    writer->refuses_deposits = !fits;
+}
+
+/* Whether the thread goes on. */
+static bool work(struct store_writer *writer)
+{
+    struct store_batch batch = {.count = 0};
+    struct persist_job *job;
+    bool has_operations;
+    bool goes_on;
+
+    uv_mutex_lock(&writer->mutex);
+    wait_for_work(writer);
+    gather(writer);
+    has_operations = writer->queue.first != NULL;
+    job = writer->job;
+    goes_on = has_operations || job != NULL || !writer->stopping;
+    uv_mutex_unlock(&writer->mutex);
+
+    if (has_operations) {
+        take_batch(writer, &batch);
+        store_commit_run(writer, &batch);
+        writer->options.done(writer->options.context, batch.first, batch.last);
+        store_commit_checkpoint_if_long(writer);
+    }
+    /* Of which `drop_connection` may have made an end by now. */
+    if (job != NULL && is_under_way(writer, job)) {
+        run_job(writer, job);
+    }
+    if (goes_on && writer->scrub_due != 0 && uv_hrtime() >= writer->scrub_due) {
+        store_commit_scrub(writer);
+    }
+    return goes_on;
+}
+
+static void run_thread(void *argument)
+{
+    struct store_writer *writer = argument;
+    sqlite3 *db;
+
+    while (work(writer))
+        ;
+    db = store_ops_deinit(&writer->ops);
+    if (writer->hands_off) {
+        (void)sqlite3_close(db);
+    } else if (db != NULL) {
+        store_schema_close_last(db);
+    }
+    writer->options.ended(writer->options.context);
+}
+
+/* --- from outside ----------------------------------------------------------------------------- */
+
+int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
+                     struct store_writer **out_writer)
+{
+    struct store_writer *writer = calloc(1, sizeof(*writer));
+    int code = -ERR_NOMEM;
+
+    if (writer == NULL) {
+        return code;
+    }
+    writer->options = *options;
+    int rc = store_commit_limit_log(writer, db);
+    if (rc == SQLITE_OK) {
+        rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
+    }
+    switch (rc & 0xff) {
+    case SQLITE_OK:
+        break;
+    case SQLITE_NOMEM:
+        goto free_writer;
+    default:
+        code = -ERR_STORAGE;
+        goto free_writer;
+    }
+    (void)sqlite3_wal_hook(db, store_commit_on_commit, writer);
+    /* A crash may have left pages in the log; the next checkpoint counts them. */
+    writer->log_pages = store_log_bytes(options->path) / STORE_LOG_FRAME_BYTES;
+    code = -ERR_SYSTEM;
+    if (uv_mutex_init(&writer->mutex) != 0) {
+        goto deinit_ops;
+    }
+    if (uv_cond_init(&writer->wake) != 0) {
+        goto destroy_mutex;
+    }
+    if (uv_thread_create(&writer->thread, run_thread, writer) != 0) {
+        goto destroy_cond;
+    }
+    *out_writer = writer;
+    return 0;
+
+destroy_cond:
+    uv_cond_destroy(&writer->wake);
+destroy_mutex:
+    uv_mutex_destroy(&writer->mutex);
+deinit_ops:
+    (void)sqlite3_wal_hook(store_ops_deinit(&writer->ops), NULL, NULL);
+free_writer:
+    free(writer);
+    return code;
+}
+
+void store_writer_submit(struct store_writer *writer, struct persist_op *op)
+{
+    uv_mutex_lock(&writer->mutex);
+    if (writer->queue.first == NULL) {
+        writer->gather_until = uv_hrtime() + ns_of_ms(writer->options.gather_ms);
+    }
+    store_queue_push(&writer->queue, op);
+    if (writer->waiting || store_queue_is_full(&writer->queue)) {
+        uv_cond_signal(&writer->wake);
+    }
+    writer->waiting = false; /* once is enough */
+    uv_mutex_unlock(&writer->mutex);
+}
+
+bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job)
+{
+    uv_mutex_lock(&writer->mutex);
+    const bool is_free = writer->job == NULL;
+    if (is_free) {
+        writer->job = job;
+        writer->cancelled = false;
+        uv_cond_signal(&writer->wake);
+    }
+    uv_mutex_unlock(&writer->mutex);
+    return is_free;
+}
+
+void store_writer_cancel_job(struct store_writer *writer)
+{
+    uv_mutex_lock(&writer->mutex);
+    writer->cancelled = writer->job != NULL;
+    uv_mutex_unlock(&writer->mutex);
+}
+
+void store_writer_stop(struct store_writer *writer)
+{
+    uv_mutex_lock(&writer->mutex);
+    writer->stopping = true;
+    uv_cond_signal(&writer->wake);
+    uv_mutex_unlock(&writer->mutex);
+}
+
+void store_writer_free(struct store_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    (void)uv_thread_join(&writer->thread);
+    uv_cond_destroy(&writer->wake);
+    uv_mutex_destroy(&writer->mutex);
+    free(writer);
+}
+
+void store_writer_count(struct store_writer *writer, struct store_writer_counters *out_counters)
+{
+    uv_mutex_lock(&writer->mutex);
+    *out_counters = writer->counters;
+    uv_mutex_unlock(&writer->mutex);
+}
+
+sqlite3 *store_writer_connection(struct store_writer *writer)
+{
+    return writer->ops.db;
+}
+
+void store_writer_info(const struct store_writer *writer, struct persist_info *out_info)
+{
+    memcpy(out_info->store_id, writer->ops.store_id, PERSIST_STORE_ID_BYTES);
+    out_info->clock_ms = writer->ops.state.clock_ms;
+    out_info->seq = writer->ops.state.next_seq - 1;
+    out_info->relaxed = writer->options.use == STORE_USE_WRITER_RELAXED;
+}
+
+void store_writer_keep_hands_off(struct store_writer *writer)
+{
+    writer->hands_off = true;
+}

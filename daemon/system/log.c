@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/system/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TEXT_BYTES_MAX = 1000, /* of a line, without what stands before the text */
+    PREFIX_BYTES = 64,
+    ESCAPE_BYTES = 4, /* \x1b */
+};
+
+static const struct {
+    const char *name;
+    int priority; /* sd-daemon(3) */
+} levels[] = {
+    [LOG_LEVEL_ERROR] = {"error", 3},
+    [LOG_LEVEL_WARNING] = {"warning", 4},
+    [LOG_LEVEL_INFO] = {"info", 6},
+    [LOG_LEVEL_DEBUG] = {"debug", 7},
+};
+
+/* Atomic: the store's threads log too. */
+static _Atomic int current_level = LOG_LEVEL_INFO;
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&current_level, (int)level);
+}
+
+enum log_level log_get_level(void)
+{
+    return (enum log_level)atomic_load(&current_level);
+}
+
+const char *log_level_name(enum log_level level)
+{
+    return levels[level].name;
+}
+
+/* Whether standard error is the very stream that the journal set up, as systemd.exec(5) asks. */
+static bool journal_listens(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    uintmax_t device;
+    uintmax_t inode;
+    struct stat status;
+
+    return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &status) == 0 && (uintmax_t)status.st_dev == device &&
+           (uintmax_t)status.st_ino == inode;
+}
+
+/* Writes `<6>` or the time, and the level. Returns how many bytes. */
+static size_t print_prefix(enum log_level level, char *out)
+{
+    struct timespec now;
+    struct tm parts;
+    int length;
+
+    if (journal_listens()) {
+        length =
+            snprintf(out, PREFIX_BYTES, "<%d>%s: ", levels[level].priority, levels[level].name);
+    } else if (clock_gettime(CLOCK_REALTIME, &now) == 0 && gmtime_r(&now.tv_sec, &parts) != NULL) {
+        size_t used = strftime(out, PREFIX_BYTES, "%Y-%m-%dT%H:%M:%S", &parts);
+
+        length =
+            (int)used + snprintf(out + used, PREFIX_BYTES - used,
+                                 ".%03dZ %s: ", (int)(now.tv_nsec / 1000000), levels[level].name);
+    } else {
+        length = snprintf(out, PREFIX_BYTES, "%s: ", levels[level].name);
+    }
+    return length > 0 && length < PREFIX_BYTES ? (size_t)length : 0;
+}
+
+/*
+ * The length of the UTF-8 character at `at` if it can be shown as it is; 0 for a control character
+ * (C0, delete, and C1, which terminals obey in UTF-8 too), an overlong form, a surrogate, or
+ * anything else that is not UTF-8.
+ */
+static size_t shown_length(const unsigned char *at)
+{
+    size_t length;
+    uint32_t code;
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+
+    if (at[0] < 0x80) {
+        return at[0] >= ' ' && at[0] != 0x7f ? 1 : 0;
+    }
+    if (at[0] >= 0xc2 && at[0] < 0xe0) {
+        length = 2;
+        code = at[0] & 0x1fU;
+    } else if (at[0] >= 0xe0 && at[0] < 0xf0) {
+        length = 3;
+        code = at[0] & 0x0fU;
+    } else if (at[0] >= 0xf0 && at[0] < 0xf5) {
+        length = 4;
+        code = at[0] & 0x07U;
+    } else {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) { /* the final NUL ends it here at the latest */
+            return 0;
+        }
+        code = code << 6 | (at[i] & 0x3fU);
+    }
+    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
+        code < 0xa0) {
+        return 0;
+    }
+    return length;
+}
+
+/*
+ * Copies text with what cannot be shown escaped, at most TEXT_BYTES_MAX bytes; what is cut ends in
+ * "..." and never within a character or an escape. Returns the length.
+ */
+static size_t escape(const char *text, char *out)
+{
+    static const char dots[] = "...";
+    size_t length = 0;
+    size_t cut = 0; /* where there was still room for the dots */
+    const unsigned char *at = (const unsigned char *)text;
+
+    while (*at != '\0') {
+        size_t shown = shown_length(at);
+        size_t needed = shown > 0 ? shown : ESCAPE_BYTES;
+
+        if (length + needed > TEXT_BYTES_MAX) {
+            memcpy(out + cut, dots, sizeof(dots) - 1);
+            return cut + sizeof(dots) - 1;
+        }
+        if (shown > 0) {
+            memcpy(out + length, at, shown);
+            at += shown;
+        } else {
+            (void)snprintf(out + length, ESCAPE_BYTES + 1, "\\x%02x", *at);
+            at++;
+        }
+        length += needed;
+        if (length + sizeof(dots) - 1 <= TEXT_BYTES_MAX) {
+            cut = length;
+        }
+    }
+    return length;
+}
+
+/* One write a line, so that lines of different threads do not mix. */
+static void write_line(const char *line, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(STDERR_FILENO, line, length);
+
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return; /* nowhere left to complain */
+        }
+        line += written;
+        length -= (size_t)written;
+    }
+}
+
+bool log_gate_opens(struct log_gate *gate, int64_t now_ms, uint64_t *out_withheld)
+{
+    static const int64_t interval_ms = 10 * 1000;
+
+    if (gate->opened && now_ms - gate->opened_ms < interval_ms) {
+        gate->withheld++;
+        return false;
+    }
+    *out_withheld = gate->withheld;
+    *gate = (struct log_gate){.opened = true, .opened_ms = now_ms};
+    return true;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    /* One byte more than fits, so that escape() sees that something is missing. */
+    char text[TEXT_BYTES_MAX + 2];
+    char line[PREFIX_BYTES + TEXT_BYTES_MAX + ESCAPE_BYTES + 2];
+    int saved_errno = errno;
+    size_t length;
+    va_list arguments;
+
+    if ((int)level > atomic_load(&current_level)) {
+        return;
+    }
+    va_start(arguments, format);
+    length = 0;
+    if (vsnprintf(text, sizeof(text), format, arguments) >= 0) {
+        length = print_prefix(level, line);
+        length += escape(text, line + length);
+        line[length] = '\n';
+        write_line(line, length + 1);
+    }
+    va_end(arguments);
+    errno = saved_errno;
+}

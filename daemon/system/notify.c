@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/system/notify.h"
+
+#if HEARSAY_SYSTEMD
+
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <systemd/sd-daemon.h>
+
+/* A service manager that does not listen is no reason to stop serving: results are ignored. */
+
+void notify_ready(const char *status)
+{
+    (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+}
+
+void notify_reloading(void)
+{
+    struct timespec now;
+
+    /* The time lets Type=notify-reload (systemd 253) tell this reload from an earlier one. */
+    if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=Reloading",
+                         (uint64_t)now.tv_sec * 1000000 + (uint64_t)(now.tv_nsec / 1000));
+    }
+}
+
+void notify_stopping(const char *status)
+{
+    (void)sd_notifyf(0, "STOPPING=1\nSTATUS=%s", status);
+}
+
+uint64_t notify_watchdog_interval_ms(void)
+{
+    uint64_t microseconds = 0;
+
+    if (sd_watchdog_enabled(0, &microseconds) <= 0) {
+        return 0;
+    }
+    return microseconds / 2000 > 0 ? microseconds / 2000 : 1;
+}
+
+void notify_watchdog(void)
+{
+    (void)sd_notify(0, "WATCHDOG=1");
+}
+
+/* Whether it is a listening stream socket, and of which kind. Returns what is wrong, or NULL. */
+static const char *check_socket(int descriptor, struct notify_socket *out_socket)
+{
+    int protocol = 0;
+    socklen_t size = sizeof(protocol);
+
+    if (sd_is_socket(descriptor, AF_UNSPEC, 0, -1) <= 0) {
+        return "is not a socket";
+    }
+    if (sd_is_socket(descriptor, AF_UNSPEC, SOCK_STREAM, -1) <= 0) {
+        return "is not a stream socket; use ListenStream= in the socket unit";
+    }
+    if (sd_is_socket(descriptor, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
+        return "does not listen; use Accept=no in the socket unit";
+    }
+    out_socket->descriptor = descriptor;
+    out_socket->is_unix = sd_is_socket(descriptor, AF_UNIX, SOCK_STREAM, 1) > 0;
+    if (out_socket->is_unix) {
+        return NULL;
+    }
+    if ((sd_is_socket(descriptor, AF_INET, SOCK_STREAM, 1) <= 0 &&
+         sd_is_socket(descriptor, AF_INET6, SOCK_STREAM, 1) <= 0) ||
+        getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 ||
+        protocol != IPPROTO_TCP) {
+        return "is neither a TCP nor a Unix socket";
+    }
+    return NULL;
+}
+
+int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
+                        char *out_reason)
+{
+    int count = sd_listen_fds(1);
+
+    if (count < 0) {
+        (void)snprintf(out_reason, NOTIFY_REASON_BYTES,
+                       "the inherited sockets cannot be taken over: %s", strerror(-count));
+        return NOTIFY_REFUSED;
+    }
+    if ((size_t)count > room) {
+        (void)snprintf(out_reason, NOTIFY_REASON_BYTES,
+                       "%d sockets were inherited; at most %zu are served", count, room);
+        return NOTIFY_REFUSED;
+    }
+    for (int i = 0; i < count; i++) {
+        const char *reason = check_socket(SD_LISTEN_FDS_START + i, &out_sockets[i]);
+
+        if (reason != NULL) {
+            (void)snprintf(out_reason, NOTIFY_REASON_BYTES, "inherited descriptor %d %s",
+                           SD_LISTEN_FDS_START + i, reason);
+            return NOTIFY_REFUSED;
+        }
+    }
+    *out_count = (size_t)count;
+    return 0;
+}
+
+#else /* without libsystemd */
+
+void notify_ready(const char *status)
+{
+    (void)status;
+}
+
+void notify_reloading(void)
+{
+}
+
+void notify_stopping(const char *status)
+{
+    (void)status;
+}
+
+uint64_t notify_watchdog_interval_ms(void)
+{
+    return 0;
+}
+
+void notify_watchdog(void)
+{
+}
+
+int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
+                        char *out_reason)
+{
+    (void)out_sockets;
+    (void)room;
+    (void)out_reason;
+    *out_count = 0;
+    return 0;
+}
+
+#endif

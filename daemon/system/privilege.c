@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/system/privilege.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+
+enum { GROUPS_MAX = 256 }; /* of a user; the kernel takes 65,536, which no service has */
+
+bool privilege_is_root(void)
+{
+    return geteuid() == 0;
+}
+
+int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason,
+                      size_t reason_bytes)
+{
+    errno = 0;
+    const struct passwd *entry = getpwnam(name);
+
+    if (entry == NULL) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "there is no user `%s` (`user`)%s%s: make one, for instance with "
+                       "`systemd-sysusers` or `useradd --system %s`, or set another",
+                       name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
+        return -ERR_SYSTEM;
+    }
+    if (entry->pw_uid == 0) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "`user = %s` is root, who may do anything: set one without rights", name);
+        return -ERR_SYSTEM;
+    }
+    *out_user = (struct privilege_user){.name = name,
+                                        .uid = entry->pw_uid,
+                                        .gid = entry->pw_gid,
+                                        .admin_group = PRIVILEGE_NO_GROUP};
+    return 0;
+}
+
+int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason,
+                   size_t reason_bytes)
+{
+    struct privilege_user user;
+
+    const int rc = privilege_look_up(name, &user, out_reason, reason_bytes);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!privilege_is_root() && geteuid() != user.uid) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "only root can become user `%s` (`user`): start hearsayd as root or as "
+                       "that user, or leave the setting out",
+                       name);
+        return -ERR_SYSTEM;
+    }
+    *out_user = user;
+    return 0;
+}
+
+int privilege_find_group(const char *name, gid_t *out_group, char *out_reason, size_t reason_bytes)
+{
+    errno = 0;
+    const struct group *entry = getgrnam(name);
+
+    if (entry == NULL) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "there is no group `%s` (`admin_group`)%s%s: make one, for instance with "
+                       "`groupadd --system %s`, or name one that is there",
+                       name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
+        return -ERR_SYSTEM;
+    }
+    *out_group = entry->gr_gid;
+    return 0;
+}
+
+bool privilege_find_owner(const char *directory, struct privilege_user *out_user, char *out_name)
+{
+    struct stat info;
+
+    if (stat(directory, &info) != 0 || info.st_uid == 0) {
+        return false;
+    }
+    const struct passwd *entry = getpwuid(info.st_uid);
+    if (entry != NULL) {
+        (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%s", entry->pw_name);
+    } else {
+        (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%lu", (unsigned long)info.st_uid);
+    }
+    *out_user = (struct privilege_user){
+        .name = out_name, .uid = info.st_uid, .gid = entry != NULL ? entry->pw_gid : info.st_gid};
+    return true;
+}
+
+/* --- the data directory ----------------------------------------------------------------------- */
+
+/* Whether a directory was made; one that is there is none of our business. */
+static int make_directory(const char *path, mode_t mode, bool *out_made)
+{
+    *out_made = mkdir(path, mode) == 0;
+    return *out_made || errno == EEXIST ? 0 : -1;
+}
+
+int privilege_make_directory(const char *directory, const struct privilege_user *user,
+                             char *out_reason, size_t reason_bytes)
+{
+    char path[4096];
+    const size_t length = strlen(directory);
+    struct stat info;
+    bool made = false;
+    int rc = 0;
+
+    if (length == 0 || length >= sizeof(path)) {
+        (void)snprintf(out_reason, reason_bytes, "the data directory's name is empty or too long");
+        return -ERR_SYSTEM;
+    }
+    memcpy(path, directory, length + 1);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL && rc == 0;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        rc = make_directory(path, 0755, &made); /* parents belong to who starts the daemon */
+        if (rc == 0 && made) {
+            rc = chmod(path, 0755); /* whatever the umask: the user must get through */
+        }
+        *slash = '/';
+    }
+    if (rc == 0) {
+        rc = make_directory(path, 0700, &made);
+    }
+    if (rc == 0 && made) {
+        rc = lchown(path, user->uid, user->gid);
+    } else if (rc == 0 && stat(path, &info) == 0 && info.st_uid != user->uid) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "the data directory %s belongs to user %lu, but hearsayd goes on as `%s`: "
+                       "run `chown -R %s %s`, or set another directory (`data`, or --data)",
+                       directory, (unsigned long)info.st_uid, user->name, user->name, directory);
+        return -ERR_SYSTEM;
+    }
+    if (rc != 0) {
+        (void)snprintf(out_reason, reason_bytes, "cannot make the data directory %s for `%s`: %s",
+                       directory, user->name, strerror(errno));
+        return -ERR_SYSTEM;
+    }
+    return 0;
+}
+
+/* --- becoming the user ------------------------------------------------------------------------ */
+
+static int fail(const struct privilege_user *user, const char *what, char *out_reason,
+                size_t reason_bytes)
+{
+    (void)snprintf(out_reason, reason_bytes, "cannot become user `%s`: %s: %s", user->name, what,
+                   strerror(errno));
+    return -ERR_SYSTEM;
+}
+
+/* Also those of a process that is no root but was given some. libc has no call for it. */
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+    /* Kernels before 4.3 have no ambient set. */
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
+        return -1;
+    }
+    return syscall(SYS_capset, &header, none) == 0 ? 0 : -1;
+}
+
+/* The groups of the user, and the one whose sockets it makes: chown takes a member of it. */
+static int take_groups(const struct privilege_user *user)
+{
+    gid_t groups[GROUPS_MAX];
+
+    if (initgroups(user->name, user->gid) != 0) {
+        return -1;
+    }
+    if (user->admin_group == PRIVILEGE_NO_GROUP) {
+        return 0;
+    }
+    const int count = getgroups(GROUPS_MAX, groups);
+    if (count < 0) {
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        if (groups[i] == user->admin_group) {
+            return 0;
+        }
+    }
+    if (count == GROUPS_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    groups[count] = user->admin_group;
+    return setgroups((size_t)count + 1, groups);
+}
+
+int privilege_drop(const struct privilege_user *user, char *out_reason, size_t reason_bytes)
+{
+    if (privilege_is_root()) {
+        if (take_groups(user) != 0) {
+            return fail(user, "groups", out_reason, reason_bytes);
+        }
+        if (setresgid(user->gid, user->gid, user->gid) != 0) {
+            return fail(user, "group", out_reason, reason_bytes);
+        }
+        if (setresuid(user->uid, user->uid, user->uid) != 0) {
+            return fail(user, "user", out_reason, reason_bytes);
+        }
+    }
+    if (drop_capabilities() != 0) {
+        return fail(user, "capabilities", out_reason, reason_bytes);
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        return fail(user, "no new privileges", out_reason, reason_bytes);
+    }
+    if (setuid(0) == 0 || seteuid(0) == 0) {
+        (void)snprintf(out_reason, reason_bytes,
+                       "user `%s` could become root again: not going on like that", user->name);
+        return -ERR_SYSTEM;
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker_uv: a worker on libuv's pool of threads. The loop does not end while it has work.
+ */
+#ifndef DAEMON_WORKER_UV_H
+#define DAEMON_WORKER_UV_H
+
+#include <uv.h>
+
+#include "daemon/system/worker.h"
+
+struct worker_uv {
+    struct worker worker; /* hand this to others */
+    uv_loop_t *loop;
+    uv_work_t request;
+    struct long_work *work; /* under way; or NULL */
+};
+
+/* The loop is borrowed. Nothing to be undone. */
+void worker_uv_init(struct worker_uv *worker, uv_loop_t *loop);
+
+#endif

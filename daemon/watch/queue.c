@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch_queue: a client's matches on their way. */
+#include <string.h>
+
+#include "daemon/system/container.h"
+#include "daemon/system/list.h"
+#include "daemon/watch/inner.h"
+#include "proto/codec/codec.h"
+
+/* ---- ready ---- */
+
+void watcher_make_ready(struct watcher *watcher)
+{
+    if (!watcher->is_ready) {
+        watcher->is_ready = true;
+        DL_APPEND2(watcher->service->watch.ready, watcher, ready_prev, ready_next);
+    }
+}
+
+void watcher_make_unready(struct watcher *watcher)
+{
+    if (watcher->is_ready) {
+        watcher->is_ready = false;
+        DL_DELETE2(watcher->service->watch.ready, watcher, ready_prev, ready_next);
+    }
+}
+
+/* ---- queues ---- */
+
+static void free_match(struct watcher *watcher, struct watch_match **list,
+                       struct watch_match *match)
+{
+    struct watch_counts *counts = &watcher->service->watch.counts;
+
+    DL_DELETE(*list, match);
+    watcher->queued_bytes -= match->bytes;
+    counts->matches--;
+    counts->bytes -= match->bytes;
+    alloc_release(watcher->service->alloc, match, 1, sizeof(*match));
+}
+
+/* What a match takes of the output, at most. What does not fit a frame is sent without content. */
+static size_t match_bytes(const struct watch *watch, size_t content_bytes)
+{
+    const size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
+    const size_t bare = CODEC_ENVELOPE_BYTES_MAX + codec_result_bytes_max(0, 0);
+
+    if (!watch->with_payload || content_bytes > frame_bytes) {
+        return bare;
+    }
+    return bare + content_bytes < frame_bytes ? bare + content_bytes : frame_bytes;
+}
+
+bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes)
+{
+    struct watcher *watcher = watch->watcher;
+    struct service *service = watcher->service;
+
+    watcher_make_ready(watcher);
+    if (watcher->has_failed ||
+        watcher->queued_bytes > service->config.limits.session_output_bytes) {
+        return false; /* it is about to be dropped */
+    }
+    struct watch_match *queued = alloc_array(service->alloc, 1, sizeof(*queued));
+    if (queued == NULL) {
+        watcher->has_failed = true;
+        return false;
+    }
+    *queued = *match;
+    queued->bytes = match_bytes(watch, content_bytes);
+    watcher->queued_bytes += queued->bytes;
+    service->watch.counts.matches++;
+    service->watch.counts.bytes += queued->bytes;
+    DL_APPEND(watcher->queue, queued);
+    return true;
+}
+
+void watch_forget_matches(struct watch *watch)
+{
+    struct watcher *watcher = watch->watcher;
+    struct watch_match *match;
+    struct watch_match *next;
+
+    DL_FOREACH_SAFE (watcher->queue, match, next) {
+        if (match->watch == watch) {
+            free_match(watcher, &watcher->queue, match);
+        }
+    }
+}
+
+/* ---- sending ---- */
+
+/* The message as the index knows it; false: it has gone, or has come anew, since it matched. */
+static bool is_there(const struct watcher *watcher, const struct watch_match *match,
+                     struct index_item *out_item)
+{
+    return host_find(match->watch->host, match->id, NULL, out_item, NULL) == 0 &&
+           out_item->deposited_ms == match->deposited_ms &&
+           out_item->expires_ms > service_now_ms(watcher->service);
+}
+
+/* Pushes a match with its content, if that is not NULL and fits the frame. */
+static void push(struct watcher *watcher, const struct watch_match *match,
+                 const struct index_item *item, const struct persist_message *content)
+{
+    const struct watch *watch = match->watch;
+    const struct similarity bits = similarity_of(match->hit.intersection, match->hit.union_count);
+    const struct nearest_candidate found = {
+        .item = *item,
+        .intersection = match->hit.intersection,
+        .union_count = match->hit.union_count,
+        .cardinality = match->hit.cardinality,
+    };
+    struct msg_response response = {
+        .kind = MSG_RESPONSE_MATCH,
+        .match = {.watch_id = watch->number,
+                  .seq = (uint64_t)match->seq,
+                  .result = {.id = {item->id, MESSAGE_ID_BYTES},
+                             .epoch = match->epoch,
+                             .intersection_count = match->hit.intersection,
+                             .union_count = match->hit.union_count,
+                             .distance_ppm = distance_ppm(bits),
+                             .estimated_similarity_ppm = host_estimated_similarity_ppm(
+                                 watch->host,
+                                 standing_part_filter(match->hit.query, match->hit.part), &found),
+                             .deposited_ms = item->deposited_ms,
+                             .expires_ms = item->expires_ms}},
+    };
+    const struct msg_response bare = response;
+
+    if (content != NULL) {
+        response.match.result.media_type =
+            (struct msg_text){content->media_type, content->media_type_bytes};
+        response.match.result.payload =
+            (struct msg_bytes){content->payload, content->payload_bytes};
+        if (codec_match_bytes(&response) > watcher->service->config.limits.frame_bytes) {
+            response = bare;
+        }
+    }
+    response.match.result.payload_omitted =
+        watch->with_payload && response.match.result.media_type.text == NULL;
+    watcher->service->watch.counts.pushed++;
+    watcher->client->events->respond(watcher->client, &response);
+}
+
+static void on_payloads(struct persist_read *read);
+
+/* Reads the contents of the first matches, which are not all in the cache. False: no memory. */
+static bool read_payloads(struct watcher *watcher)
+{
+    struct service *service = watcher->service;
+    struct watch_payloads *payloads = alloc_zeroed(service->alloc, 1, sizeof(*payloads));
+    struct watch_match *match;
+
+    if (payloads == NULL) {
+        return false;
+    }
+    payloads->watcher = watcher;
+    payloads->client = watcher->client;
+    payloads->read.kind = PERSIST_READ_PAYLOADS;
+    payloads->read.entries = payloads->entries;
+    payloads->read.content_limit = service->config.limits.frame_bytes;
+    payloads->read.done = on_payloads;
+    DL_FOREACH (watcher->queue, match) {
+        if (!match->watch->with_payload || payloads->read.entry_count == WATCH_PAYLOADS) {
+            break;
+        }
+        struct persist_message *wanted = &payloads->entries[payloads->read.entry_count++].message;
+        wanted->host = match->watch->host->number;
+        memcpy(wanted->id, match->id, MESSAGE_ID_BYTES);
+    }
+    watcher->payloads = payloads;
+    watcher->users++;
+    service->working++;
+    handler_work_begin(watcher->client, sizeof(*payloads), 0);
+    service->persist->interface->read(service->persist, &payloads->read);
+    return true;
+}
+
+/* Sends the first match with what was read, if it is the one that it was read for. */
+static void send_read(struct watcher *watcher, const struct persist_entry *entry, bool failed)
+{
+    struct watch_match *match = watcher->queue;
+    struct index_item item;
+
+    if (match == NULL || memcmp(match->id, entry->message.id, MESSAGE_ID_BYTES) != 0) {
+        return;
+    }
+    if (!is_there(watcher, match, &item) || !(failed || entry->found)) {
+        watcher->service->watch.counts.left_out++;
+    } else {
+        const bool is_whole = !failed && entry->found && !entry->omitted &&
+                              entry->message.deposited_ms == match->deposited_ms;
+        /* in the place of that match may be one that wants no payload */
+        push(watcher, match, &item,
+             is_whole && match->watch->with_payload ? &entry->message : NULL);
+    }
+    if (watcher->client != NULL) { /* or pushing was too much, and all of it is gone */
+        free_match(watcher, &watcher->queue, match);
+    }
+}
+
+static void on_payloads(struct persist_read *read)
+{
+    struct watch_payloads *payloads = CONTAINER_OF(read, struct watch_payloads, read);
+    struct watcher *watcher = payloads->watcher;
+    struct service *service = watcher->service;
+    struct handler_client *client = payloads->client;
+
+    if (read->failed) {
+        service_storage_failed(service, "reading payloads", read->reason);
+    }
+    watcher->payloads = NULL;
+    for (size_t i = 0; i < read->entry_count && watcher->client != NULL; i++) {
+        send_read(watcher, &read->entries[i], read->failed);
+    }
+    if (watcher->client != NULL) {
+        watcher_make_ready(watcher);
+    }
+    service->persist->interface->read_release(service->persist, read);
+    alloc_release(service->alloc, payloads, 1, sizeof(*payloads));
+    service->working--;
+    watcher_leave(watcher);
+    handler_work_end(client, sizeof(struct watch_payloads), 0);
+}
+
+/* Sends the first match. False: it has to be read first, and that is under way. */
+static bool send_first(struct watcher *watcher)
+{
+    struct watch_match *match = watcher->queue;
+    struct persist_message content = {0};
+    struct index_item item;
+
+    if (!is_there(watcher, match, &item)) {
+        watcher->service->watch.counts.left_out++;
+    } else if (!match->watch->with_payload) {
+        push(watcher, match, &item, NULL);
+    } else if (service_recall(watcher->service, match->watch->host->number, match->id, &content)) {
+        push(watcher, match, &item, &content);
+    } else if (read_payloads(watcher)) {
+        return false;
+    } else {
+        push(watcher, match, &item, NULL); /* no memory to read it: Get may have more luck */
+    }
+    if (watcher->client != NULL) {
+        free_match(watcher, &watcher->queue, match);
+    }
+    return true;
+}
+
+uint32_t watch_send(struct watcher *watcher, uint32_t most)
+{
+    uint32_t sent = 0;
+
+    watcher->users++; /* sending may drop the client */
+    while (watcher->client != NULL && watcher->queue != NULL && watcher->payloads == NULL &&
+           watcher->client->events->has_room(watcher->client) && sent < most &&
+           send_first(watcher)) {
+        sent++;
+    }
+    if (watcher->client != NULL) {
+        (void)watcher->client->events->queued(watcher->client, watcher->queued_bytes);
+    }
+    if (watcher->client != NULL && watcher->queue == NULL) {
+        watch_catch_resume(watcher); /* also when what waited has gone, and nothing was sent */
+    }
+    if (watcher->client != NULL && sent == most && watcher->queue != NULL) {
+        watcher_make_ready(watcher); /* it has its next turn with the others */
+    }
+    watcher_leave(watcher);
+    return sent;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/map.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/err.h"
+
+_Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 bits");
+
+struct map_reader {
+    const struct map *map;
+    const char *within; /* the list or message that holds these fields; NULL: none */
+    struct arena *arena;
+    struct msg_error *error;
+};
+
+/*
+ * Offsets come from tables, so values are copied rather than pointed at: no alignment or aliasing
+ * is taken for granted, and compilers make single loads of it.
+ */
+static const void *map_at(const void *base, uint16_t offset)
+{
+    return (const uint8_t *)base + offset;
+}
+
+static void *map_room(void *base, uint16_t offset)
+{
+    return (uint8_t *)base + offset;
+}
+
+static bool map_wire_has(const struct map_field *field, const void *wire)
+{
+    protobuf_c_boolean has;
+
+    memcpy(&has, map_at(wire, field->wire_has), sizeof has);
+    return has != 0;
+}
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
+int map_out_of_memory(const struct arena *arena, struct msg_error *out_error)
+{
+    if (!arena->refused) {
+        return -ERR_NOMEM;
+    }
+    msg_error_set(out_error, MSG_TOO_LARGE, NULL,
+                  "the message takes more than %zu bytes of memory to read; send a smaller one",
+                  arena->limit_bytes);
+    return MAP_REFUSED;
+}
+
+/* Gives the error its field, with the list that it is in. The sentence is set by the caller. */
+static int map_refused_in(const struct map_reader *reader, const struct map_field *field)
+{
+    char *path = reader->error->field;
+    const size_t capacity = sizeof reader->error->field;
+    size_t used = 0;
+
+    if (reader->within != NULL) {
+        msg_text_copy(path, capacity - 1, reader->within, strlen(reader->within));
+        used = strlen(path);
+        path[used++] = '.';
+    }
+    msg_text_copy(path + used, capacity - used, field->name, strlen(field->name));
+    return MAP_REFUSED;
+}
+
+static int map_refuse_missing(const struct map_reader *reader, const struct map_field *field)
+{
+    msg_error_set(reader->error, MSG_INVALID, NULL, "%s needs %s", reader->map->name, field->name);
+    return map_refused_in(reader, field);
+}
+
+static int map_refuse_number(const struct map_reader *reader, const struct map_field *field,
+                             int64_t value)
+{
+    if (field->max == 0) {
+        msg_error_set(reader->error, MSG_INVALID, NULL,
+                      "%s is %" PRId64 "; at least %" PRIu64 " is needed", field->name, value,
+                      field->min);
+    } else {
+        msg_error_set(reader->error, MSG_INVALID, NULL,
+                      "%s is %" PRId64 "; %" PRIu64 " to %" PRIu64 " are allowed", field->name,
+                      value, field->min, field->max);
+    }
+    return map_refused_in(reader, field);
+}
+
+static int map_refuse_size(const struct map_reader *reader, const struct map_field *field,
+                           size_t size)
+{
+    if (field->min == field->max) {
+        msg_error_set(reader->error, MSG_INVALID, NULL, "%s has %zu bytes; it must have %" PRIu64,
+                      field->name, size, field->max);
+    } else {
+        msg_error_set(reader->error, MSG_INVALID, NULL,
+                      "%s has %zu bytes; %" PRIu64 " to %" PRIu64 " are allowed", field->name, size,
+                      field->min, field->max);
+    }
+    return map_refused_in(reader, field);
+}
+
+/* max 0: any size. */
+static bool map_size_is_right(const struct map_field *field, size_t size)
+{
+    return size >= field->min && (field->max == 0 || size <= field->max);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Says whether a field was there, where our struct has a place for that. */
+static void map_note_presence(const struct map_field *field, bool present, void *own)
+{
+    if (field->own_count != 0) {
+        memcpy(map_room(own, field->own_count), &present, sizeof present);
+    }
+}
+
+static int map_read_u32(const struct map_reader *reader, const struct map_field *field,
+                        const void *wire, void *own)
+{
+    bool present = map_wire_has(field, wire);
+    uint32_t value = (uint32_t)field->absent;
+
+    if (!present && field->needed) {
+        return map_refuse_missing(reader, field);
+    }
+    if (present) {
+        memcpy(&value, map_at(wire, field->wire), sizeof value);
+        if (value < field->min || (field->max != 0 && value > field->max)) {
+            return map_refuse_number(reader, field, value);
+        }
+    }
+    map_note_presence(field, present, own);
+    memcpy(map_room(own, field->own), &value, sizeof value);
+    return 0;
+}
+
+/* U64 and I64 alike: nothing is checked, and the bytes are the same. */
+static int map_read_64(const struct map_reader *reader, const struct map_field *field,
+                       const void *wire, void *own)
+{
+    int64_t value = field->absent;
+
+    (void)reader; /* any number will do */
+    if (map_wire_has(field, wire)) {
+        memcpy(&value, map_at(wire, field->wire), sizeof value);
+    }
+    memcpy(map_room(own, field->own), &value, sizeof value);
+    return 0;
+}
+
+static int map_read_bool(const struct map_reader *reader, const struct map_field *field,
+                         const void *wire, void *own)
+{
+    protobuf_c_boolean value = 0;
+    bool truth;
+
+    (void)reader; /* either will do */
+    if (map_wire_has(field, wire)) {
+        memcpy(&value, map_at(wire, field->wire), sizeof value);
+    }
+    truth = value != 0;
+    memcpy(map_room(own, field->own), &truth, sizeof truth);
+    return 0;
+}
+
+static int map_read_enum(const struct map_reader *reader, const struct map_field *field,
+                         const void *wire, void *own)
+{
+    int32_t value = (int32_t)field->absent;
+
+    if (map_wire_has(field, wire)) {
+        memcpy(&value, map_at(wire, field->wire), sizeof value);
+        if (value < 0 || (uint64_t)value < field->min || (uint64_t)value > field->max) {
+            return map_refuse_number(reader, field, value);
+        }
+    } else if (field->needed) {
+        return map_refuse_missing(reader, field);
+    }
+    memcpy(map_room(own, field->own), &value, sizeof value);
+    return 0;
+}
+
+static int map_check_text(const struct map_reader *reader, const struct map_field *field,
+                          struct msg_text text)
+{
+    if (!map_size_is_right(field, text.length)) {
+        return map_refuse_size(reader, field, text.length);
+    }
+    if (field->form != NULL && !field->form->holds(text.text, text.length)) {
+        msg_error_set(reader->error, MSG_INVALID, NULL, "%s is not %s", field->name,
+                      field->form->form);
+        return map_refused_in(reader, field);
+    }
+    return 0;
+}
+
+static int map_read_text(const struct map_reader *reader, const struct map_field *field,
+                         const void *wire, void *own)
+{
+    struct msg_text text = {0};
+    int rv;
+
+    memcpy(&text.text, map_at(wire, field->wire), sizeof text.text);
+    if (text.text != NULL) {
+        text.length = strlen(text.text); /* the scan let no NUL through */
+        rv = map_check_text(reader, field, text);
+        if (rv != 0) {
+            return rv;
+        }
+    } else if (field->needed) {
+        return map_refuse_missing(reader, field);
+    } else if (field->absent_text != NULL) {
+        text = *field->absent_text;
+    }
+    memcpy(map_room(own, field->own), &text, sizeof text);
+    return 0;
+}
+
+static int map_read_bytes(const struct map_reader *reader, const struct map_field *field,
+                          const void *wire, void *own)
+{
+    static const uint8_t nothing[1];
+    ProtobufCBinaryData data;
+    struct msg_bytes bytes = {0};
+
+    if (map_wire_has(field, wire)) {
+        memcpy(&data, map_at(wire, field->wire), sizeof data);
+        /* protobuf-c leaves NULL where there are no bytes; ours says so by the count. */
+        bytes.data = data.len > 0 ? data.data : nothing;
+        bytes.count = data.len;
+        if (!map_size_is_right(field, bytes.count)) {
+            return map_refuse_size(reader, field, bytes.count);
+        }
+    } else if (field->needed) {
+        return map_refuse_missing(reader, field);
+    }
+    memcpy(map_room(own, field->own), &bytes, sizeof bytes);
+    return 0;
+}
+
+static int map_read_chars(const struct map_reader *reader, const struct map_field *field,
+                          const void *wire, void *own)
+{
+    char *text;
+
+    (void)reader; /* what is too long is cut */
+    memcpy(&text, map_at(wire, field->wire), sizeof text);
+    if (text != NULL) {
+        msg_text_copy(map_room(own, field->own), (size_t)field->max, text, strlen(text));
+    }
+    return 0;
+}
+
+static size_t map_wire_count(const struct map_field *field, const void *wire)
+{
+    size_t count;
+
+    memcpy(&count, map_at(wire, field->wire_has), sizeof count);
+    return count;
+}
+
+static int map_read_numbers(const struct map_reader *reader, const struct map_field *field,
+                            const void *wire, void *own)
+{
+    size_t count = map_wire_count(field, wire);
+    uint32_t kept = (uint32_t)count;
+    uint32_t *numbers;
+
+    if (count == 0 && field->needed) {
+        return map_refuse_missing(reader, field);
+    }
+    if (count > field->max) { /* the scan has counted already; this is the array's own bound */
+        return map_refuse_number(reader, field, (int64_t)count);
+    }
+    memcpy(&numbers, map_at(wire, field->wire), sizeof numbers);
+    if (count > 0) {
+        memcpy(map_room(own, field->own), numbers, count * sizeof *numbers);
+    }
+    memcpy(map_room(own, field->own_count), &kept, sizeof kept);
+    return 0;
+}
+
+static int map_read_texts(const struct map_reader *reader, const struct map_field *field,
+                          const void *wire, void *own)
+{
+    size_t count = map_wire_count(field, wire);
+    struct msg_text *texts = NULL;
+    char **lines;
+
+    memcpy(&lines, map_at(wire, field->wire), sizeof lines);
+    if (count > 0) {
+        texts = arena_take_zeroed(reader->arena, count, sizeof *texts);
+        if (texts == NULL) {
+            return map_out_of_memory(reader->arena, reader->error);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        int rv;
+
+        texts[i] = (struct msg_text){.text = lines[i], .length = strlen(lines[i])};
+        rv = map_check_text(reader, field, texts[i]);
+        if (rv != 0) {
+            return rv;
+        }
+    }
+    memcpy(map_room(own, field->own), &texts, sizeof texts);
+    memcpy(map_room(own, field->own_count), &count, sizeof count);
+    return 0;
+}
+
+static int map_read_fields(const struct map_reader *reader, const void *wire, void *own);
+
+static int map_read_list(const struct map_reader *reader, const struct map_field *field,
+                         const void *wire, void *own)
+{
+    size_t count = map_wire_count(field, wire);
+    const struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
+    uint8_t *entries = NULL;
+    ProtobufCMessage **messages;
+
+    if (count == 0 && field->needed) {
+        return map_refuse_missing(reader, field);
+    }
+    memcpy(&messages, map_at(wire, field->wire), sizeof messages);
+    if (count > 0) {
+        entries = arena_take_zeroed(reader->arena, count, field->inner->own_bytes);
+        if (entries == NULL) {
+            return map_out_of_memory(reader->arena, reader->error);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        int rv = map_read_fields(&inner, messages[i], entries + i * field->inner->own_bytes);
+
+        if (rv != 0) {
+            return rv;
+        }
+    }
+    memcpy(map_room(own, field->own), &entries, sizeof entries);
+    memcpy(map_room(own, field->own_count), &count, sizeof count);
+    return 0;
+}
+
+static int map_read_inner(const struct map_reader *reader, const struct map_field *field,
+                          const void *wire, void *own)
+{
+    const struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
+    const ProtobufCMessage *message;
+
+    memcpy(&message, map_at(wire, field->wire), sizeof message);
+    map_note_presence(field, message != NULL, own);
+    if (message != NULL) {
+        if (field->own_count != 0) {
+            const bool is_there = true;
+            memcpy(map_room(own, field->own_count), &is_there, sizeof is_there);
+        }
+        return map_read_fields(&inner, message, map_room(own, field->own));
+    }
+    return field->needed ? map_refuse_missing(reader, field) : 0;
+}
+
+typedef int map_read_row(const struct map_reader *, const struct map_field *, const void *, void *);
+
+static map_read_row *const map_readers[] = {
+    [MAP_U32] = map_read_u32,         [MAP_U64] = map_read_64,      [MAP_I64] = map_read_64,
+    [MAP_BOOL] = map_read_bool,       [MAP_ENUM] = map_read_enum,   [MAP_TEXT] = map_read_text,
+    [MAP_BYTES] = map_read_bytes,     [MAP_CHARS] = map_read_chars, [MAP_LIST] = map_read_list,
+    [MAP_NUMBERS] = map_read_numbers, [MAP_TEXTS] = map_read_texts, [MAP_INNER] = map_read_inner,
+};
+
+static int map_read_fields(const struct map_reader *reader, const void *wire, void *own)
+{
+    for (size_t i = 0; i < reader->map->field_count; i++) {
+        const struct map_field *field = &reader->map->fields[i];
+        int rv = map_readers[field->type](reader, field, wire, own);
+
+        if (rv != 0) {
+            return rv;
+        }
+    }
+    return 0;
+}
+
+int map_read(const struct map *map, const ProtobufCMessage *wire, struct arena *arena, void *out,
+             struct msg_error *out_error)
+{
+    const struct map_reader reader = {map, NULL, arena, out_error};
+
+    memset(out, 0, map->own_bytes);
+    return map_read_fields(&reader, wire, out);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes what protobuf-c would, byte for byte, but straight from our structs: through its own
+ * structs every field would be copied first and every message measured.
+ *
+ * Encoding: https://protobuf.dev/programming-guides/encoding/
+ */
+#include "proto/codec/map.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/err.h"
+
+enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, TAG_BYTES_MAX = 5, VARINT_BYTES_MAX = 10 };
+
+/* Of one field: where it goes and what it is called there. */
+struct map_place {
+    struct bytes *out;
+    size_t end; /* what out->count may not exceed */
+    uint32_t number;
+};
+
+static const void *map_at(const void *base, uint16_t offset)
+{
+    return (const uint8_t *)base + offset;
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+static uint8_t *map_room(struct bytes *out, size_t more)
+{
+    return more <= out->capacity - out->count ? out->data + out->count : bytes_reserve(out, more);
+}
+
+/* Returns the bytes that it takes. */
+static size_t put_varint(uint8_t *at, uint64_t value)
+{
+    size_t count = 0;
+
+    for (; value >= 0x80; value >>= 7) {
+        at[count++] = (uint8_t)(value | 0x80);
+    }
+    at[count++] = (uint8_t)value;
+    return count;
+}
+
+static size_t put_tag(uint8_t *at, uint32_t number, unsigned wire)
+{
+    return put_varint(at, (uint64_t)number << 3 | wire);
+}
+
+static int put_number(const struct map_place *place, uint64_t value)
+{
+    uint8_t *at = map_room(place->out, TAG_BYTES_MAX + VARINT_BYTES_MAX);
+    size_t count;
+
+    if (at == NULL) {
+        return -ERR_NOMEM;
+    }
+    count = put_tag(at, place->number, WIRE_VARINT);
+    count += put_varint(at + count, value);
+    place->out->count += count; /* map_write_envelope looks whether it is too much */
+    return 0;
+}
+
+static int put_data(const struct map_place *place, const void *data, size_t size)
+{
+    struct bytes *out = place->out;
+    size_t count;
+    uint8_t *at;
+
+    if (out->count > place->end || size > place->end - out->count) {
+        return MAP_TOO_LARGE; /* before memory is taken for it */
+    }
+    at = map_room(out, TAG_BYTES_MAX + VARINT_BYTES_MAX + size);
+    if (at == NULL) {
+        return -ERR_NOMEM;
+    }
+    count = put_tag(at, place->number, WIRE_LENGTH);
+    count += put_varint(at + count, size);
+    if (size > 0) {
+        memcpy(at + count, data, size);
+    }
+    out->count += count + size;
+    return 0;
+}
+
+static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end);
+
+/* A message. Its length is known afterwards: mostly it takes the one byte that is left for it. */
+static int put_message(const struct map_place *place, const struct map *map, const void *own)
+{
+    struct bytes *out = place->out;
+    uint8_t *at = map_room(out, TAG_BYTES_MAX + 1);
+    uint8_t prefix[VARINT_BYTES_MAX];
+    size_t start, length, more;
+    int rv;
+
+    if (at == NULL) {
+        return -ERR_NOMEM;
+    }
+    out->count += put_tag(at, place->number, WIRE_LENGTH) + 1;
+    start = out->count;
+    rv = map_write(map, own, out, place->end);
+    if (rv != 0) {
+        return rv;
+    }
+    length = out->count - start;
+    more = put_varint(prefix, length) - 1;
+    if (more > 0) {
+        if (map_room(out, more) == NULL) {
+            return -ERR_NOMEM;
+        }
+        memmove(out->data + start + more, out->data + start, length);
+        out->count += more;
+    }
+    memcpy(out->data + start - 1, prefix, more + 1);
+    return 0;
+}
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+/* A number, unless it is the default, or our struct says that it is not there. */
+static int map_write_number(const struct map_place *place, const struct map_field *field,
+                            const void *own, int64_t value)
+{
+    bool present = field->needed || value != field->absent;
+
+    if (field->own_count != 0) {
+        memcpy(&present, map_at(own, field->own_count), sizeof present);
+    }
+    return present ? put_number(place, (uint64_t)value) : 0;
+}
+
+static int map_write_u32(const struct map_place *place, const struct map_field *field,
+                         const void *own)
+{
+    uint32_t value;
+
+    memcpy(&value, map_at(own, field->own), sizeof value);
+    return map_write_number(place, field, own, value);
+}
+
+/* U64 and I64 alike: the bytes are the same. */
+static int map_write_64(const struct map_place *place, const struct map_field *field,
+                        const void *own)
+{
+    int64_t value;
+
+    memcpy(&value, map_at(own, field->own), sizeof value);
+    return map_write_number(place, field, own, value);
+}
+
+static int map_write_bool(const struct map_place *place, const struct map_field *field,
+                          const void *own)
+{
+    bool value;
+
+    memcpy(&value, map_at(own, field->own), sizeof value);
+    return map_write_number(place, field, own, value ? 1 : 0);
+}
+
+static int map_write_enum(const struct map_place *place, const struct map_field *field,
+                          const void *own)
+{
+    int32_t value;
+
+    memcpy(&value, map_at(own, field->own), sizeof value);
+    return map_write_number(place, field, own, value);
+}
+
+static bool map_text_equal(struct msg_text a, struct msg_text b)
+{
+    return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
+}
+
+static int map_write_text(const struct map_place *place, const struct map_field *field,
+                          const void *own)
+{
+    struct msg_text text;
+
+    memcpy(&text, map_at(own, field->own), sizeof text);
+    if (text.text == NULL ||
+        (field->absent_text != NULL && map_text_equal(text, *field->absent_text))) {
+        return 0;
+    }
+    return put_data(place, text.text, text.length);
+}
+
+static int map_write_bytes(const struct map_place *place, const struct map_field *field,
+                           const void *own)
+{
+    struct msg_bytes bytes;
+
+    memcpy(&bytes, map_at(own, field->own), sizeof bytes);
+    return bytes.data == NULL ? 0 : put_data(place, bytes.data, bytes.count);
+}
+
+static int map_write_chars(const struct map_place *place, const struct map_field *field,
+                           const void *own)
+{
+    const char *text = map_at(own, field->own);
+
+    return text[0] == '\0' ? 0 : put_data(place, text, strlen(text));
+}
+
+static int map_write_numbers(const struct map_place *place, const struct map_field *field,
+                             const void *own)
+{
+    const uint32_t *numbers = map_at(own, field->own);
+    uint32_t count;
+    int rv = 0;
+
+    memcpy(&count, map_at(own, field->own_count), sizeof count);
+    for (uint32_t i = 0; i < count && i < field->max && rv == 0; i++) {
+        rv = put_number(place, numbers[i]);
+    }
+    return rv;
+}
+
+static int map_write_texts(const struct map_place *place, const struct map_field *field,
+                           const void *own)
+{
+    const struct msg_text *texts;
+    size_t count;
+    int rv = 0;
+
+    memcpy(&texts, map_at(own, field->own), sizeof texts);
+    memcpy(&count, map_at(own, field->own_count), sizeof count);
+    for (size_t i = 0; i < count && rv == 0; i++) {
+        rv = put_data(place, texts[i].text, texts[i].length);
+    }
+    return rv;
+}
+
+static int map_write_list(const struct map_place *place, const struct map_field *field,
+                          const void *own)
+{
+    const uint8_t *entries;
+    size_t count;
+    int rv = 0;
+
+    memcpy(&entries, map_at(own, field->own), sizeof entries);
+    memcpy(&count, map_at(own, field->own_count), sizeof count);
+    for (size_t i = 0; i < count && rv == 0; i++) {
+        rv = put_message(place, field->inner, entries + i * field->inner->own_bytes);
+    }
+    return rv;
+}
+
+static int map_write_inner(const struct map_place *place, const struct map_field *field,
+                           const void *own)
+{
+    bool is_there = true;
+
+    if (field->own_count != 0) {
+        memcpy(&is_there, map_at(own, field->own_count), sizeof is_there);
+    }
+    return is_there ? put_message(place, field->inner, map_at(own, field->own)) : 0;
+}
+
+typedef int map_write_row(const struct map_place *, const struct map_field *, const void *);
+
+static map_write_row *const map_writers[] = {
+    [MAP_U32] = map_write_u32,     [MAP_U64] = map_write_64,      [MAP_I64] = map_write_64,
+    [MAP_BOOL] = map_write_bool,   [MAP_ENUM] = map_write_enum,   [MAP_TEXT] = map_write_text,
+    [MAP_BYTES] = map_write_bytes, [MAP_CHARS] = map_write_chars, [MAP_NUMBERS] = map_write_numbers,
+    [MAP_TEXTS] = map_write_texts, [MAP_LIST] = map_write_list,   [MAP_INNER] = map_write_inner,
+};
+
+/* Rows stand in the order of their numbers; the descriptor may have fields between them. */
+static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end)
+{
+    const ProtobufCFieldDescriptor *wire = map != NULL ? map->descriptor->fields : NULL;
+    struct map_place place = {.out = out, .end = end};
+
+    for (size_t i = 0; map != NULL && i < map->field_count; i++) {
+        const struct map_field *field = &map->fields[i];
+        int rv;
+
+        while (wire->offset != field->wire) {
+            wire++;
+            assert(wire < map->descriptor->fields + map->descriptor->n_fields);
+        }
+        place.number = wire->id;
+        rv = map_writers[field->type](&place, field, own);
+        if (rv != 0) {
+            return rv;
+        }
+    }
+    return out->count > end ? MAP_TOO_LARGE : 0;
+}
+
+int map_write_envelope(uint64_t id, uint32_t number, const struct map *map, const void *own,
+                       size_t limit_bytes, struct bytes *out)
+{
+    enum { ID_NUMBER = 1 };
+    const size_t before = out->count;
+    struct map_place place = {.out = out, .end = before + limit_bytes, .number = ID_NUMBER};
+    int rv = put_number(&place, id);
+
+    if (rv == 0 && number != 0) {
+        place.number = number;
+        rv = put_message(&place, map, own);
+    }
+    if (rv == 0 && out->count > place.end) {
+        rv = MAP_TOO_LARGE;
+    }
+    if (rv != 0) {
+        out->count = before;
+    }
+    return rv;
+}
