@@ -16,13 +16,13 @@
 
 #include <sodium.h>
 
-#include "daemon/host/arrange.h"
 #include "daemon/config/config.h"
-#include "daemon/system/log.h"
 #include "daemon/config/options.h"
+#include "daemon/host/arrange.h"
+#include "daemon/net/server.h"
 #include "daemon/preflight.h"
 #include "daemon/restore.h"
-#include "daemon/net/server.h"
+#include "daemon/system/log.h"
 
 enum { EXIT_USAGE = 2 };
 

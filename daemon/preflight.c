@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "daemon/system/privilege.h"
 #include "daemon/net/server_tls.h"
+#include "daemon/system/privilege.h"
 
 /* Adds a line. */
 static void add_reason(char *reason, const char *sentence)

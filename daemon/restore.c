@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "daemon/store/restore.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/privilege.h"
-#include "daemon/store/restore.h"
 
 /*
  * Root becomes the configured user. Without one it becomes the owner of the data directory, since a

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "client/call/calls.h"
-#include "client/fail.h"
 #include "client/call/work.h"
+#include "client/fail.h"
 
 _Static_assert(crypto_generichash_BYTES == HEARSAY_HASH_BYTES, "BLAKE2b-256");
 

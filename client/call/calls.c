@@ -11,10 +11,10 @@
 #include "client/call/calls.h"
 
 #include "client/call/client.h"
+#include "client/call/work.h"
 #include "client/context/context.h"
 #include "client/fail.h"
 #include "client/net/sock.h"
-#include "client/call/work.h"
 #include "core/profile/profile.h"
 #include <inttypes.h>
 

@@ -2,8 +2,8 @@
 /*
  * calls: what the files with public requests share. Within libhearsay only.
  */
-#ifndef CLIENT_CALLS_H
-#define CLIENT_CALLS_H
+#ifndef CLIENT_CALL_CALLS_H
+#define CLIENT_CALL_CALLS_H
 
 #include "client/call/client.h"
 

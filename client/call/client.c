@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/net/address.h"
-#include "client/fail.h"
 #include "client/call/reply.h"
+#include "client/fail.h"
+#include "client/net/address.h"
 #include "client/net/sock.h"
 
 /* Sends what the socket takes now. A failure is only noted: what the server said before it closed

@@ -3,11 +3,11 @@
  * client: the inside of a struct hearsay: a conn, a socket, and the replies that somebody else is
  * waiting for. Within libhearsay and its tests only.
  */
-#ifndef CLIENT_CLIENT_H
-#define CLIENT_CLIENT_H
+#ifndef CLIENT_CALL_CLIENT_H
+#define CLIENT_CALL_CLIENT_H
 
-#include "client/net/conn.h"
 #include "client/hearsay.h"
+#include "client/net/conn.h"
 #include "client/net/secure.h"
 
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * reply: decoded responses as the public structs. No I/O.
  */
-#ifndef CLIENT_REPLY_H
-#define CLIENT_REPLY_H
+#ifndef CLIENT_CALL_REPLY_H
+#define CLIENT_CALL_REPLY_H
 
 #include "client/hearsay.h"
 #include "proto/arena.h"

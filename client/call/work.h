@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work: finds the number that a server wants as a proof of work on a deposit or report. */
-#ifndef CLIENT_WORK_H
-#define CLIENT_WORK_H
+#ifndef CLIENT_CALL_WORK_H
+#define CLIENT_CALL_WORK_H
 
 #include "client/hearsay.h"
 #include "proto/msg.h"

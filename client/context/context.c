@@ -6,9 +6,9 @@
 
 #include "client/fail.h"
 #include "client/memory/group.h"
+#include "core/base/label.h"
 #include "core/filter/bloom.h"
 #include "core/profile/encode.h"
-#include "core/base/label.h"
 
 _Static_assert((int)PROFILE_BYTES_MAX == HEARSAY_FILTER_BYTES_MAX, "the public filter holds any");
 

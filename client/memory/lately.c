@@ -7,8 +7,8 @@
 #include "client/context/context.h"
 #include "client/fail.h"
 #include "client/memory/keep.h"
-#include "core/filter/bloom.h"
 #include "core/base/label.h"
+#include "core/filter/bloom.h"
 
 enum { HEAD_BYTES = 12, COUNT_AT = 4, BYTES_AT = 8 };
 

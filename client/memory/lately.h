@@ -10,8 +10,8 @@
  *   4 bytes   bytes of these, n
  *   n bytes   the labels, each ended by NUL
  */
-#ifndef CLIENT_LATELY_H
-#define CLIENT_LATELY_H
+#ifndef CLIENT_MEMORY_LATELY_H
+#define CLIENT_MEMORY_LATELY_H
 
 #include "client/hearsay.h"
 #include "core/profile/profile.h"

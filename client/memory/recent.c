@@ -8,8 +8,8 @@
  *   4 bytes   length of the profile
  *   n bytes   the profile in text form, m bits
  *   m bytes   a counter for each bit, 0 to rounds
- *   n bytes   the same contexts as labels, where they are known (client/memory/lately.h); files of older
- *             versions have none
+ *   n bytes   the same contexts as labels, where they are known (client/memory/lately.h); files of
+ * older versions have none
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /*
  * address: where a server is, out of a string. Parses, looks nothing up.
  */
-#ifndef CLIENT_ADDRESS_H
-#define CLIENT_ADDRESS_H
+#ifndef CLIENT_NET_ADDRESS_H
+#define CLIENT_NET_ADDRESS_H
 
 #include "client/hearsay.h"
 

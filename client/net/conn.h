@@ -9,11 +9,11 @@
  * What is under way lies in a table at (ticket mod capacity). Tickets count upwards and skip a
  * place that is still taken, so a lookup is O(1).
  */
-#ifndef CLIENT_CONN_H
-#define CLIENT_CONN_H
+#ifndef CLIENT_NET_CONN_H
+#define CLIENT_NET_CONN_H
 
-#include "client/hearsay.h"
 #include "client/call/promise.h"
+#include "client/hearsay.h"
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "client/net/address.h"
 #include "client/fail.h"
 #include "client/memory/keep.h"
+#include "client/net/address.h"
 
 enum { KNOWN_BYTES_MAX = 1024 * 1024 };
 

@@ -6,8 +6,8 @@
  *
  * Empty lines and those that begin with # are left alone. Within libhearsay only.
  */
-#ifndef CLIENT_KNOWN_H
-#define CLIENT_KNOWN_H
+#ifndef CLIENT_NET_KNOWN_H
+#define CLIENT_NET_KNOWN_H
 
 #include "client/hearsay.h"
 #include "proto/tls/tls.h"

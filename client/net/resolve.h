@@ -6,8 +6,8 @@
  * own. Where the deadline passes first, the thread is left to end by itself and frees what it
  * holds.
  */
-#ifndef CLIENT_RESOLVE_H
-#define CLIENT_RESOLVE_H
+#ifndef CLIENT_NET_RESOLVE_H
+#define CLIENT_NET_RESOLVE_H
 
 #include "client/hearsay.h"
 

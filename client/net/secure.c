@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/net/address.h"
 #include "client/fail.h"
+#include "client/net/address.h"
 #include "client/net/known.h"
 #include "client/net/sock.h"
 #include "proto/tls/tls.h"

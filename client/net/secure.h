@@ -7,8 +7,8 @@
  * pin that this server had before, by the file of known servers, where one met for the first time
  * is entered.
  */
-#ifndef CLIENT_SECURE_H
-#define CLIENT_SECURE_H
+#ifndef CLIENT_NET_SECURE_H
+#define CLIENT_NET_SECURE_H
 
 #include "client/hearsay.h"
 

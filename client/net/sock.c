@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/net/address.h"
 #include "client/fail.h"
+#include "client/net/address.h"
 #include "client/net/resolve.h"
 
 int64_t sock_now_ms(void)

@@ -4,8 +4,8 @@
  *
  * Deadlines are milliseconds of the monotonic clock, as sock_now_ms tells it.
  */
-#ifndef CLIENT_SOCK_H
-#define CLIENT_SOCK_H
+#ifndef CLIENT_NET_SOCK_H
+#define CLIENT_NET_SOCK_H
 
 #include "client/hearsay.h"
 

@@ -5,8 +5,8 @@
  *
  * Sizes are given back on release, so nothing is stored beside a block.
  */
-#ifndef CORE_ALLOC_H
-#define CORE_ALLOC_H
+#ifndef CORE_BASE_ALLOC_H
+#define CORE_BASE_ALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>

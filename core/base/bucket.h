@@ -4,8 +4,8 @@
  * gives one for each thing that is allowed. Over any time t no more than burst + rate * t are
  * given. Whole numbers only; the time is the caller's.
  */
-#ifndef CORE_BUCKET_H
-#define CORE_BUCKET_H
+#ifndef CORE_BASE_BUCKET_H
+#define CORE_BASE_BUCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

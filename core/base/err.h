@@ -9,8 +9,8 @@
  *             handles it and never forwards it.
  * Outputs are written only on success, unless a function's comment says otherwise.
  */
-#ifndef CORE_ERR_H
-#define CORE_ERR_H
+#ifndef CORE_BASE_ERR_H
+#define CORE_BASE_ERR_H
 
 /* Name, number, text for people. Numbers are never reused. */
 #define ERR_TABLE(X)                                           \

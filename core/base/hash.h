@@ -2,8 +2,8 @@
 /*
  * hash: the only user of xxHash. Seeds are arguments.
  */
-#ifndef CORE_HASH_H
-#define CORE_HASH_H
+#ifndef CORE_BASE_HASH_H
+#define CORE_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

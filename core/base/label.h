@@ -2,8 +2,8 @@
 /*
  * label: one string of a context, `attribute:value`, for example wifi:a4:2b:8c:01:02:03.
  */
-#ifndef CORE_LABEL_H
-#define CORE_LABEL_H
+#ifndef CORE_BASE_LABEL_H
+#define CORE_BASE_LABEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * popcount: set bits of one word, in plain C. For the parts of core that have no table of kernels
  * at hand; compilers turn the pattern into one instruction where the target has it.
  */
-#ifndef CORE_POPCOUNT_H
-#define CORE_POPCOUNT_H
+#ifndef CORE_BASE_POPCOUNT_H
+#define CORE_BASE_POPCOUNT_H
 
 #include <stdint.h>
 

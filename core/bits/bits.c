@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/bits/tables.h"
 #include "core/bits/cpu.h"
+#include "core/bits/tables.h"
 
 const struct bits_kernels *bits_table(enum bits_level level)
 {

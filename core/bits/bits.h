@@ -13,8 +13,8 @@
  * counts of two filters are in bloom.h, whose plain loops compilers turn into vector instructions
  * of the baseline. Core asks for them a few times a query or a deposit, not for each message.
  */
-#ifndef CORE_BITS_H
-#define CORE_BITS_H
+#ifndef CORE_BITS_BITS_H
+#define CORE_BITS_BITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

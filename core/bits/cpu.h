@@ -3,8 +3,8 @@
  * cpu: what this processor can do and the operating system lets it do (saves the registers for).
  * Asked once, when a table of kernels is chosen.
  */
-#ifndef CORE_CPU_H
-#define CORE_CPU_H
+#ifndef CORE_BITS_CPU_H
+#define CORE_BITS_CPU_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * sliced: up to BITS_LANES numbers, bit-sliced: bit i of word w of plane p is bit p of number
  * 64 w + i (what count_columns of bits.h writes). And sets of lanes, a bit each.
  */
-#ifndef CORE_SLICED_H
-#define CORE_SLICED_H
+#ifndef CORE_BITS_SLICED_H
+#define CORE_BITS_SLICED_H
 
 #include "core/bits/bits.h"
 

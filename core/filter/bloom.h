@@ -9,8 +9,8 @@
  * borrowed; every array has bloom_words(m) words. Profiles (profile.h) restrict m and say which
  * bits a label sets. Pairwise functions cost O(m / 64).
  */
-#ifndef CORE_BLOOM_H
-#define CORE_BLOOM_H
+#ifndef CORE_FILTER_BLOOM_H
+#define CORE_FILTER_BLOOM_H
 
 #include "core/base/hash.h"
 

@@ -3,9 +3,9 @@
 
 #include <assert.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 
 enum { WORD_BITS = 64 };
 

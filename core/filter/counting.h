@@ -16,8 +16,8 @@
  *
  * The filter itself is kept beside the counters, always up to date.
  */
-#ifndef CORE_COUNTING_H
-#define CORE_COUNTING_H
+#ifndef CORE_FILTER_COUNTING_H
+#define CORE_FILTER_COUNTING_H
 
 #include "core/base/alloc.h"
 

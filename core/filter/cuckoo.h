@@ -19,8 +19,8 @@
  * ids that collide. It does not grow by itself, since it does not have the ids: rebuild it from
  * them.
  */
-#ifndef CORE_CUCKOO_H
-#define CORE_CUCKOO_H
+#ifndef CORE_FILTER_CUCKOO_H
+#define CORE_FILTER_CUCKOO_H
 
 #include "core/base/alloc.h"
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 
 int decaying_init(struct decaying *decaying, const struct alloc *alloc, uint32_t m, uint32_t rounds)
 {

@@ -9,8 +9,8 @@
  * away. So a bit is set when it was added within the last `rounds` rounds, the current one
  * included, and nothing added within them is ever missing.
  */
-#ifndef CORE_DECAYING_H
-#define CORE_DECAYING_H
+#ifndef CORE_FILTER_DECAYING_H
+#define CORE_FILTER_DECAYING_H
 
 #include "core/base/alloc.h"
 

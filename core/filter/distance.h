@@ -5,8 +5,8 @@
  * A similarity is shared / all, with shared <= all. Two empty filters have distance 0, so 0/0
  * counts as 1/1. Distance is 1 - similarity.
  */
-#ifndef CORE_DISTANCE_H
-#define CORE_DISTANCE_H
+#ifndef CORE_FILTER_DISTANCE_H
+#define CORE_FILTER_DISTANCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

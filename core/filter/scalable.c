@@ -4,10 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
 #include "core/base/popcount.h"
+#include "core/filter/bloom.h"
 #include "core/filter/sizing.h"
 
 static const double TIGHTENING = 0.8;     /* r; Almeida et al. find 0.8 to 0.9 best */

@@ -14,8 +14,8 @@
  *
  * Sizes are computed in floating point (sizing.h); nothing else depends on it.
  */
-#ifndef CORE_SCALABLE_H
-#define CORE_SCALABLE_H
+#ifndef CORE_FILTER_SCALABLE_H
+#define CORE_FILTER_SCALABLE_H
 
 #include "core/base/alloc.h"
 

@@ -4,8 +4,8 @@
  *
  * Formulas: Bloom 1970, Broder and Mitzenmacher 2004.
  */
-#ifndef CORE_SIZING_H
-#define CORE_SIZING_H
+#ifndef CORE_FILTER_SIZING_H
+#define CORE_FILTER_SIZING_H
 
 #include "core/profile/profile.h"
 

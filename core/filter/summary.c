@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 
 enum { COUNTER_BITS = 32 };
 

@@ -5,8 +5,8 @@
  *
  * A counting filter of 32 bits and a histogram of cardinalities: 8 m bytes and a few.
  */
-#ifndef CORE_SUMMARY_H
-#define CORE_SUMMARY_H
+#ifndef CORE_FILTER_SUMMARY_H
+#define CORE_FILTER_SUMMARY_H
 
 #include "core/filter/counting.h"
 

@@ -10,8 +10,8 @@
  *   old      [ swept: empty | still to be carried over ]
  *   current  [ ...                                                  ]
  */
-#ifndef CORE_IDMAP_H
-#define CORE_IDMAP_H
+#ifndef CORE_INDEX_IDMAP_H
+#define CORE_INDEX_IDMAP_H
 
 #include "core/base/alloc.h"
 

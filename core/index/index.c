@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/index/inner.h"
 
 const struct index_engine *const *index_engines(void)

@@ -12,15 +12,15 @@
  * for the moment of the last step: messages deposited meanwhile are in it, removed or expired ones
  * are not. Not thread-safe: an index and its searches belong to one thread.
  */
-#ifndef CORE_INDEX_H
-#define CORE_INDEX_H
+#ifndef CORE_INDEX_INDEX_H
+#define CORE_INDEX_INDEX_H
 
 #include "core/base/alloc.h"
 #include "core/bits/bits.h"
-#include "core/profile/estimate.h"
-#include "core/index/nearest.h"
-#include "core/profile/profile.h"
 #include "core/filter/scalable.h"
+#include "core/index/nearest.h"
+#include "core/profile/estimate.h"
+#include "core/profile/profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/index/idmap.h"
 #include "core/index/sample.h"
 

@@ -5,8 +5,8 @@
  * messages (index_engine.h); it means another message once messages come or go, and all is
  * forgotten then.
  */
-#ifndef CORE_MEMO_H
-#define CORE_MEMO_H
+#ifndef CORE_INDEX_MEMO_H
+#define CORE_INDEX_MEMO_H
 
 #include "core/base/alloc.h"
 

@@ -9,8 +9,8 @@
  * so many, as if all were taken in order and those of a sender that has its share were passed over.
  * What is passed over need not be kept: it could come in only if something that is held went.
  */
-#ifndef CORE_NEAREST_H
-#define CORE_NEAREST_H
+#ifndef CORE_INDEX_NEAREST_H
+#define CORE_INDEX_NEAREST_H
 
 #include "core/base/alloc.h"
 #include "core/filter/distance.h"

@@ -19,8 +19,8 @@
  * B, as it is read; arranging it takes 15 bytes a message and at most 10 MB for a time; and there
  * are 16 bytes for each change noted, of which there are no more than messages (or 65,536).
  */
-#ifndef CORE_RENEWAL_H
-#define CORE_RENEWAL_H
+#ifndef CORE_INDEX_RENEWAL_H
+#define CORE_INDEX_RENEWAL_H
 
 #include "core/index/index.h"
 

@@ -7,8 +7,8 @@
  * A floor is what index_probe_floor gives. Here it is compared in quarters of a bit, rounded down:
  * a message that does not reach a floor is certainly below it, others are to be checked.
  */
-#ifndef CORE_SAMPLE_H
-#define CORE_SAMPLE_H
+#ifndef CORE_INDEX_SAMPLE_H
+#define CORE_INDEX_SAMPLE_H
 
 #include "core/bits/bits.h"
 #include "core/index/nearest.h"

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/index/inner.h"
 
 /* After so many restarts each further one doubles the work of a step, so that the search ends: in

@@ -19,8 +19,8 @@
  * whatever one would be chosen, a context with fewer labels could choose another and would not be
  * contained any more. So: fewer labels, fewer bits; the filter of a subset is a subset.
  */
-#ifndef CORE_ENCODE_H
-#define CORE_ENCODE_H
+#ifndef CORE_PROFILE_ENCODE_H
+#define CORE_PROFILE_ENCODE_H
 
 #include "core/base/hash.h"
 #include "core/profile/profile.h"

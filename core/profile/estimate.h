@@ -12,12 +12,12 @@
  *   L(s) = the sum of ln(j/(j-1)) for j = b down to b - s + 1;   L(b) = L(b-1) + ln 2;
  *   table[s] = (L(s) * b + d * 2^31) / (d * 2^32), rounded down.
  */
-#ifndef CORE_ESTIMATE_H
-#define CORE_ESTIMATE_H
+#ifndef CORE_PROFILE_ESTIMATE_H
+#define CORE_PROFILE_ESTIMATE_H
 
 #include "core/base/alloc.h"
-#include "core/filter/distance.h"
 #include "core/base/err.h"
+#include "core/filter/distance.h"
 #include "core/profile/profile.h"
 
 struct estimate;

@@ -20,8 +20,8 @@
  * Each profile has exactly one text: numbers without leading zeros, the attributes of a joint
  * section in alphabetical order, one section for all labels without a name.
  */
-#ifndef CORE_PROFILE_H
-#define CORE_PROFILE_H
+#ifndef CORE_PROFILE_PROFILE_H
+#define CORE_PROFILE_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /* standing_check: what must be true of the index at any time between two calls. */
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 #include "core/standing/inner.h"
 
 static bool has(const uint64_t *mask, uint32_t lane)

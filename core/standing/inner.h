@@ -16,8 +16,8 @@
  *   standing_arrange.c  groups made anew, and what is learnt from messages
  *   standing_check.c  every invariant
  */
-#ifndef CORE_STANDING_TREE_H
-#define CORE_STANDING_TREE_H
+#ifndef CORE_STANDING_INNER_H
+#define CORE_STANDING_INNER_H
 
 #include "core/bits/bits.h"
 #include "core/standing/standing.h"

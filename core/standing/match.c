@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
 #include "core/filter/distance.h"
-#include "core/bits/sliced.h"
 #include "core/standing/inner.h"
 
 enum { OPENING_MAX = 32, CACHE_LINE_WORDS = 8 };

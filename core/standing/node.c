@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 
 enum { CACHE_LINE = 64, CACHE_LINE_WORDS = CACHE_LINE / 8, DIRECTORY_MIN = 8 };
 

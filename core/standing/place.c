@@ -5,9 +5,9 @@
  */
 #include "core/standing/inner.h"
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 
 enum {
     CLASS_SHIFT = 11, /* floors that differ by less than 2^11 may share a word */

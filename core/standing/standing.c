@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/standing/inner.h"
 
 /* ---- the index ---- */

@@ -8,8 +8,8 @@
  * structure and the proof. Not thread-safe. No clock, no ids: what else a query asks for is its
  * owner's matter.
  */
-#ifndef CORE_STANDING_H
-#define CORE_STANDING_H
+#ifndef CORE_STANDING_STANDING_H
+#define CORE_STANDING_STANDING_H
 
 #include "core/index/index.h"
 

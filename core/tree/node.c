@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 
 size_t tree_node_bytes(const struct tree *tree)
 {

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 
 enum {
     NODES_MIN = 16,         /* a tree of fewer nodes has no summaries: all of it is soon counted */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 
 static int tree_create(const struct index_options *options, void **out_engine)
 {

@@ -21,12 +21,12 @@
  *   tree_copy.c     all messages copied out
  *   tree_check.c    every invariant
  */
-#ifndef CORE_TREE_H
-#define CORE_TREE_H
+#ifndef CORE_TREE_TREE_H
+#define CORE_TREE_TREE_H
 
 #include "core/bits/bits.h"
-#include "core/index/idmap.h"
 #include "core/index/engine.h"
+#include "core/index/idmap.h"
 
 enum {
     TREE_GROUP = BITS_BLOCK,  /* messages a group, at most */

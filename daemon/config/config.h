@@ -7,8 +7,8 @@
  * fresh struct, then validated; what is wrong is reported with file and line, and nothing of it is
  * taken.
  */
-#ifndef DAEMON_CONFIG_H
-#define DAEMON_CONFIG_H
+#ifndef DAEMON_CONFIG_CONFIG_H
+#define DAEMON_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 #include "core/profile/profile.h"
-#include "daemon/system/log.h"
 #include "daemon/config/schedule.h"
+#include "daemon/system/log.h"
 #include "proto/limits.h"
 
 enum {

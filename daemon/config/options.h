@@ -3,8 +3,8 @@
  * options: hearsayd's command line, and the configuration that results from it and the file. A
  * reload (SIGHUP) loads again from the same options.
  */
-#ifndef DAEMON_OPTIONS_H
-#define DAEMON_OPTIONS_H
+#ifndef DAEMON_CONFIG_OPTIONS_H
+#define DAEMON_CONFIG_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

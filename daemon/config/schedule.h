@@ -2,8 +2,8 @@
 /*
  * schedule: which deposits a host takes at what time of the day. Pure: the time is an argument.
  */
-#ifndef DAEMON_SCHEDULE_H
-#define DAEMON_SCHEDULE_H
+#ifndef DAEMON_CONFIG_SCHEDULE_H
+#define DAEMON_CONFIG_SCHEDULE_H
 
 #include <stddef.h>
 #include <stdint.h>

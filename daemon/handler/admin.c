@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/limits/figures.h"
 #include "daemon/handler/handler.h"
+#include "daemon/limits/figures.h"
 
 /* --- Stats ------------------------------------------------------------------------------------ */
 

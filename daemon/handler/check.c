@@ -14,9 +14,9 @@
  */
 #include <string.h>
 
+#include "daemon/handler/handler.h"
 #include "daemon/host/check.h"
 #include "daemon/system/container.h"
-#include "daemon/handler/handler.h"
 
 enum {
     PAGE_MESSAGES = 128,     /* that are compared at once: well under a millisecond */

@@ -8,8 +8,8 @@
 
 #include <sodium.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "daemon/config/value.h"
 #include "daemon/handler/handler.h"
 #include "daemon/host/room.h"

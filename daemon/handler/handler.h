@@ -3,15 +3,15 @@
  * handler: what a request means. Takes a decoded request, acts on the service, answers at once or
  * when the storage has spoken. Knows nothing of sockets, loops or bytes.
  */
-#ifndef DAEMON_HANDLER_H
-#define DAEMON_HANDLER_H
+#ifndef DAEMON_HANDLER_HANDLER_H
+#define DAEMON_HANDLER_HANDLER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/limits/resume.h"
 #include "daemon/host/service.h"
+#include "daemon/limits/resume.h"
 #include "proto/msg.h"
 
 struct handler_client;

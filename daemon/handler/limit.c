@@ -4,8 +4,8 @@
 
 #include <sodium.h>
 
-#include "daemon/limits/cost.h"
 #include "daemon/handler/handler.h"
+#include "daemon/limits/cost.h"
 #include "proto/work.h"
 
 static void feed(void *context, const void *data, size_t count)

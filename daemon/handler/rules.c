@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
 #include "proto/codec/codec.h"
 

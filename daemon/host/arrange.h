@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arrange: when messages are arranged anew (core/index/renewal.h), and in what pieces. Deposits stand
- * behind the messages that were arranged, and queries compare them as a list would; when these have
- * become a share worth the work, or many of the others have gone, one index of all hosts' is
- * renewed: by slices on the loop, and the long parts on a worker.
+ * arrange: when messages are arranged anew (core/index/renewal.h), and in what pieces. Deposits
+ * stand behind the messages that were arranged, and queries compare them as a list would; when
+ * these have become a share worth the work, or many of the others have gone, one index of all
+ * hosts' is renewed: by slices on the loop, and the long parts on a worker.
  *
  *   tick: is any index due?    turn: copy ... copy    worker: arrange    turn: follow ...
  *   worker: free what was before
@@ -16,8 +16,8 @@
  * once. All indexes are then renewed one after another, the largest first, and the worker does not
  * rest until the last one is done.
  */
-#ifndef DAEMON_ARRANGE_H
-#define DAEMON_ARRANGE_H
+#ifndef DAEMON_HOST_ARRANGE_H
+#define DAEMON_HOST_ARRANGE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * cache: payloads and media types kept in memory, so that answers need not wait for storage. The
  * longest unused go first. Loop thread only; never a source of truth.
  */
-#ifndef DAEMON_CACHE_H
-#define DAEMON_CACHE_H
+#ifndef DAEMON_HOST_CACHE_H
+#define DAEMON_HOST_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

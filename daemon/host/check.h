@@ -4,8 +4,8 @@
  * puts differences into sentences. Only compares: handler_check.c asks the store, and sees to it
  * that what is compared is of the same moment.
  */
-#ifndef DAEMON_CHECK_H
-#define DAEMON_CHECK_H
+#ifndef DAEMON_HOST_CHECK_H
+#define DAEMON_HOST_CHECK_H
 
 #include "daemon/host/service.h"
 

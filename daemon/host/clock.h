@@ -23,8 +23,8 @@
  *     at its normal rate, until real time has caught up or the store is begun anew. clock_trusted
  *     is false meanwhile; lifetimes are still right, since they are measured by this same clock.
  */
-#ifndef DAEMON_CLOCK_H
-#define DAEMON_CLOCK_H
+#ifndef DAEMON_HOST_CLOCK_H
+#define DAEMON_HOST_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,15 +8,15 @@
  * user (epoch_use, epoch_leave), and an epoch that is over stays in memory, out of everyone's
  * reach, until it is empty and has no users.
  */
-#ifndef DAEMON_EPOCH_H
-#define DAEMON_EPOCH_H
+#ifndef DAEMON_HOST_EPOCH_H
+#define DAEMON_HOST_EPOCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/index/index.h"
 #include "core/filter/summary.h"
+#include "core/index/index.h"
 #include "daemon/store/persist.h"
 
 struct epoch {

@@ -7,8 +7,8 @@
  *
  * By the host's clock, which never runs backwards: no epoch begins twice, and none comes back.
  */
-#ifndef DAEMON_EPOCHS_H
-#define DAEMON_EPOCHS_H
+#ifndef DAEMON_HOST_EPOCHS_H
+#define DAEMON_HOST_EPOCHS_H
 
 #include "daemon/host/service.h"
 

@@ -5,8 +5,8 @@
  *
  * Text in, labels out: no file is opened here (here_watch does that).
  */
-#ifndef DAEMON_HERE_H
-#define DAEMON_HERE_H
+#ifndef DAEMON_HOST_HERE_H
+#define DAEMON_HOST_HERE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * Bounded: the latest HIDES_KEPT are known. When all of them are of the last hour, reports hide
  * nothing until the oldest is an hour old.
  */
-#ifndef DAEMON_HIDES_H
-#define DAEMON_HIDES_H
+#ifndef DAEMON_HOST_HIDES_H
+#define DAEMON_HOST_HIDES_H
 
 #include <stdbool.h>
 #include <stdint.h>

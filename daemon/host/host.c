@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)

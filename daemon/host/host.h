@@ -3,8 +3,8 @@
  * host: one access point's messages: its profile, its epochs with an index each, and how full it
  * is. A message's id is its own in the whole host, whatever its epoch.
  */
-#ifndef DAEMON_HOST_H
-#define DAEMON_HOST_H
+#ifndef DAEMON_HOST_HOST_H
+#define DAEMON_HOST_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,11 +15,11 @@
 #include "daemon/host/epoch.h"
 #include "daemon/host/here.h"
 #include "daemon/host/hides.h"
-#include "daemon/system/log.h"
 #include "daemon/host/moderation.h"
-#include "daemon/store/persist.h"
 #include "daemon/host/rules.h"
 #include "daemon/host/shares.h"
+#include "daemon/store/persist.h"
+#include "daemon/system/log.h"
 
 struct epoch_change;
 

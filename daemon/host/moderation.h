@@ -5,8 +5,8 @@
  *
  * What is hidden is here and not in an index; what is not hidden may be in both.
  */
-#ifndef DAEMON_MODERATION_H
-#define DAEMON_MODERATION_H
+#ifndef DAEMON_HOST_MODERATION_H
+#define DAEMON_HOST_MODERATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

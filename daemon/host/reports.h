@@ -7,8 +7,8 @@
  * that the latest REPORTS_KEPT are known at least, and twice as many at most. Whoever is forgotten
  * may count again; so does everyone after a restart.
  */
-#ifndef DAEMON_REPORTS_H
-#define DAEMON_REPORTS_H
+#ifndef DAEMON_HOST_REPORTS_H
+#define DAEMON_HOST_REPORTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * the host, or all hosts together, are full besides, the store chooses, in the transaction that the
  * deposit is stored in; here is only counted what is promised to go.
  */
-#ifndef DAEMON_ROOM_H
-#define DAEMON_ROOM_H
+#ifndef DAEMON_HOST_ROOM_H
+#define DAEMON_HOST_ROOM_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * rules: what the operator has decided for a host as a whole: which payloads and filters are
  * banned, and which deposits are taken, whatever the configuration says. In memory, as stored.
  */
-#ifndef DAEMON_RULES_H
-#define DAEMON_RULES_H
+#ifndef DAEMON_HOST_RULES_H
+#define DAEMON_HOST_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 
 #include "core/base/alloc.h"
 #include "core/profile/profile.h"
-#include "daemon/store/persist.h"
 #include "daemon/config/schedule.h"
+#include "daemon/store/persist.h"
 
 enum { RULES_BANS_MAX = 1000 };
 

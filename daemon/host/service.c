@@ -8,10 +8,10 @@
 
 #include "core/base/err.h"
 #include "daemon/config/value.h"
-#include "daemon/system/container.h"
 #include "daemon/host/epochs.h"
-#include "daemon/system/log.h"
 #include "daemon/host/room.h"
+#include "daemon/system/container.h"
+#include "daemon/system/log.h"
 
 enum {
     /* Operations waiting for the store may hold this much before clients are made to wait. */

@@ -3,24 +3,24 @@
  * service: the hosts that a daemon serves, their messages and what they share: clock, store, cache,
  * limits. No socket and no loop in here; time comes through a function, so that tests can set it.
  */
-#ifndef DAEMON_SERVICE_H
-#define DAEMON_SERVICE_H
+#ifndef DAEMON_HOST_SERVICE_H
+#define DAEMON_HOST_SERVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/config/config.h"
 #include "daemon/host/arrange.h"
 #include "daemon/host/cache.h"
 #include "daemon/host/clock.h"
-#include "daemon/config/config.h"
 #include "daemon/host/host.h"
-#include "daemon/system/log.h"
-#include "daemon/limits/metrics.h"
-#include "daemon/store/persist.h"
 #include "daemon/host/reports.h"
+#include "daemon/limits/metrics.h"
 #include "daemon/limits/resume.h"
 #include "daemon/limits/sender.h"
+#include "daemon/store/persist.h"
+#include "daemon/system/log.h"
 #include "daemon/watch/watch.h"
 #include "proto/arena.h"
 

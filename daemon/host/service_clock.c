@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/system/container.h"
 #include "daemon/host/service.h"
+#include "daemon/system/container.h"
 
 enum { DAY_MS = 24 * 3600 * 1000, STEP_MS = 60 * 1000 };
 

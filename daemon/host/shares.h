@@ -18,8 +18,8 @@
  * A message that is to make room for another one is marked as leaving (shares_pick). A leaving
  * message does not count any more; it comes back with shares_unpick when the deposit failed.
  */
-#ifndef DAEMON_SHARES_H
-#define DAEMON_SHARES_H
+#ifndef DAEMON_HOST_SHARES_H
+#define DAEMON_HOST_SHARES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * time that passes, so that whoever takes less than that share has an empty account. Nanoseconds of
  * one monotonic clock, which is the caller's.
  */
-#ifndef DAEMON_ACCOUNT_H
-#define DAEMON_ACCOUNT_H
+#ifndef DAEMON_LIMITS_ACCOUNT_H
+#define DAEMON_LIMITS_ACCOUNT_H
 
 #include <stdint.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cost: what a request costs its sender, in tokens of a bucket (core/base/bucket.h), from the work that
- * is done for the request at most. docs/protocol.md has the same table for clients.
+ * cost: what a request costs its sender, in tokens of a bucket (core/base/bucket.h), from the work
+ * that is done for the request at most. docs/protocol.md has the same table for clients.
  *
  * One token pays for comparing all messages with one filter, or for testing all their ids with
  * COST_LOOKS hashes, or for reading one page of messages from the store.
  */
-#ifndef DAEMON_COST_H
-#define DAEMON_COST_H
+#ifndef DAEMON_LIMITS_COST_H
+#define DAEMON_LIMITS_COST_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * drops: why the daemon ended sessions that had not ended by themselves. Each reason has a figure
  * and at most one line of the log in ten seconds, however many sessions end for it.
  */
-#ifndef DAEMON_DROPS_H
-#define DAEMON_DROPS_H
+#ifndef DAEMON_LIMITS_DROPS_H
+#define DAEMON_LIMITS_DROPS_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * figures: a growing list of named numbers, for the answer to Stats. Names are copied into an
  * arena.
  */
-#ifndef DAEMON_FIGURES_H
-#define DAEMON_FIGURES_H
+#ifndef DAEMON_LIMITS_FIGURES_H
+#define DAEMON_LIMITS_FIGURES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * histogram: how long things took, in buckets that are log-linear: each power of two is cut into 16
  * equal parts, so that a percentile is at most 1/16 above the true one, at any size, in 2 KiB.
  */
-#ifndef DAEMON_HISTOGRAM_H
-#define DAEMON_HISTOGRAM_H
+#ifndef DAEMON_LIMITS_HISTOGRAM_H
+#define DAEMON_LIMITS_HISTOGRAM_H
 
 #include <stdint.h>
 

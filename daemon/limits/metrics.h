@@ -3,8 +3,8 @@
  * metrics: how much is asked of the daemon and how long it takes to answer, since its start and in
  * the last one to two minutes. Numbers only: nothing of who asked or for what.
  */
-#ifndef DAEMON_METRICS_H
-#define DAEMON_METRICS_H
+#ifndef DAEMON_LIMITS_METRICS_H
+#define DAEMON_LIMITS_METRICS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * were not taken. Numbers only: nothing of who asked or for what. What limits refuse is in the log,
  * too: one line in ten seconds at most, with the counts since the last one.
  */
-#ifndef DAEMON_REFUSALS_H
-#define DAEMON_REFUSALS_H
+#ifndef DAEMON_LIMITS_REFUSALS_H
+#define DAEMON_LIMITS_REFUSALS_H
 
 #include <stdint.h>
 

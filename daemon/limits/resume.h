@@ -3,8 +3,8 @@
  * resume: why sessions were dropped that could not be told, remembered for a while under their
  * tokens, so that they learn it when they come again. Bounded: the oldest reason goes first.
  */
-#ifndef DAEMON_RESUME_H
-#define DAEMON_RESUME_H
+#ifndef DAEMON_LIMITS_RESUME_H
+#define DAEMON_LIMITS_RESUME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -17,8 +17,8 @@
  *
  * No clock and no randomness in here: time and key are the caller's. Not thread-safe.
  */
-#ifndef DAEMON_SENDER_H
-#define DAEMON_SENDER_H
+#ifndef DAEMON_LIMITS_SENDER_H
+#define DAEMON_LIMITS_SENDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@
 
 #include "core/base/err.h"
 #include "daemon/host/here.h"
-#include "daemon/system/log.h"
 #include "daemon/net/server.h"
+#include "daemon/system/log.h"
 
 /* What tells one state of a file from the next. All zero: it could not be read. */
 struct file_state {

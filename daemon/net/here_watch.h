@@ -4,8 +4,8 @@
  * second, off the loop, and read when it has changed; content that is wrong is logged and leaves
  * the labels as they were. Sessions are told of labels that changed.
  */
-#ifndef DAEMON_HERE_WATCH_H
-#define DAEMON_HERE_WATCH_H
+#ifndef DAEMON_NET_HERE_WATCH_H
+#define DAEMON_NET_HERE_WATCH_H
 
 struct server;
 struct here_watch;

@@ -13,9 +13,9 @@
 
 #include "core/base/err.h"
 #include "daemon/config/value.h"
-#include "daemon/system/log.h"
 #include "daemon/net/server.h"
 #include "daemon/net/session.h"
+#include "daemon/system/log.h"
 
 enum {
     BACKLOG = 1024, /* a crowd that comes at once is not made to knock again, a second later */

@@ -2,8 +2,8 @@
 /*
  * listener: one socket on which clients arrive, bound here or inherited from the service manager.
  */
-#ifndef DAEMON_LISTENER_H
-#define DAEMON_LISTENER_H
+#ifndef DAEMON_NET_LISTENER_H
+#define DAEMON_NET_LISTENER_H
 
 #include <stdbool.h>
 

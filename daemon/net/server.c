@@ -11,15 +11,15 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
-#include "daemon/system/datadir.h"
 #include "daemon/host/epochs.h"
 #include "daemon/net/here_watch.h"
+#include "daemon/net/server_open.h"
+#include "daemon/store/sqlite.h"
+#include "daemon/system/datadir.h"
 #include "daemon/system/list.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
-#include "daemon/store/sqlite.h"
 #include "daemon/system/privilege.h"
-#include "daemon/net/server_open.h"
 
 enum {
     TICK_MS = 1000,

@@ -7,8 +7,8 @@
  * their turn, searches go on by a bounded number of steps, connections that were kept waiting are
  * taken, and all output of the turn is sent.
  */
-#ifndef DAEMON_SERVER_H
-#define DAEMON_SERVER_H
+#ifndef DAEMON_NET_SERVER_H
+#define DAEMON_NET_SERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,13 +17,13 @@
 
 #include <uv.h>
 
+#include "daemon/config/options.h"
+#include "daemon/host/service.h"
 #include "daemon/limits/account.h"
 #include "daemon/limits/drops.h"
-#include "daemon/net/listener.h"
-#include "daemon/config/options.h"
 #include "daemon/limits/refusals.h"
+#include "daemon/net/listener.h"
 #include "daemon/net/server_tls.h"
-#include "daemon/host/service.h"
 #include "daemon/net/session.h"
 #include "daemon/system/worker_uv.h"
 

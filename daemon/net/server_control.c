@@ -5,8 +5,8 @@
 
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"
-#include "daemon/system/list.h"
 #include "daemon/net/server.h"
+#include "daemon/system/list.h"
 
 static void add_figures(void *context, struct figures *figures)
 {

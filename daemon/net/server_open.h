@@ -5,8 +5,8 @@
  * the last two with a sentence in out_reason (CONFIG_REASON_BYTES). Nobody is accepted before the
  * loop runs.
  */
-#ifndef DAEMON_SERVER_OPEN_H
-#define DAEMON_SERVER_OPEN_H
+#ifndef DAEMON_NET_SERVER_OPEN_H
+#define DAEMON_NET_SERVER_OPEN_H
 
 #include "daemon/net/server.h"
 

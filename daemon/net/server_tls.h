@@ -3,8 +3,8 @@
  * server_tls: certificates of the listeners that have encryption, and handshakes under way, which
  * are bounded: each costs far more than a request.
  */
-#ifndef DAEMON_SERVER_TLS_H
-#define DAEMON_SERVER_TLS_H
+#ifndef DAEMON_NET_SERVER_TLS_H
+#define DAEMON_NET_SERVER_TLS_H
 
 #include "daemon/config/config.h"
 #include "daemon/net/transport.h"

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "daemon/system/container.h"
 #include "daemon/limits/drops.h"
-#include "daemon/system/list.h"
-#include "daemon/system/log.h"
 #include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/net/session_room.h"
+#include "daemon/system/container.h"
+#include "daemon/system/list.h"
+#include "daemon/system/log.h"
 #include "proto/codec/codec.h"
 
 enum {

@@ -7,14 +7,14 @@
  * Over a bound no more requests are taken until it has room again; a client that does not read its
  * answers is dropped.
  */
-#ifndef DAEMON_SESSION_H
-#define DAEMON_SESSION_H
+#ifndef DAEMON_NET_SESSION_H
+#define DAEMON_NET_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/limits/account.h"
 #include "daemon/handler/handler.h"
+#include "daemon/limits/account.h"
 #include "daemon/net/transport.h"
 
 struct listener;

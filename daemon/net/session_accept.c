@@ -9,12 +9,12 @@
 
 #include <sodium.h>
 
-#include "daemon/system/list.h"
 #include "daemon/net/listener.h"
-#include "daemon/system/privilege.h"
 #include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/net/session_room.h"
+#include "daemon/system/list.h"
+#include "daemon/system/privilege.h"
 
 enum { KEEPALIVE_S = 60 };
 

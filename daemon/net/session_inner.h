@@ -3,8 +3,8 @@
  * session_parts: what session.c, session_accept.c and session_requests.c share; nobody else
  * includes it.
  */
-#ifndef DAEMON_SESSION_PARTS_H
-#define DAEMON_SESSION_PARTS_H
+#ifndef DAEMON_NET_SESSION_INNER_H
+#define DAEMON_NET_SESSION_INNER_H
 
 #include "daemon/limits/drops.h"
 #include "daemon/net/session.h"

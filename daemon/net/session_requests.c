@@ -6,10 +6,10 @@
 #include <inttypes.h>
 
 #include "core/base/err.h"
-#include "daemon/system/list.h"
-#include "daemon/system/log.h"
 #include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
+#include "daemon/system/list.h"
+#include "daemon/system/log.h"
 #include "proto/codec/codec.h"
 
 enum {

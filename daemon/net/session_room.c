@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/session_room.h"
 
-#include "daemon/system/list.h"
 #include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
+#include "daemon/system/list.h"
 
 enum { SHARES = 8 }; /* an address has one part in so many of the handshakes */
 

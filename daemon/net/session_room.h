@@ -19,8 +19,8 @@
  * A dropped session is told why, and so is a watcher that comes back with its resume token. The
  * loop frees the session later, never within these calls.
  */
-#ifndef DAEMON_SESSION_ROOM_H
-#define DAEMON_SESSION_ROOM_H
+#ifndef DAEMON_NET_SESSION_ROOM_H
+#define DAEMON_NET_SESSION_ROOM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * next bytes gather in `output`. Memory for the handle is the owner's and may be freed only after
  * `closed`.
  */
-#ifndef DAEMON_TRANSPORT_H
-#define DAEMON_TRANSPORT_H
+#ifndef DAEMON_NET_TRANSPORT_H
+#define DAEMON_NET_TRANSPORT_H
 
 #include <stdbool.h>
 

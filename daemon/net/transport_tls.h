@@ -2,8 +2,8 @@
 /*
  * transport_tls: the encrypted part of a transport. Within transport only.
  */
-#ifndef DAEMON_TRANSPORT_TLS_H
-#define DAEMON_TRANSPORT_TLS_H
+#ifndef DAEMON_NET_TRANSPORT_TLS_H
+#define DAEMON_NET_TRANSPORT_TLS_H
 
 #include "daemon/net/transport.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/store/persist.h"
 #include "daemon/store/error.h"
+#include "daemon/store/persist.h"
 #include "daemon/store/schema.h"
 
 enum { SLICE_PAGES = 256 }; /* a megabyte: some milliseconds, and then deposits have their turn */

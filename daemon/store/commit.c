@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "daemon/store/error.h"
-#include "daemon/store/log.h"
 #include "daemon/store/inner.h"
+#include "daemon/store/log.h"
 
 enum {
     /* A transaction that failed is tried again in so many parts, once. */

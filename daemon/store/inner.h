@@ -4,8 +4,8 @@
  * (connection, transactions, checkpoints) call of one another. For these two alone; all of it is
  * called on the writer's thread.
  */
-#ifndef DAEMON_STORE_WRITER_INNER_H
-#define DAEMON_STORE_WRITER_INNER_H
+#ifndef DAEMON_STORE_INNER_H
+#define DAEMON_STORE_INNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
 
 #include <sqlite3.h>
 
-#include "daemon/store/persist.h"
 #include "daemon/store/marks.h"
+#include "daemon/store/persist.h"
 
 enum store_statement {
     STORE_BEGIN,

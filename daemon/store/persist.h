@@ -13,8 +13,8 @@
  * All functions are called on the loop thread, and all callbacks run there, never before the
  * function that asked for them returned.
  */
-#ifndef DAEMON_PERSIST_H
-#define DAEMON_PERSIST_H
+#ifndef DAEMON_STORE_PERSIST_H
+#define DAEMON_STORE_PERSIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,10 +12,10 @@
 #include <sqlite3.h>
 
 #include "core/base/err.h"
-#include "daemon/store/persist.h"
 #include "daemon/store/backup.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
+#include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 

@@ -9,9 +9,9 @@
 
 #include "core/base/err.h"
 #include "core/base/hash.h"
-#include "daemon/store/persist.h"
 #include "daemon/store/check.h"
 #include "daemon/store/error.h"
+#include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 
 enum {

@@ -11,7 +11,6 @@
 #include <sqlite3.h>
 
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 #include "daemon/store/epoch.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
@@ -20,6 +19,7 @@
 #include "daemon/store/schema.h"
 #include "daemon/store/space.h"
 #include "daemon/store/writer.h"
+#include "daemon/system/log.h"
 
 /* The promise is a minute; a reader in the way costs a second or two of it. */
 enum {

@@ -3,8 +3,8 @@
  * persist_sqlite: persist on SQLite in WAL mode. One thread owns the writer, another reads payloads
  * and pages through its own connection, so that no read waits for a commit.
  */
-#ifndef DAEMON_PERSIST_SQLITE_H
-#define DAEMON_PERSIST_SQLITE_H
+#ifndef DAEMON_STORE_SQLITE_H
+#define DAEMON_STORE_SQLITE_H
 
 #include <uv.h>
 

@@ -10,9 +10,9 @@
 
 #include "core/base/err.h"
 #include "daemon/store/error.h"
+#include "daemon/store/inner.h"
 #include "daemon/store/log.h"
 #include "daemon/store/space.h"
-#include "daemon/store/inner.h"
 
 static uint64_t ns_of_ms(uint64_t ms)
 {

@@ -2,8 +2,8 @@
 /*
  * container: from a pointer to an embedded member back to the struct that embeds it.
  */
-#ifndef DAEMON_CONTAINER_H
-#define DAEMON_CONTAINER_H
+#ifndef DAEMON_SYSTEM_CONTAINER_H
+#define DAEMON_SYSTEM_CONTAINER_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /*
  * datadir: the directory that one daemon owns while it runs.
  */
-#ifndef DAEMON_DATADIR_H
-#define DAEMON_DATADIR_H
+#ifndef DAEMON_SYSTEM_DATADIR_H
+#define DAEMON_SYSTEM_DATADIR_H
 
 #include <stdbool.h>
 #include <stddef.h>

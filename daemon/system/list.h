@@ -9,8 +9,8 @@
  * Elements belong to the caller. No macro allocates or frees; an element that was taken out keeps
  * its pointers. `head` and the elements' names are evaluated several times.
  */
-#ifndef DAEMON_LIST_H
-#define DAEMON_LIST_H
+#ifndef DAEMON_SYSTEM_LIST_H
+#define DAEMON_SYSTEM_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

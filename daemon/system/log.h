@@ -4,8 +4,8 @@
  * payloads. Where the journal listens (JOURNAL_STREAM), a line begins with <n> as sd-daemon(3) has
  * it, otherwise with the time. The level is the one global that style allows.
  */
-#ifndef DAEMON_LOG_H
-#define DAEMON_LOG_H
+#ifndef DAEMON_SYSTEM_LOG_H
+#define DAEMON_SYSTEM_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * sd_listen_fds(3) have it. Without libsystemd (option `systemd`), or when no service manager
  * asked, nothing is told and nothing inherited.
  */
-#ifndef DAEMON_NOTIFY_H
-#define DAEMON_NOTIFY_H
+#ifndef DAEMON_SYSTEM_NOTIFY_H
+#define DAEMON_SYSTEM_NOTIFY_H
 
 #include <stdbool.h>
 #include <stddef.h>

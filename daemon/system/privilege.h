@@ -4,8 +4,8 @@
  * who started it, goes on as an ordinary user, and, once it serves, has the kernel refuse it what a
  * message store never needs.
  */
-#ifndef DAEMON_PRIVILEGE_H
-#define DAEMON_PRIVILEGE_H
+#ifndef DAEMON_SYSTEM_PRIVILEGE_H
+#define DAEMON_SYSTEM_PRIVILEGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

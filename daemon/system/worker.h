@@ -2,8 +2,8 @@
 /*
  * worker: a place off the loop for long work. An interface; worker_uv.h is libuv's pool of threads.
  */
-#ifndef DAEMON_WORKER_H
-#define DAEMON_WORKER_H
+#ifndef DAEMON_SYSTEM_WORKER_H
+#define DAEMON_SYSTEM_WORKER_H
 
 /*
  * One piece of work. The caller fills it, and it stays in place until `done`. What `run` touches is

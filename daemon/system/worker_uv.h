@@ -2,8 +2,8 @@
 /*
  * worker_uv: a worker on libuv's pool of threads. The loop does not end while it has work.
  */
-#ifndef DAEMON_WORKER_UV_H
-#define DAEMON_WORKER_UV_H
+#ifndef DAEMON_SYSTEM_WORKER_UV_H
+#define DAEMON_SYSTEM_WORKER_UV_H
 
 #include <uv.h>
 

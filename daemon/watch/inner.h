@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch_parts: what the files of watch share. Included by watch*.c only. */
-#ifndef DAEMON_WATCH_PARTS_H
-#define DAEMON_WATCH_PARTS_H
+#ifndef DAEMON_WATCH_INNER_H
+#define DAEMON_WATCH_INNER_H
 
-#include "daemon/limits/cost.h"
 #include "daemon/handler/handler.h"
 #include "daemon/host/service.h"
+#include "daemon/limits/cost.h"
 #include "daemon/watch/watch.h"
 
 enum {

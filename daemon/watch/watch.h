@@ -12,8 +12,8 @@
  * when its client has room for it: so what has gone meanwhile (withdrawn, expired, hidden: not in
  * the index any more) is not sent, and needs not be looked for in queues.
  */
-#ifndef DAEMON_WATCH_H
-#define DAEMON_WATCH_H
+#ifndef DAEMON_WATCH_WATCH_H
+#define DAEMON_WATCH_WATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

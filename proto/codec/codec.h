@@ -7,8 +7,8 @@
  * repeated fields, lengths and varints are checked against proto/limits.h, then it unpacks with
  * the arena as its allocator. The cost is linear in the frame's length.
  */
-#ifndef PROTO_CODEC_H
-#define PROTO_CODEC_H
+#ifndef PROTO_CODEC_CODEC_H
+#define PROTO_CODEC_CODEC_H
 
 #include "proto/arena.h"
 #include "proto/bytes.h"

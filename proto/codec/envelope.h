@@ -3,14 +3,14 @@
  * codec_frame: what requests and responses share: from a frame's bytes to protobuf-c's structs and
  * back. Only the codec uses this.
  */
-#ifndef PROTO_CODEC_FRAME_H
-#define PROTO_CODEC_FRAME_H
+#ifndef PROTO_CODEC_ENVELOPE_H
+#define PROTO_CODEC_ENVELOPE_H
 
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/codec/map.h"
-#include "proto/msg.h"
 #include "proto/codec/scan.h"
+#include "proto/msg.h"
 
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>

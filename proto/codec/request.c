@@ -5,8 +5,8 @@
 
 #include "core/base/err.h"
 #include "proto/codec/admin.h"
-#include "proto/codec/form.h"
 #include "proto/codec/envelope.h"
+#include "proto/codec/form.h"
 #include "proto/codec/map.h"
 #include "proto/hearsay.pb-c.h"
 

@@ -17,8 +17,8 @@
  *
  * Only the codec uses this.
  */
-#ifndef PROTO_SCAN_H
-#define PROTO_SCAN_H
+#ifndef PROTO_CODEC_SCAN_H
+#define PROTO_CODEC_SCAN_H
 
 #include "proto/msg.h"
 

@@ -12,8 +12,8 @@
 #include <openssl/x509err.h>
 
 #include "core/base/err.h"
-#include "proto/tls/tls.h"
 #include "proto/tls/inner.h"
+#include "proto/tls/tls.h"
 
 /* --- sentences -------------------------------------------------------------------------------- */
 

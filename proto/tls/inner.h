@@ -2,8 +2,8 @@
 /*
  * tls_inner: what contexts and pipes share. Within tls only.
  */
-#ifndef TLS_TLS_INNER_H
-#define TLS_TLS_INNER_H
+#ifndef PROTO_TLS_INNER_H
+#define PROTO_TLS_INNER_H
 
 #include <openssl/ssl.h>
 

@@ -10,8 +10,8 @@
 #include <openssl/x509v3.h>
 
 #include "core/base/err.h"
-#include "proto/tls/tls.h"
 #include "proto/tls/inner.h"
+#include "proto/tls/tls.h"
 
 enum {
     REASON_BYTES = 160,

@@ -7,8 +7,8 @@
  * A pin is the SHA-256 of the certificate's public key (SubjectPublicKeyInfo, as RFC 7469 has it):
  * it stays the same when a certificate is renewed with the same key.
  */
-#ifndef TLS_TLS_H
-#define TLS_TLS_H
+#ifndef PROTO_TLS_TLS_H
+#define PROTO_TLS_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
 
 #include <sqlite3.h>
 
-#include "daemon/store/persist.h"
 #include "daemon/store/log.h"
+#include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "tests/bench/bench.h"

@@ -26,7 +26,12 @@
 #include "tests/bench/report.h"
 #include "tests/bench/stats.h"
 
-enum { K = 10, FOLLOW_BUDGET = 128 /* as in daemon/host/arrange.c */, CHANGES = 2000, HELD_BACK = 20 };
+enum {
+    K = 10,
+    FOLLOW_BUDGET = 128 /* as in daemon/host/arrange.c */,
+    CHANGES = 2000,
+    HELD_BACK = 20
+};
 
 struct trial {
     struct filters filters;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "client/context/context.h"
-#include "core/profile/encode.h"
 #include "core/base/hash.h"
+#include "core/profile/encode.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"

@@ -9,10 +9,10 @@
 
 #include "core/filter/bloom.h"
 #include "core/filter/decaying.h"
-#include "core/profile/profile.h"
 #include "core/filter/scalable.h"
 #include "core/filter/sizing.h"
 #include "core/filter/summary.h"
+#include "core/profile/profile.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

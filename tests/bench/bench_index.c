@@ -11,8 +11,8 @@
 
 #include "core/bits/bits.h"
 #include "core/filter/bloom.h"
-#include "core/index/index.h"
 #include "core/index/engine.h"
+#include "core/index/index.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/index_plot.h"

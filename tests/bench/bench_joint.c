@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/profile/encode.h"
-#include "core/index/index.h"
 #include "core/index/engine.h"
+#include "core/index/index.h"
+#include "core/profile/encode.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"

@@ -5,8 +5,8 @@
  * with the deposits matched against all standing queries besides.
  *
  * That insert is a quick one: it files the message, and the work of putting it where it belongs is
- * put off until a share of the messages is new, when all are arranged anew (daemon/host/arrange.h). So
- * there are two measures of a deposit's index time: the insert alone, which is all that the loop
+ * put off until a share of the messages is new, when all are arranged anew (daemon/host/arrange.h).
+ * So there are two measures of a deposit's index time: the insert alone, which is all that the loop
  * does at that moment; and the insert with its share of the arranging that it causes. The deposits
  * are as many as the daemon waits for while it is busy, and are arranged for once, as it does it.
  */
@@ -19,8 +19,8 @@
 
 #include "core/bits/bits.h"
 #include "core/filter/bloom.h"
-#include "core/index/index.h"
 #include "core/index/engine.h"
+#include "core/index/index.h"
 #include "core/index/renewal.h"
 #include "core/standing/standing.h"
 #include "tests/bench/bench.h"

@@ -6,8 +6,8 @@
 
 #include "core/bits/bits.h"
 #include "core/filter/bloom.h"
-#include "core/profile/estimate.h"
 #include "core/index/index.h"
+#include "core/profile/estimate.h"
 #include "daemon/host/cache.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/hash.h"
+#include "core/filter/bloom.h"
 #include "tests/bench/bench.h"
 
 void thesis_data_add(uint64_t *filter, uint32_t bits, uint32_t hashes, const char *text)

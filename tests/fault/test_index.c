@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/tree/tree.h"
 #include "tests/lib/check.h"

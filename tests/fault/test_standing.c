@@ -2,8 +2,8 @@
 /* Standing queries without memory: what fails changes nothing, and works later. */
 #include "core/standing/standing.h"
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

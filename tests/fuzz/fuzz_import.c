@@ -6,8 +6,8 @@
  */
 #include <unistd.h>
 
-#include "client/cli/term/lines.h"
 #include "client/cli/input/record.h"
+#include "client/cli/term/lines.h"
 #include "core/base/label.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,10 +5,10 @@
  *
  * The input: the text, and behind a NUL byte labels, each ended by NUL.
  */
-#include "core/filter/bloom.h"
-#include "core/profile/encode.h"
 #include "core/base/hash.h"
 #include "core/base/label.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
 #include "core/profile/profile.h"
 #include "tests/fuzz/fuzz.h"
 

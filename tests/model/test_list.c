@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "core/index/index.h"
 #include "core/index/engine.h"
+#include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

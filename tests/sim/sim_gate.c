@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/system/container.h"
-#include "daemon/store/sqlite.h"
 #include "daemon/net/session.h"
+#include "daemon/store/sqlite.h"
+#include "daemon/system/container.h"
 #include "daemon/watch/inner.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/sim/sim_world.h"

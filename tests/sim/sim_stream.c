@@ -142,7 +142,8 @@ bool sim_stream_close_all(void)
     return count > 0;
 }
 
-/* --- in the place of daemon/net/transport.c ------------------------------------------------------- */
+/* --- in the place of daemon/net/transport.c
+ * ------------------------------------------------------- */
 
 int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
                    const struct transport_events *events, const struct alloc *alloc,

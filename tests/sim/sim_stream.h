@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim_stream: the network of a simulated world. sim_stream.c stands in the place of
- * daemon/net/transport.c, and of the few calls of libuv that a session makes: a stream is a buffer in
- * each direction, whose bytes move when the world says so, as many as it says. So sessions are the
- * real ones, without a loop, sockets or time of their own.
+ * daemon/net/transport.c, and of the few calls of libuv that a session makes: a stream is a buffer
+ * in each direction, whose bytes move when the world says so, as many as it says. So sessions are
+ * the real ones, without a loop, sockets or time of their own.
  */
 #ifndef TESTS_SIM_STREAM_H
 #define TESTS_SIM_STREAM_H

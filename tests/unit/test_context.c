@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "client/context/context.h"
-#include "core/filter/bloom.h"
 #include "core/base/hash.h"
+#include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "client/context/build.h"
-#include "core/filter/bloom.h"
 #include "core/base/label.h"
+#include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

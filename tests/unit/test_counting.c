@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/filter/summary.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/err.h"
 #include "core/filter/bloom.h"
 #include "core/profile/encode.h"
-#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

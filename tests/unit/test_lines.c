@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "client/cli/input/derive.h"
-#include "client/cli/term/lines.h"
 #include "client/cli/input/record.h"
+#include "client/cli/term/lines.h"
 #include "tests/lib/check.h"
 
 /* A pipe with these bytes in it; the other end is closed. */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/profile/encode.h"
 #include "core/filter/scalable.h"
 #include "core/filter/sizing.h"
+#include "core/profile/encode.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

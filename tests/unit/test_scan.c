@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "proto/codec/envelope.h"
+#include "proto/codec/scan.h"
 #include "proto/hearsay.pb-c.h"
 #include "proto/limits.h"
-#include "proto/codec/scan.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/filter/bloom.h"
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

@@ -9,10 +9,10 @@
 #include <openssl/ssl.h>
 
 #include "daemon/system/list.h"
+#include "proto/tls/tls.h"
 #include "tests/lib/certificate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
-#include "proto/tls/tls.h"
 
 enum { RECORD_BYTES = 16 * 1024, LONG_NS = 150 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
 

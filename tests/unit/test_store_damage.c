@@ -12,8 +12,8 @@
 #include <sqlite3.h>
 
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 #include "daemon/store/log.h"
+#include "daemon/system/log.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"

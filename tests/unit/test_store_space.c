@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/system/log.h"
 #include "daemon/store/log.h"
+#include "daemon/system/log.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pass_vfs.h"
 #include "tests/lib/rng.h"

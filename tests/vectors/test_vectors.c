@@ -9,14 +9,14 @@
 
 #include <jansson.h>
 
-#include "core/filter/bloom.h"
-#include "core/filter/distance.h"
-#include "core/profile/encode.h"
-#include "core/profile/estimate.h"
 #include "core/base/hash.h"
 #include "core/base/label.h"
-#include "core/profile/profile.h"
+#include "core/filter/bloom.h"
+#include "core/filter/distance.h"
 #include "core/filter/scalable.h"
+#include "core/profile/encode.h"
+#include "core/profile/estimate.h"
+#include "core/profile/profile.h"
 #include "tests/lib/check.h"
 
 enum { BYTES_MAX = PROFILE_BYTES_MAX, TABLE_MAX = PROFILE_BITS_MAX + 1 };

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/term/number.h"
-#include "client/cli/input/place.h"
-#include "client/cli/term/text.h"
 #include "client/cli/base/trust.h"
+#include "client/cli/input/place.h"
+#include "client/cli/term/number.h"
+#include "client/cli/term/text.h"
 
 static void complain_list(const struct cli *cli, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));

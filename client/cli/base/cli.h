@@ -2,8 +2,8 @@
 /*
  * cli: what all commands share: the exit codes, the command table's row, connecting, complaining.
  */
-#ifndef CLIENT_CLI_CLI_H
-#define CLIENT_CLI_CLI_H
+#ifndef CLIENT_CLI_BASE_CLI_H
+#define CLIENT_CLI_BASE_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * trust: the common options about encryption, and what there is to say about whom we talk to.
  */
-#ifndef CLIENT_CLI_TRUST_H
-#define CLIENT_CLI_TRUST_H
+#ifndef CLIENT_CLI_BASE_TRUST_H
+#define CLIENT_CLI_BASE_TRUST_H
 
 #include "client/cli/base/cli.h"
 

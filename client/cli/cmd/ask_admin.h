@@ -3,8 +3,8 @@
  * admin: what the commands for the operator (cmd_admin_*.c) share: one question over a connection
  * of its own.
  */
-#ifndef CLIENT_CLI_ADMIN_H
-#define CLIENT_CLI_ADMIN_H
+#ifndef CLIENT_CLI_CMD_ASK_ADMIN_H
+#define CLIENT_CLI_CMD_ASK_ADMIN_H
 
 #include "client/cli/base/cli.h"
 

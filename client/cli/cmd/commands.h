@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands: the rows of the command table; each in cmd_<name>.c. */
-#ifndef CLIENT_CLI_COMMANDS_H
-#define CLIENT_CLI_COMMANDS_H
+#ifndef CLIENT_CLI_CMD_COMMANDS_H
+#define CLIENT_CLI_CMD_COMMANDS_H
 
 #include "client/cli/base/cli.h"
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/input/channel.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/input/channel.h"
 #include "client/cli/input/epoch.h"
 #include "client/cli/input/payload.h"
 #include "client/cli/input/secret.h"

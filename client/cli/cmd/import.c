@@ -15,10 +15,10 @@
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/derive.h"
 #include "client/cli/input/epoch.h"
-#include "client/cli/term/progress.h"
 #include "client/cli/input/pump.h"
 #include "client/cli/input/record.h"
 #include "client/cli/input/secret.h"
+#include "client/cli/term/progress.h"
 #include "client/cli/term/when.h"
 
 struct import_options {

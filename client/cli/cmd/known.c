@@ -2,9 +2,9 @@
 /* known: the servers that --tls has met, and the pins of their keys. */
 #include <string.h>
 
+#include "client/cli/base/trust.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/place.h"
-#include "client/cli/base/trust.h"
 
 struct known_options {
     bool json;

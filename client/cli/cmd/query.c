@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/input/asked.h"
-#include "client/cli/input/channel.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/cmd/query.h"
+#include "client/cli/input/asked.h"
+#include "client/cli/input/channel.h"
 #include "client/cli/input/secret.h"
 #include "client/cli/term/text.h"
 #include "client/cli/term/when.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* query: what the two forms of the query command share. */
-#ifndef CLIENT_CLI_QUERY_H
-#define CLIENT_CLI_QUERY_H
+#ifndef CLIENT_CLI_CMD_QUERY_H
+#define CLIENT_CLI_CMD_QUERY_H
 
 #include "client/cli/base/cli.h"
 #include "client/cli/input/sensed.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/cmd/query.h"
 #include "client/cli/input/asked.h"
 #include "client/cli/input/jsonline.h"
 #include "client/cli/input/pump.h"
-#include "client/cli/cmd/query.h"
 #include "client/cli/input/secret.h"
 #include "client/cli/term/text.h"
 

@@ -4,14 +4,14 @@
 #include <signal.h>
 #include <string.h>
 
+#include "client/cli/base/trust.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/cmd/query.h"
 #include "client/cli/input/asked.h"
 #include "client/cli/input/channel.h"
-#include "client/cli/cmd/commands.h"
 #include "client/cli/input/epoch.h"
-#include "client/cli/term/number.h"
-#include "client/cli/cmd/query.h"
 #include "client/cli/input/secret.h"
-#include "client/cli/base/trust.h"
+#include "client/cli/term/number.h"
 
 struct watch_options {
     struct query_options query; /* what a query takes, too */

@@ -3,8 +3,8 @@
  * asked: what a query looks for, as its parts: the filter of a context for each epoch that is asked
  * in, keyed with the epoch's key and a group's secret, where there are any.
  */
-#ifndef CLIENT_CLI_ASKED_H
-#define CLIENT_CLI_ASKED_H
+#ifndef CLIENT_CLI_INPUT_ASKED_H
+#define CLIENT_CLI_INPUT_ASKED_H
 
 #include "client/cli/base/cli.h"
 #include "client/cli/input/epoch.h"

@@ -6,8 +6,8 @@
  *
  * People may edit it. It is replaced whole or not at all (mode 0600).
  */
-#ifndef CLIENT_CLI_CHANNEL_H
-#define CLIENT_CLI_CHANNEL_H
+#ifndef CLIENT_CLI_INPUT_CHANNEL_H
+#define CLIENT_CLI_INPUT_CHANNEL_H
 
 #include <jansson.h>
 

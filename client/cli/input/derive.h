@@ -8,8 +8,8 @@
  *
  * Without the secret nobody can tell which lines a message came from, or withdraw it.
  */
-#ifndef CLIENT_CLI_DERIVE_H
-#define CLIENT_CLI_DERIVE_H
+#ifndef CLIENT_CLI_INPUT_DERIVE_H
+#define CLIENT_CLI_INPUT_DERIVE_H
 
 #include <stddef.h>
 #include <stdint.h>

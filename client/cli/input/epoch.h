@@ -3,8 +3,8 @@
  * epoch: --epoch, and the keys of epochs that the user was present for, which every command that
  * asks or deposits keeps up to date.
  */
-#ifndef CLIENT_CLI_EPOCH_H
-#define CLIENT_CLI_EPOCH_H
+#ifndef CLIENT_CLI_INPUT_EPOCH_H
+#define CLIENT_CLI_INPUT_EPOCH_H
 
 #include "client/cli/base/cli.h"
 

@@ -2,8 +2,8 @@
 /*
  * jsonline: one line of input as a JSON object with known keys. Says precisely what is wrong.
  */
-#ifndef CLIENT_CLI_JSONLINE_H
-#define CLIENT_CLI_JSONLINE_H
+#ifndef CLIENT_CLI_INPUT_JSONLINE_H
+#define CLIENT_CLI_INPUT_JSONLINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

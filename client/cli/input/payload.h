@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* payload: what a message says: words of the command line, a file, or standard input. */
-#ifndef CLIENT_CLI_PAYLOAD_H
-#define CLIENT_CLI_PAYLOAD_H
+#ifndef CLIENT_CLI_INPUT_PAYLOAD_H
+#define CLIENT_CLI_INPUT_PAYLOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

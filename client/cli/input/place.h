@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place: where the command keeps its files, by the XDG base directory rules. */
-#ifndef CLIENT_CLI_PLACE_H
-#define CLIENT_CLI_PLACE_H
+#ifndef CLIENT_CLI_INPUT_PLACE_H
+#define CLIENT_CLI_INPUT_PLACE_H
 
 #include "client/cli/base/cli.h"
 

@@ -14,8 +14,8 @@
  * is made again, both a bounded number of times without progress between; what was not answered is
  * sent again, and must therefore be harmless to repeat.
  */
-#ifndef CLIENT_CLI_PUMP_H
-#define CLIENT_CLI_PUMP_H
+#ifndef CLIENT_CLI_INPUT_PUMP_H
+#define CLIENT_CLI_INPUT_PUMP_H
 
 #include "client/cli/base/cli.h"
 #include "client/cli/term/lines.h"

@@ -2,8 +2,8 @@
 /*
  * record: one line that import reads: a message with labels, or one as export wrote it. No I/O.
  */
-#ifndef CLIENT_CLI_RECORD_H
-#define CLIENT_CLI_RECORD_H
+#ifndef CLIENT_CLI_INPUT_RECORD_H
+#define CLIENT_CLI_INPUT_RECORD_H
 
 #include "client/cli/input/jsonline.h"
 #include "client/hearsay.h"

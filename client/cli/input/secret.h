@@ -3,8 +3,8 @@
  * secret: --group, the secret that a group shares. It is read from a file or asked for on the
  * terminal; on the command line others could read it in the list of processes.
  */
-#ifndef CLIENT_CLI_SECRET_H
-#define CLIENT_CLI_SECRET_H
+#ifndef CLIENT_CLI_INPUT_SECRET_H
+#define CLIENT_CLI_INPUT_SECRET_H
 
 #include "client/cli/base/cli.h"
 

@@ -3,8 +3,8 @@
  * sensed: the options by which a command is told a context: labels as they stand, and what a device
  * senses, which libhearsay turns into labels. Reads the scan; asks no server.
  */
-#ifndef CLIENT_CLI_SENSED_H
-#define CLIENT_CLI_SENSED_H
+#ifndef CLIENT_CLI_INPUT_SENSED_H
+#define CLIENT_CLI_INPUT_SENSED_H
 
 #include "client/cli/base/cli.h"
 #include "client/cli/input/jsonline.h"

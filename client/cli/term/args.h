@@ -3,8 +3,8 @@
  * args: a command's options by table, on getopt_long. Writes into the command's own struct of
  * options, which is filled with its defaults before.
  */
-#ifndef CLIENT_CLI_ARGS_H
-#define CLIENT_CLI_ARGS_H
+#ifndef CLIENT_CLI_TERM_ARGS_H
+#define CLIENT_CLI_TERM_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * lines: lines out of a descriptor, so that one can wait for it and for a socket at once.
  */
-#ifndef CLIENT_CLI_LINES_H
-#define CLIENT_CLI_LINES_H
+#ifndef CLIENT_CLI_TERM_LINES_H
+#define CLIENT_CLI_TERM_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * All return 0, or NUMBER_REFUSED with *out_value untouched. Signs, spaces, trailing characters and
  * empty strings are refused.
  */
-#ifndef CLIENT_CLI_NUMBER_H
-#define CLIENT_CLI_NUMBER_H
+#ifndef CLIENT_CLI_TERM_NUMBER_H
+#define CLIENT_CLI_TERM_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>

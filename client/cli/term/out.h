@@ -3,8 +3,8 @@
  * out: what goes to standard output and standard error: for people as text, with colours on a
  * terminal that wants them, for programs as JSON. All text that is not ours passes through text.h.
  */
-#ifndef CLIENT_CLI_OUT_H
-#define CLIENT_CLI_OUT_H
+#ifndef CLIENT_CLI_TERM_OUT_H
+#define CLIENT_CLI_TERM_OUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

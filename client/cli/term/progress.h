@@ -2,8 +2,8 @@
 /*
  * progress: a bar on standard error with rate and time left, only where that is a terminal.
  */
-#ifndef CLIENT_CLI_PROGRESS_H
-#define CLIENT_CLI_PROGRESS_H
+#ifndef CLIENT_CLI_TERM_PROGRESS_H
+#define CLIENT_CLI_TERM_PROGRESS_H
 
 #include "client/cli/term/out.h"
 

@@ -7,8 +7,8 @@
  * \u{202e} for the rest. Widths follow a short table of wide and of combining characters; they need
  * no locale.
  */
-#ifndef CLIENT_CLI_TEXT_H
-#define CLIENT_CLI_TEXT_H
+#ifndef CLIENT_CLI_TERM_TEXT_H
+#define CLIENT_CLI_TERM_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

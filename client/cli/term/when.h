@@ -2,8 +2,8 @@
 /*
  * when: points in time and ages as text. Pure, in 64 bits whatever time_t is, without time zones.
  */
-#ifndef CLIENT_CLI_WHEN_H
-#define CLIENT_CLI_WHEN_H
+#ifndef CLIENT_CLI_TERM_WHEN_H
+#define CLIENT_CLI_TERM_WHEN_H
 
 #include <stddef.h>
 #include <stdint.h>
