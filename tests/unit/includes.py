@@ -1,66 +1,127 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who includes whom: the direction of the parts, libraries in their places, no cycles.
+"""Keeps the rooms of CONTRIBUTING.md: who may include whom, and no circles.
 
-With --compiler every header is compiled by itself, so that it includes all that it uses.
+The table "Rooms" in CONTRIBUTING.md lists the folders from the top floor to the bottom, with the
+folders and headers that each may include. This script reads the table, every #include, and the
+symbols of the object files of a build. It fails on
+
+  - a folder that the table does not have, and a row that may use a higher row;
+  - an include that the table does not allow;
+  - an inner header (inner.h, *_inner.h) that another folder includes;
+  - a library's header outside its files (LIBRARIES), also through other headers (NOT_PURE);
+  - a circle of headers, and a circle of units: a unit is a .c file with its .h file, and uses
+    another unit when its object file needs a symbol that the other one defines;
+  - a folder with more than 25 .c files.
+
+With --compiler every header is compiled by itself, so that it includes all that it uses. With
+--self-test the script plants one violation of each kind in a small tree and looks for each.
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
 
-# What each part may include of ours. The command uses the public header of its library.
-PARTS = {
-    "core": ["core/"],
-    "proto": ["proto/", "core/"],
-    "tls": ["tls/", "core/"],
-    "client/cli": ["client/cli/", "client/hearsay.h", "core/"],
-    "client": ["client/", "proto/", "core/", "tls/"],
-    "daemon": ["daemon/", "proto/", "core/", "tls/"],
-}
+PARTS = ("core", "proto", "client", "daemon")
+FILES_MAX = 25  # .c files of one folder
+
 # Libraries, and the only files that may include them themselves.
 LIBRARIES = {
-    r"uv\.h": r"daemon/(main|server|transport|listener|persist_sqlite|notify|store_(reader|writer|commit)"
-              r"|here_watch|worker_uv)\w*\.[ch]",
-    r"sqlite3\.h": r"daemon/(store_\w+|persist_sqlite)\.[ch]",
-    r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec\w*|scan)\.[ch]",
-    r"xxhash\.h": r"core/hash\.c|client/context_labels\.c",
-    r"openssl/.*": r"tls/\w+\.[ch]",
-    r"jansson\.h": r"client/cli/\w+\.[ch]",
-    r"ini\.h": r"daemon/config\w*\.c",
-    r"systemd/.*": r"daemon/notify\.c",
+    r"uv\.h": r"daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
+              r"|store/(sqlite|reader|writer|commit|inner)\.[ch])",
+    r"sqlite3\.h": r"daemon/store/\w+\.[ch]",
+    r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",
+    r"xxhash\.h": r"core/base/hash\.c|client/context/labels\.c",
+    r"openssl/.*": r"proto/tls/\w+\.[ch]",
+    r"jansson\.h": r"client/cli/\w+/\w+\.[ch]",
+    r"ini\.h": r"daemon/config/\w+\.c",
+    r"systemd/.*": r"daemon/system/notify\.c",
     r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h": r"(?!core/).*",
 }
-# What a request means knows nothing of sockets, loops or storage, not even through other headers.
-PURE = re.compile(r"daemon/(handler\w*|host|epoch|service|cache|clock|sender|bucket)\.[ch]")
-NOT_PURE = re.compile(r"uv\.h|sqlite3\.h|daemon/(transport|session|listener|server)\.h")
+# Deciding on a request needs no socket, loop or database, not even through another header.
+PURE = re.compile(r"daemon/(handler|watch|host|limits)/\w+\.[ch]")
+NOT_PURE = re.compile(r"uv\.h|sqlite3\.h|daemon/net/\w+\.h")
+# Bodies of kernels, compiled once for each instruction set: no headers.
+BODIES = re.compile(r"core/bits/(columns|lanes|rows|x86)\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+INNER = re.compile(r"(.*/)?(\w+_)?inner\.h")
+ROW = re.compile(r"^\| `([\w/]+)/` \|[^|]*\|([^|]*)\|$", re.MULTILINE)
+
+
+def read_rooms(text):
+    """Folder -> the folders and headers that it may include, in the order of the table."""
+    return {folder: [used.rstrip("/") for used in re.findall(r"`([\w/.]+)`", uses)]
+            for folder, uses in ROW.findall(text)}
 
 
 def read_includes(root):
     """Path of each file of ours -> what it includes, in order."""
     found = {}
-    for part in ("core", "proto", "tls", "client", "daemon"):
+    for part in PARTS:
         for path in sorted((root / part).rglob("*.[ch]")):
             name = path.relative_to(root).as_posix()
             found[name] = [(kind == '"', what) for kind, what in INCLUDE.findall(path.read_text())]
     return found
 
 
-def part_of(name):
-    return max((part for part in PARTS if name.startswith(part + "/")), key=len)
+def read_symbols(root, build, nm):
+    """Unit -> (symbols that it defines, symbols that it needs), from the objects of a build."""
+    units = {}
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        source = (build / command["file"]).resolve()
+        compiled = build / command["output"]
+        if root not in source.parents or not compiled.exists():
+            continue
+        name = source.relative_to(root).as_posix()
+        if name.split("/")[0] not in PARTS or name in units:
+            continue
+        defines, needs = set(), set()
+        listing = subprocess.run([nm, "-g", compiled], check=True, capture_output=True, text=True)
+        for line in listing.stdout.splitlines():
+            *_, kind, symbol = line.split()
+            (needs if kind in "Uw" else defines).add(symbol)
+        units[name] = (defines, needs)
+    return {name.removesuffix(".c"): symbols for name, symbols in units.items()}
 
 
-def check_directions(includes):
+def folder_of(name):
+    return name.rsplit("/", 1)[0]
+
+
+def check_table(rooms, includes):
+    for folder in sorted({folder_of(name) for name in includes} - set(rooms)):
+        yield f"{folder}/ is not in the table of CONTRIBUTING.md"
+    order = list(rooms)
+    for folder, uses in rooms.items():
+        for used in uses:
+            room = used if used in rooms else folder_of(used)
+            if room not in rooms:
+                yield f"{folder}/ may use {used}, which the table of CONTRIBUTING.md does not have"
+            elif order.index(room) <= order.index(folder):
+                yield f"{folder}/ may use {used}, which is not below it in the table"
+
+
+def check_floors(rooms, includes):
     for name, whats in includes.items():
-        allowed = PARTS[part_of(name)]
+        folder = folder_of(name)
+        allowed = rooms.get(folder, [])
         for is_ours, what in whats:
-            if is_ours and not any(what.startswith(prefix) for prefix in allowed):
-                yield f"{name} includes {what}; {part_of(name)} may include {', '.join(allowed)}"
+            if not is_ours or folder_of(what) == folder:
+                continue
+            if what not in allowed and folder_of(what) not in allowed:
+                yield f"{name} includes {what}; {folder}/ may use {', '.join(allowed) or 'nothing'}"
+            elif INNER.fullmatch(what):
+                yield f"{name} includes {what}, an inner header of another folder"
+
+
+def check_libraries(includes):
+    for name, whats in includes.items():
+        for _, what in whats:
             for library, users in LIBRARIES.items():
                 if re.fullmatch(library, what) and not re.fullmatch(users, name):
                     yield f"{name} includes <{what}>; only {users} may"
@@ -83,10 +144,61 @@ def check_purity(includes):
                     yield f"{name} includes {what}, perhaps through another header"
 
 
-def check_cycles(includes):
+def check_headers(includes):
     for name in includes:
         if name.endswith(".h") and name in reach(includes, name, set()):
             yield f"{name} includes itself, through other headers"
+
+
+def check_sizes(includes):
+    counts = {}
+    for name in includes:
+        if name.endswith(".c"):
+            counts[folder_of(name)] = counts.get(folder_of(name), 0) + 1
+    for folder, count in counts.items():
+        if count > FILES_MAX:
+            yield f"{folder}/ has {count} .c files; {FILES_MAX} at most"
+
+
+def find_circles(graph):
+    """The strongly connected sets of two nodes or more (Tarjan 1972), sorted."""
+    index, low, stack, circles = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            circle = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(circle) > 1:
+                circles.append(sorted(circle))
+
+    sys.setrecursionlimit(10000)
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return sorted(circles)
+
+
+def check_units(units):
+    owner = {symbol: unit for unit, (defines, _) in units.items() for symbol in defines}
+    graph = {unit: sorted({owner[symbol] for symbol in needs if symbol in owner} - {unit})
+             for unit, (_, needs) in units.items()}
+    for circle in find_circles(graph):
+        uses = [f"{unit} uses {other} ({', '.join(sorted(units[unit][1] & units[other][0])[:3])})"
+                for unit in circle for other in graph[unit] if other in circle]
+        yield f"a circle of {len(circle)} units: " + "; ".join(uses)
+
+
+def check_all(rooms, includes, units):
+    return [*check_table(rooms, includes), *check_floors(rooms, includes), *check_libraries(includes),
+            *check_purity(includes), *check_headers(includes), *check_sizes(includes),
+            *check_units(units)]
 
 
 def compile_alone(root, build, compiler, header):
@@ -99,28 +211,70 @@ def compile_alone(root, build, compiler, header):
     return None
 
 
+PLANTED = [
+    # What is planted, and the beginning of what must be said of it.
+    ("includes", {"core/new/a.c": []}, "core/new/ is not in the table"),
+    ("rooms", {"core/base": ["core/filter"]}, "core/base/ may use core/filter, which is not below"),
+    ("includes", {"core/base/b.h": [(True, "core/filter/a.h")]},
+     "core/base/b.h includes core/filter/a.h; core/base/ may use nothing"),
+    ("includes", {"core/filter/b.c": [(True, "core/base/b_inner.h")]},
+     "core/filter/b.c includes core/base/b_inner.h, an inner header"),
+    ("includes", {"core/filter/b.c": [(False, "stdio.h")]}, "core/filter/b.c includes <stdio.h>; only"),
+    ("includes", {"daemon/host/b.h": [(True, "daemon/net/a.h")]},
+     "daemon/host/b.h includes daemon/net/a.h, perhaps"),
+    ("includes", {"core/base/a.h": [(True, "core/base/b.h")], "core/base/b.h": [(True, "core/base/a.h")]},
+     "core/base/a.h includes itself"),
+    ("includes", {f"core/base/a{i}.c": [] for i in range(FILES_MAX + 1)}, "core/base/ has 26 .c files"),
+    ("units", {"core/base/a": ({"a"}, {"b"}), "core/base/b": ({"b"}, {"c"}), "core/base/c": ({"c"}, {"a"})},
+     "a circle of 3 units: core/base/a uses core/base/b (b)"),
+]
+
+
+def self_test():
+    """What is missed, one line each."""
+    rooms = read_rooms("| `daemon/net/` | x | `daemon/host` |\n| `daemon/host/` | x | `core/filter` |\n"
+                       "| `core/filter/` | filters | `core/base` |\n| `core/base/` | errors | |\n")
+    right = {
+        "rooms": rooms,
+        "includes": {"core/filter/a.h": [(True, "core/base/a.h")], "core/base/a.h": [],
+                     "daemon/host/a.c": [(True, "core/filter/a.h")]},
+        "units": {"core/filter/a": ({"f"}, {"a"}), "core/base/a": ({"a"}, {"memcpy"})},
+    }
+    missed = [f"said of a tree without a mistake: {text}" for text in check_all(**right)]
+    for kind, planted, said in PLANTED:
+        wrong = {**right, kind: {**right[kind], **planted}}
+        if not any(text.startswith(said) for text in check_all(**wrong)):
+            missed.append(f"not found: {said}")
+    print(f"{len(PLANTED)} planted violations, {len(missed)} missed")
+    return missed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default="build", help="for what is generated")
+    parser.add_argument("--build", default="build", help="for what is generated and for objects")
+    parser.add_argument("--nm", default="nm")
+    parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--compiler", nargs=argparse.REMAINDER, default=None,
                         help="the last option: its words may look like options")
     options = parser.parse_args()
-    root = pathlib.Path(__file__).resolve().parents[2]
-    includes = read_includes(root)
-    if len(includes) < 100:
-        sys.exit(f"{root}: only {len(includes)} files; is this the right folder?")
-    wrong = [*check_directions(includes), *check_purity(includes), *check_cycles(includes)]
-    headers = [name for name in includes if name.endswith(".h")]
-    # These are bodies of kernels, made once for each kind of register: no headers.
-    headers = [h for h in headers
-               if not re.fullmatch(r"core/bits_(columns|lanes|rows|x86)\.h", h)]
-    if options.compiler is not None:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            wrong += filter(None, pool.map(
-                lambda h: compile_alone(root, options.build, options.compiler, h), headers))
+    if options.self_test:
+        wrong = self_test()
+    else:
+        root = pathlib.Path(__file__).resolve().parents[2]
+        rooms = read_rooms((root / "CONTRIBUTING.md").read_text())
+        includes = read_includes(root)
+        units = read_symbols(root, pathlib.Path(options.build).resolve(), options.nm)
+        if len(rooms) < 20 or len(includes) < 100 or len(units) < 100:
+            sys.exit(f"{root}: only {len(rooms)} rooms, {len(includes)} files and {len(units)} objects")
+        wrong = check_all(rooms, includes, units)
+        headers = [name for name in includes if name.endswith(".h") and not BODIES.fullmatch(name)]
+        if options.compiler is not None:
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                wrong += filter(None, pool.map(
+                    lambda h: compile_alone(root, options.build, options.compiler, h), headers))
+        print(f"{len(rooms)} rooms, {len(includes)} files, {len(units)} units")
     for text in wrong:
         print(text)
-    print(f"{len(includes)} files, {len(headers)} headers")
     return 1 if wrong else 0
 
 
