@@ -6,6 +6,7 @@
 #include "daemon/store/error.h"
 #include "daemon/store/inner.h"
 #include "daemon/store/log.h"
+#include "daemon/store/ops.h"
 
 enum {
     /* A transaction that failed is tried again in so many parts, once. */
@@ -39,10 +40,10 @@ void store_commit_checkpoint(struct store_writer *writer, int mode)
     int pages = 0;
     int done = 0;
 
-    if (writer->ops.db == NULL) {
+    if (writer->database.db == NULL) {
         return;
     }
-    if (sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, mode, &pages, &done) == SQLITE_OK) {
+    if (sqlite3_wal_checkpoint_v2(writer->database.db, NULL, mode, &pages, &done) == SQLITE_OK) {
         writer->log_pages = pages > done ? (uint64_t)(pages - done) : 0;
     }
 }
@@ -71,9 +72,9 @@ void store_commit_scrub(struct store_writer *writer)
 {
     int rc = SQLITE_ERROR;
 
-    if (writer->ops.db != NULL) {
-        rc =
-            sqlite3_wal_checkpoint_v2(writer->ops.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (writer->database.db != NULL) {
+        rc = sqlite3_wal_checkpoint_v2(writer->database.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
     }
     if (rc != SQLITE_OK) {
         writer->scrub_due = uv_hrtime() + ns_of_ms(SCRUB_RETRY_MS);
@@ -94,7 +95,7 @@ int store_commit_reopen(struct store_writer *writer)
     sqlite3 *db;
     int rc;
 
-    if (writer->ops.db != NULL) {
+    if (writer->database.db != NULL) {
         return SQLITE_OK;
     }
     rc = store_schema_connect(writer->options.path, writer->options.vfs, writer->options.use, &db);
@@ -103,7 +104,7 @@ int store_commit_reopen(struct store_writer *writer)
     }
     rc = store_commit_limit_log(writer, db);
     if (rc == SQLITE_OK) {
-        rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
+        rc = store_database_init(&writer->database, db, writer->options.marks_max);
     }
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
@@ -116,11 +117,11 @@ int store_commit_reopen(struct store_writer *writer)
 
 static void drop_connection(struct store_writer *writer)
 {
-    if (writer->current != NULL) { /* it copies from this connection */
+    if (writer->current != NULL && !writer->copy_is_lost) { /* it copies from this connection */
         store_backup_abort(&writer->backup);
-        store_writer_fail_job(writer, writer->current, "the storage failed meanwhile");
+        writer->copy_is_lost = true; /* store_job_run fails the job */
     }
-    (void)sqlite3_close(store_ops_deinit(&writer->ops));
+    (void)sqlite3_close(store_database_deinit(&writer->database));
 }
 
 /* --- transactions ----------------------------------------------------------------------------- */
@@ -133,13 +134,13 @@ static void drop_connection(struct store_writer *writer)
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
-    int rc = store_ops_begin(&writer->ops);
+    int rc = store_database_begin(&writer->database);
 
     if (rc == SQLITE_OK) {
-        (void)store_ops_take_number(&writer->ops); /* it stays nobody's */
-        rc = store_ops_commit(&writer->ops);
+        (void)store_database_take_number(&writer->database); /* it stays nobody's */
+        rc = store_database_commit(&writer->database);
     }
-    if (rc != SQLITE_OK && store_ops_rollback(&writer->ops) != SQLITE_OK) {
+    if (rc != SQLITE_OK && store_database_rollback(&writer->database) != SQLITE_OK) {
         drop_connection(writer);
     }
 }
@@ -149,7 +150,7 @@ static void roll_back(struct store_writer *writer, bool was_committing)
     uv_mutex_lock(&writer->mutex);
     writer->counters.failures++;
     uv_mutex_unlock(&writer->mutex);
-    if (store_ops_rollback(&writer->ops) != SQLITE_OK) {
+    if (store_database_rollback(&writer->database) != SQLITE_OK) {
         drop_connection(writer);
     } else if (was_committing) {
         overwrite_failed_commit(writer);
@@ -173,10 +174,10 @@ static void note_success(struct store_writer *writer, const struct store_batch *
     }
     /* At the first commit too: a log from before a crash may hold what was removed then. Not
        sooner, since until then the connection is in use by who started us. */
-    if ((writer->ops.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
+    if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + ns_of_ms(writer->options.scrub_after_ms);
     }
-    writer->ops.state.removed = false;
+    writer->database.state.removed = false;
     uv_mutex_lock(&writer->mutex);
     writer->counters.transactions++;
     writer->counters.operations += batch->count;
@@ -193,14 +194,14 @@ static int run_transaction(struct store_writer *writer, const struct store_batch
     if (rc != SQLITE_OK) {
         return rc;
     }
-    writer->ops.refuses_deposits = writer->refuses_deposits;
-    rc = store_ops_begin(&writer->ops);
+    writer->database.refuses_deposits = writer->refuses_deposits;
+    rc = store_database_begin(&writer->database);
     for (size_t i = 0; i < batch->count && rc == SQLITE_OK; i++, op = op->next) {
-        rc = store_ops_apply(&writer->ops, op, &writer->times[i]);
+        rc = store_ops_apply(&writer->database, op, &writer->times[i]);
     }
     if (rc == SQLITE_OK) {
         is_committing = true;
-        rc = store_ops_commit(&writer->ops);
+        rc = store_database_commit(&writer->database);
     }
     if (rc == SQLITE_OK) {
         note_success(writer, batch);
@@ -223,8 +224,9 @@ static void fail_batch(const struct store_batch *batch, int rc)
 
 void store_commit_make_space(struct store_writer *writer)
 {
-    if (writer->ops.db != NULL) {
-        (void)store_log_cut(writer->ops.db, writer->options.path); /* or a program has the lock */
+    if (writer->database.db != NULL) {
+        (void)store_log_cut(writer->database.db,
+                            writer->options.path); /* or a program has the lock */
         store_commit_checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
     }
 }
@@ -297,11 +299,11 @@ static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
  */
 static void note_lock(struct store_writer *writer, bool locked_out)
 {
-    if (locked_out == writer->locked_out || writer->ops.db == NULL) {
+    if (locked_out == writer->locked_out || writer->database.db == NULL) {
         return;
     }
     writer->locked_out = locked_out;
-    store_schema_set_patience(writer->ops.db, !locked_out);
+    store_schema_set_patience(writer->database.db, !locked_out);
 }
 
 void store_commit_run(struct store_writer *writer, const struct store_batch *batch)

@@ -11,10 +11,10 @@ struct found {
 };
 
 /* Finds a chosen message; one that is gone already is passed over. */
-static int find_chosen(struct store_ops *ops, struct persist_op *op, const uint8_t *id,
+static int find_chosen(struct store_database *database, struct persist_op *op, const uint8_t *id,
                        struct found *found)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_PLACE];
+    sqlite3_stmt *statement = database->statements[STORE_PLACE];
     struct persist_removed *removed = &op->removed[op->removed_count];
     int rc = sqlite3_bind_int64(statement, 1, op->message.host);
 
@@ -31,7 +31,7 @@ static int find_chosen(struct store_ops *ops, struct persist_op *op, const uint8
         memcpy(removed->id, id, MESSAGE_ID_BYTES);
         op->removed_count++;
     }
-    store_ops_done_with(statement);
+    store_statement_reset(statement);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -62,17 +62,18 @@ static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_
     return SQLITE_OK;
 }
 
-static int bind_evictable(struct store_ops *ops, sqlite3_stmt *statement,
+static int bind_evictable(struct store_database *database, sqlite3_stmt *statement,
                           const struct persist_op *op)
 {
-    struct store_evicted *evicted = &ops->state.evicted;
+    struct store_evicted *evicted = &database->state.evicted;
 
     if (evicted->order != op->evict || evicted->host != op->message.host) {
         *evicted = (struct store_evicted){op->evict, op->message.host, INT64_MIN};
     }
     int rc = sqlite3_bind_int64(statement, 1, op->message.host);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, ops->state.next_seq - 1); /* the one just stored */
+        rc = sqlite3_bind_int64(statement, 2,
+                                database->state.next_seq - 1); /* the one just stored */
     }
     return rc == SQLITE_OK ? sqlite3_bind_int64(statement, 3, evicted->from) : rc;
 }
@@ -81,15 +82,15 @@ static int bind_evictable(struct store_ops *ops, sqlite3_stmt *statement,
  * Finds the messages that make room besides those that were chosen: op->removed, and their numbers.
  * *out_enough: whether they do.
  */
-static int find_evictable(struct store_ops *ops, struct persist_op *op, struct found *found,
-                          bool *out_enough)
+static int find_evictable(struct store_database *database, struct persist_op *op,
+                          struct found *found, bool *out_enough)
 {
     sqlite3_stmt *statement =
-        ops->statements[op->evict == PERSIST_EVICT_OLDEST ? STORE_OLDEST : STORE_SOONEST];
+        database->statements[op->evict == PERSIST_EVICT_OLDEST ? STORE_OLDEST : STORE_SOONEST];
     uint64_t messages = 0;
     uint64_t bytes = 0;
     bool is_first = true;
-    int rc = bind_evictable(ops, statement, op);
+    int rc = bind_evictable(database, statement, op);
 
     while (rc == SQLITE_OK && !*out_enough && op->removed_count < op->limit &&
            (rc = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -99,10 +100,10 @@ static int find_evictable(struct store_ops *ops, struct persist_op *op, struct f
         rc = read_removed(statement, &found->seqs[op->removed_count], &place,
                           &op->removed[op->removed_count], &more);
         if (rc == SQLITE_OK && is_first) {
-            ops->state.evicted.from = place;
+            database->state.evicted.from = place;
             /* The one that was just stored is passed over now, and may be the first next time. */
             if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
-                ops->state.evicted.from = op->message.expires_ms;
+                database->state.evicted.from = op->message.expires_ms;
             }
         }
         is_first = false;
@@ -114,11 +115,11 @@ static int find_evictable(struct store_ops *ops, struct persist_op *op, struct f
         bytes += more;
         *out_enough = messages >= op->evict_messages && bytes >= op->evict_bytes;
     }
-    store_ops_done_with(statement);
+    store_statement_reset(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int store_evict(struct store_ops *ops, struct persist_op *op)
+int store_evict(struct store_database *database, struct persist_op *op)
 {
     struct found found = {.chosen = 0};
     bool enough = op->evict == PERSIST_EVICT_NONE;
@@ -130,20 +131,20 @@ int store_evict(struct store_ops *ops, struct persist_op *op)
         const uint8_t *id = op->chosen + (size_t)i * MESSAGE_ID_BYTES;
         if (memcmp(id, op->message.id, MESSAGE_ID_BYTES) !=
             0) { /* else it is the one just stored */
-            rc = find_chosen(ops, op, id, &found);
+            rc = find_chosen(database, op, id, &found);
         }
     }
     found.chosen = op->removed_count;
     if (rc == SQLITE_OK && !enough) {
-        rc = find_evictable(ops, op, &found, &enough);
+        rc = find_evictable(database, op, &found, &enough);
     }
     if (rc == SQLITE_OK && !enough) {
         op->removed_count = 0;
         op->outcome = PERSIST_FULL;
-        return store_ops_delete(ops, ops->state.next_seq - 1);
+        return store_database_delete(database, database->state.next_seq - 1);
     }
     for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
-        rc = store_ops_delete(ops, found.seqs[i]);
+        rc = store_database_delete(database, found.seqs[i]);
     }
     return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_writer_inner: the writer's state, and what store_writer.c (thread, jobs) and store_commit.c
- * (connection, transactions, checkpoints) call of one another. For these two alone; all of it is
- * called on the writer's thread.
+ * The writer's state, for three files alone, from top to bottom: writer.c (the thread), job.c
+ * (backups, compaction) and commit.c (connection, transactions, checkpoints). All functions here
+ * run on the writer's thread.
  */
 #ifndef DAEMON_STORE_INNER_H
 #define DAEMON_STORE_INNER_H
@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "daemon/store/backup.h"
-#include "daemon/store/ops.h"
+#include "daemon/store/database.h"
 #include "daemon/store/queue.h"
 #include "daemon/store/writer.h"
 
@@ -24,7 +24,7 @@ enum {
 
 struct store_writer {
     struct store_writer_options options;
-    struct store_ops ops; /* the thread's */
+    struct store_database database; /* the thread's */
     struct store_times times[STORE_BATCH_OPS];
     uint64_t log_pages;    /* the thread's: in the log, and maybe not in the database yet */
     bool was_full;         /* the thread's: the last batch met the end of the storage */
@@ -33,8 +33,10 @@ struct store_writer {
     bool has_scrubbed;     /* the thread's: at least once */
     bool locked_out;       /* the thread's: another program held the lock for all our patience */
     bool hands_off;        /* written before the first submit */
-    struct persist_job *current; /* the thread's: a backup that goes on */
-    struct store_backup backup;  /* the thread's: of that */
+    struct persist_job *current; /* the thread's: a backup that was begun */
+    struct store_backup backup;  /* the thread's: of `current` */
+    bool copy_is_lost; /* the thread's: the connection that `backup` copied from is closed, and
+                          the backup was aborted; `current` has to fail */
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
@@ -48,7 +50,7 @@ struct store_writer {
     struct store_writer_counters counters;
 };
 
-/* --- store_commit.c --------------------------------------------------------------------------- */
+/* --- commit.c --------------------------------------------------------------------------------- */
 
 /*
  * Commits a batch in one transaction. If that transaction lacks storage or memory, commits the
@@ -86,10 +88,9 @@ int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db);
 /* For sqlite3_wal_hook: SQLite's count of the log's pages, after each commit. */
 int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages);
 
-/* --- store_writer.c --------------------------------------------------------------------------- */
+/* --- job.c ------------------------------------------------------------------------------------ */
 
-/* Ends the job that is under way. */
-void store_writer_fail_job(struct store_writer *writer, struct persist_job *job,
-                           const char *reason);
+/* Begins a job, or does its next slice. When the job ends, job_done is called. */
+void store_job_run(struct store_writer *writer, struct persist_job *job);
 
 #endif

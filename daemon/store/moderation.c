@@ -22,12 +22,12 @@ struct row {
 
 /* --- the table `moderation` ------------------------------------------------------------------- */
 
-static int find_row(struct store_ops *ops, int64_t seq, struct row *out_row)
+static int find_row(struct store_database *database, int64_t seq, struct row *out_row)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_MODERATION_FIND];
+    sqlite3_stmt *statement = database->statements[STORE_MODERATION_FIND];
 
     *out_row = (struct row){.state = PERSIST_SHOWN};
-    if (ops->state.moderated == 0) {
+    if (database->state.moderated == 0) {
         return SQLITE_OK;
     }
     int rc = sqlite3_bind_int64(statement, 1, seq);
@@ -45,13 +45,13 @@ static int find_row(struct store_ops *ops, int64_t seq, struct row *out_row)
             out_row->reasons_bytes = bytes;
         }
     }
-    store_ops_done_with(statement);
+    store_statement_reset(statement);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int put_row(struct store_ops *ops, int64_t seq, const struct row *row)
+static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_MODERATION_PUT];
+    sqlite3_stmt *statement = database->statements[STORE_MODERATION_PUT];
     const int64_t checksum =
         store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
     int rc = sqlite3_bind_int64(statement, 1, seq);
@@ -70,45 +70,34 @@ static int put_row(struct store_ops *ops, int64_t seq, const struct row *row)
         rc = sqlite3_bind_int64(statement, 5, checksum);
     }
     if (rc == SQLITE_OK) {
-        rc = store_ops_step_to_end(statement);
+        rc = store_statement_run(statement);
     } else {
-        store_ops_done_with(statement);
+        store_statement_reset(statement);
     }
     /* One that is replaced counts twice: too many only means that it is looked for. */
-    ops->state.moderated++;
-    ops->state.changed = true;
+    database->state.moderated++;
+    database->state.changed = true;
     return rc;
 }
 
-int store_moderation_begin(struct store_ops *ops, int64_t seq, enum persist_state state)
+int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state)
 {
     const struct row row = {.state = state};
 
-    return put_row(ops, seq, &row);
+    return put_row(database, seq, &row);
 }
 
-int store_moderation_state(struct store_ops *ops, int64_t seq, enum persist_state *out_state,
-                           uint32_t *out_reports)
+int store_moderation_state(struct store_database *database, int64_t seq,
+                           enum persist_state *out_state, uint32_t *out_reports)
 {
     struct row row;
-    int rc = find_row(ops, seq, &row);
+    int rc = find_row(database, seq, &row);
 
     if (rc == SQLITE_OK) {
         *out_state = row.state;
         *out_reports = row.reports;
     }
     return rc;
-}
-
-int store_moderation_drop(struct store_ops *ops, int64_t seq)
-{
-    sqlite3_stmt *statement = ops->statements[STORE_MODERATION_DROP];
-
-    if (ops->state.moderated == 0) {
-        return SQLITE_OK;
-    }
-    int rc = sqlite3_bind_int64(statement, 1, seq);
-    return rc == SQLITE_OK ? store_ops_step_to_end(statement) : rc;
 }
 
 /* Appends a line; of those before it only the latest stay. */
@@ -141,14 +130,14 @@ static void add_reason(struct row *row, const char *words, size_t bytes)
  * The message that an operation is about, unless its time is over: its outcome is
  * PERSIST_APPLIED then, else PERSIST_NOT_FOUND or PERSIST_FAILED.
  */
-static int find_alive(struct store_ops *ops, struct persist_op *op, int64_t *out_seq,
+static int find_alive(struct store_database *database, struct persist_op *op, int64_t *out_seq,
                       struct persist_message *out_message)
 {
-    int rc = store_ops_find(ops, &op->message, out_seq, out_message);
+    int rc = store_database_find(database, &op->message, out_seq, out_message);
 
     op->outcome = PERSIST_NOT_FOUND;
     if (rc == SQLITE_CORRUPT) {
-        return store_ops_fail_damaged(op);
+        return store_database_fail_damaged(op);
     }
     if (rc == SQLITE_ROW && out_message->expires_ms > op->now_ms) {
         op->outcome = PERSIST_APPLIED;
@@ -156,25 +145,25 @@ static int find_alive(struct store_ops *ops, struct persist_op *op, int64_t *out
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int put_rule(struct store_ops *ops, const struct persist_rule *rule)
+static int put_rule(struct store_database *database, const struct persist_rule *rule)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_RULE_PUT];
+    sqlite3_stmt *statement = database->statements[STORE_RULE_PUT];
     int rc = store_row_bind_rule(statement, rule);
 
     if (rc != SQLITE_OK) {
-        store_ops_done_with(statement);
+        store_statement_reset(statement);
         return rc;
     }
-    ops->state.changed = true;
-    return store_ops_step_to_end(statement);
+    database->state.changed = true;
+    return store_statement_run(statement);
 }
 
-int store_moderation_remove(struct store_ops *ops, struct persist_op *op)
+int store_moderation_remove(struct store_database *database, struct persist_op *op)
 {
     struct persist_message stored;
     int64_t expires_ms = 0;
     int64_t seq = 0;
-    int rc = find_alive(ops, op, &seq, &stored);
+    int rc = find_alive(database, op, &seq, &stored);
 
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED) {
         expires_ms = stored.expires_ms;
@@ -182,28 +171,28 @@ int store_moderation_remove(struct store_ops *ops, struct persist_op *op)
         (void)crypto_generichash(op->payload_hash, sizeof(op->payload_hash), stored.payload,
                                  stored.payload_bytes, NULL, 0);
     }
-    store_ops_done_with(ops->statements[STORE_FIND]);
+    store_statement_reset(database->statements[STORE_FIND]);
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
-    rc = store_ops_delete(ops, seq);
+    rc = store_database_delete(database, seq);
     if (rc == SQLITE_OK) {
-        rc = store_ops_put_tombstone(ops, &op->message, expires_ms);
+        rc = store_database_put_tombstone(database, &op->message, expires_ms);
     }
     if (rc == SQLITE_OK && op->rule != NULL) {
         struct persist_rule rule = *op->rule;
 
         rule.value = op->payload_hash;
         rule.value_bytes = sizeof(op->payload_hash);
-        rc = put_rule(ops, &rule);
+        rc = put_rule(database, &rule);
     }
     return rc;
 }
 
 /* Gives a message another place, under the checksum that it has there. */
-static int move(struct store_ops *ops, int64_t from, int64_t to, int64_t checksum)
+static int move(struct store_database *database, int64_t from, int64_t to, int64_t checksum)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_MOVE];
+    sqlite3_stmt *statement = database->statements[STORE_MOVE];
     int rc = sqlite3_bind_int64(statement, 1, from);
 
     if (rc == SQLITE_OK) {
@@ -213,31 +202,32 @@ static int move(struct store_ops *ops, int64_t from, int64_t to, int64_t checksu
         rc = sqlite3_bind_int64(statement, 3, checksum);
     }
     if (rc != SQLITE_OK) {
-        store_ops_done_with(statement);
+        store_statement_reset(statement);
         return rc;
     }
-    rc = store_ops_step_to_end(statement);
-    return rc == SQLITE_OK ? store_moderation_drop(ops, from) : rc;
+    rc = store_statement_run(statement);
+    return rc == SQLITE_OK ? store_database_drop_moderation(database, from) : rc;
 }
 
 /* The message at *seq is shown, and was not: it moves to a new number. checksum: there. */
-static int show(struct store_ops *ops, struct persist_op *op, int64_t checksum, int64_t *seq)
+static int show(struct store_database *database, struct persist_op *op, int64_t checksum,
+                int64_t *seq)
 {
     const int64_t from = *seq;
 
-    op->shown_seq = store_ops_take_number(ops);
+    op->shown_seq = store_database_take_number(database);
     *seq = op->shown_seq;
-    return move(ops, from, op->shown_seq, checksum);
+    return move(database, from, op->shown_seq, checksum);
 }
 
-int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
+int store_moderation_apply(struct store_database *database, struct persist_op *op,
                            struct store_times *out_times)
 {
     struct persist_message stored;
     struct row row;
     int64_t checksum = 0;
     int64_t seq = 0;
-    int rc = find_alive(ops, op, &seq, &stored);
+    int rc = find_alive(database, op, &seq, &stored);
 
     op->shown_seq = 0;
     /* Another message may have come under the same id since the caller looked. */
@@ -246,17 +236,17 @@ int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
         op->outcome = PERSIST_NOT_FOUND;
     }
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && op->message.state < PERSIST_HIDDEN) {
-        checksum = store_message_checksum(ops->state.next_seq, &stored);
+        checksum = store_message_checksum(database->state.next_seq, &stored);
     }
-    store_ops_done_with(ops->statements[STORE_FIND]);
+    store_statement_reset(database->statements[STORE_FIND]);
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
-    rc = find_row(ops, seq, &row);
+    rc = find_row(database, seq, &row);
     const bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
         op->message.state < PERSIST_HIDDEN) {
-        rc = show(ops, op, checksum, &seq);
+        rc = show(database, op, checksum, &seq);
     }
     if (rc != SQLITE_OK) {
         return rc;
@@ -271,20 +261,20 @@ int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
     op->message.seq = seq;
     out_times->state = row.state;
     out_times->reports = row.reports;
-    return put_row(ops, seq, &row);
+    return put_row(database, seq, &row);
 }
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-int store_moderation_put_rule(struct store_ops *ops, struct persist_op *op)
+int store_moderation_put_rule(struct store_database *database, struct persist_op *op)
 {
     op->outcome = PERSIST_APPLIED;
-    return put_rule(ops, op->rule);
+    return put_rule(database, op->rule);
 }
 
-int store_moderation_drop_rule(struct store_ops *ops, struct persist_op *op)
+int store_moderation_drop_rule(struct store_database *database, struct persist_op *op)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_RULE_DROP];
+    sqlite3_stmt *statement = database->statements[STORE_RULE_DROP];
     int rc = sqlite3_bind_int64(statement, 1, op->rule->host);
 
     if (rc == SQLITE_OK) {
@@ -296,13 +286,13 @@ int store_moderation_drop_rule(struct store_ops *ops, struct persist_op *op)
                                  op->rule->value_bytes, SQLITE_STATIC);
     }
     if (rc == SQLITE_OK) {
-        rc = store_ops_step_to_end(statement);
+        rc = store_statement_run(statement);
     } else {
-        store_ops_done_with(statement);
+        store_statement_reset(statement);
     }
-    const bool dropped = rc == SQLITE_OK && sqlite3_changes64(ops->db) > 0;
+    const bool dropped = rc == SQLITE_OK && sqlite3_changes64(database->db) > 0;
     op->outcome = dropped ? PERSIST_APPLIED : PERSIST_NOT_FOUND;
-    ops->state.changed |= dropped;
-    ops->state.removed |= dropped;
+    database->state.changed |= dropped;
+    database->state.removed |= dropped;
     return rc;
 }

@@ -6,23 +6,20 @@
 #ifndef DAEMON_STORE_MODERATION_H
 #define DAEMON_STORE_MODERATION_H
 
-#include "daemon/store/ops.h"
+#include "daemon/store/database.h"
 
 /* Operations: each fills its outcome. */
-int store_moderation_remove(struct store_ops *ops, struct persist_op *op);
-int store_moderation_apply(struct store_ops *ops, struct persist_op *op,
+int store_moderation_remove(struct store_database *database, struct persist_op *op);
+int store_moderation_apply(struct store_database *database, struct persist_op *op,
                            struct store_times *out_times);
-int store_moderation_put_rule(struct store_ops *ops, struct persist_op *op);
-int store_moderation_drop_rule(struct store_ops *ops, struct persist_op *op);
+int store_moderation_put_rule(struct store_database *database, struct persist_op *op);
+int store_moderation_drop_rule(struct store_database *database, struct persist_op *op);
 
 /* A new message begins in a state of its own. */
-int store_moderation_begin(struct store_ops *ops, int64_t seq, enum persist_state state);
+int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state);
 
 /* A message's state and reports; PERSIST_SHOWN and 0 where nothing is known of it. */
-int store_moderation_state(struct store_ops *ops, int64_t seq, enum persist_state *out_state,
-                           uint32_t *out_reports);
-
-/* Forgets what is known of a message that goes. */
-int store_moderation_drop(struct store_ops *ops, int64_t seq);
+int store_moderation_state(struct store_database *database, int64_t seq,
+                           enum persist_state *out_state, uint32_t *out_reports);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_row: how a message lies in a row of the table `message`, and the checksums that tell a row
- * as it was written from one that the storage changed. No policy: store_ops decides.
+ * as it was written from one that the storage changed. No policy: the operations (store_ops)
+ * decide.
  *
  * A checksum is XXH3-64 over every column of its row, in a byte order of its own (little-endian),
  * so that it holds on every machine. It finds accidents, not forgers.

@@ -66,9 +66,9 @@ static int add_row(sqlite3_stmt *statement, const struct persist_op *op)
     return SQLITE_OK;
 }
 
-int store_tally(struct store_ops *ops, struct persist_op *op)
+int store_tally(struct store_database *database, struct persist_op *op)
 {
-    sqlite3_stmt *statement = ops->statements[STORE_TALLY];
+    sqlite3_stmt *statement = database->statements[STORE_TALLY];
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < op->tally_count; i++) { /* it may be tried again */
@@ -81,6 +81,6 @@ int store_tally(struct store_ops *ops, struct persist_op *op)
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = add_row(statement, op);
     }
-    store_ops_done_with(statement);
+    store_statement_reset(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

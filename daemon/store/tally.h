@@ -3,12 +3,12 @@
 #ifndef DAEMON_STORE_TALLY_H
 #define DAEMON_STORE_TALLY_H
 
-#include "daemon/store/ops.h"
+#include "daemon/store/database.h"
 
 /*
  * Fills op->tallies within the transaction. Rows of hosts that no tally is for do not count. An
  * SQLite result code. O(messages), without a look at payloads.
  */
-int store_tally(struct store_ops *ops, struct persist_op *op);
+int store_tally(struct store_database *database, struct persist_op *op);
 
 #endif

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/writer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <uv.h>
 
 #include "core/base/err.h"
-#include "daemon/store/error.h"
 #include "daemon/store/inner.h"
 #include "daemon/store/log.h"
 #include "daemon/store/space.h"
@@ -17,121 +14,6 @@
 static uint64_t ns_of_ms(uint64_t ms)
 {
     return ms * 1000 * 1000;
-}
-
-/* --- jobs ------------------------------------------------------------------------------------- */
-
-static void end_job(struct store_writer *writer, struct persist_job *job)
-{
-    writer->current = NULL;
-    uv_mutex_lock(&writer->mutex);
-    writer->job = NULL;
-    writer->cancelled = false;
-    uv_mutex_unlock(&writer->mutex);
-    writer->options.job_done(writer->options.context, job);
-}
-
-void store_writer_fail_job(struct store_writer *writer, struct persist_job *job, const char *reason)
-{
-    job->failed = true;
-    (void)snprintf(job->reason, sizeof(job->reason), "%s", reason);
-    end_job(writer, job);
-}
-
-static uint64_t file_bytes(const char *path)
-{
-    struct stat status;
-
-    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
-}
-
-static bool is_cancelled(struct store_writer *writer)
-{
-    uv_mutex_lock(&writer->mutex);
-    const bool cancelled = writer->cancelled || writer->stopping;
-    uv_mutex_unlock(&writer->mutex);
-    return cancelled;
-}
-
-/* SQLite asks now and then whether to go on. */
-static int on_progress(void *context)
-{
-    return is_cancelled(context) ? 1 : 0;
-}
-
-/*
- * The database is written anew, without its free pages, into a temporary file in its own directory
- * and from there back, by way of the log: so much room is needed twice for the time.
- */
-static void compact(struct store_writer *writer, struct persist_job *job)
-{
-    enum { PROGRESS_STEPS = 10000 };
-    sqlite3 *db = writer->ops.db;
-
-    store_commit_scrub(writer); /* so that the log does not count */
-    job->bytes_before = file_bytes(writer->options.path);
-    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 1); /* that file */
-    sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, writer);
-    int rc = store_schema_run(db, "PRAGMA temp_store = FILE");
-    if (rc == SQLITE_OK) {
-        rc = store_schema_run(db, "VACUUM");
-    }
-    sqlite3_progress_handler(db, 0, NULL, NULL);
-    if ((rc & 0xff) == SQLITE_FULL) {
-        store_commit_make_space(writer);
-    }
-    (void)store_schema_run(db, "PRAGMA temp_store = MEMORY");
-    (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    store_commit_scrub(writer); /* a checkpoint, which cuts the file */
-    job->bytes_after = file_bytes(writer->options.path);
-    if (rc == SQLITE_OK) {
-        end_job(writer, job);
-    } else {
-        store_writer_fail_job(writer, job,
-                              (rc & 0xff) == SQLITE_INTERRUPT ? "it was cancelled"
-                                                              : store_error_reason(rc));
-    }
-}
-
-/* Begins a job, or does its next slice. */
-static void run_job(struct store_writer *writer, struct persist_job *job)
-{
-    int rc = store_commit_reopen(writer);
-
-    if (rc != SQLITE_OK) {
-        store_writer_fail_job(writer, job, store_error_reason(rc));
-        return;
-    }
-    if (is_cancelled(writer)) {
-        if (writer->current != NULL) {
-            store_backup_abort(&writer->backup);
-        }
-        store_writer_fail_job(writer, job, "it was cancelled, since the daemon stops");
-        return;
-    }
-    if (job->kind == PERSIST_COMPACT) {
-        compact(writer, job);
-        return;
-    }
-    if (writer->current == NULL) {
-        const int code =
-            store_backup_begin(&writer->backup, writer->ops.db, job->path, job->reason);
-        job->failed = code != 0;
-        job->path_is_wrong = code == -ERR_SYSTEM;
-        if (code != 0) {
-            end_job(writer, job);
-            return;
-        }
-        writer->current = job;
-    }
-    const int code = store_backup_step(&writer->backup, job->reason);
-    if (code != STORE_BACKUP_MORE) {
-        job->failed = code != 0;
-        job->path_is_wrong = code == -ERR_SYSTEM;
-        job->bytes_after = writer->backup.bytes;
-        store_backup_forget(&writer->backup);
-        end_job(writer, job);
-    }
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
@@ -171,21 +53,14 @@ static void gather(struct store_writer *writer)
     }
 }
 
-static bool is_under_way(struct store_writer *writer, const struct persist_job *job)
-{
-    uv_mutex_lock(&writer->mutex);
-    const bool under_way = writer->job == job;
-    uv_mutex_unlock(&writer->mutex);
-    return under_way;
-}
-
 /* Pages of the database that are not used; 0 where that cannot be had now. */
 static uint64_t reusable_pages(struct store_writer *writer)
 {
     int64_t pages = 0;
 
-    if (writer->ops.db == NULL ||
-        store_schema_read_number(writer->ops.db, "PRAGMA freelist_count", &pages) != SQLITE_OK) {
+    if (writer->database.db == NULL ||
+        store_schema_read_number(writer->database.db, "PRAGMA freelist_count", &pages) !=
+            SQLITE_OK) {
         return 0;
     }
     return pages > 0 ? (uint64_t)pages : 0;
@@ -248,9 +123,8 @@ static bool work(struct store_writer *writer)
         writer->options.done(writer->options.context, batch.first, batch.last);
         store_commit_checkpoint_if_long(writer);
     }
-    /* Of which `drop_connection` may have made an end by now. */
-    if (job != NULL && is_under_way(writer, job)) {
-        run_job(writer, job);
+    if (job != NULL) {
+        store_job_run(writer, job);
     }
     if (goes_on && writer->scrub_due != 0 && uv_hrtime() >= writer->scrub_due) {
         store_commit_scrub(writer);
@@ -265,7 +139,7 @@ static void run_thread(void *argument)
 
     while (work(writer))
         ;
-    db = store_ops_deinit(&writer->ops);
+    db = store_database_deinit(&writer->database);
     if (writer->hands_off) {
         (void)sqlite3_close(db);
     } else if (db != NULL) {
@@ -288,7 +162,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     writer->options = *options;
     int rc = store_commit_limit_log(writer, db);
     if (rc == SQLITE_OK) {
-        rc = store_ops_init(&writer->ops, db, writer->options.marks_max);
+        rc = store_database_init(&writer->database, db, writer->options.marks_max);
     }
     switch (rc & 0xff) {
     case SQLITE_OK:
@@ -304,7 +178,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     writer->log_pages = store_log_bytes(options->path) / STORE_LOG_FRAME_BYTES;
     code = -ERR_SYSTEM;
     if (uv_mutex_init(&writer->mutex) != 0) {
-        goto deinit_ops;
+        goto deinit_database;
     }
     if (uv_cond_init(&writer->wake) != 0) {
         goto destroy_mutex;
@@ -319,8 +193,8 @@ destroy_cond:
     uv_cond_destroy(&writer->wake);
 destroy_mutex:
     uv_mutex_destroy(&writer->mutex);
-deinit_ops:
-    (void)sqlite3_wal_hook(store_ops_deinit(&writer->ops), NULL, NULL);
+deinit_database:
+    (void)sqlite3_wal_hook(store_database_deinit(&writer->database), NULL, NULL);
 free_writer:
     free(writer);
     return code;
@@ -388,14 +262,14 @@ void store_writer_count(struct store_writer *writer, struct store_writer_counter
 
 sqlite3 *store_writer_connection(struct store_writer *writer)
 {
-    return writer->ops.db;
+    return writer->database.db;
 }
 
 void store_writer_info(const struct store_writer *writer, struct persist_info *out_info)
 {
-    memcpy(out_info->store_id, writer->ops.store_id, PERSIST_STORE_ID_BYTES);
-    out_info->clock_ms = writer->ops.state.clock_ms;
-    out_info->seq = writer->ops.state.next_seq - 1;
+    memcpy(out_info->store_id, writer->database.store_id, PERSIST_STORE_ID_BYTES);
+    out_info->clock_ms = writer->database.state.clock_ms;
+    out_info->seq = writer->database.state.next_seq - 1;
     out_info->relaxed = writer->options.use == STORE_USE_WRITER_RELAXED;
 }
 

@@ -87,7 +87,7 @@ bool watch_is_watching(const struct handler_client *client);
 bool watch_client_has_room(struct service *service, struct handler_client *client);
 
 /*
- * A number was committed (store_ops_take_number): the message, which is in the index of its host,
+ * A number was committed (store_database_take_number): the message, which is in the index of its host,
  * was deposited, released from review or restored under the number `seq`, and will be matched in
  * the next turn. Whoever was pushed it under an earlier number is pushed it under this one, too.
  * NULL: nobody sees the message now, only its number is taken. Borrows the message for the call.

@@ -12,6 +12,7 @@
 
 #include "core/filter/cuckoo.h"
 #include "core/index/idmap.h"
+#include "daemon/store/database.h"
 #include "daemon/store/log.h"
 #include "daemon/store/ops.h"
 #include "daemon/store/schema.h"
@@ -159,11 +160,11 @@ static double cache_misses(sqlite3 *db)
 }
 
 /* Applies operations on messages first .. first + count - 1; what they cost without the commits. */
-static int apply_all(struct store_ops *ops, enum persist_kind kind, size_t first, size_t count,
-                     struct store_cost *out)
+static int apply_all(struct store_database *database, enum persist_kind kind, size_t first,
+                     size_t count, struct store_cost *out)
 {
     static struct workload_message messages[TRANSACTION_ROWS];
-    const double misses = cache_misses(ops->db);
+    const double misses = cache_misses(database->db);
     int64_t spent_ns = 0;
     int rc = SQLITE_OK;
 
@@ -172,23 +173,23 @@ static int apply_all(struct store_ops *ops, enum persist_kind kind, size_t first
         for (size_t i = 0; i < rows; i++) {
             workload_make(SEED, first + at + i, &messages[i]);
         }
-        rc = store_ops_begin(ops);
+        rc = store_database_begin(database);
         const int64_t start_ns = stats_cpu_ns();
         for (size_t i = 0; i < rows && rc == SQLITE_OK; i++) {
             struct persist_op op;
             struct store_times times;
             describe(&messages[i], kind, 1000, &op);
-            rc = store_ops_apply(ops, &op, &times);
+            rc = store_ops_apply(database, &op, &times);
             if (rc == SQLITE_OK && op.outcome != PERSIST_APPLIED) {
                 return bench_fail("an operation was not applied");
             }
         }
         spent_ns += stats_cpu_ns() - start_ns;
-        rc = rc == SQLITE_OK ? store_ops_commit(ops) : rc;
+        rc = rc == SQLITE_OK ? store_database_commit(database) : rc;
     }
     out->cpu_ns = (double)spent_ns / (double)count;
-    out->page_reads = (cache_misses(ops->db) - misses) / (double)count;
-    return rc == SQLITE_OK ? 0 : bench_fail("store: %s", sqlite3_errmsg(ops->db));
+    out->page_reads = (cache_misses(database->db) - misses) / (double)count;
+    return rc == SQLITE_OK ? 0 : bench_fail("store: %s", sqlite3_errmsg(database->db));
 }
 
 static int measure_store(const char *directory, size_t count, struct store_cost *without,
@@ -197,7 +198,7 @@ static int measure_store(const char *directory, size_t count, struct store_cost 
     char reason[PERSIST_REASON_BYTES] = "";
     char path[CHILD_PATH_BYTES + 32];
     sqlite3 *db = NULL;
-    struct store_ops ops = {0};
+    struct store_database database = {0};
     struct store_cost ignored;
 
     snprintf(path, sizeof(path), "%s/ids.db", directory);
@@ -206,21 +207,21 @@ static int measure_store(const char *directory, size_t count, struct store_cost 
     }
     (void)sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES /
                                              STORE_LOG_FRAME_BYTES); /* else the log only grows */
-    if (store_ops_init(&ops, db, (int64_t)count * 2) != SQLITE_OK) {
+    if (store_database_init(&database, db, (int64_t)count * 2) != SQLITE_OK) {
         store_schema_close_last(db);
         return bench_fail("the store cannot be set up");
     }
-    int rc = apply_all(&ops, PERSIST_DEPOSIT, 0, count, &ignored);
+    int rc = apply_all(&database, PERSIST_DEPOSIT, 0, count, &ignored);
     if (rc == 0) {
-        rc = apply_all(&ops, PERSIST_DEPOSIT, count, count, without);
+        rc = apply_all(&database, PERSIST_DEPOSIT, count, count, without);
     }
     if (rc == 0) { /* as many messages are left, and as many marks are there */
-        rc = apply_all(&ops, PERSIST_WITHDRAW, 0, count, &ignored);
+        rc = apply_all(&database, PERSIST_WITHDRAW, 0, count, &ignored);
     }
     if (rc == 0) {
-        rc = apply_all(&ops, PERSIST_DEPOSIT, 2 * count, count, with);
+        rc = apply_all(&database, PERSIST_DEPOSIT, 2 * count, count, with);
     }
-    store_schema_close_last(store_ops_deinit(&ops));
+    store_schema_close_last(store_database_deinit(&database));
     return rc;
 }
 

@@ -133,13 +133,13 @@ static int check_message(void *context, const struct persist_message *message)
     return 0;
 }
 
-static void apply(struct store_ops *ops, struct persist_op *op)
+static void apply(struct store_database *database, struct persist_op *op)
 {
     struct store_times times;
 
-    FUZZ_CHECK(store_ops_begin(ops) == SQLITE_OK);
-    FUZZ_CHECK(store_ops_apply(ops, op, &times) == SQLITE_OK);
-    FUZZ_CHECK(store_ops_commit(ops) == SQLITE_OK);
+    FUZZ_CHECK(store_database_begin(database) == SQLITE_OK);
+    FUZZ_CHECK(store_ops_apply(database, op, &times) == SQLITE_OK);
+    FUZZ_CHECK(store_database_commit(database) == SQLITE_OK);
 }
 
 /* --- sound databases -------------------------------------------------------------------------- */
@@ -149,17 +149,17 @@ static void make_base(unsigned base)
 {
     char stored[PROFILE_TEXT_MAX];
     char reason[PERSIST_REASON_BYTES];
-    struct store_ops ops;
+    struct store_database database;
     struct persist_op op;
     uint32_t host = 0;
     sqlite3 *db;
 
     FUZZ_CHECK(store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) == 0);
     FUZZ_CHECK(store_load_host(db, fuzz.path, "default", profile, &host, stored, reason) == 0);
-    FUZZ_CHECK(store_ops_init(&ops, db, 100) == SQLITE_OK);
+    FUZZ_CHECK(store_database_init(&database, db, 100) == SQLITE_OK);
     for (uint8_t i = 1; i <= MESSAGES; i++) {
         make_deposit(host, i, &op);
-        apply(&ops, &op);
+        apply(&database, &op);
         if (i == MESSAGES / 2) {
             FUZZ_CHECK(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                                  NULL) == SQLITE_OK);
@@ -167,8 +167,8 @@ static void make_base(unsigned base)
     }
     make_deposit(host, 2, &op);
     op.kind = PERSIST_WITHDRAW;
-    apply(&ops, &op);
-    db = store_ops_deinit(&ops);
+    apply(&database, &op);
+    db = store_database_deinit(&database);
     if (base == 0) {
         store_schema_close_last(db);
     } else {
@@ -275,15 +275,15 @@ static void go_on(sqlite3 *db, uint32_t host, unsigned count)
 {
     static const uint8_t number = 200;
     char reason[PERSIST_REASON_BYTES];
-    struct store_ops ops;
+    struct store_database database;
     struct persist_op op;
     unsigned counted = 0;
 
-    FUZZ_CHECK(store_ops_init(&ops, db, 100) == SQLITE_OK);
+    FUZZ_CHECK(store_database_init(&database, db, 100) == SQLITE_OK);
     make_deposit(host, number, &op);
-    apply(&ops, &op);
+    apply(&database, &op);
     FUZZ_CHECK(op.outcome == PERSIST_APPLIED);
-    FUZZ_CHECK(sqlite3_close(store_ops_deinit(&ops)) == SQLITE_OK);
+    FUZZ_CHECK(sqlite3_close(store_database_deinit(&database)) == SQLITE_OK);
     if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) != 0 ||
         store_load_replay(db, fuzz.path, visit_any, &counted, reason) != 0) {
         (void)fprintf(stderr, "%s\n", reason);

@@ -28,7 +28,7 @@ struct model {
 struct world {
     struct rng rng;
     struct store_fixture fixture;
-    struct store_ops ops;
+    struct store_database database;
     struct model committed;
     struct model now;
     int64_t now_ms;
@@ -50,12 +50,12 @@ static void begin_world(int64_t marks_max)
     world.now_ms = 1000;
     assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED, &db, reason),
                      0);
-    assert_int_equal(store_ops_init(&world.ops, db, marks_max), SQLITE_OK);
+    assert_int_equal(store_database_init(&world.database, db, marks_max), SQLITE_OK);
 }
 
 static void end_world(void)
 {
-    store_schema_close_last(store_ops_deinit(&world.ops));
+    store_schema_close_last(store_database_deinit(&world.database));
     store_fixture_deinit(&world.fixture);
 }
 
@@ -65,10 +65,10 @@ static void reopen(int64_t marks_max)
     char reason[PERSIST_REASON_BYTES];
     sqlite3 *db = NULL;
 
-    store_schema_close_last(store_ops_deinit(&world.ops));
+    store_schema_close_last(store_database_deinit(&world.database));
     assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED, &db, reason),
                      0);
-    assert_int_equal(store_ops_init(&world.ops, db, marks_max), SQLITE_OK);
+    assert_int_equal(store_database_init(&world.database, db, marks_max), SQLITE_OK);
 }
 
 /* The fixture's messages whose numbers are multiples of 7 cannot be withdrawn. */
@@ -81,7 +81,7 @@ static enum persist_outcome apply(struct store_op *op)
 {
     struct store_times times;
 
-    assert_int_equal(store_ops_apply(&world.ops, &op->op, &times), SQLITE_OK);
+    assert_int_equal(store_ops_apply(&world.database, &op->op, &times), SQLITE_OK);
     return op->op.outcome;
 }
 
@@ -93,10 +93,11 @@ static void deposit(uint32_t n)
     const bool there = world.now.expires_ms[n] > world.now_ms;
 
     store_make_deposit(&world.fixture, &op, number_of(n), world.now_ms, expires_ms);
-    if (!marked && world.ops.state.tombstones > 0) {
+    if (!marked && world.database.state.tombstones > 0) {
         world.asked++;
         world.looked +=
-            store_marks_may_have(&world.ops.marks, world.fixture.host, op.op.message.id) ? 1 : 0;
+            store_marks_may_have(&world.database.marks, world.fixture.host, op.op.message.id) ? 1
+                                                                                              : 0;
     }
     assert_int_equal(apply(&op), marked  ? PERSIST_GONE
                                  : there ? PERSIST_DUPLICATE
@@ -137,7 +138,7 @@ static void check_marks(void)
         if (world.now.marked_ms[n] > world.now_ms) {
             store_make_withdraw(&world.fixture, &op, number_of(n), world.now_ms);
             assert_true(
-                store_marks_may_have(&world.ops.marks, world.fixture.host, op.op.message.id));
+                store_marks_may_have(&world.database.marks, world.fixture.host, op.op.message.id));
         }
     }
 }
@@ -146,7 +147,7 @@ static void transaction(void)
 {
     struct rng *rng = &world.rng;
 
-    assert_int_equal(store_ops_begin(&world.ops), SQLITE_OK);
+    assert_int_equal(store_database_begin(&world.database), SQLITE_OK);
     for (uint32_t count = 1 + rng_below(rng, OPS_MAX); count > 0; count--) {
         const uint32_t kind = rng_below(rng, 100);
 
@@ -159,10 +160,10 @@ static void transaction(void)
         }
     }
     if (rng_chance(rng, 15)) {
-        assert_int_equal(store_ops_rollback(&world.ops), SQLITE_OK);
+        assert_int_equal(store_database_rollback(&world.database), SQLITE_OK);
         world.now = world.committed;
     } else {
-        assert_int_equal(store_ops_commit(&world.ops), SQLITE_OK);
+        assert_int_equal(store_database_commit(&world.database), SQLITE_OK);
         world.committed = world.now;
     }
     world.now_ms += rng_below(rng, 3);
@@ -176,8 +177,8 @@ static void test_marked_ids_are_refused(void **state)
     begin_world(MARKS_MAX);
     for (int t = 0; t < TRANSACTIONS; t++) {
         transaction();
-        largest = world.ops.marks.filter.bucket_count > largest
-                      ? world.ops.marks.filter.bucket_count
+        largest = world.database.marks.filter.bucket_count > largest
+                      ? world.database.marks.filter.bucket_count
                       : largest;
         if (t % 50 == 0) {
             check_marks();
@@ -208,7 +209,7 @@ static void test_new_ids_need_no_look(void **state)
     begin_world(MARKS_MAX);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t n = 0; n < MARKED; n += OPS_MAX) {
-            assert_int_equal(store_ops_begin(&world.ops), SQLITE_OK);
+            assert_int_equal(store_database_begin(&world.database), SQLITE_OK);
             for (uint32_t i = n; i < n + OPS_MAX && i < MARKED; i++) {
                 if (pass == 0) {
                     deposit(i);
@@ -216,30 +217,31 @@ static void test_new_ids_need_no_look(void **state)
                     withdraw(i);
                 }
             }
-            assert_int_equal(store_ops_commit(&world.ops), SQLITE_OK);
+            assert_int_equal(store_database_commit(&world.database), SQLITE_OK);
         }
     }
     reopen(MARKS_MAX);
-    assert_int_equal(store_ops_begin(&world.ops), SQLITE_OK);
-    assert_true(world.ops.marks.usable);
+    assert_int_equal(store_database_begin(&world.database), SQLITE_OK);
+    assert_true(world.database.marks.usable);
     check_marks();
     for (uint32_t n = 0; n < NEW; n++) {
         store_make_withdraw(&world.fixture, &op, number_of(NUMBERS + n), world.now_ms);
-        looked +=
-            store_marks_may_have(&world.ops.marks, world.fixture.host, op.op.message.id) ? 1 : 0;
+        looked += store_marks_may_have(&world.database.marks, world.fixture.host, op.op.message.id)
+                      ? 1
+                      : 0;
     }
     print_message("%u of %u new ids look for a mark, among %u marks\n", (unsigned)looked,
                   (unsigned)NEW, (unsigned)MARKED);
     assert_true(looked <= NEW / 500);
     /* Another host's ids are others. */
     store_make_withdraw(&world.fixture, &op, 1, world.now_ms);
-    assert_true(store_marks_may_have(&world.ops.marks, world.fixture.host, op.op.message.id));
+    assert_true(store_marks_may_have(&world.database.marks, world.fixture.host, op.op.message.id));
     looked = 0;
     for (uint32_t host = 1000; host < 1100; host++) {
-        looked += store_marks_may_have(&world.ops.marks, host, op.op.message.id) ? 1 : 0;
+        looked += store_marks_may_have(&world.database.marks, host, op.op.message.id) ? 1 : 0;
     }
     assert_true(looked < 10);
-    assert_int_equal(store_ops_rollback(&world.ops), SQLITE_OK);
+    assert_int_equal(store_database_rollback(&world.database), SQLITE_OK);
     end_world();
 }
 
@@ -249,13 +251,13 @@ static void test_cap(void **state)
     (void)state;
     begin_world(100);
     for (uint32_t n = 0; n < 2000; n += 40) {
-        assert_int_equal(store_ops_begin(&world.ops), SQLITE_OK);
+        assert_int_equal(store_database_begin(&world.database), SQLITE_OK);
         for (uint32_t i = n; i < n + 40; i++) {
             deposit(i);
             withdraw(i);
         }
-        assert_int_equal(store_ops_commit(&world.ops), SQLITE_OK);
-        assert_true(world.ops.state.tombstones <= 100);
+        assert_int_equal(store_database_commit(&world.database), SQLITE_OK);
+        assert_true(world.database.state.tombstones <= 100);
     }
     end_world();
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/statement.h"
+
+#include "daemon/store/row.h"
+
+#define CONTENT_BYTES "length(filter) + length(CAST(media_type AS BLOB)) + length(payload)"
+
+/* A transaction that will write says so at once: it never has to give up half way. */
+static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
+    [STORE_BEGIN] = "BEGIN IMMEDIATE",
+    [STORE_COMMIT] = "COMMIT",
+    [STORE_ROLLBACK] = "ROLLBACK",
+    /* Nearly every deposit is new: insert, and look only when that did nothing. */
+    [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"
+                      " ON CONFLICT (host_id, id) DO NOTHING"),
+    [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2"),
+    [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1",
+    [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
+                      " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
+                      " RETURNING host_id, epoch, id, seq"),
+    /* Which index to follow is said, as it is the order that matters: by another one all of the
+       host's messages would have to be sorted. Lengths are read without the payloads. */
+    [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
+                      " NOT INDEXED WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
+    [STORE_SOONEST] = ("SELECT seq, expires_ms, host_id, epoch, id, " CONTENT_BYTES " FROM message"
+                       " INDEXED BY message_by_expiry WHERE expires_ms >= ?3 AND seq <> ?2"
+                       " AND host_id = ?1 ORDER BY expires_ms"),
+    [STORE_PLACE] = "SELECT seq, epoch FROM message WHERE host_id = ?1 AND id = ?2",
+    [STORE_TOMBSTONE_FIND] =
+        "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
+    [STORE_TOMBSTONE_PUT] =
+        ("INSERT INTO tombstone (host_id, id, expires_ms, checksum) VALUES (?1, ?2, ?3, ?4)"
+         " ON CONFLICT (host_id, id) DO UPDATE"
+         " SET expires_ms = excluded.expires_ms, checksum = excluded.checksum"),
+    [STORE_TOMBSTONE_EXPIRE] =
+        ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
+         " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2) RETURNING host_id, id"),
+    [STORE_TOMBSTONE_DROP] =
+        ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
+         " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
+    [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
+    [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
+    [STORE_MODERATION_FIND] = "SELECT state, reports, reasons FROM moderation WHERE seq = ?1",
+    [STORE_MODERATION_PUT] =
+        ("INSERT INTO moderation (seq, state, reports, reasons, row_checksum)"
+         " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (seq) DO UPDATE SET state = excluded.state,"
+         " reports = excluded.reports, reasons = excluded.reasons,"
+         " row_checksum = excluded.row_checksum"),
+    [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
+    [STORE_RULE_PUT] =
+        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+         " ON CONFLICT (host_id, kind, value) DO UPDATE SET number = excluded.number,"
+         " created_ms = excluded.created_ms, checksum = excluded.checksum"),
+    [STORE_RULE_DROP] = "DELETE FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
+    /* The order of STORE_TALLY's columns is store_tally.c's. */
+    [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
+                     " FROM message LEFT JOIN moderation USING (seq)"),
+    [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
+};
+
+int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++) {
+        rc = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                &out_statements[i], NULL);
+    }
+    return rc;
+}
+
+void store_statement_finalize(sqlite3_stmt **statements)
+{
+    for (int i = 0; i < STORE_STATEMENT_COUNT; i++) {
+        (void)sqlite3_finalize(statements[i]); /* repeats what step said */
+        statements[i] = NULL;
+    }
+}
+
+void store_statement_reset(sqlite3_stmt *statement)
+{
+    (void)sqlite3_reset(statement); /* repeats what step said */
+    (void)sqlite3_clear_bindings(statement);
+}
+
+int store_statement_run(sqlite3_stmt *statement)
+{
+    int rc = sqlite3_step(statement);
+
+    store_statement_reset(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_statement_bind_key(sqlite3_stmt *statement, const struct persist_message *message)
+{
+    int rc = sqlite3_bind_int64(statement, 1, message->host);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_bind_blob(statement, 2, message->id, MESSAGE_ID_BYTES, SQLITE_STATIC);
+    }
+    return rc;
+}
