@@ -52,7 +52,7 @@ void index_free(struct index *index)
     if (index == NULL) {
         return;
     }
-    assert(index->parts == NULL && index->renewal == NULL);
+    assert(index->parts == NULL && index->notes == NULL);
     index->engine->destroy(index->handle);
     alloc_release(index->options.alloc, index, 1, sizeof *index);
 }
@@ -89,8 +89,8 @@ static void offer_to_searches(struct index *index, const struct index_item *item
 
 static void note_change(const struct index *index, const uint8_t *id)
 {
-    if (index->renewal != NULL) {
-        renewal_note(index->renewal, id);
+    if (index->notes != NULL) {
+        notes_add(index->notes, id);
     }
 }
 

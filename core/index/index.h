@@ -73,11 +73,18 @@ int index_insert(struct index *index, const struct index_item *item, const uint6
 void index_load_begin(struct index *index);
 int index_load_end(struct index *index);
 
-/* Asked every few milliseconds, from within the call that it is given to. */
+/* Lets a long call end early. The call asks is_wanted every few milliseconds, and ends when the
+ * answer is true. */
 struct index_stop {
     bool (*is_wanted)(void *context);
     void *context;
 };
+
+/* `stop` may be NULL: then the call never ends early. */
+static inline bool index_stop_is_wanted(const struct index_stop *stop)
+{
+    return stop != NULL && stop->is_wanted(stop->context);
+}
 
 /* The same, but gives up when it is wanted (NULL: never): INDEX_STOPPED then, with all messages
  * there and searches slow. */

@@ -7,8 +7,7 @@
 #define CORE_INDEX_INNER_H
 
 #include "core/index/engine.h"
-
-struct renewal;
+#include "core/index/notes.h"
 
 /* One part of a search: a walk over one index, which knows of it while the search is under way. */
 struct search_part {
@@ -30,7 +29,7 @@ struct index {
     struct profile profile; /* what options.profile points to */
     size_t words;
     struct search_part *parts; /* of searches under way */
-    struct renewal *renewal;   /* under way, told of what comes and goes; or NULL */
+    struct notes *notes;       /* of a renewal under way, which copies this index; or NULL */
 };
 
 struct index_search {
@@ -57,10 +56,5 @@ struct index_search {
 
 /* Messages of a part's index may stand at other places from now on. */
 void index_part_moved(struct search_part *part);
-
-/* ---- renewal.c ---- */
-
-/* A message has come or gone. */
-void renewal_note(struct renewal *renewal, const uint8_t *id);
 
 #endif

@@ -7,10 +7,8 @@
 #include "core/base/err.h"
 #include "core/index/inner.h"
 
-enum {
-    NOTES_A_BLOCK = 1024,
-    NOTES_LEAST = 65536 /* may wait however few messages there are */
-};
+/* So many notes may wait, however few messages there are. */
+enum { NOTES_LEAST = 65536 };
 
 /* Messages copied out at a time, which are not in the second index yet. */
 struct batch {
@@ -19,14 +17,6 @@ struct batch {
     size_t room; /* of the arrays */
     struct index_item *items;
     uint64_t *filters;
-};
-
-/* Ids of messages that came or went, oldest first. */
-struct note_block {
-    struct note_block *next;
-    uint32_t begin; /* the first that is not brought over */
-    uint32_t end;
-    uint8_t ids[NOTES_A_BLOCK][MESSAGE_ID_BYTES];
 };
 
 /*
@@ -42,94 +32,10 @@ struct renewal {
 
     struct index *index; /* NULL: detached */
     void *cursor;        /* while messages are copied */
-    struct note_block *oldest;
-    struct note_block *newest;
-    size_t pending;     /* notes in the blocks, */
-    size_t pending_max; /* ... at most */
-    bool follows;       /* follow has been called */
-    size_t came;        /* notes since its last call; 0 before it is called */
-    int failure;        /* of noting: what the next call answers; 0: none */
+    struct notes notes;  /* of messages that came or went since renewal_begin */
+    bool follows;        /* renewal_follow has been called */
+    uint64_t seen;       /* notes.added when renewal_follow was last called */
 };
-
-/* ---- changes noted ---- */
-
-static struct note_block *block_to_fill(struct renewal *renewal)
-{
-    if (renewal->newest != NULL && renewal->newest->end < NOTES_A_BLOCK) {
-        return renewal->newest;
-    }
-    struct note_block *block = alloc_array(renewal->alloc, 1, sizeof *block);
-    if (block == NULL) {
-        return NULL;
-    }
-    block->next = NULL;
-    block->begin = 0;
-    block->end = 0;
-    if (renewal->newest != NULL) {
-        renewal->newest->next = block;
-    } else {
-        renewal->oldest = block;
-    }
-    renewal->newest = block;
-    return block;
-}
-
-static void free_notes(struct renewal *renewal)
-{
-    while (renewal->oldest != NULL) {
-        struct note_block *block = renewal->oldest;
-
-        renewal->oldest = block->next;
-        alloc_release(renewal->alloc, block, 1, sizeof *block);
-    }
-    renewal->newest = NULL;
-    renewal->pending = 0;
-}
-
-/* What is noted can be no use any more. */
-static void fail_notes(struct renewal *renewal, int failure)
-{
-    renewal->failure = failure;
-    free_notes(renewal);
-}
-
-void renewal_note(struct renewal *renewal, const uint8_t *id)
-{
-    if (renewal->failure != 0) {
-        return;
-    }
-    if (renewal->pending == renewal->pending_max) {
-        fail_notes(renewal, RENEWAL_OVERRUN);
-        return;
-    }
-    struct note_block *block = block_to_fill(renewal);
-    if (block == NULL) {
-        fail_notes(renewal, -ERR_NOMEM);
-        return;
-    }
-    memcpy(block->ids[block->end++], id, MESSAGE_ID_BYTES);
-    renewal->pending++;
-    renewal->came += renewal->follows;
-}
-
-/* The oldest note, taken off. There is one. */
-static void take_note(struct renewal *renewal, uint8_t *out_id)
-{
-    struct note_block *block = renewal->oldest;
-
-    memcpy(out_id, block->ids[block->begin++], MESSAGE_ID_BYTES);
-    renewal->pending--;
-    if (block->begin == NOTES_A_BLOCK) {
-        renewal->oldest = block->next;
-        renewal->newest = block->next == NULL ? NULL : renewal->newest;
-        alloc_release(renewal->alloc, block, 1, sizeof *block);
-    }
-}
-
-size_t renewal_pending(const struct renewal *renewal)
-{
-    return renewal->pending;
-}
 
 /* ---- begin and end ---- */
 
@@ -139,13 +45,13 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
     struct renewal *renewal = alloc_zeroed(alloc, 1, sizeof *renewal);
     size_t count = index_count(index);
 
-    assert(index->renewal == NULL && index->engine->cursor_copy != NULL);
+    assert(index->notes == NULL && index->engine->cursor_copy != NULL);
     if (renewal == NULL) {
         return -ERR_NOMEM;
     }
     renewal->alloc = alloc;
     renewal->words = index->words;
-    renewal->pending_max = count < NOTES_LEAST ? NOTES_LEAST : count;
+    notes_init(&renewal->notes, alloc, count < NOTES_LEAST ? NOTES_LEAST : count);
     int error = index_new(index->engine, &index->options, &renewal->fresh);
     if (error == 0) {
         error = index->engine->cursor_new(index->handle, alloc, &renewal->cursor);
@@ -155,7 +61,7 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
         return error;
     }
     renewal->index = index;
-    index->renewal = renewal;
+    index->notes = &renewal->notes;
     *out_renewal = renewal;
     return 0;
 }
@@ -174,8 +80,8 @@ void renewal_detach(struct renewal *renewal)
         return;
     }
     free_cursor(renewal);
-    free_notes(renewal);
-    renewal->index->renewal = NULL;
+    notes_deinit(&renewal->notes);
+    renewal->index->notes = NULL;
     renewal->index = NULL;
 }
 
@@ -201,6 +107,17 @@ void renewal_free(struct renewal *renewal)
     }
     index_free(renewal->fresh);
     alloc_release(renewal->alloc, renewal, 1, sizeof *renewal);
+}
+
+size_t renewal_pending(const struct renewal *renewal)
+{
+    return renewal->notes.count;
+}
+
+/* What a call answers when the notes have failed. */
+static int failure_of(const struct renewal *renewal)
+{
+    return renewal->notes.failure == NOTES_FULL ? RENEWAL_OVERRUN : renewal->notes.failure;
 }
 
 /* ---- copy ---- */
@@ -239,8 +156,8 @@ int renewal_copy(struct renewal *renewal)
 {
     struct index *index = renewal->index;
 
-    if (renewal->failure != 0) {
-        return renewal->failure;
+    if (renewal->notes.failure != 0) {
+        return failure_of(renewal);
     }
     if (index_count(index) == 0) {
         free_cursor(renewal);
@@ -284,7 +201,7 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
     while (result == 0 && renewal->batches != NULL) {
         struct batch *batch = renewal->batches;
 
-        if (stop != NULL && stop->is_wanted(stop->context)) {
+        if (index_stop_is_wanted(stop)) {
             return RENEWAL_STOPPED;
         }
         renewal->batches = batch->next;
@@ -356,23 +273,24 @@ static int exchange(struct index *index, struct index *other)
 
 int renewal_follow(struct renewal *renewal, size_t budget)
 {
-    size_t least = 2 * renewal->came;
+    struct notes *notes = &renewal->notes;
+    size_t least = renewal->follows ? 2 * (size_t)(notes->added - renewal->seen) : 0;
 
-    if (renewal->failure != 0) {
-        return renewal->failure;
+    if (notes->failure != 0) {
+        return failure_of(renewal);
     }
     renewal->follows = true;
-    renewal->came = 0;
-    for (size_t left = budget > least ? budget : least; left > 0 && renewal->pending > 0; left--) {
+    renewal->seen = notes->added;
+    for (size_t left = budget > least ? budget : least; left > 0 && notes->count > 0; left--) {
         uint8_t id[MESSAGE_ID_BYTES];
 
-        take_note(renewal, id);
+        notes_take(notes, id);
         int error = bring_over(renewal, id);
         if (error != 0) {
             return error;
         }
     }
-    if (renewal->pending > 0) {
+    if (notes->count > 0) {
         return RENEWAL_MORE;
     }
     int error = exchange(renewal->index, renewal->fresh);

@@ -135,9 +135,6 @@ struct standing {
     struct standing_probe probes[STANDING_BATCH];
 };
 
-/* The floor of a bound: see index_probe_floor. */
-uint16_t standing_floor(uint32_t max_distance_ppm);
-
 /* A part's filter: profile words, the query's. */
 static inline const uint64_t *standing_filter(const struct standing_query *query, uint32_t part)
 {
@@ -173,6 +170,9 @@ void standing_put(struct standing *standing, struct standing_group *group,
 
 /* Takes a part out of a group, which stays, perhaps without any; the last one takes its slot. */
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot);
+
+/* The least floor (see index_probe_floor) that a message within this distance reaches. */
+uint16_t standing_floor(uint32_t max_distance_ppm);
 
 /* What a group of one part at least must know of them. */
 struct standing_summary {

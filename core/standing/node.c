@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standing_node: groups within nodes, and what a node knows of them. */
+/* Groups within nodes, and what a node knows about its groups. */
 #include "core/standing/inner.h"
 
 #include <assert.h>
@@ -332,6 +332,16 @@ static void write_filter(const struct standing *standing, struct standing_group 
     for (size_t w = 0; w < standing->words; w++) {
         block[w * BITS_BLOCK] = filter != NULL ? filter[w] : 0;
     }
+}
+
+uint16_t standing_floor(uint32_t max_distance_ppm)
+{
+    if (max_distance_ppm >= DISTANCE_ONE_PPM) {
+        return 0;
+    }
+    const uint64_t shared = DISTANCE_ONE_PPM - max_distance_ppm;
+
+    return (uint16_t)((shared << BITS_FLOOR_SHIFT) / (shared + DISTANCE_ONE_PPM));
 }
 
 /* Key, floor and cardinality from all parts. */

@@ -96,16 +96,6 @@ uint64_t standing_compared(const struct standing *standing)
 
 /* ---- queries ---- */
 
-uint16_t standing_floor(uint32_t max_distance_ppm)
-{
-    if (max_distance_ppm >= DISTANCE_ONE_PPM) {
-        return 0;
-    }
-    const uint64_t shared = DISTANCE_ONE_PPM - max_distance_ppm;
-
-    return (uint16_t)((shared << BITS_FLOOR_SHIFT) / (shared + DISTANCE_ONE_PPM));
-}
-
 static void release_query(const struct alloc *alloc, struct standing_query *query)
 {
     const size_t count = query->part_count;

@@ -513,7 +513,7 @@ static int arrange_all(struct tree *tree, struct tree_order *order)
         error = tree_cluster(&arranger);
     }
     for (size_t first = 0; error == 0 && first < count; first += window) {
-        if (tree_is_stopped(tree)) {
+        if (index_stop_is_wanted(tree->stop)) {
             error = INDEX_STOPPED;
             break;
         }
@@ -526,11 +526,6 @@ static int arrange_all(struct tree *tree, struct tree_order *order)
     }
     tree_arranger_deinit(&arranger);
     return error;
-}
-
-bool tree_is_stopped(const struct tree *tree)
-{
-    return tree->stop != NULL && tree->stop->is_wanted(tree->stop->context);
 }
 
 /* In new nodes, while the old ones are there. 0, or -ERR_NOMEM with the tree as it was. */

@@ -18,7 +18,7 @@ enum {
     MESSAGES_A_CENTRE = 16,
     COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
     SHARED_PERCENT = 40,
-    STOP_INTERVAL = 4096 /* messages between two looks at tree_is_stopped: milliseconds */
+    STOP_INTERVAL = 4096 /* messages between two looks at tree->stop: milliseconds */
 };
 
 /* 512 centres. */
@@ -167,7 +167,7 @@ static int choose_centres(struct clustering *c, const uint32_t *positions)
 
     memset(c->sizes, 0, ((size_t)c->centre_count + 1) * sizeof *c->sizes);
     for (size_t i = 0; i < c->count; i++) {
-        if (i % STOP_INTERVAL == 0 && tree_is_stopped(tree)) {
+        if (i % STOP_INTERVAL == 0 && index_stop_is_wanted(tree->stop)) {
             return INDEX_STOPPED;
         }
         tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);

@@ -7,162 +7,6 @@
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
 
-size_t tree_node_bytes(const struct tree *tree)
-{
-    return sizeof(struct tree_node) +
-           ((size_t)tree->bits * BITS_LANE_WORDS + tree->words + TREE_LINE_WORDS - 1) *
-               sizeof(uint64_t);
-}
-
-/* Words of storage for `room` slots: filters, items, cardinalities, and what it takes to begin at a
- * cache line. `room` is a multiple of BITS_BLOCK, so that all stay aligned. */
-static size_t slots_words(const struct tree *tree, size_t room)
-{
-    /* An item is no whole number of words everywhere: 64 bits are aligned to 32 on i386. */
-    size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint16_t));
-
-    return room == 0 ? 0
-                     : room * tree->words + (rest_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) +
-                           TREE_LINE_WORDS - 1;
-}
-
-size_t tree_slots_bytes(const struct tree *tree, size_t room)
-{
-    return slots_words(tree, room) * sizeof(uint64_t);
-}
-
-/* The first word of a cache line in storage that has TREE_LINE_WORDS - 1 words to spare. */
-static uint64_t *at_line(uint64_t *storage)
-{
-    size_t past = (uintptr_t)storage / sizeof(uint64_t) % TREE_LINE_WORDS;
-
-    return storage + (TREE_LINE_WORDS - past) % TREE_LINE_WORDS;
-}
-
-struct tree_node *tree_node_new(const struct tree *tree)
-{
-    struct tree_node *node = alloc_zeroed(tree->alloc, 1, tree_node_bytes(tree));
-
-    if (node != NULL) {
-        node->columns = at_line(node->storage);
-        node->whole = node->columns + (size_t)tree->bits * BITS_LANE_WORDS;
-        node->newest_ms = INT64_MIN;
-        memset(node->least, UINT8_MAX, sizeof node->least);
-    }
-    return node;
-}
-
-void tree_node_free(const struct tree *tree, struct tree_node *node)
-{
-    if (node == NULL) {
-        return;
-    }
-    alloc_release(tree->alloc, node->slot_storage, slots_words(tree, node->slot_room),
-                  sizeof(uint64_t));
-    alloc_release(tree->alloc, node, 1, tree_node_bytes(tree));
-}
-
-/* Lets a node's slots be those of a storage of zeros. Free slots have expired, so that they are no
- * answer. */
-static void use_storage(const struct tree *tree, struct tree_node *node, uint64_t *storage,
-                        uint32_t room)
-{
-    node->slot_storage = storage;
-    node->slot_room = room;
-    node->filters = at_line(storage);
-    node->items = (struct index_item *)(node->filters + room * tree->words);
-    node->cardinalities = (uint16_t *)(node->items + room);
-    for (uint32_t slot = 0; slot < room; slot++) {
-        node->items[slot].expires_ms = INT64_MIN;
-    }
-}
-
-/* Moves a node's messages to storage for `room` slots, which they fit. 0 or -ERR_NOMEM. */
-static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room)
-{
-    uint64_t *storage = alloc_zeroed(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
-    const struct tree_node old = {
-        .slot_storage = node->slot_storage,
-        .slot_room = node->slot_room,
-        .filters = node->filters,
-        .items = node->items,
-        .cardinalities = node->cardinalities,
-    };
-    size_t kept = old.slot_room < room ? old.slot_room : room;
-
-    if (storage == NULL) {
-        return -ERR_NOMEM;
-    }
-    use_storage(tree, node, storage, room);
-    if (kept > 0) {
-        memcpy(node->filters, old.filters, kept * tree->words * sizeof *node->filters);
-        memcpy(node->items, old.items, kept * sizeof *node->items);
-        memcpy(node->cardinalities, old.cardinalities, kept * sizeof *node->cardinalities);
-    }
-    alloc_release(tree->alloc, old.slot_storage, slots_words(tree, old.slot_room),
-                  sizeof(uint64_t));
-    return 0;
-}
-
-/* A new node gets what it asks for, one that grows an eighth more. */
-int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
-{
-    uint32_t room = node->slot_room == 0 ? slots : node->slot_room + node->slot_room / 8 + 64;
-
-    if (slots <= node->slot_room) {
-        return 0;
-    }
-    room = room < slots ? slots : room;
-    room = room > TREE_SLOTS ? TREE_SLOTS : room;
-    return resize_slots(tree, node, (room + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK);
-}
-
-/* Without memory for the smaller storage the larger one stays. */
-void tree_trim(struct tree *tree, struct tree_node *node)
-{
-    enum { SMALL = 128 };
-    uint32_t room = (node->slot_count + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK;
-
-    if (node->slot_room > SMALL && node->slot_count > 0 && room < node->slot_room / 2) {
-        (void)resize_slots(tree, node, room);
-    }
-}
-
-/* ---- messages in slots ---- */
-
-static void write_item(struct tree_spot spot, const struct index_item *item, uint16_t cardinality)
-{
-    *tree_item(spot) = *item;
-    spot.node->cardinalities[spot.slot] = cardinality;
-}
-
-void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out)
-{
-    const uint64_t *from = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
-
-    for (size_t w = 0; w < tree->words; w++) {
-        out[w] = from[w * BITS_BLOCK];
-    }
-}
-
-static void write_filter(const struct tree *tree, struct tree_spot spot, const uint64_t *filter)
-{
-    uint64_t *to = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
-
-    for (size_t w = 0; w < tree->words; w++) {
-        to[w * BITS_BLOCK] = filter[w];
-    }
-}
-
-static void clear_message(const struct tree *tree, struct tree_spot spot)
-{
-    static const struct index_item nothing = {.expires_ms = INT64_MIN};
-    static const uint64_t zero[PROFILE_WORDS_MAX];
-
-    write_filter(tree, spot, zero);
-    write_item(spot, &nothing, 0);
-}
-
 /* ---- groups opened ---- */
 
 uint32_t tree_next_end(const struct tree_node *node)
@@ -342,8 +186,7 @@ static uint32_t put_message(struct tree_node *node, uint32_t group, const struct
     struct tree_group *it = &node->groups[group];
     struct tree_spot spot = {node, (uint32_t)it->first + it->used};
 
-    write_filter(tree, spot, filter);
-    write_item(spot, item, cardinality);
+    tree_write_message(tree, spot, item, filter, cardinality);
     widen_ranges(node, it, cardinality, item->deposited_ms);
     node->empty_count -= it->used == 0;
     it->used++;
@@ -435,21 +278,6 @@ static void rename_message(struct tree *tree, struct tree_spot from, struct tree
     idmap_move(&tree->ids, tree_item(to)->id, tree_position(from), tree_position(to));
 }
 
-void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
-{
-    uint64_t filter[PROFILE_WORDS_MAX];
-
-    tree_read_filter(tree, from, filter);
-    tree_write_message(tree, to, tree_item(from), filter, tree_cardinality(from));
-}
-
-void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
-                        const uint64_t *filter, uint16_t cardinality)
-{
-    write_filter(tree, to, filter);
-    write_item(to, item, cardinality);
-}
-
 /* Empties a group whose messages have gone elsewhere. */
 static void clear_group(struct tree *tree, struct tree_node *node, uint32_t group)
 {
@@ -462,7 +290,7 @@ static void clear_group(struct tree *tree, struct tree_node *node, uint32_t grou
 
         node->message_count--;
         node->cardinality_sum -= tree_cardinality(spot);
-        clear_message(tree, spot);
+        tree_clear_message(tree, spot);
     }
     narrow_union(tree, node, group, bits);
     narrow_group(node, it);
@@ -531,7 +359,7 @@ void tree_take(struct tree *tree, struct tree_spot spot)
         tree_copy_message(tree, last, spot);
         rename_message(tree, last, spot);
     }
-    clear_message(tree, last);
+    tree_clear_message(tree, last);
     it->used--;
     tree_group_union(tree, node, group, left);
     for (size_t w = 0; w < tree->words; w++) {
@@ -605,6 +433,6 @@ void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *name
         idmap_move(&tree->ids, item.id, names[slot], tree_position(to));
     }
     for (uint32_t slot = end - first; slot < end; slot++) {
-        clear_message(tree, (struct tree_spot){node, slot});
+        tree_clear_message(tree, (struct tree_spot){node, slot});
     }
 }

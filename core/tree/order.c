@@ -39,38 +39,6 @@ static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
 
 /* ---- alike groups together ---- */
 
-void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,
-                      uint64_t *out)
-{
-    enum { PLANES = 4 };
-    uint64_t filters[TREE_GROUP][PROFILE_WORDS_MAX];
-
-    for (uint32_t i = 0; i < count; i++) {
-        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filters[i]);
-    }
-    for (size_t w = 0; w < tree->words; w++) {
-        uint64_t planes[PLANES] = {0};
-        uint64_t reached = UINT64_MAX;
-
-        for (uint32_t i = 0; i < count; i++) {
-            uint64_t carry = filters[i][w];
-
-            for (size_t p = 0; p < PLANES; p++) {
-                uint64_t before = planes[p];
-
-                planes[p] ^= carry;
-                carry &= before;
-            }
-        }
-        for (size_t p = 0; p < PLANES; p++) { /* at least half, from the lowest plane up */
-            bool needed = ((count + 1) / 2 >> p & 1) != 0;
-
-            reached = needed ? planes[p] & reached : planes[p] | reached;
-        }
-        out[w] = reached;
-    }
-}
-
 /* A window of groups, and what is known of them, in the arranger's room. */
 struct gathering {
     struct tree_arranger *arranger;

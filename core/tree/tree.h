@@ -182,7 +182,7 @@ static inline size_t tree_lane_words(const struct tree_node *node)
     return (node->group_count + 63) / 64;
 }
 
-/* ---- tree_node.c ---- */
+/* ---- slot.c ---- */
 
 /* An empty node in no slot. NULL without memory. Freed with all its slots. */
 struct tree_node *tree_node_new(const struct tree *tree);
@@ -197,6 +197,20 @@ void tree_trim(struct tree *tree, struct tree_node *node);
 
 /* A message's filter (tree->words words, contiguous). */
 void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out);
+
+/* Copies a message into a slot, as far as rows and items go; writes one there. */
+void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to);
+void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
+                        const uint64_t *filter, uint16_t cardinality);
+
+/* Clears a slot: its filter is zero, and its item has expired. */
+void tree_clear_message(const struct tree *tree, struct tree_spot spot);
+
+/* The bits that at least half of a few messages (1 .. TREE_GROUP) have. */
+void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,
+                      uint64_t *out);
+
+/* ---- node.c ---- */
 
 /* Whether a group of TREE_GROUP messages can be opened; where its slots would end. */
 bool tree_has_space(const struct tree *tree, const struct tree_node *node);
@@ -221,11 +235,6 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
                     const uint32_t *names, uint32_t count);
 
-/* Copies a message into a slot, as far as rows and items go; writes one there. */
-void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to);
-void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
-                        const uint64_t *filter, uint16_t cardinality);
-
 /* Forgets the messages in the first slots of a node and groups the others anew, in the order of
  * their slots, which are in use one after another; the ids know them by names[slot]. The node has
  * no summary then. */
@@ -243,10 +252,6 @@ void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree
 
 /* Moves all messages of a group to another of the same node, which has room for them. */
 void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, uint32_t to);
-
-/* The bits that at least half of a few messages (1 .. TREE_GROUP) have. */
-void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,
-                      uint64_t *out);
 
 /* Whether sets of common bits are those of groups that are much alike: the smaller one shares more
  * than 40 % of its bits, where sets that have nothing to do with one another share their fill. */
@@ -345,9 +350,6 @@ int tree_repack(struct tree *tree, struct tree_node *node);
  * maybe not where they were. A tree that was just loaded takes little more memory by it than it
  * has, any other one twice as much meanwhile. */
 int tree_rebuild(struct tree *tree);
-
-/* Whether it is to give up: asked every few milliseconds. */
-bool tree_is_stopped(const struct tree *tree);
 
 /* ---- tree_change.c ---- */
 

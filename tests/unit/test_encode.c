@@ -7,6 +7,7 @@
 
 #include "core/filter/bloom.h"
 #include "core/filter/sizing.h"
+#include "core/profile/rate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
@@ -442,7 +443,7 @@ static void check_rate(struct rng *rng, const char *text, const char *const *nam
     enum { FILTERS = 1500 };
     struct profile profile = profile_of(text);
     struct tally tally = {0, 0};
-    double rate = sizing_profile_rate(&profile, by_section);
+    double rate = profile_rate(&profile, by_section);
 
     for (uint32_t i = 0; i < FILTERS; i++) {
         measure_rate(rng, &profile, names, labels, name_count, &tally);
@@ -554,8 +555,8 @@ static void test_rate_of_one_section(void **state)
     const uint32_t none[] = {0};
 
     (void)state;
-    assert_true(sizing_profile_rate(&profile, labels) == sizing_false_positive_rate(512, 4, 20));
-    assert_true(sizing_profile_rate(&profile, none) == 0.0);
+    assert_true(profile_rate(&profile, labels) == sizing_false_positive_rate(512, 4, 20));
+    assert_true(profile_rate(&profile, none) == 0.0);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 #include "client/cli/term/number.h"
 #include "core/filter/sizing.h"
 #include "core/profile/profile.h"
+#include "core/profile/rate.h"
 
 enum { LABELS_MAX = 1000000, NAME_BYTES = 2 * PROFILE_NAME_MAX + 16 };
 
@@ -51,7 +52,7 @@ struct sized {
 
 static double section_rate(const struct sized *sized, uint32_t s)
 {
-    return sizing_section_rate(&sized->profile, s, sized->labels[s]);
+    return profile_section_rate(&sized->profile, s, sized->labels[s]);
 }
 
 static double section_fill(const struct sized *sized, uint32_t s)
@@ -291,7 +292,7 @@ static int print_json(const struct cli *cli, const struct sized *sized)
     json_t *line = json_pack(
         "{s:s, s:I, s:I, s:f, s:f}", "profile", text, "labels", (json_int_t)whole_labels(sized),
         "bits", (json_int_t)sized->profile.bits, "false_positive_rate",
-        sizing_profile_rate(&sized->profile, sized->labels), "expected_fill", whole_fill(sized));
+        profile_rate(&sized->profile, sized->labels), "expected_fill", whole_fill(sized));
     int failed = 0;
     if (is_sectioned(&sized->profile)) {
         failed = json_object_set_new(line, "sections", json_sections(sized));
@@ -352,7 +353,7 @@ static void print_lines(const struct cli *cli, const struct sized *sized)
         (void)fprintf(stream, "\nhashes (d)           %" PRIu32, sized->profile.sections[0].hashes);
     }
     (void)fprintf(stream, "\nfalse-positive rate  %.4g\n",
-                  sizing_profile_rate(&sized->profile, sized->labels));
+                  profile_rate(&sized->profile, sized->labels));
     (void)fprintf(stream, "expected fill        %.1f %%\n", whole_fill(sized) * 100);
     if (is_sectioned(&sized->profile)) {
         print_sections(stream, sized);
