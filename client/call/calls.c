@@ -14,7 +14,7 @@
 #include "client/call/work.h"
 #include "client/context/context.h"
 #include "client/fail.h"
-#include "client/net/sock.h"
+#include "client/now.h"
 #include "core/profile/profile.h"
 #include <inttypes.h>
 
@@ -31,41 +31,6 @@ const char *hearsay_version(void)
 const char *hearsay_code_name(enum hearsay_code code)
 {
     return msg_error_name((enum msg_error_code)code);
-}
-
-const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server)
-{
-    return &server->welcome;
-}
-
-int64_t hearsay_now_ms(const struct hearsay *server)
-{
-    const int64_t since_ms = sock_now_ms() - server->welcome_at_ms;
-    const int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
-    return since_ms > 0 && then_ms > INT64_MAX - since_ms ? INT64_MAX : then_ms + since_ms;
-}
-
-const struct hearsay_host *hearsay_find_host(const struct hearsay *server, const char *name)
-{
-    if (name == NULL) {
-        return &server->welcome.hosts[0];
-    }
-    for (size_t i = 0; i < server->welcome.host_count; i++) {
-        if (strcmp(server->welcome.hosts[i].name, name) == 0) {
-            return &server->welcome.hosts[i];
-        }
-    }
-    return NULL;
-}
-
-bool hearsay_has_capability(const struct hearsay *server, const char *name)
-{
-    for (size_t i = 0; i < server->welcome.capability_count; i++) {
-        if (strcmp(server->welcome.capabilities[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 int hearsay_encode_profile(const char *profile, const char *const *labels, size_t label_count,

@@ -9,8 +9,9 @@
 
 #include "client/call/reply.h"
 #include "client/fail.h"
-#include "client/net/address.h"
 #include "client/net/sock.h"
+#include "client/net/wait.h"
+#include "client/now.h"
 
 /* Sends what the socket takes now. A failure is only noted: what the server said before it closed
  * is worth more than "broken pipe", and is still to be read. */
@@ -114,7 +115,7 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
  */
 enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
 
-/* The next response, into an arena that was reset. SOCK_TIMEOUT, 0, or why not. */
+/* The next response, into an arena that was reset. WAIT_TIMEOUT, 0, or why not. */
 static int receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
                    struct msg_response *out_response, struct hearsay_error *error)
 {
@@ -135,22 +136,22 @@ static int receive(struct hearsay *server, struct arena *arena, int64_t deadline
         if (status != HEARSAY_OK && status != SOCK_AGAIN) {
             return status;
         }
-        late_reads += sock_now_ms() >= deadline_ms ? 1 : 0;
+        late_reads += now_monotonic_ms() >= deadline_ms ? 1 : 0;
         if (late_reads > LATE_READS_MAX) {
-            return SOCK_TIMEOUT;
+            return WAIT_TIMEOUT;
         }
         if (status == HEARSAY_OK) {
             continue;
         }
         short events = wants_write(server) ? POLLIN | POLLOUT : POLLIN;
-        status = sock_wait(server->fd, events, deadline_ms, error);
+        status = wait_for(server->fd, events, deadline_ms, error);
         if (status != HEARSAY_OK) {
             return status;
         }
     }
 }
 
-/* The next reply, into server->arena. SOCK_TIMEOUT, 0, or why not. */
+/* The next reply, into server->arena. WAIT_TIMEOUT, 0, or why not. */
 static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hearsay_reply *out,
                          struct hearsay_error *error)
 {
@@ -235,12 +236,12 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
                  const struct hearsay_reply **out_reply, struct hearsay_error *out_error)
 {
-    int64_t deadline_ms = sock_deadline(timeout_ms);
+    int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
         arena_reset(&server->arena);
         struct hearsay_reply reply;
         int status = receive_reply(server, deadline_ms, &reply, out_error);
-        if (status == SOCK_TIMEOUT) {
+        if (status == WAIT_TIMEOUT) {
             conn_abandon(&server->conn, ticket);
             return fail_set(out_error, HEARSAY_ERR_TIMEOUT,
                             "the server did not answer within %d ms", timeout_ms);
@@ -279,11 +280,12 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
                          !server->conn.takes_matches;
     arena_reset(&server->arena);
     struct hearsay_reply reply;
-    int status = receive_reply(server, sock_deadline(is_idle ? 0 : timeout_ms), &reply, out_error);
-    if (status == SOCK_TIMEOUT && is_idle) {
+    int status =
+        receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), &reply, out_error);
+    if (status == WAIT_TIMEOUT && is_idle) {
         return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
     }
-    if (status == SOCK_TIMEOUT) {
+    if (status == WAIT_TIMEOUT) {
         return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
     }
     if (status == HEARSAY_OK) {
@@ -299,8 +301,8 @@ static int catch_up(struct hearsay *server, struct hearsay_error *error)
     while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
         arena_reset(&server->arena);
         struct hearsay_reply reply;
-        int status = receive_reply(server, sock_deadline(0), &reply, error);
-        if (status == SOCK_TIMEOUT) {
+        int status = receive_reply(server, wait_deadline_ms(0), &reply, error);
+        if (status == WAIT_TIMEOUT) {
             return HEARSAY_OK;
         }
         if (status != HEARSAY_OK) {
@@ -352,13 +354,13 @@ static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
     }
     struct msg_response response;
     status = receive(server, &server->welcome_arena, deadline_ms, &response, error);
-    if (status == SOCK_TIMEOUT) {
+    if (status == WAIT_TIMEOUT) {
         return fail_set(error, HEARSAY_ERR_TIMEOUT, "the server did not greet back in time");
     }
     if (status != HEARSAY_OK) {
         return status;
     }
-    server->welcome_at_ms = sock_now_ms();
+    server->welcome_at_ms = now_monotonic_ms();
     status = reply_translate_welcome(&response.welcome, &server->welcome_arena, &server->welcome,
                                      &server->hosts, error);
     for (size_t i = 0; i < server->welcome.host_count && status == HEARSAY_OK; i++) {
@@ -403,66 +405,39 @@ int client_open_resuming(const struct alloc *alloc, int fd, struct secure *secur
     return HEARSAY_OK;
 }
 
-int hearsay_connect_resuming(const char *server, const struct hearsay_tls *tls, const char *agent,
-                             const uint8_t *token, size_t token_bytes, int timeout_ms,
-                             struct hearsay **out_server, struct hearsay_error *out_error)
+const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server)
 {
-    const struct client_resume resume = {token_bytes > 0 ? token : NULL, token_bytes};
-    if (timeout_ms < 0) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
+    return &server->welcome;
+}
+
+int64_t hearsay_now_ms(const struct hearsay *server)
+{
+    const int64_t since_ms = now_monotonic_ms() - server->welcome_at_ms;
+    const int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
+    return since_ms > 0 && then_ms > INT64_MAX - since_ms ? INT64_MAX : then_ms + since_ms;
+}
+
+const struct hearsay_host *hearsay_find_host(const struct hearsay *server, const char *name)
+{
+    if (name == NULL) {
+        return &server->welcome.hosts[0];
     }
-    if (token_bytes > HEARSAY_RESUME_BYTES_MAX) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the resume token is over %d bytes",
-                        HEARSAY_RESUME_BYTES_MAX);
-    }
-    agent = agent != NULL ? agent : "libhearsay/" HEARSAY_VERSION;
-    if (strlen(agent) > LIMIT_AGENT_BYTES) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the agent is over %d bytes",
-                        LIMIT_AGENT_BYTES);
-    }
-    if (sodium_init() < 0) {
-        return fail_set(out_error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
-    }
-    struct address address;
-    int status = address_parse(server != NULL ? server : "127.0.0.1", &address, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    int64_t deadline_ms = sock_deadline(timeout_ms);
-    int fd = -1;
-    status = sock_connect(&address, deadline_ms, &fd, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    struct secure *secure = NULL;
-    if (tls != NULL) {
-        status = secure_open(fd, &address, tls, deadline_ms, &secure, out_error);
-        if (status != HEARSAY_OK) {
-            (void)close(fd);
-            return status;
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        if (strcmp(server->welcome.hosts[i].name, name) == 0) {
+            return &server->welcome.hosts[i];
         }
     }
-    return client_open_resuming(alloc_system(), fd, secure, agent, &resume, deadline_ms, out_server,
-                                out_error);
+    return NULL;
 }
 
-int hearsay_connect(const char *server, const char *agent, int timeout_ms,
-                    struct hearsay **out_server, struct hearsay_error *out_error)
+bool hearsay_has_capability(const struct hearsay *server, const char *name)
 {
-    return hearsay_connect_resuming(server, NULL, agent, NULL, 0, timeout_ms, out_server,
-                                    out_error);
-}
-
-void hearsay_tls_init(struct hearsay_tls *tls)
-{
-    memset(tls, 0, sizeof(*tls));
-}
-
-int hearsay_connect_tls(const char *server, const struct hearsay_tls *tls, const char *agent,
-                        int timeout_ms, struct hearsay **out_server,
-                        struct hearsay_error *out_error)
-{
-    return hearsay_connect_resuming(server, tls, agent, NULL, 0, timeout_ms, out_server, out_error);
+    for (size_t i = 0; i < server->welcome.capability_count; i++) {
+        if (strcmp(server->welcome.capabilities[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server)

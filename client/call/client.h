@@ -44,7 +44,7 @@ struct hearsay {
     bool epoch_changed;             /* of any host, since the Welcome */
     struct client_epoch epochs[CLIENT_EPOCHS_MAX]; /* place i % MAX for the i-th that came */
     size_t epoch_count;                            /* that came */
-    int64_t welcome_at_ms;                         /* sock_now_ms as it came */
+    int64_t welcome_at_ms;                         /* now_monotonic_ms as it came */
     struct arena arena;                            /* of the reply that was returned last */
     struct hearsay_reply reply;                    /* that one */
     struct client_kept *kept_first;                /* owned, in order of arrival */
@@ -56,7 +56,7 @@ struct hearsay {
 /*
  * As hearsay_connect, on a socket that is connected already, encrypted with `secure` unless that is
  * NULL (both are taken, also on failure), with an allocator (borrowed, must outlive it) and a
- * deadline by sock_now_ms.
+ * deadline by now_monotonic_ms.
  */
 int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
                 int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error);

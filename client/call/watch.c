@@ -11,7 +11,7 @@
 
 #include "client/call/calls.h"
 #include "client/fail.h"
-#include "client/net/sock.h"
+#include "client/now.h"
 
 enum {
     RETRY_FIRST_MS = 1000,
@@ -135,19 +135,19 @@ static void take(struct standing *standing, const struct hearsay *server,
  * has changed. */
 static int listen(struct standing *standing, struct hearsay *server, struct hearsay_error *error)
 {
-    int64_t heard_ms = sock_now_ms();
+    int64_t heard_ms = now_monotonic_ms();
     while (goes_on(standing) && !server->epoch_changed) {
         const struct hearsay_reply *reply = NULL;
         int status = hearsay_next(server, SLICE_MS, &reply, error);
         if (status == HEARSAY_OK) {
-            heard_ms = sock_now_ms();
+            heard_ms = now_monotonic_ms();
             if (reply->kind == HEARSAY_REPLY_MATCH) {
                 take(standing, server, &reply->match);
             }
             continue;
         }
-        if (status == HEARSAY_PENDING && sock_now_ms() - heard_ms >= SILENCE_MS) {
-            heard_ms = sock_now_ms();
+        if (status == HEARSAY_PENDING && now_monotonic_ms() - heard_ms >= SILENCE_MS) {
+            heard_ms = now_monotonic_ms();
             status = hearsay_ping(server, standing->watch->timeout_ms, NULL, error);
         }
         if (status != HEARSAY_PENDING && status != HEARSAY_OK) {
@@ -236,11 +236,11 @@ static int choose_wait(struct standing *standing, const struct hearsay_error *er
 
 static void wait(struct standing *standing, int wait_ms)
 {
-    const int64_t until_ms = sock_now_ms() + wait_ms;
+    const int64_t until_ms = now_monotonic_ms() + wait_ms;
     int64_t left_ms = wait_ms;
     while (left_ms > 0 && goes_on(standing)) {
         (void)poll(NULL, 0, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS); /* a signal: we look */
-        left_ms = until_ms - sock_now_ms();
+        left_ms = until_ms - now_monotonic_ms();
     }
 }
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "client/context/group.h"
 #include "client/fail.h"
-#include "client/memory/group.h"
 #include "core/base/label.h"
 #include "core/filter/bloom.h"
 #include "core/profile/encode.h"

@@ -22,11 +22,11 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/call/client.h"
 #include "client/fail.h"
-#include "client/memory/keep.h"
+#include "client/keep.h"
+#include "client/now.h"
 #include "proto/tls/tls.h"
 
 enum { WITHOUT_PIN = 0, WITH_PIN = 1, DROPPED = 0xff /* never in a file */ };
@@ -60,13 +60,6 @@ struct hearsay_keyring {
     bool changed;
 };
 
-static int64_t local_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* does not fail with this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Removes a record and wipes the bytes behind the last one. */
 static void drop(struct hearsay_keyring *keyring, size_t at)
 {
@@ -79,7 +72,7 @@ static void drop(struct hearsay_keyring *keyring, size_t at)
 
 static void forget_gone(struct hearsay_keyring *keyring)
 {
-    const int64_t now_ms = local_now_ms();
+    const int64_t now_ms = now_unix_ms();
     for (size_t at = 0; at < keyring->records.count;) {
         if ((int64_t)keep_u64(keyring->records.data + at + LOCAL_AT) <= now_ms) {
             drop(keyring, at);
@@ -298,7 +291,7 @@ static int learn(struct hearsay_keyring *keyring, const struct hearsay *server,
         drop(keyring, at);
         (*replaced)++;
     }
-    return add_record(keyring, head, epoch, now_ms + lifetime_ms, local_now_ms() + lifetime_ms,
+    return add_record(keyring, head, epoch, now_ms + lifetime_ms, now_unix_ms() + lifetime_ms,
                       error);
 }
 

@@ -6,7 +6,7 @@
 
 #include "client/context/context.h"
 #include "client/fail.h"
-#include "client/memory/keep.h"
+#include "client/keep.h"
 #include "core/base/label.h"
 #include "core/filter/bloom.h"
 

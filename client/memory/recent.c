@@ -17,7 +17,7 @@
 
 #include "client/context/context.h"
 #include "client/fail.h"
-#include "client/memory/keep.h"
+#include "client/keep.h"
 #include "client/memory/lately.h"
 #include "core/filter/bloom.h"
 #include "core/filter/decaying.h"

@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/fail.h"
-#include "client/memory/keep.h"
+#include "client/keep.h"
+#include "client/now.h"
 #include "core/filter/scalable.h"
 #include "proto/limits.h"
 
@@ -30,13 +30,6 @@ struct hearsay_seen {
     struct scalable filter;
     struct hearsay_slice slices[SCALABLE_SLICES_MAX]; /* of the filter, for queries */
 };
-
-static int64_t local_now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail with this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 size_t hearsay_seen_count(const struct hearsay_seen *seen)
 {
@@ -70,7 +63,7 @@ static int load(struct hearsay_seen *seen, struct hearsay_error *error)
         return fail_set(error, HEARSAY_ERR_FILE, "%.300s is damaged; it was left as it is",
                         seen->path);
     }
-    forget_expired(seen, local_now_ms());
+    forget_expired(seen, now_unix_ms());
     return HEARSAY_OK;
 }
 
@@ -120,7 +113,7 @@ int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifet
     if (lifetime_ms <= 0) {
         return HEARSAY_OK; /* nobody is shown it any more */
     }
-    const int64_t now_ms = local_now_ms();
+    const int64_t now_ms = now_unix_ms();
     const int64_t expires_ms = lifetime_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + lifetime_ms;
     for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
         if (memcmp(seen->records.data + at, id, HEARSAY_ID_BYTES) == 0) {
@@ -194,7 +187,7 @@ int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "the chance of missing a message is over 0.5");
     }
-    forget_expired(seen, local_now_ms());
+    forget_expired(seen, now_unix_ms());
     int status = build(seen, miss, room_for_slices(server, query), out_error);
     if (status != HEARSAY_OK) {
         return status;

@@ -12,8 +12,8 @@
 #ifndef CLIENT_NET_CONN_H
 #define CLIENT_NET_CONN_H
 
-#include "client/call/promise.h"
 #include "client/hearsay.h"
+#include "client/net/promise.h"
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"

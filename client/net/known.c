@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/fail.h"
-#include "client/memory/keep.h"
+#include "client/keep.h"
 #include "client/net/address.h"
 
 enum { KNOWN_BYTES_MAX = 1024 * 1024 };

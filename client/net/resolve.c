@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "client/fail.h"
-#include "client/net/sock.h"
+#include "client/net/wait.h"
 
 /* Shared by the caller and the thread; whoever lets go last frees it. */
 struct job {
@@ -121,8 +121,8 @@ static int describe(int result, int errno_value, const char *host, struct hearsa
 static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct addrinfo **out_list,
                     struct hearsay_error *error)
 {
-    int status = sock_wait(done_fd, POLLIN, deadline_ms, error);
-    if (status == SOCK_TIMEOUT) {
+    int status = wait_for(done_fd, POLLIN, deadline_ms, error);
+    if (status == WAIT_TIMEOUT) {
         return fail_set(error, HEARSAY_ERR_TIMEOUT, "looking up \"%s\" took too long", job->host);
     }
     if (status != HEARSAY_OK) {

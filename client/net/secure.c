@@ -11,6 +11,8 @@
 #include "client/net/address.h"
 #include "client/net/known.h"
 #include "client/net/sock.h"
+#include "client/net/wait.h"
+#include "client/now.h"
 #include "proto/tls/tls.h"
 
 enum {
@@ -176,11 +178,11 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
                                       : HEARSAY_OK;
         }
         const short events = secure_wants_write(secure) ? POLLIN | POLLOUT : POLLIN;
-        int status = sock_wait(secure->fd, events, deadline_ms, error);
-        if (status == HEARSAY_OK && sock_now_ms() >= deadline_ms) {
-            status = SOCK_TIMEOUT; /* bytes keep coming, and no end of the handshake */
+        int status = wait_for(secure->fd, events, deadline_ms, error);
+        if (status == HEARSAY_OK && now_monotonic_ms() >= deadline_ms) {
+            status = WAIT_TIMEOUT; /* bytes keep coming, and no end of the handshake */
         }
-        if (status == SOCK_TIMEOUT) {
+        if (status == WAIT_TIMEOUT) {
             return fail_set(error, HEARSAY_ERR_TIMEOUT,
                             "the server did not answer to TLS in time; does it speak TLS on this "
                             "port?");

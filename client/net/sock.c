@@ -2,7 +2,6 @@
 #include "client/net/sock.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,45 +9,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/fail.h"
 #include "client/net/address.h"
 #include "client/net/resolve.h"
-
-int64_t sock_now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t sock_deadline(int timeout_ms)
-{
-    return sock_now_ms() + timeout_ms;
-}
-
-int sock_wait(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error)
-{
-    for (;;) {
-        int64_t left_ms = deadline_ms - sock_now_ms();
-        if (left_ms < 0) {
-            left_ms = 0;
-        }
-        struct pollfd waited = {.fd = fd, .events = events};
-        int count = poll(&waited, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
-        if (count > 0) {
-            return HEARSAY_OK;
-        }
-        if (count == 0 && left_ms <= INT_MAX) {
-            return SOCK_TIMEOUT;
-        }
-        if (count < 0 && errno != EINTR) {
-            return fail_set_errno(out_error, HEARSAY_ERR_SYSTEM, errno, "cannot wait for a socket");
-        }
-    }
-}
+#include "client/net/wait.h"
+#include "client/now.h"
 
 int sock_read(int fd, void *buffer, size_t count, size_t *out_count, int *out_errno)
 {
@@ -88,7 +55,7 @@ int sock_write(int fd, const void *data, size_t count, size_t *out_count, int *o
     }
 }
 
-/* One address. 0 with *out_fd; SOCK_TIMEOUT; SOCK_CLOSED with the reason in *out_errno. */
+/* One address. 0 with *out_fd; WAIT_TIMEOUT; SOCK_CLOSED with the reason in *out_errno. */
 static int connect_one(const struct sockaddr *address, socklen_t length, int64_t deadline_ms,
                        int *out_fd, int *out_errno)
 {
@@ -103,9 +70,9 @@ static int connect_one(const struct sockaddr *address, socklen_t length, int64_t
         if (errno != EINPROGRESS && errno != EINTR) {
             goto close_fd;
         }
-        int status = sock_wait(fd, POLLOUT, deadline_ms, NULL);
+        int status = wait_for(fd, POLLOUT, deadline_ms, NULL);
         if (status != HEARSAY_OK) {
-            outcome = status == SOCK_TIMEOUT ? SOCK_TIMEOUT : SOCK_CLOSED;
+            outcome = status == WAIT_TIMEOUT ? WAIT_TIMEOUT : SOCK_CLOSED;
             goto close_fd;
         }
         int result = 0;
@@ -141,7 +108,7 @@ static int connect_unix(const struct address *address, int64_t deadline_ms, int 
     int reason = 0;
     int status =
         connect_one((const struct sockaddr *)&name, sizeof(name), deadline_ms, out_fd, &reason);
-    if (status == SOCK_TIMEOUT || (status == SOCK_CLOSED && reason == EAGAIN)) {
+    if (status == WAIT_TIMEOUT || (status == SOCK_CLOSED && reason == EAGAIN)) {
         return fail_set(error, HEARSAY_ERR_TIMEOUT, "%s does not accept connections now",
                         address->path);
     }
@@ -162,7 +129,7 @@ static int connect_list(const struct addrinfo *list, int64_t deadline_ms, int *o
     int status = SOCK_CLOSED;
     for (const struct addrinfo *one = list; one != NULL; one = one->ai_next, count--) {
         /* An address that swallows packets must not use up the time of those behind it. */
-        int64_t now_ms = sock_now_ms();
+        int64_t now_ms = now_monotonic_ms();
         int64_t share_ms = deadline_ms > now_ms ? (deadline_ms - now_ms) / count : 0;
         status = connect_one(one->ai_addr, one->ai_addrlen, now_ms + share_ms, out_fd, out_errno);
         if (status == HEARSAY_OK) {
@@ -183,7 +150,7 @@ static int connect_tcp(const struct address *address, int64_t deadline_ms, int *
     int reason = EADDRNOTAVAIL;
     status = connect_list(list, deadline_ms, out_fd, &reason);
     freeaddrinfo(list);
-    if (status == SOCK_TIMEOUT) {
+    if (status == WAIT_TIMEOUT) {
         return fail_set(error, HEARSAY_ERR_TIMEOUT, "no answer from %s port %s in time",
                         address->host, address->port);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sock: non-blocking sockets, and waiting for them up to a deadline. Knows nothing of what is sent.
+ * sock: non-blocking sockets: connecting, reading, writing. Does not look at the bytes.
  *
- * Deadlines are milliseconds of the monotonic clock, as sock_now_ms tells it.
+ * Deadlines are on the clock of now_monotonic_ms.
  */
 #ifndef CLIENT_NET_SOCK_H
 #define CLIENT_NET_SOCK_H
@@ -14,18 +14,11 @@
 
 struct address;
 
-/* Named outcomes. */
+/* Named outcomes, besides WAIT_TIMEOUT (client/net/wait.h). */
 enum {
-    SOCK_TIMEOUT = 1, /* the deadline passed */
-    SOCK_AGAIN = 2,   /* nothing to read, no room to write: wait first */
-    SOCK_CLOSED = 3   /* the peer closed or reset the connection */
+    SOCK_AGAIN = 2, /* nothing to read, or the send buffer is full: wait first */
+    SOCK_CLOSED = 3 /* the peer closed or reset the connection */
 };
-
-/* The monotonic clock, in milliseconds: what deadlines are on. */
-int64_t sock_now_ms(void);
-
-/* The deadline `timeout_ms` from now; timeout_ms >= 0. */
-int64_t sock_deadline(int timeout_ms);
 
 /*
  * Connects; tries every address of a name, each with its share of the time that is left. 0 with
@@ -34,12 +27,6 @@ int64_t sock_deadline(int timeout_ms);
  */
 int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd,
                  struct hearsay_error *out_error);
-
-/*
- * Waits until poll reports any of `events` (or an error condition, which reading or writing will
- * then tell). 0, SOCK_TIMEOUT, HEARSAY_ERR_SYSTEM. A deadline that has passed still looks once.
- */
-int sock_wait(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error);
 
 /*
  * One read or write, without waiting and without SIGPIPE. 0 with *out_count >= 1, SOCK_AGAIN, or

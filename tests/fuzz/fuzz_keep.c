@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "client/hearsay.h"
-#include "client/memory/keep.h"
+#include "client/keep.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { RAW = 2, FILE_BYTES_MAX = 64 * 1024 };

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "client/call/client.h"
-#include "client/net/sock.h"
+#include "client/net/wait.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
@@ -20,8 +20,8 @@ static struct hearsay *open_client(const struct alloc *alloc, struct fake_server
     struct hearsay *client = NULL;
     struct hearsay_error error;
     assert_int_equal(fcntl(server->client_fd, F_SETFL, O_NONBLOCK), 0);
-    assert_int_equal(client_open(alloc, server->client_fd, NULL, "test/1", sock_deadline(LONG_MS),
-                                 &client, &error),
+    assert_int_equal(client_open(alloc, server->client_fd, NULL, "test/1",
+                                 wait_deadline_ms(LONG_MS), &client, &error),
                      0);
     return client;
 }
@@ -469,7 +469,7 @@ static void test_hang_up_everywhere(void **state)
         fake_server_pair(&server, script_cut, &count);
         assert_int_equal(fcntl(server.client_fd, F_SETFL, O_NONBLOCK), 0);
         int status = client_open(alloc_system(), server.client_fd, NULL, "test/1",
-                                 sock_deadline(LONG_MS), &client, &error);
+                                 wait_deadline_ms(LONG_MS), &client, &error);
         if (status == 0) {
             status = hearsay_ping(client, LONG_MS, NULL, &error);
             answered = status == 0;
@@ -498,7 +498,7 @@ static void test_allocations(void **state)
         fake_server_pair(&server, script_backwards, NULL);
         assert_int_equal(fcntl(server.client_fd, F_SETFL, O_NONBLOCK), 0);
         int status = client_open(&fail.alloc, server.client_fd, NULL, "test/1",
-                                 sock_deadline(LONG_MS), &client, NULL);
+                                 wait_deadline_ms(LONG_MS), &client, NULL);
         uint64_t tickets[3] = {0};
         for (size_t i = 0; i < 3 && status == 0; i++) {
             status = hearsay_submit_ping(client, &tickets[i], NULL);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/hearsay.h"
-#include "client/net/sock.h"
+#include "client/now.h"
 #include "core/base/alloc.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
@@ -19,14 +19,14 @@ enum { TIMEOUT_MS = 60000, EVENTS_MAX = 64, LONG_MS = 60000, FIRST_MS = 1000 };
 
 static int64_t clock_offset_ms;
 
-int64_t __real_sock_now_ms(void);
-int64_t __wrap_sock_now_ms(void);
+int64_t __real_now_monotonic_ms(void);
+int64_t __wrap_now_monotonic_ms(void);
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 
-int64_t __wrap_sock_now_ms(void)
+int64_t __wrap_now_monotonic_ms(void)
 {
-    return __real_sock_now_ms() + clock_offset_ms;
+    return __real_now_monotonic_ms() + clock_offset_ms;
 }
 
 /* Waiting for nothing but time is over at once. */

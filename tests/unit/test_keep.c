@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are remembered from run to run, and the two memories that live in them. */
-#include "client/memory/keep.h"
+#include "client/keep.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "client/call/client.h"
-#include "client/net/sock.h"
+#include "client/now.h"
 #include "tests/lib/check.h"
 
 enum { HOUR_MS = 3600 * 1000, MANY = 5000 };
@@ -41,7 +41,7 @@ static int begin(void **state)
     fixture.server.welcome.host_count = 2;
     fixture.server.welcome.store_id[0] = 1;
     fixture.server.welcome.now_ms = INT64_C(1000000000); /* an access point's, in 1970 */
-    fixture.server.welcome_at_ms = sock_now_ms();
+    fixture.server.welcome_at_ms = now_monotonic_ms();
     *state = &fixture;
     return 0;
 }
@@ -187,7 +187,8 @@ static void keys_are_forgotten(void **state)
     const struct hearsay_epoch brief = make_epoch(0xaa, now_of(fixture) + 1);
     fixture->hosts[0].epoch = brief;
     fixture->hosts[1].epoch = make_epoch(8, now_of(fixture) + HOUR_MS);
-    fixture->server.welcome_at_ms = sock_now_ms() + 1000; /* so that it is not over as it comes */
+    fixture->server.welcome_at_ms =
+        now_monotonic_ms() + 1000; /* so that it is not over as it comes */
     learn_and_save(fixture);
     size_t count = 2;
     while (count > 1) { /* the local clock passes that millisecond */

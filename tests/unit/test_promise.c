@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libhearsay against a server that lies: each lie breaks the connection, with a sentence. */
-#include "client/call/promise.h"
+#include "client/net/promise.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "client/call/client.h"
-#include "client/net/sock.h"
+#include "client/net/wait.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
 
@@ -227,7 +227,7 @@ static struct hearsay *open_client(struct fake_server *server, const struct lie 
     fake_server_pair(server, script, (void *)(uintptr_t)lie);
     assert_int_equal(fcntl(server->client_fd, F_SETFL, O_NONBLOCK), 0);
     assert_int_equal(client_open(alloc_system(), server->client_fd, NULL, "test/1",
-                                 sock_deadline(LONG_MS), &client, &error),
+                                 wait_deadline_ms(LONG_MS), &client, &error),
                      0);
     return client;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/input/pump.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
@@ -88,7 +89,7 @@ static void fixture_init(struct fixture *fixture, fake_script *script, void *con
     fixture->input = ends[1];
     lines_init(&fixture->lines, ends[0]);
     struct hearsay *server = NULL;
-    assert_int_equal(cli_connect(&fixture->cli, &server), CLI_DONE);
+    assert_int_equal(connect_server(&fixture->cli, &server), CLI_DONE);
     assert_int_equal(
         pump_init(&fixture->pump, &fixture->cli, &fixture->work, &fixture->lines, server),
         CLI_DONE);

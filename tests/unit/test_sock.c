@@ -12,6 +12,7 @@
 #include "client/net/address.h"
 #include "client/net/resolve.h"
 #include "client/net/sock.h"
+#include "client/net/wait.h"
 #include "tests/lib/check.h"
 
 /* HOST[:PORT], [IPV6][:PORT], a bare IPv6 address, a path; anything else is an error that says so.
@@ -103,23 +104,23 @@ static void test_tcp(void **state)
     struct address address = {.kind = ADDRESS_TCP, .host = "127.0.0.1"};
     int listener = listen_on_loopback(address.port);
     int fd = -1;
-    assert_int_equal(sock_connect(&address, sock_deadline(60000), &fd, NULL), 0);
+    assert_int_equal(sock_connect(&address, wait_deadline_ms(60000), &fd, NULL), 0);
     int peer = accept(listener, NULL, NULL);
     assert_true(peer >= 0);
     char buffer[8];
     size_t count = 0;
     int reason = -1;
     assert_int_equal(sock_read(fd, buffer, sizeof(buffer), &count, &reason), SOCK_AGAIN);
-    assert_int_equal(sock_wait(fd, POLLIN, sock_deadline(0), NULL), SOCK_TIMEOUT);
-    assert_int_equal(sock_wait(fd, POLLOUT, sock_deadline(60000), NULL), 0);
+    assert_int_equal(wait_for(fd, POLLIN, wait_deadline_ms(0), NULL), WAIT_TIMEOUT);
+    assert_int_equal(wait_for(fd, POLLOUT, wait_deadline_ms(60000), NULL), 0);
     assert_int_equal(send(peer, "abc", 3, 0), 3);
-    assert_int_equal(sock_wait(fd, POLLIN, sock_deadline(60000), NULL), 0);
+    assert_int_equal(wait_for(fd, POLLIN, wait_deadline_ms(60000), NULL), 0);
     assert_int_equal(sock_read(fd, buffer, sizeof(buffer), &count, &reason), 0);
     assert_int_equal(count, 3);
     assert_int_equal(sock_write(fd, "x", 1, &count, &reason), 0);
     assert_int_equal(recv(peer, buffer, 1, 0), 1);
     assert_int_equal(close(peer), 0);
-    assert_int_equal(sock_wait(fd, POLLIN, sock_deadline(60000), NULL), 0);
+    assert_int_equal(wait_for(fd, POLLIN, wait_deadline_ms(60000), NULL), 0);
     assert_int_equal(sock_read(fd, buffer, sizeof(buffer), &count, &reason), SOCK_CLOSED);
     assert_int_equal(reason, 0);
     assert_int_equal(close(fd), 0);
@@ -135,11 +136,12 @@ static void test_refused(void **state)
     int fd = -1;
     int listener = listen_on_loopback(address.port);
     assert_int_equal(close(listener), 0);
-    assert_int_equal(sock_connect(&address, sock_deadline(60000), &fd, &error),
+    assert_int_equal(sock_connect(&address, wait_deadline_ms(60000), &fd, &error),
                      HEARSAY_ERR_CONNECT);
     assert_non_null(strstr(error.sentence, address.port));
     struct address path = {.kind = ADDRESS_UNIX, .path = "/nonexistent/socket"};
-    assert_int_equal(sock_connect(&path, sock_deadline(60000), &fd, &error), HEARSAY_ERR_CONNECT);
+    assert_int_equal(sock_connect(&path, wait_deadline_ms(60000), &fd, &error),
+                     HEARSAY_ERR_CONNECT);
     assert_non_null(strstr(error.sentence, "/nonexistent/socket"));
 }
 
@@ -149,10 +151,10 @@ static void test_names(void **state)
     (void)state;
     struct addrinfo *list = NULL;
     struct hearsay_error error;
-    assert_int_equal(resolve_name("::1", "7117", sock_deadline(60000), &list, &error), 0);
+    assert_int_equal(resolve_name("::1", "7117", wait_deadline_ms(60000), &list, &error), 0);
     assert_int_equal(list->ai_family, AF_INET6);
     freeaddrinfo(list);
-    int status = resolve_name("localhost", "7117", sock_deadline(60000), &list, &error);
+    int status = resolve_name("localhost", "7117", wait_deadline_ms(60000), &list, &error);
     if (status == 0) { /* a machine without its name of itself still passes */
         assert_non_null(list);
         freeaddrinfo(list);

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "client/memory/group.h"
+#include "client/context/group.h"
 #include "tests/lib/check.h"
 
 static json_t *vectors;

@@ -6,11 +6,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/base/trust.h"
-#include "client/cli/input/place.h"
 #include "client/cli/term/number.h"
 #include "client/cli/term/text.h"
 
@@ -109,24 +106,6 @@ int cli_timeout(const struct cli *cli)
     return cli->timeout_ms == 0 ? 10000 : (int)cli->timeout_ms;
 }
 
-int cli_connect(const struct cli *cli, struct hearsay **out_server)
-{
-    struct hearsay_error error;
-    if (cli->tls_key != NULL && cli->tls_certificate == NULL) {
-        return cli_misuse(cli, "--key needs --cert, the certificate that it belongs to");
-    }
-    int status = trust_connect(cli, out_server, &error);
-    if (status == HEARSAY_OK) {
-        return CLI_DONE;
-    }
-    if (status == HEARSAY_ERR_CONNECT) {
-        cli_complain(cli, "%s (is hearsayd running there? --server says where to look)",
-                     error.sentence);
-        return CLI_CONNECTION;
-    }
-    return cli_report(cli, &error);
-}
-
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host)
 {
@@ -187,21 +166,4 @@ void cli_close(int fd)
     if (fd > STDIN_FILENO) {
         (void)close(fd); /* it was only read */
     }
-}
-
-int cli_check_private(const struct cli *cli, int fd, const char *path, const char *what)
-{
-    struct stat state;
-    if (fstat(fd, &state) != 0) {
-        cli_complain(cli, "%s: cannot look at %s: %s", what, path, strerror(errno));
-        return CLI_USAGE;
-    }
-    if (place_is_private(&state)) {
-        return CLI_DONE;
-    }
-    cli_complain(cli,
-                 "%s: others may read or change %s (mode %04o), which has to be secret: "
-                 "chmod 600 %s",
-                 what, path, (unsigned)(state.st_mode & 07777), path);
-    return CLI_USAGE;
 }

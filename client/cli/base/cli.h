@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli: what all commands share: the exit codes, the command table's row, connecting, complaining.
+ * cli: what all commands share: the exit codes, the command table's row, error messages.
  */
 #ifndef CLIENT_CLI_BASE_CLI_H
 #define CLIENT_CLI_BASE_CLI_H
@@ -34,7 +34,7 @@ struct cli {
     const char *server;  /* --server, or else HEARSAY_SERVER or the default */
     bool server_is_said; /* by --server */
     uint64_t timeout_ms; /* of each wait; 0: not said */
-    bool tls;            /* the rest of TLS implies it: see trust.h */
+    bool tls;            /* the rest of TLS implies it: see connect.h */
     struct args_list tls_pins;
     const char *tls_ca; /* these three NULL: not given */
     const char *tls_certificate;
@@ -82,9 +82,6 @@ int cli_report_nomem(const struct cli *cli);
  */
 int cli_flush(const struct cli *cli);
 
-/* Connects to cli->server. CLI_DONE with *out_server owned, or an exit code after saying why. */
-int cli_connect(const struct cli *cli, struct hearsay **out_server);
-
 /* Says so where the proof of work that the server asks of each deposit will take long. */
 void cli_say_work(const struct cli *cli, const struct hearsay *server);
 
@@ -111,11 +108,5 @@ int cli_misuse_word(const struct cli *cli, const char *word);
  */
 int cli_open(const struct cli *cli, const char *path);
 void cli_close(int fd); /* leaves standard input open */
-
-/*
- * Whether an open file may hold a secret, see place_is_private. CLI_DONE, or CLI_USAGE after naming
- * the chmod that mends it; `what` begins the sentence: an option.
- */
-int cli_check_private(const struct cli *cli, int fd, const char *path, const char *what);
 
 #endif

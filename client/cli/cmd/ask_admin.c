@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/cli/base/connect.h"
+
 enum { PATH_BYTES = 4096 };
 
 /* What admin_group, a package, and a daemon that somebody starts by hand make. */
@@ -73,7 +75,7 @@ int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_
         local.server = path;
     }
     if (code == CLI_DONE) {
-        code = cli_connect(&local, out_server);
+        code = connect_server(&local, out_server);
     }
     if (code == CLI_DONE && host != NULL) {
         code = cli_find_host(cli, *out_server, host, &found);

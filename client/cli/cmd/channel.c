@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/channel.h"
 #include "client/cli/input/secret.h"
@@ -44,7 +45,7 @@ static int add_here(const struct cli *cli, const char *host_name, struct hearsay
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code == CLI_DONE) {
         code = cli_find_host(cli, server, host_name, &host);
     }

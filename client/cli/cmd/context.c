@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/sensed.h"
 
@@ -185,7 +186,7 @@ static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code == CLI_DONE) {
         code = cli_find_host(cli, server, name, &host);
     }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/channel.h"
 #include "client/cli/input/epoch.h"
@@ -255,7 +256,7 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
         code = secret_group(cli, chosen->group, &group);
     }
     if (code == CLI_DONE) {
-        code = cli_connect(cli, &server);
+        code = connect_server(cli, &server);
     }
     if (code == CLI_DONE) {
         const struct deposit_where where = {.context = context, .group = group};

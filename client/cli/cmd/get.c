@@ -2,6 +2,7 @@
 /* get: one message by its id. */
 #include <string.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/secret.h"
 #include "client/cli/term/text.h"
@@ -128,7 +129,7 @@ static int get_run(struct cli *cli, void *options, int word_count, char *const *
     struct hearsay_group *group = NULL;
     int code = chosen->group != NULL ? secret_group(cli, chosen->group, &group) : CLI_DONE;
     if (code == CLI_DONE) {
-        code = cli_connect(cli, &server);
+        code = connect_server(cli, &server);
     }
     if (code == CLI_DONE) {
         code = get(cli, server, chosen, group, id);

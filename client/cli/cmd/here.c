@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/sensed.h"
 
@@ -148,7 +149,7 @@ static int show(const struct cli *cli, const struct here_options *options)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code == CLI_DONE) {
         code = cli_find_host(cli, server, options->host, &host);
     }
@@ -165,7 +166,7 @@ static int remember_as_host(const struct cli *cli, const struct here_options *op
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
         return code;
     }

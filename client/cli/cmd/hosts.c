@@ -4,6 +4,8 @@
 
 #include "client/cli/cmd/commands.h"
 
+#include "client/cli/base/connect.h"
+
 struct hosts_options {
     bool json;
 };
@@ -93,7 +95,7 @@ static int hosts_run(struct cli *cli, void *options, int word_count, char *const
         return cli_misuse_word(cli, words[0]);
     }
     struct hearsay *server = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
         return code;
     }

@@ -12,6 +12,7 @@
 
 #include <sodium.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/derive.h"
 #include "client/cli/input/epoch.h"
@@ -460,7 +461,7 @@ static int import_file(struct import *import, const char *name)
         return CLI_USAGE;
     }
     progress_init(&import->progress, &import->cli->err, fd, pump_now_ms());
-    code = cli_connect(import->cli, &server);
+    code = connect_server(import->cli, &server);
     if (code == CLI_DONE) {
         code = import_to(import, fd, server);
     }

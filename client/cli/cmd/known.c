@@ -2,9 +2,9 @@
 /* known: the servers that --tls has met, and the pins of their keys. */
 #include <string.h>
 
-#include "client/cli/base/trust.h"
+#include "client/cli/base/connect.h"
+#include "client/cli/base/place.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/input/place.h"
 
 struct known_options {
     bool json;
@@ -78,7 +78,7 @@ static int known_run(struct cli *cli, void *options, int word_count, char *const
     if (word_count > 2) {
         return cli_misuse_word(cli, words[2]);
     }
-    if (place_file(cli, PLACE_STATE, TRUST_KNOWN_SERVERS, false, path) != CLI_DONE) {
+    if (place_file(cli, PLACE_STATE, CONNECT_KNOWN_SERVERS, false, path) != CLI_DONE) {
         return cli_misuse(cli, "neither XDG_STATE_HOME nor HOME says where the file is");
     }
     return word_count == 0 ? known_print_all(cli, path, chosen->json)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/term/when.h"
 
@@ -73,7 +74,7 @@ static int ping_run(struct cli *cli, void *options, int word_count, char *const 
         return cli_misuse_word(cli, words[0]);
     }
     struct hearsay *server = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
         return code;
     }

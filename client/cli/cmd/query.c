@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/cmd/query.h"
+#include "client/cli/cmd/query_batch.h"
+#include "client/cli/cmd/query_common.h"
 #include "client/cli/input/asked.h"
 #include "client/cli/input/channel.h"
 #include "client/cli/input/secret.h"
@@ -13,7 +15,6 @@
 
 /* ask: nothing was said yet, and fewer epochs may do. Not an exit code. */
 enum { EPOCH_IS_LOST = -100 };
-enum { BAR_CELLS = 10, TEXT_COLUMNS_MIN = 20 };
 
 static const struct query_options query_defaults = {
     .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS};
@@ -114,111 +115,6 @@ static const struct args_option query_options[] = {
      .offset = offsetof(struct query_options, json),
      .help = "one line of JSON a message"},
 };
-
-static int64_t server_time(const struct args_moment *moment, int64_t now_ms)
-{
-    return moment->kind == ARGS_AGO ? when_difference(now_ms, moment->ms) : moment->ms;
-}
-
-void query_prepare(const struct query_options *options, const struct hearsay *server,
-                   const struct hearsay_host *host, struct hearsay_query *out_query)
-{
-    hearsay_query_init(out_query);
-    int64_t now_ms = hearsay_now_ms(server);
-    out_query->host = host->name;
-    out_query->k = options->k;
-    out_query->max_distance = options->max_distance == QUERY_SUGGESTED
-                                  ? host->suggested_max_distance
-                                  : options->max_distance;
-    if (options->since.kind != ARGS_NO_MOMENT) {
-        out_query->since_ms = server_time(&options->since, now_ms);
-    }
-    if (options->until.kind != ARGS_NO_MOMENT) {
-        out_query->until_ms = server_time(&options->until, now_ms);
-    }
-    out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
-    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_ESTIMATED : HEARSAY_METRIC_BITS;
-}
-
-static void print_heading(const struct cli *cli, bool ids)
-{
-    out_colour(&cli->out, OUT_BOLD);
-    (void)fprintf(cli->out.stream, "%-5s %-*s %s%s", "AGE", BAR_CELLS + 5, "SIMILARITY",
-                  ids ? "ID                               " : "", "TEXT");
-    out_colour(&cli->out, OUT_PLAIN);
-    (void)fputc('\n', cli->out.stream);
-}
-
-/* The text, or what there is instead. */
-static void print_content(const struct cli *cli, const struct hearsay_result *result, size_t width)
-{
-    FILE *stream = cli->out.stream;
-    if (!result->payload_omitted &&
-        out_is_text(result->media_type, result->payload, result->payload_bytes)) {
-        const char *text = (const char *)result->payload;
-        size_t length = result->payload_bytes;
-        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) {
-            length--; /* what ends most files says nothing here */
-        }
-        (void)text_print(stream, text, length, width);
-        return;
-    }
-    char note[400];
-    if (result->payload_omitted) {
-        (void)snprintf(note, sizeof(note), "(%s, too large to list: hearsay get ID)",
-                       result->media_type != NULL ? result->media_type : "-");
-    } else {
-        char size[16];
-        out_print_size(result->payload_bytes, size);
-        (void)snprintf(note, sizeof(note), "(%s, %s)",
-                       result->media_type != NULL ? result->media_type : "-", size);
-    }
-    out_colour(&cli->out, OUT_DIM);
-    out_text(&cli->out, note, width);
-    out_colour(&cli->out, OUT_PLAIN);
-}
-
-static void print_row(const struct cli *cli, const struct query_options *options,
-                      const struct hearsay_result *result, int64_t now_ms)
-{
-    FILE *stream = cli->out.stream;
-    char age[WHEN_BYTES];
-    when_print_span(when_difference(now_ms, result->deposited_ms), age);
-    (void)fprintf(stream, "%-5s ", age);
-    uint32_t similarity = options->metric == 1 ? result->estimated_similarity
-                                               : HEARSAY_DISTANCE_ONE - result->distance;
-    out_similarity(&cli->out, similarity, BAR_CELLS);
-    (void)fputc(' ', stream);
-    size_t used = 6 + BAR_CELLS + 6;
-    bool ids = options->ids || result->payload_omitted;
-    if (ids) {
-        for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-            (void)fprintf(stream, "%02x", result->id[i]);
-        }
-        (void)fputc(' ', stream);
-        used += 2 * HEARSAY_ID_BYTES + 1;
-    }
-    size_t width = cli->out.width;
-    if (width > 0) {
-        width = width > used + TEXT_COLUMNS_MIN ? width - used : TEXT_COLUMNS_MIN;
-    }
-    print_content(cli, result, width);
-    (void)fputc('\n', stream);
-}
-
-int query_print_result(const struct cli *cli, const struct query_options *options,
-                       const struct hearsay_result *result, int64_t now_ms, bool is_first)
-{
-    if (options->json) {
-        return out_json(&cli->out, out_json_result(result, true)) == 0 ? CLI_DONE
-                                                                       : cli_report_nomem(cli);
-    }
-    if (is_first) {
-        print_heading(cli, options->ids);
-    }
-    print_row(cli, options, result, now_ms);
-    return CLI_DONE;
-}
 
 /*
  * Prints those within the distance, and remembers them in `seen` unless that is NULL. What chance
@@ -352,15 +248,6 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
-                      struct hearsay_recent **out_recent, struct hearsay_error *out_error)
-{
-    *out_recent = NULL;
-    return options->memory != NULL
-               ? hearsay_recent_open(options->memory, host->profile, 0, out_recent, out_error)
-               : HEARSAY_OK;
-}
-
 static int ask_parts(const struct cli *cli, struct hearsay *server,
                      const struct query_options *options, const struct asked_from *from)
 {
@@ -459,7 +346,7 @@ static int query(const struct cli *cli, struct query_options *chosen, const stru
         code = secret_group(cli, chosen->group, &chosen->shared);
     }
     if (code == CLI_DONE) {
-        code = cli_connect(cli, &server);
+        code = connect_server(cli, &server);
     }
     if (code == CLI_DONE && chosen->batch != NULL) {
         code = query_batch(cli, chosen, server);

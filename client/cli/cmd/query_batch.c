@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query --batch: questions pipelined, answers in order. */
+#include "client/cli/cmd/query_batch.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/cmd/query.h"
 #include "client/cli/input/asked.h"
 #include "client/cli/input/jsonline.h"
 #include "client/cli/input/pump.h"

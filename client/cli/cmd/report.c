@@ -4,6 +4,8 @@
 
 #include "client/cli/cmd/commands.h"
 
+#include "client/cli/base/connect.h"
+
 struct report_options {
     const char *host;
 };
@@ -24,7 +26,7 @@ static int report(struct cli *cli, const struct report_options *chosen, const ui
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
         return code;
     }

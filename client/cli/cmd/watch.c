@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "client/cli/base/trust.h"
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/cmd/query.h"
+#include "client/cli/cmd/query_common.h"
 #include "client/cli/input/asked.h"
 #include "client/cli/input/channel.h"
 #include "client/cli/input/epoch.h"
@@ -120,7 +120,7 @@ static int connect_to(void *context, const uint8_t *token, size_t token_bytes,
                       struct hearsay **out_server, struct hearsay_error *error)
 {
     const struct watch_run *run = context;
-    return trust_connect_resuming(run->cli, token, token_bytes, out_server, error);
+    return connect_resuming(run->cli, token, token_bytes, out_server, error);
 }
 
 /* Something that is said already. */

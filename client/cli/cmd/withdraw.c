@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* withdraw: take one's own message back, by the id and the token that deposit printed. */
+#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/term/number.h"
 
@@ -22,7 +23,7 @@ static int withdraw(struct cli *cli, const struct withdraw_options *chosen, cons
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = cli_connect(cli, &server);
+    int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
         return code;
     }

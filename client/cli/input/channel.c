@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/input/place.h"
+#include "client/cli/base/place.h"
 
 enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
 

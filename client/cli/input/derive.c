@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/input/place.h"
+#include "client/cli/base/place.h"
 
 _Static_assert(DERIVE_SECRET_BYTES == crypto_generichash_KEYBYTES, "a key of the usual size");
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "client/cli/input/place.h"
+#include "client/cli/base/place.h"
 
 const char *const epoch_choices[] = {"auto", "open", "current", NULL};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/input/pump.h"
-#include "client/cli/base/trust.h"
+#include "client/cli/base/connect.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -161,7 +161,7 @@ static int reconnect(struct pump *pump, const struct hearsay_error *reason)
         if (signalled != PUMP_GO_ON) {
             return signalled;
         }
-        if (trust_connect(pump->cli, &pump->server, &error) == HEARSAY_OK) {
+        if (connect_resuming(pump->cli, NULL, 0, &pump->server, &error) == HEARSAY_OK) {
             pump->progress_ms = pump_now_ms();
             return PUMP_GO_ON;
         }

@@ -10,6 +10,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "client/cli/base/place.h"
+
 /* A line with its end, and one byte by which a longer one shows. */
 enum { LINE_BYTES = HEARSAY_SECRET_BYTES_MAX + 3 };
 
@@ -106,7 +108,7 @@ static int read_file(const struct cli *cli, const char *path, char *line, size_t
         cli_complain(cli, "--group: cannot open %s: %s", path, strerror(errno));
         return CLI_USAGE;
     }
-    if (cli_check_private(cli, fd, path, "--group") != CLI_DONE) {
+    if (place_check_private(cli, fd, path, "--group") != CLI_DONE) {
         cli_close(fd);
         return CLI_USAGE;
     }

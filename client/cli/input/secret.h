@@ -18,7 +18,7 @@
 /*
  * The group of an option's value: "-" asks on the terminal; the name of a file, or what has a '/',
  * is read, its first line being the secret (a file that others may read is refused, see
- * cli_check_private); anything else is the secret itself, with a warning.
+ * place_check_private); anything else is the secret itself, with a warning.
  * CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after saying why. Takes some
  * tenths of a second.
  */

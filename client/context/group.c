@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/memory/group.h"
+#include "client/context/group.h"
 
 #include <sodium.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query: what the two forms of the query command share. */
-#ifndef CLIENT_CLI_CMD_QUERY_H
-#define CLIENT_CLI_CMD_QUERY_H
+/* query_common: what query, query --batch and watch share: options, the query, a row of output. */
+#ifndef CLIENT_CLI_CMD_QUERY_COMMON_H
+#define CLIENT_CLI_CMD_QUERY_COMMON_H
 
 #include "client/cli/base/cli.h"
 #include "client/cli/input/sensed.h"
@@ -47,8 +47,5 @@ int query_print_result(const struct cli *cli, const struct query_options *option
  */
 int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
                       struct hearsay_recent **out_recent, struct hearsay_error *out_error);
-
-/* The batch form: a question a line of the file, an answer a line. Takes `server`. */
-int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/place.h"
+#include "client/cli/base/place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,4 +56,21 @@ bool place_is_private(const struct stat *state)
 {
     return !S_ISREG(state->st_mode) || state->st_uid != geteuid() ||
            (state->st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+int place_check_private(const struct cli *cli, int fd, const char *path, const char *what)
+{
+    struct stat state;
+    if (fstat(fd, &state) != 0) {
+        cli_complain(cli, "%s: cannot look at %s: %s", what, path, strerror(errno));
+        return CLI_USAGE;
+    }
+    if (place_is_private(&state)) {
+        return CLI_DONE;
+    }
+    cli_complain(cli,
+                 "%s: others may read or change %s (mode %04o), which has to be secret: "
+                 "chmod 600 %s",
+                 what, path, (unsigned)(state.st_mode & 07777), path);
+    return CLI_USAGE;
 }

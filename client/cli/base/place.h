@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place: where the command keeps its files, by the XDG base directory rules. */
-#ifndef CLIENT_CLI_INPUT_PLACE_H
-#define CLIENT_CLI_INPUT_PLACE_H
+#ifndef CLIENT_CLI_BASE_PLACE_H
+#define CLIENT_CLI_BASE_PLACE_H
 
 #include "client/cli/base/cli.h"
 
@@ -21,10 +21,16 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
                char out_path[PLACE_PATH_BYTES]);
 
 /*
- * Whether a file may hold a secret, by the rule that ssh has for keys: a regular file of the user's
- * own may not where its group or others have any right on it.
+ * Whether a file may hold a secret. As ssh does for keys: a regular file of the user's own may not
+ * when its group or others have any right on it.
  */
 struct stat;
 bool place_is_private(const struct stat *state);
+
+/*
+ * The same for an open file. CLI_DONE, or CLI_USAGE after naming the chmod that mends the file.
+ * `what` begins the sentence: the option that named the file.
+ */
+int place_check_private(const struct cli *cli, int fd, const char *path, const char *what);
 
 #endif

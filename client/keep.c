@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/memory/keep.h"
+#include "client/keep.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * shows whether it was kept. For requests under way; a server that breaks one is not believed
  * further.
  */
-#ifndef CLIENT_CALL_PROMISE_H
-#define CLIENT_CALL_PROMISE_H
+#ifndef CLIENT_NET_PROMISE_H
+#define CLIENT_NET_PROMISE_H
 
 #include <stdint.h>
 

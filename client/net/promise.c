@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/call/promise.h"
+#include "client/net/promise.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
  * Numbers are little-endian. A file is read whole and checked whole, and replaced whole: whoever
  * reads it sees the old one or the new one, also after a crash.
  */
-#ifndef CLIENT_MEMORY_KEEP_H
-#define CLIENT_MEMORY_KEEP_H
+#ifndef CLIENT_KEEP_H
+#define CLIENT_KEEP_H
 
 #include "client/hearsay.h"
 #include "proto/bytes.h"

@@ -4,8 +4,8 @@
  * docs/protocol.md, Keyed contexts, has the construction and its numbers. Within libhearsay and its
  * tests only.
  */
-#ifndef CLIENT_MEMORY_GROUP_H
-#define CLIENT_MEMORY_GROUP_H
+#ifndef CLIENT_CONTEXT_GROUP_H
+#define CLIENT_CONTEXT_GROUP_H
 
 #include "client/hearsay.h"
 

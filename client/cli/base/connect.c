@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/base/trust.h"
+#include "client/cli/base/connect.h"
 
-#include "client/cli/input/place.h"
+#include "client/cli/base/place.h"
 
 static bool is_wanted(const struct cli *cli)
 {
@@ -36,7 +36,7 @@ static int connect_encrypted(const struct cli *cli, const uint8_t *token, size_t
     tls.certificate = cli->tls_certificate;
     tls.key = cli->tls_key;
     if (tls.pin_count == 0 && tls.ca == NULL &&
-        place_file(cli, PLACE_STATE, TRUST_KNOWN_SERVERS, true, known) == CLI_DONE) {
+        place_file(cli, PLACE_STATE, CONNECT_KNOWN_SERVERS, true, known) == CLI_DONE) {
         tls.known_servers = known;
     }
     const int status = hearsay_connect_resuming(cli->server, &tls, agent, token, token_bytes,
@@ -50,16 +50,28 @@ static int connect_encrypted(const struct cli *cli, const uint8_t *token, size_t
     return status;
 }
 
-int trust_connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
-                           struct hearsay **out_server, struct hearsay_error *out_error)
+int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                     struct hearsay **out_server, struct hearsay_error *out_error)
 {
     return is_wanted(cli) ? connect_encrypted(cli, token, token_bytes, out_server, out_error)
                           : hearsay_connect_resuming(cli->server, NULL, agent, token, token_bytes,
                                                      cli_timeout(cli), out_server, out_error);
 }
 
-int trust_connect(const struct cli *cli, struct hearsay **out_server,
-                  struct hearsay_error *out_error)
+int connect_server(const struct cli *cli, struct hearsay **out_server)
 {
-    return trust_connect_resuming(cli, NULL, 0, out_server, out_error);
+    struct hearsay_error error;
+    if (cli->tls_key != NULL && cli->tls_certificate == NULL) {
+        return cli_misuse(cli, "--key needs --cert, the certificate that it belongs to");
+    }
+    int status = connect_resuming(cli, NULL, 0, out_server, &error);
+    if (status == HEARSAY_OK) {
+        return CLI_DONE;
+    }
+    if (status == HEARSAY_ERR_CONNECT) {
+        cli_complain(cli, "%s (is hearsayd running there? --server says where to look)",
+                     error.sentence);
+        return CLI_CONNECTION;
+    }
+    return cli_report(cli, &error);
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait: waits for a file descriptor, up to a deadline on the clock of now_monotonic_ms. */
+#ifndef CLIENT_NET_WAIT_H
+#define CLIENT_NET_WAIT_H
+
+#include "client/hearsay.h"
+
+#include <stdint.h>
+
+/* The deadline that lies timeout_ms (0 or more) ahead. */
+int64_t wait_deadline_ms(int timeout_ms);
+
+enum { WAIT_TIMEOUT = 1 }; /* a named outcome: the deadline has passed */
+
+/*
+ * Waits until poll reports one of `events` or an error condition; the next read or write tells
+ * which error. deadline_ms is on the clock of now_monotonic_ms; where the deadline has passed
+ * already, poll is still called once, without waiting. 0, WAIT_TIMEOUT, HEARSAY_ERR_SYSTEM.
+ */
+int wait_for(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error);
+
+#endif
