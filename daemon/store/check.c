@@ -86,28 +86,27 @@ static const struct check {
     const char *sql;
     row_check *is_whole;
     bool needs_row;
-    int64_t since; /* version of the schema */
 } checks[] = {
     /* All pages and rows. The messages' indexes are compared with their rows when these are read
        (store_load_replay), which takes a third of the time that integrity_check takes. */
-    {"structure", "PRAGMA quick_check(1)", structure_is_whole, true, 1},
-    {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true, 1},
+    {"structure", "PRAGMA quick_check(1)", structure_is_whole, true},
+    {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true},
     {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
-     true, 1},
+     true},
     {"meta",
      "SELECT store_id, next_seq, clock_ms, checksum, (SELECT coalesce(max(seq), 0) FROM message)"
      " FROM meta",
-     meta_is_whole, true, 1},
-    {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false, 1},
+     meta_is_whole, true},
+    {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false},
     {"a withdrawn message's row", "SELECT host_id, id, expires_ms, checksum FROM tombstone",
-     tombstone_is_whole, false, 1},
-    {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false, 2},
+     tombstone_is_whole, false},
+    {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false},
     {"a reported message's row",
      "SELECT seq, state, reports, reasons, row_checksum FROM moderation", moderation_is_whole,
-     false, 3},
+     false},
     {"a reported message is missing",
-     "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false, 3},
-    {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false, 3},
+     "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
+    {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
     /* From each host that has messages to the next one, by the index: not message by message. */
     {"a host is missing",
      "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"
@@ -115,7 +114,7 @@ static const struct check {
      " WHERE number IS NOT NULL)"
      " SELECT 1 FROM used WHERE number IS NOT NULL AND number NOT IN (SELECT host_id FROM host)"
      " LIMIT 1",
-     NULL, false, 1},
+     NULL, false},
 };
 
 static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
@@ -144,14 +143,12 @@ static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int store_check(sqlite3 *db, int64_t version, char *out_detail)
+int store_check(sqlite3 *db, char *out_detail)
 {
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == SQLITE_OK; i++) {
-        if (checks[i].since <= version) {
-            rc = check_rows(db, &checks[i], out_detail);
-        }
+        rc = check_rows(db, &checks[i], out_detail);
     }
     return rc;
 }

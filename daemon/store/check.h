@@ -19,8 +19,8 @@ enum { STORE_CHECK_DETAIL_BYTES = 128 };
 
 /*
  * SQLITE_OK; or what failed, SQLITE_CORRUPT for damage, and a few words in out_detail
- * (STORE_CHECK_DETAIL_BYTES). `version`: of its schema, one that we know. Reads only.
+ * (STORE_CHECK_DETAIL_BYTES). Reads only.
  */
-int store_check(sqlite3 *db, int64_t version, char *out_detail);
+int store_check(sqlite3 *db, char *out_detail);
 
 #endif

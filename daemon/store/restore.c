@@ -155,7 +155,9 @@ static int examine(const struct paths *paths, const char *file, uint64_t *out_me
                        "%.300s is damaged, or no backup; nothing was restored", file);
     } else if (code == -ERR_VERSION) {
         (void)snprintf(out_reason, PERSIST_REASON_BYTES,
-                       "%.300s was made by a newer hearsayd; nothing was restored", file);
+                       "%.300s was made by a newer or an older hearsayd; nothing was restored. "
+                       "Restore it with that version",
+                       file);
     } else if (code != 0) {
         (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.300s: %.150s", file, said);
     }

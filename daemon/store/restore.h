@@ -10,7 +10,7 @@
 
 /*
  * Copies the file that is open for reading as `source` (its name for sentences is `file`), checks
- * the copy whole, every message by its checksum, brings its schema up to date, gives it a new store
+ * the copy whole, every message by its checksum, gives it a new store
  * id, since clients' cursors are of what came after the backup, and only then names it
  * DIRECTORY/messages.db. 0 with the number of messages; or negative with a sentence in out_reason
  * (PERSIST_REASON_BYTES), and the directory is as it was.

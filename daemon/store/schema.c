@@ -21,77 +21,76 @@ enum {
 };
 
 /*
- * Step i brings a database of version i to version i + 1; version 0 is an empty file. Steps are
- * never changed once released: a new version is a new step at the end, and STORE_VERSION + 1.
+ * The tables, which are version STORE_VERSION. To change one is to make a new version: raise
+ * STORE_VERSION and say in identify() what becomes of a file of the version before.
  *
- * message: seq grows for ever and is the order of deposit. Rows are appended; a table clustered by
- * (host_id, id) would scatter 350-byte rows over all its pages, since ids are random. The small
- * index takes that scatter instead. payload comes last, so that the columns before it are reached
- * without reading its overflow pages.
+ * message: seq grows for ever and is the order of deposit. Rows are appended. A table clustered by
+ * (host_id, id) would scatter 350-byte rows over all its pages, since ids are random; the small
+ * index message_by_id takes that scatter instead. payload comes last, so that SQLite reaches the
+ * other columns without reading the payload's overflow pages.
  *
- * Every row has a checksum of its own (store_row.h): SQLite's check proves the structure of a file,
- * not its contents.
+ * moderation: one row for each message that someone reported, hid or reviewed; they are few.
+ * `reasons` are lines. rule: what the operator decided for a whole host (persist_rule_kind).
+ *
+ * Every row has a checksum of its own (row.h): SQLite's check proves the structure of a file, not
+ * its contents.
  */
-static const char *const steps[STORE_VERSION] = {
-    "CREATE TABLE meta ("
-    " one INTEGER PRIMARY KEY CHECK (one = 1),"
-    " store_id BLOB NOT NULL,"
-    " next_seq INTEGER NOT NULL,"
-    " clock_ms INTEGER NOT NULL,"
-    " checksum INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE host ("
-    " host_id INTEGER PRIMARY KEY,"
-    " name TEXT NOT NULL UNIQUE,"
-    " profile TEXT NOT NULL,"
-    " checksum INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE message ("
-    " seq INTEGER PRIMARY KEY,"
-    " host_id INTEGER NOT NULL,"
-    " id BLOB NOT NULL,"
-    " epoch INTEGER NOT NULL,"
-    " deposited_ms INTEGER NOT NULL,"
-    " expires_ms INTEGER NOT NULL,"
-    " reach_ppm INTEGER NOT NULL,"
-    " checksum INTEGER NOT NULL,"
-    " withdraw_hash BLOB,"
-    " filter BLOB NOT NULL,"
-    " media_type TEXT NOT NULL,"
-    " payload BLOB NOT NULL) STRICT;"
-    "CREATE UNIQUE INDEX message_by_id ON message (host_id, id);"
-    "CREATE INDEX message_by_expiry ON message (expires_ms);"
-    "CREATE TABLE tombstone ("
-    " host_id INTEGER NOT NULL,"
-    " id BLOB NOT NULL,"
-    " expires_ms INTEGER NOT NULL,"
-    " checksum INTEGER NOT NULL,"
-    " PRIMARY KEY (host_id, id)) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX tombstone_by_expiry ON tombstone (expires_ms);",
-    "CREATE TABLE epoch ("
-    " host_id INTEGER NOT NULL,"
-    " number INTEGER NOT NULL,"
-    " starts_ms INTEGER NOT NULL,"
-    " ends_ms INTEGER NOT NULL,"
-    " kept_ms INTEGER NOT NULL,"
-    " checksum INTEGER NOT NULL,"
-    " key BLOB NOT NULL,"
-    " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;",
-    /* Of the few messages that someone has reported, hidden or looked at; reasons are lines. What
-       the operator has decided for a host as a whole: see persist_rule_kind. */
-    "CREATE TABLE moderation ("
-    " seq INTEGER PRIMARY KEY,"
-    " state INTEGER NOT NULL,"
-    " reports INTEGER NOT NULL,"
-    " reasons TEXT NOT NULL,"
-    " row_checksum INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE rule ("
-    " host_id INTEGER NOT NULL,"
-    " kind INTEGER NOT NULL,"
-    " value BLOB NOT NULL,"
-    " number INTEGER NOT NULL,"
-    " created_ms INTEGER NOT NULL,"
-    " checksum INTEGER NOT NULL,"
-    " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;",
-};
+static const char tables[] = "CREATE TABLE meta ("
+                             " one INTEGER PRIMARY KEY CHECK (one = 1),"
+                             " store_id BLOB NOT NULL,"
+                             " next_seq INTEGER NOT NULL,"
+                             " clock_ms INTEGER NOT NULL,"
+                             " checksum INTEGER NOT NULL) STRICT;"
+                             "CREATE TABLE host ("
+                             " host_id INTEGER PRIMARY KEY,"
+                             " name TEXT NOT NULL UNIQUE,"
+                             " profile TEXT NOT NULL,"
+                             " checksum INTEGER NOT NULL) STRICT;"
+                             "CREATE TABLE message ("
+                             " seq INTEGER PRIMARY KEY,"
+                             " host_id INTEGER NOT NULL,"
+                             " id BLOB NOT NULL,"
+                             " epoch INTEGER NOT NULL,"
+                             " deposited_ms INTEGER NOT NULL,"
+                             " expires_ms INTEGER NOT NULL,"
+                             " reach_ppm INTEGER NOT NULL,"
+                             " checksum INTEGER NOT NULL,"
+                             " withdraw_hash BLOB,"
+                             " filter BLOB NOT NULL,"
+                             " media_type TEXT NOT NULL,"
+                             " payload BLOB NOT NULL) STRICT;"
+                             "CREATE UNIQUE INDEX message_by_id ON message (host_id, id);"
+                             "CREATE INDEX message_by_expiry ON message (expires_ms);"
+                             "CREATE TABLE tombstone ("
+                             " host_id INTEGER NOT NULL,"
+                             " id BLOB NOT NULL,"
+                             " expires_ms INTEGER NOT NULL,"
+                             " checksum INTEGER NOT NULL,"
+                             " PRIMARY KEY (host_id, id)) STRICT, WITHOUT ROWID;"
+                             "CREATE INDEX tombstone_by_expiry ON tombstone (expires_ms);"
+                             "CREATE TABLE epoch ("
+                             " host_id INTEGER NOT NULL,"
+                             " number INTEGER NOT NULL,"
+                             " starts_ms INTEGER NOT NULL,"
+                             " ends_ms INTEGER NOT NULL,"
+                             " kept_ms INTEGER NOT NULL,"
+                             " checksum INTEGER NOT NULL,"
+                             " key BLOB NOT NULL,"
+                             " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;"
+                             "CREATE TABLE moderation ("
+                             " seq INTEGER PRIMARY KEY,"
+                             " state INTEGER NOT NULL,"
+                             " reports INTEGER NOT NULL,"
+                             " reasons TEXT NOT NULL,"
+                             " row_checksum INTEGER NOT NULL) STRICT;"
+                             "CREATE TABLE rule ("
+                             " host_id INTEGER NOT NULL,"
+                             " kind INTEGER NOT NULL,"
+                             " value BLOB NOT NULL,"
+                             " number INTEGER NOT NULL,"
+                             " created_ms INTEGER NOT NULL,"
+                             " checksum INTEGER NOT NULL,"
+                             " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;";
 
 /* What a new file is, before its first page is written. */
 static const char creation_pragmas[] =
@@ -258,18 +257,8 @@ static int schema_hash(sqlite3 *db, uint64_t *out)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int run_steps(sqlite3 *db, int64_t from, int64_t to)
-{
-    int rc = SQLITE_OK;
-
-    for (int64_t version = from; version < to && rc == SQLITE_OK; version++) {
-        rc = store_schema_run(db, steps[version]);
-    }
-    return rc;
-}
-
-/* The tables must be the ones that our steps make, to the letter. */
-static int check_tables(sqlite3 *db, int64_t version)
+/* The tables must be ours, to the letter. */
+static int check_tables(sqlite3 *db)
 {
     sqlite3 *model = NULL;
     uint64_t expected = 0;
@@ -277,7 +266,7 @@ static int check_tables(sqlite3 *db, int64_t version)
     int rc = sqlite3_open_v2(":memory:", &model, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc == SQLITE_OK) {
-        rc = run_steps(model, 0, version);
+        rc = store_schema_run(model, tables);
     }
     if (rc == SQLITE_OK) {
         rc = schema_hash(model, &expected);
@@ -311,8 +300,8 @@ static int insert_meta(sqlite3 *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* All steps and the new version in one transaction: a crash leaves the old version, whole. */
-static int migrate(sqlite3 *db, int64_t from)
+/* Tables and version in one transaction: a crash leaves an empty file, or a whole one. */
+static int create(sqlite3 *db)
 {
     char sql[96];
     int rc = store_schema_run(db, "BEGIN IMMEDIATE");
@@ -322,8 +311,8 @@ static int migrate(sqlite3 *db, int64_t from)
     }
     (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d",
                    STORE_APPLICATION_ID, STORE_VERSION);
-    rc = run_steps(db, from, STORE_VERSION);
-    if (rc == SQLITE_OK && from == 0) {
+    rc = store_schema_run(db, tables);
+    if (rc == SQLITE_OK) {
         rc = insert_meta(db);
     }
     if (rc == SQLITE_OK) {
@@ -367,8 +356,27 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
     return 0;
 }
 
-/* Whose file it is. *out_version 0: nobody's yet. */
-static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *out_reason)
+static int refuse_version(const char *path, int64_t version, char *out_reason)
+{
+    if (version > STORE_VERSION) {
+        (void)snprintf(
+            out_reason, PERSIST_REASON_BYTES,
+            "%.160s was written by a newer hearsayd (schema %lld, this one knows %d); it "
+            "was left untouched. Install that version again, or use another directory",
+            path, (long long)version, STORE_VERSION);
+    } else {
+        (void)snprintf(
+            out_reason, PERSIST_REASON_BYTES,
+            "%.160s was written by an older hearsayd (schema %lld, this one knows only %d); it was "
+            "left untouched. Install that version again, or move the file and its -wal file away "
+            "to start empty",
+            path, (long long)version, STORE_VERSION);
+    }
+    return -ERR_VERSION;
+}
+
+/* Whose file it is: nobody's yet (*out_is_empty), or ours of the version that we know. */
+static int identify(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     int64_t application = 0;
     int64_t version = 0;
@@ -378,13 +386,9 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
     if (rc == SQLITE_OK) {
         rc = store_schema_read_number(db, "PRAGMA user_version", &version);
     }
+    /* Before the tables are read: a newer version may have tables that SQLite here cannot read. */
     if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
-        (void)snprintf(
-            out_reason, PERSIST_REASON_BYTES,
-            "%.160s was written by a newer hearsayd (schema %lld, this one knows %d); it "
-            "was left untouched. Install that version again, or use another directory",
-            path, (long long)version, STORE_VERSION);
-        return -ERR_VERSION;
+        return refuse_version(path, version, out_reason);
     }
     if (rc == SQLITE_OK) {
         rc = store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
@@ -392,8 +396,8 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
     }
-    if (application == 0 && version == 0 && objects == 0) {
-        *out_version = 0;
+    *out_is_empty = application == 0 && version == 0 && objects == 0;
+    if (*out_is_empty) {
         return 0;
     }
     if (application != STORE_APPLICATION_ID) {
@@ -403,8 +407,7 @@ static int identify(sqlite3 *db, const char *path, int64_t *out_version, char *o
     if (version < 1) {
         return store_error_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
     }
-    *out_version = version;
-    return 0;
+    return version < STORE_VERSION ? refuse_version(path, version, out_reason) : 0;
 }
 
 static int set_wal(sqlite3 *db)
@@ -431,10 +434,10 @@ static int set_wal(sqlite3 *db)
 }
 
 /* Everything that only reads. */
-static int examine(sqlite3 *db, const char *path, int64_t *out_version, char *out_reason)
+static int examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     char detail[STORE_CHECK_DETAIL_BYTES];
-    int code = identify(db, path, out_version, out_reason);
+    int code = identify(db, path, out_is_empty, out_reason);
     int rc;
 
     if (code != 0) {
@@ -443,26 +446,26 @@ static int examine(sqlite3 *db, const char *path, int64_t *out_version, char *ou
     if (sqlite3_db_readonly(db, "main") != 0) {
         return store_error_refuse(path, SQLITE_READONLY, "it may not be written to", out_reason);
     }
-    if (*out_version == 0) {
+    if (*out_is_empty) {
         return 0;
     }
-    rc = check_tables(db, *out_version);
+    rc = check_tables(db);
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc,
                                   rc == SQLITE_CORRUPT ? "its tables are not those of its version"
                                                        : sqlite3_errmsg(db),
                                   out_reason);
     }
-    rc = store_check(db, *out_version, detail);
+    rc = store_check(db, detail);
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc, detail, out_reason);
     }
     return 0;
 }
 
-static int prepare(sqlite3 *db, enum store_use use, int64_t version)
+static int prepare(sqlite3 *db, enum store_use use, bool is_empty)
 {
-    int rc = version == 0 ? store_schema_run(db, creation_pragmas) : SQLITE_OK;
+    int rc = is_empty ? store_schema_run(db, creation_pragmas) : SQLITE_OK;
 
     if (rc == SQLITE_OK) {
         rc = set_pragmas(db, use);
@@ -472,7 +475,7 @@ static int prepare(sqlite3 *db, enum store_use use, int64_t version)
      * is on storage before there is a log; else the journal could be back after a power cut, take
      * the page out again, and leave a log without a database, which is refused (check_files).
      */
-    if (rc == SQLITE_OK && version == 0) {
+    if (rc == SQLITE_OK && is_empty) {
         rc = store_schema_run(db, "PRAGMA synchronous = EXTRA");
     }
     if (rc == SQLITE_OK) {
@@ -481,8 +484,8 @@ static int prepare(sqlite3 *db, enum store_use use, int64_t version)
     if (rc == SQLITE_OK) {
         rc = set_durability(db, use);
     }
-    if (rc == SQLITE_OK && version < STORE_VERSION) {
-        rc = migrate(db, version);
+    if (rc == SQLITE_OK && is_empty) {
+        rc = create(db);
     }
     return rc;
 }
@@ -501,7 +504,7 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
 {
     sqlite3 *db;
     bool is_new = false;
-    int64_t version = 0;
+    bool is_empty = false;
     int code = check_files(path, &is_new, out_reason);
     int rc;
 
@@ -519,11 +522,11 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;
     }
-    code = examine(db, path, &version, out_reason);
+    code = examine(db, path, &is_empty, out_reason);
     if (code != 0) {
         goto close;
     }
-    rc = prepare(db, use, version);
+    rc = prepare(db, use, is_empty);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;

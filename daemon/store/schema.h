@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_schema: the database file: how a connection to it is set up, what tables it has, which
- * version they are, how an older version is brought up to date, and when a file is refused.
+ * store_schema: the database file: how a connection to it is set up, which tables it has, and when
+ * a file is refused.
  *
- * A file is written to only after it has proved to be ours, of a version we know, and whole.
+ * There is one version of the tables. A file of another version, newer or older, is refused. The
+ * store writes to a file only after these checks: the file is ours, of our version, and whole.
  * Connections are not shared: one thread uses one at a time.
  */
 #ifndef DAEMON_STORE_SCHEMA_H
@@ -33,10 +34,9 @@ enum store_use {
 int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db);
 
 /*
- * Opens or creates the database for its one writer, checks it (see store_check.h) and brings it up
- * to date. 0, or negative with a sentence in out_reason (PERSIST_REASON_BYTES): -ERR_DAMAGED,
- * -ERR_VERSION, -ERR_STORAGE, -ERR_NOMEM; a file that is refused is left as it was, bit by bit.
- * O(size of the file).
+ * Opens or creates the database for its one writer and checks it (see check.h). 0, or negative with
+ * a sentence in out_reason (PERSIST_REASON_BYTES): -ERR_DAMAGED, -ERR_VERSION, -ERR_STORAGE,
+ * -ERR_NOMEM; a file that is refused is left as it was, bit by bit. O(size of the file).
  */
 int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
 

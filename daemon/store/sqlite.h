@@ -26,11 +26,11 @@ struct persist_sqlite_options {
 };
 
 /*
- * Opens or creates DIRECTORY/messages.db, checks it, brings an older schema up to date and starts
- * the threads. 0; or negative with a sentence for the operator in out_reason (PERSIST_REASON_BYTES)
- * that says what to do: -ERR_DAMAGED, -ERR_VERSION (a newer hearsayd wrote it), -ERR_STORAGE,
- * -ERR_NOMEM, -ERR_SYSTEM. A database that is refused is not written to. If the threads cannot be
- * started, a handle is left closing: run the loop once more.
+ * Opens or creates DIRECTORY/messages.db, checks it and starts the threads. 0; or negative with a
+ * sentence for the operator in out_reason (PERSIST_REASON_BYTES) that says what to do:
+ * -ERR_DAMAGED, -ERR_VERSION (a newer or an older hearsayd wrote it), -ERR_STORAGE, -ERR_NOMEM,
+ * -ERR_SYSTEM. A database that is refused is not written to. If the threads cannot be started, a
+ * handle is left closing: run the loop once more.
  */
 int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
                         char *out_reason);

@@ -32,17 +32,15 @@ enum { CUTS = 2200 };
 #endif
 
 enum {
-    RESTORES = 3,      /* cuts at the same moment, each with other remains */
-    CHAIN = 6,         /* works, each on what a cut left of the one before */
-    OLD_MESSAGES = 30, /* in the old databases of tests/data */
-    AGAIN = 10         /* of a hundred cuts, after which there is another */
+    RESTORES = 3, /* cuts at the same moment, each with other remains */
+    CHAIN = 6,    /* works, each on what a cut left of the one before */
+    AGAIN = 10    /* of a hundred cuts, after which there is another */
 };
 
 /* A figure for the report. */
 static struct {
     unsigned cuts;
     unsigned recoveries_cut;
-    unsigned migrated;
     unsigned made;
     unsigned acknowledged;
     unsigned failed;
@@ -166,25 +164,9 @@ static bool cut_everywhere(struct power_work *work, uint32_t again, struct store
 
 /* --- chains ----------------------------------------------------------------------------------- */
 
-/* The oldest schema, with messages 0 .. OLD_MESSAGES - 1, as its hearsayd left it. */
-static void put_old_database(struct store_fixture *fixture, struct power_model *model)
-{
-    char command[sizeof(TEST_DATA) + STORE_PATH_BYTES + 64];
-
-    (void)snprintf(command, sizeof(command), "cp '%s/store-v1.db' '%s'", TEST_DATA, fixture->file);
-    assert_int_equal(system(command), 0);
-    for (uint32_t i = 0; i < OLD_MESSAGES; i++) {
-        model->fates[i] = POWER_ASKED | POWER_KEPT;
-        model->expires_ms[i] = POWER_LATER_MS;
-    }
-    model->next = OLD_MESSAGES;
-    model->now_ms = 10;
-    total.migrated++;
-}
-
 /* Works one after the other, each on what a cut has left. False: see proof->reason. */
 static bool run_chain(struct rng *rng, struct power_proof *proof,
-                      const struct persist_sqlite_options *how, bool begins_old, bool is_short)
+                      const struct persist_sqlite_options *how, bool is_short)
 {
     static struct power_work work;
     static struct power_model model;
@@ -196,11 +178,7 @@ static bool run_chain(struct rng *rng, struct power_proof *proof,
         store_fixture_init(&fixtures[i]);
         fixtures[i].options.relaxed = how->relaxed;
     }
-    if (begins_old) {
-        put_old_database(&fixtures[0], &model);
-    } else {
-        total.made++;
-    }
+    total.made++;
     for (unsigned i = 0; i < CHAIN && holds; i++) {
         struct store_fixture *before = &fixtures[i % 2];
 
@@ -244,16 +222,16 @@ static void test_power_cuts(void **state)
     rng_init(&rng);
     /* So few cuts may be asked for that none meets a backup: then on for as long as that takes. */
     for (unsigned i = 0; i < 3 || total.cuts < wanted || (total.backups_cut == 0 && i < 200); i++) {
-        if (!run_chain(&rng, &proof, &how, i % 3 == 1, false)) {
+        if (!run_chain(&rng, &proof, &how, false)) {
             fail_msg("after %u cuts: %s", total.cuts, proof.reason);
         }
     }
-    print_message("%u power cuts, %u of them during recovery; %u databases made, %u old ones; %u "
-                  "operations acknowledged\n",
-                  total.cuts, total.recoveries_cut, total.made, total.migrated, total.acknowledged);
+    print_message("%u power cuts, %u of them during recovery; %u databases made; %u operations "
+                  "acknowledged\n",
+                  total.cuts, total.recoveries_cut, total.made, total.acknowledged);
     print_message("%u backups acknowledged; cuts left %u parts of one: %u were refused, %u whole\n",
                   total.backups_whole, total.backups_cut, total.parts_refused, total.parts_whole);
-    assert_true(total.migrated > 0 && total.made > 0);
+    assert_true(total.made > 0);
     assert_true(total.backups_whole > 0 && total.backups_cut > 0);
 }
 
@@ -269,7 +247,7 @@ static void test_power_cuts_on_a_full_disk(void **state)
     rng_init(&rng);
     total.failed = 0;
     for (unsigned i = 0; total.cuts < wanted; i++) {
-        if (!run_chain(&rng, &proof, &how, i % 3 == 1, true)) {
+        if (!run_chain(&rng, &proof, &how, true)) {
             fail_msg("after %u cuts: %s", total.cuts, proof.reason);
         }
     }
@@ -350,7 +328,7 @@ static bool breaks_soon(const struct persist_sqlite_options *how, struct power_p
 
     rng_init(&rng);
     for (unsigned i = 0; i < TRIES && !broken; i++) {
-        broken = !run_chain(&rng, proof, how, false, false);
+        broken = !run_chain(&rng, proof, how, false);
     }
     return broken;
 }

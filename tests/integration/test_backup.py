@@ -167,9 +167,9 @@ def test_restore_refuses(make_daemon, rng):
         change(path)
         return path
 
-    def newer(path):
+    def version(path, number):
         with sqlite3.connect(path) as connection:
-            connection.execute("PRAGMA user_version = 999")
+            connection.execute(f"PRAGMA user_version = {number}")
         connection.close()
 
     def write(path, text):
@@ -179,7 +179,8 @@ def test_restore_refuses(make_daemon, rng):
     bad = {
         variant("cut.db", lambda path: os.truncate(path, 8192)): "damaged",
         variant("bit.db", damage): "damaged",
-        variant("newer.db", newer): "newer hearsayd",
+        variant("newer.db", lambda path: version(path, 999)): "Restore it with that version",
+        variant("older.db", lambda path: version(path, 1)): "Restore it with that version",
         variant("text.db", lambda path: write(path, "x" * 4096)): "damaged",
         variant("tiny.db", lambda path: write(path, "x")): "no backup",
         variant("live.db", lambda path: write(path + "-wal", "log")): "not a backup",

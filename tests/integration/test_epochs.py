@@ -193,23 +193,3 @@ def test_configurations_that_make_no_sense(make_daemon, config, says):
     daemon = make_daemon("[host default]\n" + config, start=False)
     code, _, err = daemon.run("--config", daemon.config_file, "--data", daemon.data)
     assert code != 0 and re.search(says, err)
-
-
-def test_a_database_without_epochs_gains_them(make_daemon):
-    """A file of schema 1 is brought up to date, with its messages."""
-    import sqlite3
-    daemon = local(make_daemon, "[host default]\nprofile = v1:1024/4\n")
-    with daemon.client() as client:
-        stored = deposit(client, HERE, b"old")
-        assert not client.welcome.hosts[0].HasField("epoch")
-    daemon.stop()
-    database = os.path.join(daemon.data, "messages.db")
-    with sqlite3.connect(database) as connection:
-        connection.executescript("DROP TABLE moderation; DROP TABLE rule; DROP TABLE epoch;"
-                                 "PRAGMA user_version = 1;")
-    connection.close()
-    daemon.configure(LONG)
-    daemon.start()
-    with daemon.client() as client:
-        assert epoch_of(client).number != 0
-        assert [r.id for r in ask(client, [part(HERE)])] == [stored]

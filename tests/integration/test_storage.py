@@ -204,18 +204,19 @@ def test_truncated_database(make_daemon, rng):
     assert digest(database(daemon)) == before
 
 
-def test_newer_database(make_daemon, rng):
-    """A newer schema is refused, not written to, with advice to use the newer program."""
+@pytest.mark.parametrize("by, says", [(1, "newer"), (-1, "older")])
+def test_database_of_another_version(make_daemon, rng, by, says):
+    """A newer or an older schema is refused, not written to, with advice."""
     daemon, _ = stocked(make_daemon, rng)
     with sqlite3.connect(database(daemon)) as connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        assert version >= 1
-        connection.execute(f"PRAGMA user_version = {version + 1}")
+        assert version >= 2
+        connection.execute(f"PRAGMA user_version = {version + by}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     before = digest(database(daemon))
     said = refuses_to_start(daemon)
-    assert "newer" in said
+    assert says in said and "Install that version again" in said
     assert digest(database(daemon)) == before
 
 

@@ -320,7 +320,8 @@ static void test_altered_databases(void **state)
         int code;
         const char *says;
     } alterations[] = {
-        {"PRAGMA user_version = 99", -ERR_VERSION, "newer hearsayd"},
+        {"PRAGMA user_version = 99", -ERR_VERSION, "Install that version again, or use another"},
+        {"PRAGMA user_version = 2", -ERR_VERSION, "move the file and its -wal file away"},
         {"PRAGMA user_version = 0", -ERR_DAMAGED, "it has no version"},
         {"PRAGMA application_id = 77", -ERR_DAMAGED, "another program's"},
         {"DROP INDEX message_by_expiry", -ERR_DAMAGED, "its tables"},

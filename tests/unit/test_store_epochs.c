@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "daemon/store/schema.h"
 #include "tests/lib/check.h"
 #include "tests/lib/store_fixture.h"
 
@@ -216,24 +215,6 @@ static void a_changed_row_is_found(void **state)
     }
 }
 
-/* A file of schema 1 has no epochs; it gains the table, and keeps what it has. */
-static void an_older_file_is_brought_up_to_date(void **state)
-{
-    const struct persist_epoch epoch = make_epoch(1);
-    uint32_t number = 0;
-    (void)state;
-
-    assert_int_equal(store_deposit(&fixture, 5, 10, INT64_MAX), PERSIST_APPLIED);
-    store_close(&fixture);
-    alter("DROP TABLE moderation; DROP TABLE rule; DROP TABLE epoch; PRAGMA user_version = 1");
-    store_open(&fixture);
-    assert_int_equal(store_replay(&fixture, &number, 1), 1);
-    assert_int_equal(number, 5);
-    begin(&epoch);
-    assert_int_equal(replay(), 0);
-    assert_int_equal(found_count, 1);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -243,7 +224,6 @@ int main(void)
         TEST(they_go_when_they_are_no_longer_kept),
         TEST(their_keys_leave_the_files),
         TEST(a_changed_row_is_found),
-        TEST(an_older_file_is_brought_up_to_date),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/store/schema.h"
 #include "tests/lib/store_fixture.h"
 
 enum { NEVER = 1000000, FILE_BYTES_MAX = 8 * 1024 * 1024 };
@@ -479,35 +478,6 @@ static void test_nothing_is_left(void **state)
     assert_true(has_payload(&deposits[2]));
 }
 
-/* --- an older database ------------------------------------------------------------------------ */
-
-/* A database of version 2 is brought up to date, and its messages are all there. */
-static void test_migration(void **state)
-{
-    struct found found[16];
-    sqlite3 *db;
-    (void)state;
-
-    assert_int_equal(store_deposit(&fixture, 1, 1, NEVER), PERSIST_APPLIED);
-    assert_int_equal(store_deposit(&fixture, 2, 2, NEVER), PERSIST_APPLIED);
-    store_close(&fixture);
-    assert_int_equal(store_open_file(fixture.file, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db,
-                                  "DROP TABLE moderation; DROP TABLE rule;"
-                                  "PRAGMA user_version = 2",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    store_open(&fixture);
-    replay(found);
-    assert_true(found[1].there && found[2].there);
-    assert_int_equal(moderate(1, 1, PERSIST_HIDDEN, 1, NULL), PERSIST_APPLIED);
-    reopen();
-    replay(found);
-    assert_int_equal(found[1].state, PERSIST_HIDDEN);
-    assert_int_equal(count_rows("PRAGMA user_version"), STORE_VERSION);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,7 +490,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
         cmocka_unit_test_setup_teardown(test_remove_and_ban, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_migration, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
