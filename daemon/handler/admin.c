@@ -7,6 +7,7 @@
 
 #include "daemon/handler/handler.h"
 #include "daemon/limits/figures.h"
+#include "daemon/watch/watch.h"
 
 /* --- Stats ------------------------------------------------------------------------------------ */
 
@@ -145,7 +146,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
     }
 }
 
-void handler_stats(struct service *service, struct handler_client *client,
+void handler_stats(struct service *service, struct requester *client,
                    const struct msg_request *request)
 {
     const struct host *host = NULL;
@@ -164,7 +165,7 @@ void handler_stats(struct service *service, struct handler_client *client,
         add_all(service, host, &figures);
     }
     if (figures.list == NULL || figures.is_short) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
     } else {
         const struct msg_response response = {
             .id = request->id,
@@ -178,7 +179,7 @@ void handler_stats(struct service *service, struct handler_client *client,
 
 /* --- Reload, LogLevel ------------------------------------------------------------------------- */
 
-void handler_reload(struct service *service, struct handler_client *client,
+void handler_reload(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     char reason[CONFIG_REASON_BYTES] = "";
@@ -191,15 +192,15 @@ void handler_reload(struct service *service, struct handler_client *client,
                        : service->control->reload(service->control->context, reason);
     if (rc != 0) {
         /* Memory that ran out is no fault of the file's. */
-        handler_refuse(client, request->id, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
-                       "the old configuration stays: %s", reason);
+        requester_refuse(client, request->id, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
+                         "the old configuration stays: %s", reason);
         return;
     }
     const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RELOADED};
     client->events->respond(client, &response);
 }
 
-void handler_log_level(struct service *service, struct handler_client *client,
+void handler_log_level(struct service *service, struct requester *client,
                        const struct msg_request *request)
 {
     const struct msg_text *word = &request->admin.word;
@@ -215,9 +216,9 @@ void handler_log_level(struct service *service, struct handler_client *client,
             level++;
         }
         if (level > LOG_LEVEL_DEBUG) {
-            handler_refuse(client, request->id, MSG_INVALID, "level",
-                           "there is no level \"%s\"; it is error, warning, info or debug",
-                           word->text);
+            requester_refuse(client, request->id, MSG_INVALID, "level",
+                             "there is no level \"%s\"; it is error, warning, info or debug",
+                             word->text);
             return;
         }
         log_set_level((enum log_level)level);

@@ -28,7 +28,7 @@ struct check {
     struct persist_read read;
     struct persist_op op;
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     uint64_t request_id;
     uint64_t messages; /* that were looked at */
     int64_t after;     /* position of the last page's last message */
@@ -53,13 +53,13 @@ static void begin_tally(struct check *check);
 static void finish(struct check *check)
 {
     struct service *service = check->service;
-    struct handler_client *client = check->client;
+    struct requester *client = check->client;
 
     alloc_release(service->alloc, check->tallies, check->tally_count, sizeof(*check->tallies));
     alloc_release(service->alloc, check, 1, sizeof(*check));
     service->checking = false;
     service->working--;
-    handler_work_end(client, sizeof(struct check), sizeof(struct check_problems));
+    requester_work_end(client, sizeof(struct check), sizeof(struct check_problems));
 }
 
 static void answer(struct check *check)
@@ -87,8 +87,8 @@ static void answer(struct check *check)
 static void fail(struct check *check, const char *what, const char *reason)
 {
     service_storage_failed(check->service, what, reason);
-    handler_refuse(check->client, check->request_id, MSG_STORAGE, NULL, "%s: %s", what,
-                   reason != NULL ? reason : "failed");
+    requester_refuse(check->client, check->request_id, MSG_STORAGE, NULL, "%s: %s", what,
+                     reason != NULL ? reason : "failed");
     finish(check);
 }
 
@@ -96,8 +96,8 @@ static void fail(struct check *check, const char *what, const char *reason)
 static bool ends_early(struct check *check)
 {
     if (check->service->stopping) {
-        handler_refuse(check->client, check->request_id, MSG_SHUTTING_DOWN, NULL,
-                       "the server is shutting down");
+        requester_refuse(check->client, check->request_id, MSG_SHUTTING_DOWN, NULL,
+                         "the server is shutting down");
     } else if (!check->client->is_gone) {
         return false;
     }
@@ -293,8 +293,8 @@ static void on_expired(struct persist_op *op)
     const size_t count = check_tally_count(service);
     check->tallies = alloc_zeroed(service->alloc, count, sizeof(*check->tallies));
     if (check->tallies == NULL) {
-        handler_refuse(check->client, check->request_id, MSG_INTERNAL, NULL,
-                       "the server is out of memory");
+        requester_refuse(check->client, check->request_id, MSG_INTERNAL, NULL,
+                         "the server is out of memory");
         finish(check);
         return;
     }
@@ -321,20 +321,20 @@ static void begin_tally(struct check *check)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-void handler_check(struct service *service, struct handler_client *client,
+void handler_check(struct service *service, struct requester *client,
                    const struct msg_request *request)
 {
     if (!handler_is_administrator(client, request)) {
         return;
     }
     if (service->checking) {
-        handler_refuse(client, request->id, MSG_RATE_LIMITED, NULL,
-                       "a check is under way; try again when it is done");
+        requester_refuse(client, request->id, MSG_RATE_LIMITED, NULL,
+                         "a check is under way; try again when it is done");
         return;
     }
     struct check *check = alloc_zeroed(service->alloc, 1, sizeof(*check));
     if (check == NULL) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
     check->service = service;
@@ -343,6 +343,6 @@ void handler_check(struct service *service, struct handler_client *client,
     check->more = true;
     service->checking = true;
     service->working++;
-    handler_work_begin(client, sizeof(*check), sizeof(struct check_problems));
+    requester_work_begin(client, sizeof(*check), sizeof(struct check_problems));
     go_on(check);
 }

@@ -13,6 +13,7 @@
 #include "daemon/config/value.h"
 #include "daemon/handler/handler.h"
 #include "daemon/host/room.h"
+#include "daemon/watch/watch.h"
 
 /* What goes for a deposit: promised, and taken out by the store. */
 struct going {
@@ -24,7 +25,7 @@ struct going {
 struct job {
     struct persist_op op; /* first: `done` gets it back */
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     struct host *host;
     uint64_t request_id;
     size_t bytes;        /* of this allocation */
@@ -36,14 +37,14 @@ struct job {
     uint8_t content[];   /* filter, media type, payload */
 };
 
-static struct job *job_new(struct service *service, struct handler_client *client,
-                           struct host *host, uint64_t request_id, size_t content_bytes)
+static struct job *job_new(struct service *service, struct requester *client, struct host *host,
+                           uint64_t request_id, size_t content_bytes)
 {
     const size_t bytes = sizeof(struct job) + content_bytes; /* content: below the frame limit */
     struct job *job = alloc_array(service->alloc, 1, bytes);
 
     if (job == NULL) {
-        handler_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
         return NULL;
     }
     memset(job, 0, sizeof(*job));
@@ -69,7 +70,7 @@ static void job_submit(struct job *job)
 {
     struct service *service = job->service;
 
-    handler_work_begin(job->client, job->bytes, HANDLER_ANSWER_BYTES);
+    requester_work_begin(job->client, job->bytes, REQUESTER_ANSWER_BYTES);
     service->writing_bytes += job->bytes;
     service->working++;
     service->persist->interface->submit(service->persist, &job->op);
@@ -78,14 +79,14 @@ static void job_submit(struct job *job)
 static void job_finish(struct job *job, const struct msg_response *response)
 {
     struct service *service = job->service;
-    struct handler_client *client = job->client;
+    struct requester *client = job->client;
     const size_t bytes = job->bytes;
 
     client->events->respond(client, response);
     service->writing_bytes -= bytes;
     service->working--;
     job_free(job);
-    handler_work_end(client, bytes, HANDLER_ANSWER_BYTES);
+    requester_work_end(client, bytes, REQUESTER_ANSWER_BYTES);
 }
 
 static void job_fail(struct job *job, enum msg_error_code code, const char *field,
@@ -110,7 +111,7 @@ static void job_fail_storage(struct job *job)
 
 /* --- Deposit ---------------------------------------------------------------------------------- */
 
-static bool check_deposit(struct service *service, struct handler_client *client,
+static bool check_deposit(struct service *service, struct requester *client,
                           const struct msg_request *request, const struct host *host,
                           uint64_t *out_filter)
 {
@@ -121,10 +122,11 @@ static bool check_deposit(struct service *service, struct handler_client *client
         return false;
     }
     if (deposit->epoch == 0 && host->config.refuses_open) {
-        handler_refuse(client, request->id, MSG_UNKNOWN_EPOCH, "epoch",
-                       "host \"%s\" takes no messages in the open, only in epochs, whose keys are "
-                       "given to those who are on site",
-                       host->config.name);
+        requester_refuse(
+            client, request->id, MSG_UNKNOWN_EPOCH, "epoch",
+            "host \"%s\" takes no messages in the open, only in epochs, whose keys are "
+            "given to those who are on site",
+            host->config.name);
         return false;
     }
     if (!handler_filter(service, client, request, host, &deposit->filter, "filter", out_filter) ||
@@ -133,9 +135,9 @@ static bool check_deposit(struct service *service, struct handler_client *client
         return false;
     }
     if (deposit->payload.count > limits->payload_bytes) {
-        handler_refuse(client, request->id, MSG_TOO_LARGE, "payload",
-                       "the payload has %zu bytes; at most %" PRIu32 " are taken here",
-                       deposit->payload.count, limits->payload_bytes);
+        requester_refuse(client, request->id, MSG_TOO_LARGE, "payload",
+                         "the payload has %zu bytes; at most %" PRIu32 " are taken here",
+                         deposit->payload.count, limits->payload_bytes);
         return false;
     }
     if (deposit->has_ttl && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
@@ -143,14 +145,14 @@ static bool check_deposit(struct service *service, struct handler_client *client
         char most[CONFIG_NUMBER_BYTES];
         config_value_print_number(CONFIG_TYPE_DURATION, deposit->ttl_s, asked);
         config_value_print_number(CONFIG_TYPE_DURATION, limits->ttl_max_s, most);
-        handler_refuse(client, request->id, MSG_INVALID, "ttl_s",
-                       "the ttl is %s; it must be 1s to %s", asked, most);
+        requester_refuse(client, request->id, MSG_INVALID, "ttl_s",
+                         "the ttl is %s; it must be 1s to %s", asked, most);
         return false;
     }
     return handler_check_work(service, client, request, host);
 }
 
-static void refuse_full(struct handler_client *client, const struct msg_request *request,
+static void refuse_full(struct requester *client, const struct msg_request *request,
                         enum room_full why, const char *cap)
 {
     static const char *const whose[] = {
@@ -161,13 +163,13 @@ static void refuse_full(struct handler_client *client, const struct msg_request 
     };
     const bool is_share = why == ROOM_ADDRESS_FULL || why == ROOM_WIDE_FULL;
 
-    handler_refuse(client, request->id, MSG_QUOTA, NULL,
-                   "%s (its limit of %s is reached); there is room again when %smessages expire",
-                   whose[why], cap, is_share ? "its " : "");
+    requester_refuse(client, request->id, MSG_QUOTA, NULL,
+                     "%s (its limit of %s is reached); there is room again when %smessages expire",
+                     whose[why], cap, is_share ? "its " : "");
 }
 
 /* Whether there is room: *out_room makes it, and is promised. */
-static bool check_quota(struct service *service, struct handler_client *client,
+static bool check_quota(struct service *service, struct requester *client,
                         const struct msg_request *request, struct host *host, uint64_t bytes,
                         enum persist_state state, struct room *out_room)
 {
@@ -434,7 +436,7 @@ static void fill_deposit(struct job *job, const struct msg_deposit *deposit, int
     }
 }
 
-void handler_deposit(struct service *service, struct handler_client *client,
+void handler_deposit(struct service *service, struct requester *client,
                      const struct msg_request *request)
 {
     const struct msg_deposit *deposit = &request->deposit;
@@ -480,7 +482,7 @@ void handler_deposit(struct service *service, struct handler_client *client,
         room_unpromise(service, host, &room);
     }
     if (job != NULL) { /* otherwise job_new has answered */
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         job_free(job);
     }
 }
@@ -513,7 +515,7 @@ static void on_withdrawn(struct persist_op *op)
     }
 }
 
-void handler_withdraw(struct service *service, struct handler_client *client,
+void handler_withdraw(struct service *service, struct requester *client,
                       const struct msg_request *request)
 {
     const struct msg_withdraw *withdraw = &request->withdraw;

@@ -9,7 +9,7 @@ enum {
     HOST_BYTES = 192 /* of a host besides its name and profile: numbers, an epoch with its key */
 };
 
-void handler_here(struct service *service, struct handler_client *client,
+void handler_here(struct service *service, struct requester *client,
                   const struct msg_request *request)
 {
     const struct host *host = handler_host(service, client, request, &request->here.host);

@@ -13,7 +13,7 @@ static void feed(void *context, const void *data, size_t count)
     (void)crypto_generichash_update(context, data, count); /* cannot fail */
 }
 
-bool handler_check_work(const struct service *service, struct handler_client *client,
+bool handler_check_work(const struct service *service, struct requester *client,
                         const struct msg_request *request, const struct host *host)
 {
     const bool is_report = request->kind == MSG_REQUEST_REPORT;
@@ -40,13 +40,13 @@ bool handler_check_work(const struct service *service, struct handler_client *cl
     if (bits >= wanted) {
         return true;
     }
-    handler_refuse(client, request->id, MSG_INVALID, "work",
-                   "a %s needs a proof of work of %" PRIu32 " bits here; this one has %" PRIu32,
-                   is_report ? "report" : "deposit", wanted, bits);
+    requester_refuse(client, request->id, MSG_INVALID, "work",
+                     "a %s needs a proof of work of %" PRIu32 " bits here; this one has %" PRIu32,
+                     is_report ? "report" : "deposit", wanted, bits);
     return false;
 }
 
-bool handler_admit(struct service *service, struct handler_client *client,
+bool handler_admit(struct service *service, struct requester *client,
                    const struct msg_request *request)
 {
     struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_ERROR};

@@ -9,7 +9,7 @@
 struct job {
     struct persist_job job; /* first: `done` gets it back */
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     uint64_t request_id;
     char path[LIMIT_PATH_BYTES + 1];
 };
@@ -17,11 +17,11 @@ struct job {
 static void job_free(struct job *job)
 {
     struct service *service = job->service;
-    struct handler_client *client = job->client;
+    struct requester *client = job->client;
 
     service->working--;
     alloc_release(service->alloc, job, 1, sizeof(*job));
-    handler_work_end(client, sizeof(struct job), HANDLER_ANSWER_BYTES);
+    requester_work_end(client, sizeof(struct job), REQUESTER_ANSWER_BYTES);
 }
 
 static void on_done(struct persist_job *done)
@@ -38,22 +38,22 @@ static void on_done(struct persist_job *done)
         log_info(is_backup ? "a backup was made" : "the store was compacted");
         job->client->events->respond(job->client, &response);
     } else if (done->path_is_wrong) {
-        handler_refuse(job->client, job->request_id, MSG_INVALID, "path", "%s", done->reason);
+        requester_refuse(job->client, job->request_id, MSG_INVALID, "path", "%s", done->reason);
     } else {
         log_warning("%s failed: %s", is_backup ? "a backup" : "compacting", done->reason);
-        handler_refuse(job->client, job->request_id, MSG_STORAGE, NULL, "%s", done->reason);
+        requester_refuse(job->client, job->request_id, MSG_STORAGE, NULL, "%s", done->reason);
     }
     job_free(job);
 }
 
-static void begin(struct service *service, struct handler_client *client,
+static void begin(struct service *service, struct requester *client,
                   const struct msg_request *request, enum persist_job_kind kind)
 {
     const struct msg_text *path = &request->admin.word;
     struct job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
 
     if (job == NULL) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
     job->service = service;
@@ -65,30 +65,30 @@ static void begin(struct service *service, struct handler_client *client,
         memcpy(job->path, path->text, path->length); /* the codec has seen to its length */
         job->job.path = job->path;
     }
-    handler_work_begin(client, sizeof(*job), HANDLER_ANSWER_BYTES);
+    requester_work_begin(client, sizeof(*job), REQUESTER_ANSWER_BYTES);
     service->working++;
     if (!service->persist->interface->begin_job(service->persist, &job->job)) {
-        handler_refuse(client, request->id, MSG_RATE_LIMITED, NULL,
-                       "a backup or a compaction is under way; try again when it is done");
+        requester_refuse(client, request->id, MSG_RATE_LIMITED, NULL,
+                         "a backup or a compaction is under way; try again when it is done");
         job_free(job);
     }
 }
 
-void handler_backup(struct service *service, struct handler_client *client,
+void handler_backup(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     if (!handler_is_administrator(client, request)) {
         return;
     }
     if (request->admin.word.text[0] != '/') {
-        handler_refuse(client, request->id, MSG_INVALID, "path",
-                       "the path must be absolute, one that begins with /");
+        requester_refuse(client, request->id, MSG_INVALID, "path",
+                         "the path must be absolute, one that begins with /");
         return;
     }
     begin(service, client, request, PERSIST_BACKUP);
 }
 
-void handler_compact(struct service *service, struct handler_client *client,
+void handler_compact(struct service *service, struct requester *client,
                      const struct msg_request *request)
 {
     if (handler_is_administrator(client, request)) {

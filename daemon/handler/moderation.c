@@ -9,6 +9,7 @@
 
 #include "core/base/err.h"
 #include "daemon/handler/handler.h"
+#include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 
 /* An operation under way, and what it was asked with. */
@@ -17,7 +18,7 @@ struct job {
     struct persist_read read; /* restore: the message, to put it into the index again */
     struct persist_entry entry;
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     struct host *host;
     uint64_t request_id;
     uint32_t sender;          /* report: whose */
@@ -26,13 +27,13 @@ struct job {
     char words[LIMIT_REASON_BYTES];
 };
 
-static struct job *job_new(struct service *service, struct handler_client *client,
-                           struct host *host, const struct msg_request *request, const uint8_t *id)
+static struct job *job_new(struct service *service, struct requester *client, struct host *host,
+                           const struct msg_request *request, const uint8_t *id)
 {
     struct job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
 
     if (job == NULL) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return NULL;
     }
     job->service = service;
@@ -41,7 +42,7 @@ static struct job *job_new(struct service *service, struct handler_client *clien
     job->request_id = request->id;
     job->op.message.host = host->number;
     memcpy(job->op.message.id, id, MESSAGE_ID_BYTES);
-    handler_work_begin(client, sizeof(*job), HANDLER_ANSWER_BYTES);
+    requester_work_begin(client, sizeof(*job), REQUESTER_ANSWER_BYTES);
     service->working++;
     return job;
 }
@@ -57,7 +58,7 @@ static void job_submit(struct job *job, enum persist_kind kind, void (*done)(str
 static void job_finish(struct job *job, const struct msg_response *response)
 {
     struct service *service = job->service;
-    struct handler_client *client = job->client;
+    struct requester *client = job->client;
 
     client->events->respond(client, response);
     if (job->read.done != NULL) {
@@ -65,7 +66,7 @@ static void job_finish(struct job *job, const struct msg_response *response)
     }
     service->working--;
     alloc_release(service->alloc, job, 1, sizeof(*job));
-    handler_work_end(client, sizeof(struct job), HANDLER_ANSWER_BYTES);
+    requester_work_end(client, sizeof(struct job), REQUESTER_ANSWER_BYTES);
 }
 
 static void job_succeed(struct job *job, enum msg_response_kind kind)
@@ -197,7 +198,7 @@ static bool decide(struct job *job, struct moderated *known)
 {
     struct service *service = job->service;
     struct host *host = job->host;
-    const struct handler_client *client = job->client;
+    const struct requester *client = job->client;
     const bool is_wide = client->wide_tag != 0;
     const uint64_t network =
         (uint64_t)is_wide << 32 | (is_wide ? client->wide_tag : client->sender_tag);
@@ -226,13 +227,14 @@ static bool decide(struct job *job, struct moderated *known)
 }
 
 /* Whether this is the sender's first report of the message; answers when not. */
-static bool note_reporter(struct service *service, struct handler_client *client,
+static bool note_reporter(struct service *service, struct requester *client,
                           const struct msg_request *request, const struct host *host)
 {
     if (service->reports == NULL) {
         service->reports = alloc_array(service->alloc, 1, sizeof(*service->reports));
         if (service->reports == NULL) {
-            handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+            requester_refuse(client, request->id, MSG_INTERNAL, NULL,
+                             "the server is out of memory");
             return false;
         }
         reports_init(service->reports);
@@ -246,7 +248,7 @@ static bool note_reporter(struct service *service, struct handler_client *client
     return true;
 }
 
-void handler_report(struct service *service, struct handler_client *client,
+void handler_report(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     const struct msg_report *report = &request->report;
@@ -259,8 +261,8 @@ void handler_report(struct service *service, struct handler_client *client,
     }
     if (host_find(host, report->id.data, NULL, &item, NULL) != 0 ||
         item.expires_ms <= service_now_ms(service)) {
-        handler_refuse(client, request->id, MSG_NOT_FOUND, "id",
-                       "there is no message with this id");
+        requester_refuse(client, request->id, MSG_NOT_FOUND, "id",
+                         "there is no message with this id");
         return;
     }
     if (!handler_check_work(service, client, request, host) ||
@@ -312,7 +314,7 @@ static void on_removed(struct persist_op *op)
     }
 }
 
-void handler_remove(struct service *service, struct handler_client *client,
+void handler_remove(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     struct host *host = NULL;
@@ -322,9 +324,9 @@ void handler_remove(struct service *service, struct handler_client *client,
         return;
     }
     if (request->admin.ban && host->rules.ban_count == RULES_BANS_MAX) {
-        handler_refuse(client, request->id, MSG_QUOTA, "ban",
-                       "this host has 1000 bans, and there may be no more: unban some, or remove "
-                       "without");
+        requester_refuse(client, request->id, MSG_QUOTA, "ban",
+                         "this host has 1000 bans, and there may be no more: unban some, or remove "
+                         "without");
         return;
     }
     struct job *job = job_new(service, client, host, request, request->admin.id.data);
@@ -406,7 +408,7 @@ static void on_read_for_restore(struct persist_read *read)
     }
 }
 
-void handler_restore(struct service *service, struct handler_client *client,
+void handler_restore(struct service *service, struct requester *client,
                      const struct msg_request *request)
 {
     const uint8_t *id = request->admin.id.data;
@@ -418,14 +420,14 @@ void handler_restore(struct service *service, struct handler_client *client,
     }
     const struct moderated *known = moderation_find(&host->moderation, id);
     if (known != NULL && known->state == PERSIST_APPROVED) {
-        handler_refuse(client, request->id, MSG_INVALID, "id", "%s", restored_text);
+        requester_refuse(client, request->id, MSG_INVALID, "id", "%s", restored_text);
         return;
     }
     if (known == NULL) {
         const bool is_shown = host_find(host, id, NULL, NULL, NULL) == 0;
-        handler_refuse(client, request->id, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id",
-                       is_shown ? "the message with this id is neither hidden nor reported"
-                                : "there is no message with this id");
+        requester_refuse(client, request->id, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id",
+                         is_shown ? "the message with this id is neither hidden nor reported"
+                                  : "there is no message with this id");
         return;
     }
     struct job *job = job_new(service, client, host, request, id);
@@ -448,7 +450,7 @@ enum { LIST_MAX = 128 };
 struct list_job {
     struct persist_read read; /* first: `done` gets it back */
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     struct host *host;
     uint64_t request_id;
     size_t answer_bytes;
@@ -589,7 +591,7 @@ static void on_list_read(struct persist_read *read)
 {
     struct list_job *job = (struct list_job *)read;
     struct service *service = job->service;
-    struct handler_client *client = job->client;
+    struct requester *client = job->client;
     struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_REPORTED_LIST};
     const size_t answer_bytes = job->answer_bytes;
     struct msg_reported_message *messages =
@@ -597,10 +599,11 @@ static void on_list_read(struct persist_read *read)
 
     if (read->failed) {
         service_storage_failed(service, "reading", read->reason);
-        handler_refuse(client, job->request_id, MSG_STORAGE, NULL,
-                       "the message store could not read its storage; try again later");
+        requester_refuse(client, job->request_id, MSG_STORAGE, NULL,
+                         "the message store could not read its storage; try again later");
     } else if (messages == NULL) {
-        handler_refuse(client, job->request_id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, job->request_id, MSG_INTERNAL, NULL,
+                         "the server is out of memory");
     } else {
         response.reported_list.message_count = fill_list(job, messages);
         response.reported_list.messages = messages;
@@ -611,10 +614,10 @@ static void on_list_read(struct persist_read *read)
     service->persist->interface->read_release(service->persist, read);
     service->working--;
     alloc_release(service->alloc, job, 1, sizeof(*job));
-    handler_work_end(client, sizeof(struct list_job) + answer_bytes, answer_bytes);
+    requester_work_end(client, sizeof(struct list_job) + answer_bytes, answer_bytes);
 }
 
-void handler_reported(struct service *service, struct handler_client *client,
+void handler_reported(struct service *service, struct requester *client,
                       const struct msg_request *request)
 {
     const struct msg_admin *asked = &request->admin;
@@ -627,7 +630,7 @@ void handler_reported(struct service *service, struct handler_client *client,
     }
     struct list_job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
     if (job == NULL) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
     job->service = service;
@@ -640,7 +643,7 @@ void handler_reported(struct service *service, struct handler_client *client,
     job->read.content_limit = service->config.limits.frame_bytes;
     job->read.done = on_list_read;
     choose(job, &host->moderation, most, asked->pending);
-    handler_work_begin(client, sizeof(*job) + job->answer_bytes, job->answer_bytes);
+    requester_work_begin(client, sizeof(*job) + job->answer_bytes, job->answer_bytes);
     service->working++;
     service->persist->interface->read(service->persist, &job->read);
 }

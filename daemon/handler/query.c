@@ -1,147 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query: the k nearest. What a query may ask for. */
+/* Query: the k nearest messages. What a query may ask for. */
 #include "daemon/handler/query.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "proto/codec/codec.h"
-
-/* --- making and freeing ----------------------------------------------------------------------- */
-
-static size_t filter_words_total(const struct query_job *job)
-{
-    return 2 * (size_t)job->query.part_count * job->host->filter_words;
-}
-
-static void job_free(struct query_job *job)
-{
-    const struct alloc *alloc = job->service->alloc;
-
-    index_search_free(job->search);
-    for (uint32_t p = 0; job->epochs != NULL && p < job->query.part_count; p++) {
-        if (job->epochs[p] != NULL) {
-            epoch_leave(job->epochs[p]);
-        }
-    }
-    alloc_release(alloc, job->epochs, job->query.part_count, sizeof(*job->epochs));
-    alloc_release(alloc, job->exclude, job->query.exclude_count, sizeof(*job->exclude));
-    alloc_release(alloc, job->exclude_bits, job->exclude_bytes, 1);
-    alloc_release(alloc, job->entries, job->query.k, sizeof(*job->entries));
-    alloc_release(alloc, job->filters, filter_words_total(job), sizeof(*job->filters));
-    alloc_release(alloc, job->parts, job->query.part_count, sizeof(*job->parts));
-    alloc_release(alloc, job, 1, sizeof(*job));
-}
-
-void query_end(struct query_job *job)
-{
-    struct handler_client *client = job->client;
-    const size_t bytes = job->bytes;
-    const size_t answer_bytes = job->answer_bytes;
-
-    if (bytes > 0) {
-        job->service->working--;
-    }
-    job_free(job);
-    if (bytes > 0) {
-        handler_work_end(client, bytes, answer_bytes);
-    }
-}
-
-void query_fail(struct query_job *job, enum msg_error_code code, const char *sentence)
-{
-    handler_refuse(job->client, job->request_id, code, NULL, "%s", sentence);
-    query_end(job);
-}
-
-/* The most that the answer may take of the output. */
-static size_t answer_bytes_max(const struct query_job *job)
-{
-    const size_t frame_bytes = job->service->config.limits.frame_bytes;
-    const size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
-
-    return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
-}
-
-void query_charge(struct query_job *job)
-{
-    if (job->bytes > 0) {
-        return;
-    }
-    job->answer_bytes = answer_bytes_max(job);
-    job->bytes = sizeof(*job) + filter_words_total(job) * sizeof(uint64_t) +
-                 job->query.k * sizeof(struct nearest_candidate) + job->exclude_bytes +
-                 job->query.exclude_count * sizeof(*job->exclude);
-    if (job->with_payload) {
-        job->bytes += 2 * (size_t)job->service->config.limits.frame_bytes +
-                      job->query.k * sizeof(struct persist_entry);
-    }
-    job->service->working++;
-    handler_work_begin(job->client, job->bytes, job->answer_bytes);
-}
-
-/* How many of k results may be of one sender; 0: all of them. */
-static uint32_t share_of(const struct config_limits *limits, uint32_t k)
-{
-    const uint64_t share = (uint64_t)k * limits->sender_share_ppm / DISTANCE_ONE_PPM;
-
-    return limits->sender_share_ppm == DISTANCE_ONE_PPM ? 0 : share > 0 ? (uint32_t)share : 1;
-}
-
-static struct query_job *job_new(struct service *service, struct handler_client *client,
-                                 struct host *host, const struct msg_request *request)
-{
-    const struct msg_query *query = &request->query;
-    struct query_job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
-
-    if (job == NULL) {
-        return NULL;
-    }
-    job->service = service;
-    job->client = client;
-    job->host = host;
-    job->request_id = request->id;
-    job->began_ns = service_monotonic_ns(service);
-    job->order = query->order;
-    job->with_payload = query->with_payload;
-    job->query = (struct index_query){
-        .part_count = (uint32_t)query->part_count,
-        .k = query->k,
-        .sender_share = share_of(&service->config.limits, query->k),
-        .max_distance_ppm = query->max_distance_ppm,
-        .since_ms = query->since_ms,
-        .until_ms = query->until_ms,
-        .metric =
-            query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
-    };
-    job->parts = alloc_zeroed(service->alloc, query->part_count, sizeof(*job->parts));
-    job->epochs = alloc_zeroed(service->alloc, query->part_count, sizeof(*job->epochs));
-    job->filters = alloc_zeroed(service->alloc, filter_words_total(job), sizeof(*job->filters));
-    job->query.parts = job->parts;
-    if (job->parts == NULL || job->epochs == NULL || job->filters == NULL) {
-        job_free(job);
-        return NULL;
-    }
-    return job;
-}
-
 /* --- checking --------------------------------------------------------------------------------- */
 
-static bool check_query(struct service *service, struct handler_client *client,
+static bool check_query(struct service *service, struct requester *client,
                         const struct msg_request *request)
 {
     const struct msg_query *query = &request->query;
     const struct config_limits *limits = &service->config.limits;
 
     if (query->k == 0 || query->k > limits->k_max) {
-        handler_refuse(client, request->id, MSG_INVALID, "k",
-                       "k is %" PRIu32 "; it must be 1 to %" PRIu32, query->k, limits->k_max);
+        requester_refuse(client, request->id, MSG_INVALID, "k",
+                         "k is %" PRIu32 "; it must be 1 to %" PRIu32, query->k, limits->k_max);
         return false;
     }
     if (query->part_count == 0 || query->part_count > limits->parts_max) {
-        handler_refuse(client, request->id, MSG_INVALID, "parts",
-                       "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
-                       limits->parts_max);
+        requester_refuse(client, request->id, MSG_INVALID, "parts",
+                         "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
+                         limits->parts_max);
         return false;
     }
     uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
@@ -149,15 +29,15 @@ static bool check_query(struct service *service, struct handler_client *client,
         hashes += query->exclude[i].hashes;
     }
     if (hashes > LIMIT_SLICES_HASHES) {
-        handler_refuse(client, request->id, MSG_INVALID, "exclude.hashes",
-                       "the slices have %" PRIu32 " hashes together; at most %d are allowed",
-                       hashes, LIMIT_SLICES_HASHES);
+        requester_refuse(client, request->id, MSG_INVALID, "exclude.hashes",
+                         "the slices have %" PRIu32 " hashes together; at most %d are allowed",
+                         hashes, LIMIT_SLICES_HASHES);
         return false;
     }
     /* INT64_MAX: until_ms is absent, and there is no bound */
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
-        handler_refuse(client, request->id, MSG_INVALID, "until_ms",
-                       "until_ms must be after since_ms");
+        requester_refuse(client, request->id, MSG_INVALID, "until_ms",
+                         "until_ms must be after since_ms");
         return false;
     }
     return true;
@@ -212,10 +92,11 @@ static bool check_slices(struct query_job *job)
     if (chance_ppm <= LIMIT_SLICES_PPM) {
         return true;
     }
-    handler_refuse(job->client, job->request_id, MSG_FILL_OUT_OF_RANGE, "exclude.bits",
-                   "the slices have any message's id with a chance of %.3f; at most %.1f is taken. "
-                   "Make them larger, or put fewer ids in",
-                   (double)chance_ppm / 1000000, (double)LIMIT_SLICES_PPM / 1000000);
+    requester_refuse(
+        job->client, job->request_id, MSG_FILL_OUT_OF_RANGE, "exclude.bits",
+        "the slices have any message's id with a chance of %.3f; at most %.1f is taken. "
+        "Make them larger, or put fewer ids in",
+        (double)chance_ppm / 1000000, (double)LIMIT_SLICES_PPM / 1000000);
     return false;
 }
 
@@ -255,7 +136,7 @@ static bool read_exclude(struct query_job *job, const struct msg_query *query)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-void handler_query(struct service *service, struct handler_client *client,
+void handler_query(struct service *service, struct requester *client,
                    const struct msg_request *request)
 {
     struct host *host = handler_host(service, client, request, &request->query.host);
@@ -263,14 +144,14 @@ void handler_query(struct service *service, struct handler_client *client,
     if (host == NULL || !check_query(service, client, request)) {
         return;
     }
-    struct query_job *job = job_new(service, client, host, request);
+    struct query_job *job = query_new(service, client, host, request);
     if (job == NULL) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
     if (!read_exclude(job, &request->query)) {
-        job_free(job);
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        query_free(job);
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
     bool is_right = check_slices(job);
@@ -278,8 +159,9 @@ void handler_query(struct service *service, struct handler_client *client,
         is_right = read_part(job, request, i);
     }
     if (!is_right) {
-        job_free(job);
+        query_free(job);
         return;
     }
+    job->when_found = query_answer;
     query_search(job);
 }

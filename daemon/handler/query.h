@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handler_query: a query under way. Included by handler_query*.c only.
+ * query: a query under way. Included by query*.c only. Each file uses those below it:
  *
- *   handler_query.c         what a query asks; made and freed
- *   handler_query_search.c  searches: steps, and whose turn it is
- *   handler_query_answer.c  payloads, and the answer
+ *   query.c         checks a request, and makes a job of it
+ *   query_answer.c  reads payloads, sends the answer; searches again where a message went meanwhile
+ *   query_search.c  searches in steps; decides whose turn it is
+ *   query_job.c     makes and frees jobs
  */
 #ifndef DAEMON_HANDLER_QUERY_H
 #define DAEMON_HANDLER_QUERY_H
@@ -14,46 +15,54 @@
 struct query_job {
     struct query_job *prev, *next; /* service->searches or service->waiting */
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     struct host *host;
-    struct index_search *search; /* owned */
+    void (*when_found)(struct query_job *job); /* query_answer: called when the search is over */
+    struct index_search *search;               /* owned */
     uint64_t request_id;
     uint64_t began_ns;   /* service_monotonic_ns when the request came */
-    size_t bytes;        /* charged to the client while under way; 0: answered within the call */
-    size_t answer_bytes; /* charged, too */
+    size_t bytes;        /* memory charged to the client; 0: the answer comes within the call */
+    size_t answer_bytes; /* output charged to the client */
     struct index_query query;
     struct index_part *parts;
-    struct epoch **epochs; /* part_count of them, of which the job is a user; NULL: not yet */
-    uint64_t *filters;     /* part_count of filter words, then as many of contains */
+    struct epoch **epochs; /* query.part_count of them. The job is a user of each. NULL: not yet */
+    uint64_t *filters;     /* for each part, the words of its filter and of its `contains` */
     struct scalable_slice *exclude; /* query.exclude_count of them */
-    uint8_t *exclude_bits;          /* what they point into */
+    uint8_t *exclude_bits;          /* the bits of these slices */
     size_t exclude_bytes;
     enum msg_order order;
     bool with_payload;
-    unsigned attempts;
+    unsigned attempts; /* searches so far */
     struct persist_read read;
-    struct persist_entry *entries; /* k of them, while payloads are read */
+    struct persist_entry *entries; /* query.k of them, while payloads are read */
 };
 
-/* ---- handler_query.c ---- */
+/* ---- query_job.c ---- */
 
-/* From here on the answer comes later. What the job holds until then is charged to the client. */
+/* A job for a request whose numbers were checked. NULL: out of memory. */
+struct query_job *query_new(struct service *service, struct requester *client, struct host *host,
+                            const struct msg_request *request);
+
+/* Frees a job that is not charged. */
+void query_free(struct query_job *job);
+
+/* The answer will come later: charges the job's memory and its answer to the client, once. */
 void query_charge(struct query_job *job);
 
-/* The end of a job: what was charged is given back. The client may be freed by this. */
+/* Ends a job and gives back what was charged. May free the client. */
 void query_end(struct query_job *job);
 
-/* The same, after an error was sent. */
+/* Sends an error, and ends the job. */
 void query_fail(struct query_job *job, enum msg_error_code code, const char *sentence);
 
-/* ---- handler_query_search.c ---- */
+/* ---- query_search.c ---- */
 
-/* Searches, from the beginning; then query_answer is called, at once or in a later turn. */
+/* Searches from the beginning. Calls job->when_found at once or in a later turn. */
 void query_search(struct query_job *job);
 
-/* ---- handler_query_answer.c ---- */
+/* ---- query_answer.c ---- */
 
-/* The search is over: sends the answer, or reads the payloads first. Ends the job. */
+/* Sends the answer of a search that is over; reads payloads first if needed. Ends the job. */
 void query_answer(struct query_job *job);
 
 #endif

@@ -110,8 +110,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     struct msg_result *results = arena_take_zeroed(&service->arena, count + 1, sizeof(*results));
 
     if (results == NULL) {
-        handler_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
-                       "the server is out of memory");
+        requester_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
+                         "the server is out of memory");
         return;
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -30,13 +30,6 @@ static bool step(struct query_job *job)
     return index_search_step(job->search, STEP_WORK, service_now_ms(job->service)) != INDEX_MORE;
 }
 
-uint64_t *handler_turn(struct handler_client *client)
-{
-    uint64_t *turn = client->sender != NULL ? sender_turn(client->sender) : NULL;
-
-    return turn != NULL ? turn : &client->turn;
-}
-
 static bool is_wide(const struct query_job *job)
 {
     return job->query.part_count > FEW_PARTS;
@@ -46,12 +39,12 @@ static bool is_wide(const struct query_job *job)
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
     const uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
-    const uint64_t *turn = handler_turn(job->client);
+    const uint64_t *turn = requester_turn(job->client);
     uint32_t parts = job->query.part_count;
     const struct query_job *other;
 
     DL_FOREACH (service->searches, other) {
-        if (handler_turn(other->client) == turn) {
+        if (requester_turn(other->client) == turn) {
             return false;
         }
         parts += is_wide(other) == is_wide(job) ? other->query.part_count : 0;
@@ -100,7 +93,7 @@ void query_search(struct query_job *job)
     const uint64_t until_ns = service_monotonic_ns(service) + FIRST_NS;
     bool is_over = false;
 
-    job->attempts++; /* query_answer may search again */
+    job->attempts++; /* when_found may search again */
     if (!begin(job)) {
         return;
     }
@@ -111,7 +104,7 @@ void query_search(struct query_job *job)
         is_over = step(job);
     }
     if (is_over) {
-        query_answer(job);
+        job->when_found(job);
     } else if (may_begin(service, job)) {
         enlist(job, &service->searches);
     } else {
@@ -128,7 +121,7 @@ static struct query_job *next_job(struct query_job *list, const struct service *
     struct query_job *job;
 
     DL_FOREACH (list, job) {
-        if ((best == NULL || *handler_turn(job->client) < *handler_turn(best->client)) &&
+        if ((best == NULL || *requester_turn(job->client) < *requester_turn(best->client)) &&
             (may_begin_in == NULL || may_begin(may_begin_in, job))) {
             best = job;
         }
@@ -156,13 +149,13 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
         struct query_job *job = next_job(service->searches, NULL);
 
         budget -= STEP_WORK;
-        *handler_turn(job->client) = ++service->turns;
+        *requester_turn(job->client) = ++service->turns;
         if (job->client->is_gone) {
             (void)delist(job, &service->searches);
             begin_waiting(service);
         } else if (step(job)) {
             (void)delist(job, &service->searches);
-            query_answer(job);
+            job->when_found(job);
             begin_waiting(service);
         }
         if (service_monotonic_ns(service) >= until_ns) {

@@ -16,7 +16,7 @@ enum {
 struct job {
     struct persist_read read;
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     uint64_t request_id;
     uint64_t began_ns;   /* taken then */
     size_t bytes;        /* of this allocation */
@@ -26,14 +26,14 @@ struct job {
     struct persist_entry entries[];
 };
 
-static struct job *job_new(struct service *service, struct handler_client *client,
-                           uint64_t request_id, enum persist_read_kind kind, size_t entry_room)
+static struct job *job_new(struct service *service, struct requester *client, uint64_t request_id,
+                           enum persist_read_kind kind, size_t entry_room)
 {
     const size_t bytes = sizeof(struct job) + entry_room * sizeof(struct persist_entry);
     struct job *job = alloc_zeroed(service->alloc, 1, bytes);
 
     if (job == NULL) {
-        handler_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
         return NULL;
     }
     job->service = service;
@@ -52,7 +52,7 @@ static struct job *job_new(struct service *service, struct handler_client *clien
 static void job_start(struct job *job)
 {
     job->answer_bytes = job->service->config.limits.frame_bytes;
-    handler_work_begin(job->client, job->bytes + job->answer_bytes, job->answer_bytes);
+    requester_work_begin(job->client, job->bytes + job->answer_bytes, job->answer_bytes);
     job->service->working++;
     job->service->persist->interface->read(job->service->persist, &job->read);
 }
@@ -60,7 +60,7 @@ static void job_start(struct job *job)
 static void job_finish(struct job *job, const struct msg_response *response)
 {
     struct service *service = job->service;
-    struct handler_client *client = job->client;
+    struct requester *client = job->client;
     const size_t bytes = job->bytes;
     const size_t answer_bytes = job->answer_bytes;
 
@@ -68,7 +68,7 @@ static void job_finish(struct job *job, const struct msg_response *response)
     service->persist->interface->read_release(service->persist, &job->read);
     service->working--;
     alloc_release(service->alloc, job, 1, bytes);
-    handler_work_end(client, bytes + answer_bytes, answer_bytes);
+    requester_work_end(client, bytes + answer_bytes, answer_bytes);
 }
 
 static void job_fail(struct job *job, enum msg_error_code code, const char *field,
@@ -131,7 +131,7 @@ static void on_got(struct persist_read *read)
     }
 }
 
-void handler_get(struct service *service, struct handler_client *client,
+void handler_get(struct service *service, struct requester *client,
                  const struct msg_request *request)
 {
     const uint8_t *id = request->get.id.data;
@@ -146,8 +146,8 @@ void handler_get(struct service *service, struct handler_client *client,
     }
     if (host_find(host, id, &epoch, &item, NULL) != 0 ||
         item.expires_ms <= service_now_ms(service)) {
-        handler_refuse(client, request->id, MSG_NOT_FOUND, "id",
-                       "there is no message with this id");
+        requester_refuse(client, request->id, MSG_NOT_FOUND, "id",
+                         "there is no message with this id");
         return;
     }
     if (service_recall(service, host->number, id, &cached)) {
@@ -259,7 +259,7 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
     *out_bytes = frame_bytes - CODEC_ENVELOPE_BYTES_MAX - entries * overhead;
 }
 
-void handler_export(struct service *service, struct handler_client *client,
+void handler_export(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     const struct msg_export *wanted = &request->export_page;
@@ -274,8 +274,8 @@ void handler_export(struct service *service, struct handler_client *client,
         return;
     }
     if (wanted->after.data != NULL && wanted->after.count != CURSOR_BYTES) {
-        handler_refuse(client, request->id, MSG_INVALID, "after",
-                       "this is no cursor; take `next` of the page before");
+        requester_refuse(client, request->id, MSG_INVALID, "after",
+                         "this is no cursor; take `next` of the page before");
         return;
     }
     choose_page(service->config.limits.frame_bytes, wanted->limit, &entries, &bytes);

@@ -5,17 +5,17 @@
  */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
+#include "daemon/host/accept.h"
 #include "proto/codec/codec.h"
 
 struct job {
     struct persist_op op; /* first: `done` gets it back */
     struct service *service;
-    struct handler_client *client;
+    struct requester *client;
     struct host *host;
     uint64_t request_id;
     struct persist_rule rule;
@@ -24,40 +24,7 @@ struct job {
 
 /* --- which deposits are taken ----------------------------------------------------------------- */
 
-/* Minutes after local midnight. */
-static uint32_t local_minute(int64_t now_ms)
-{
-    const time_t seconds = (time_t)(now_ms / 1000);
-    struct tm local;
-
-    if (localtime_r(&seconds, &local) == NULL) {
-        return 0;
-    }
-    return (uint32_t)(local.tm_hour * 60 + local.tm_min);
-}
-
-enum accept handler_accept_now(const struct host *host, int64_t now_ms, const char **out_source,
-                               int64_t *out_until_ms)
-{
-    uint32_t left = 0;
-
-    *out_until_ms = 0;
-    if (host->rules.has_accept) {
-        *out_source = "operator";
-        return host->rules.accept;
-    }
-    const struct schedule_entry *entry = schedule_find(
-        host->config.schedule, host->config.schedule_count, local_minute(now_ms), &left);
-    if (entry != NULL) {
-        *out_source = "schedule";
-        *out_until_ms = (now_ms / 60000 + left) * 60000;
-        return entry->mode;
-    }
-    *out_source = "configuration";
-    return host->config.accept;
-}
-
-bool handler_takes_deposit(struct service *service, struct handler_client *client,
+bool handler_takes_deposit(struct service *service, struct requester *client,
                            const struct msg_request *request, const struct host *host,
                            enum persist_state *out_state)
 {
@@ -65,7 +32,7 @@ bool handler_takes_deposit(struct service *service, struct handler_client *clien
     const int64_t now_ms = service_now_ms(service);
     const char *source = NULL;
     int64_t until_ms = 0;
-    const enum accept mode = handler_accept_now(host, now_ms, &source, &until_ms);
+    const enum accept mode = accept_now(host, now_ms, &source, &until_ms);
 
     *out_state = mode == ACCEPT_REVIEW ? PERSIST_PENDING : PERSIST_SHOWN;
     if (mode == ACCEPT_CLOSED) {
@@ -82,9 +49,9 @@ bool handler_takes_deposit(struct service *service, struct handler_client *clien
                        deposit->payload.data, deposit->payload.count);
     if (ban != NULL) {
         const bool is_payload = ban->kind == PERSIST_BAN_PAYLOAD;
-        handler_refuse(client, request->id, MSG_FORBIDDEN, is_payload ? "payload" : "filter",
-                       "the operator of host \"%s\" has banned this %s", host->config.name,
-                       is_payload ? "text" : "context");
+        requester_refuse(client, request->id, MSG_FORBIDDEN, is_payload ? "payload" : "filter",
+                         "the operator of host \"%s\" has banned this %s", host->config.name,
+                         is_payload ? "text" : "context");
         return false;
     }
     return true;
@@ -92,13 +59,13 @@ bool handler_takes_deposit(struct service *service, struct handler_client *clien
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-static struct job *job_new(struct service *service, struct handler_client *client,
-                           struct host *host, uint64_t request_id)
+static struct job *job_new(struct service *service, struct requester *client, struct host *host,
+                           uint64_t request_id)
 {
     struct job *job = alloc_zeroed(service->alloc, 1, sizeof(*job));
 
     if (job == NULL) {
-        handler_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request_id, MSG_INTERNAL, NULL, "the server is out of memory");
         return NULL;
     }
     job->service = service;
@@ -110,7 +77,7 @@ static struct job *job_new(struct service *service, struct handler_client *clien
     job->rule.host = host->number;
     job->rule.value = job->value;
     job->rule.created_ms = job->op.now_ms;
-    handler_work_begin(client, sizeof(*job), HANDLER_ANSWER_BYTES);
+    requester_work_begin(client, sizeof(*job), REQUESTER_ANSWER_BYTES);
     service->working++;
     return job;
 }
@@ -125,12 +92,12 @@ static void job_submit(struct job *job, enum persist_kind kind, void (*done)(str
 static void job_finish(struct job *job, const struct msg_response *response)
 {
     struct service *service = job->service;
-    struct handler_client *client = job->client;
+    struct requester *client = job->client;
 
     client->events->respond(client, response);
     service->working--;
     alloc_release(service->alloc, job, 1, sizeof(*job));
-    handler_work_end(client, sizeof(struct job), HANDLER_ANSWER_BYTES);
+    requester_work_end(client, sizeof(struct job), REQUESTER_ANSWER_BYTES);
 }
 
 static void job_fail(struct job *job, enum msg_error_code code, const char *sentence)
@@ -189,7 +156,7 @@ static void on_unbanned(struct persist_op *op)
 }
 
 /* Who may, where, and that exactly one thing is named. NULL: answered. */
-static struct host *check_ban(struct service *service, struct handler_client *client,
+static struct host *check_ban(struct service *service, struct requester *client,
                               const struct msg_request *request)
 {
     const struct msg_admin *asked = &request->admin;
@@ -201,8 +168,8 @@ static struct host *check_ban(struct service *service, struct handler_client *cl
         return NULL;
     }
     if ((asked->payload_hash.data != NULL) == (asked->filter.data != NULL)) {
-        handler_refuse(client, request->id, MSG_INVALID, "payload_hash",
-                       "%s needs payload_hash or filter, one of them", request->name);
+        requester_refuse(client, request->id, MSG_INVALID, "payload_hash",
+                         "%s needs payload_hash or filter, one of them", request->name);
         return NULL;
     }
     if (asked->filter.data != NULL &&
@@ -223,7 +190,7 @@ static void fill_rule(struct job *job, const struct msg_admin *asked)
     job->rule.number = is_payload ? 0 : asked->max_distance_ppm;
 }
 
-void handler_ban(struct service *service, struct handler_client *client,
+void handler_ban(struct service *service, struct requester *client,
                  const struct msg_request *request)
 {
     struct host *host = check_ban(service, client, request);
@@ -240,7 +207,7 @@ void handler_ban(struct service *service, struct handler_client *client,
     job_submit(job, PERSIST_RULE_PUT, on_banned);
 }
 
-void handler_unban(struct service *service, struct handler_client *client,
+void handler_unban(struct service *service, struct requester *client,
                    const struct msg_request *request)
 {
     struct host *host = check_ban(service, client, request);
@@ -254,7 +221,7 @@ void handler_unban(struct service *service, struct handler_client *client,
 
 /* --- Bans ------------------------------------------------------------------------------------- */
 
-void handler_bans(struct service *service, struct handler_client *client,
+void handler_bans(struct service *service, struct requester *client,
                   const struct msg_request *request)
 {
     const size_t frame_bytes = service->config.limits.frame_bytes;
@@ -270,7 +237,7 @@ void handler_bans(struct service *service, struct handler_client *client,
     struct msg_ban_entry *entries =
         arena_take_zeroed(&service->arena, host->rules.ban_count + 1, sizeof(*entries));
     if (entries == NULL) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
     for (uint32_t i = request->admin.number; i < host->rules.ban_count; i++) {
@@ -298,8 +265,7 @@ static void fill_accepting(struct service *service, const struct host *host,
                            struct msg_accepting *out)
 {
     const char *source = NULL;
-    const enum accept mode =
-        handler_accept_now(host, service_now_ms(service), &source, &out->until_ms);
+    const enum accept mode = accept_now(host, service_now_ms(service), &source, &out->until_ms);
 
     out->mode = (struct msg_text){accept_name(mode), strlen(accept_name(mode))};
     out->source = (struct msg_text){source, strlen(source)};
@@ -319,7 +285,7 @@ static void on_accepting(struct persist_op *op)
     }
 }
 
-void handler_accept(struct service *service, struct handler_client *client,
+void handler_accept(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     const struct msg_text *word = &request->admin.word;
@@ -338,8 +304,9 @@ void handler_accept(struct service *service, struct handler_client *client,
     }
     const bool is_auto = strcmp(word->text, "auto") == 0;
     if (!is_auto && accept_parse(word->text, word->length, &mode) != 0) {
-        handler_refuse(client, request->id, MSG_INVALID, "mode",
-                       "there is no mode \"%s\"; it is open, review, closed, or auto", word->text);
+        requester_refuse(client, request->id, MSG_INVALID, "mode",
+                         "there is no mode \"%s\"; it is open, review, closed, or auto",
+                         word->text);
         return;
     }
     struct job *job = job_new(service, client, host, request->id);

@@ -6,7 +6,7 @@
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
 
-void handler_summary(struct service *service, struct handler_client *client,
+void handler_summary(struct service *service, struct requester *client,
                      const struct msg_request *request)
 {
     const struct host *host = handler_host(service, client, request, &request->summary.host);

@@ -4,9 +4,10 @@
 
 #include "core/standing/standing.h"
 #include "daemon/handler/handler.h"
+#include "daemon/watch/watch.h"
 
 /* A query's fields that a watch has no use for are refused, so that nobody relies on them. */
-static bool check_watch(struct service *service, struct handler_client *client,
+static bool check_watch(struct service *service, struct requester *client,
                         const struct msg_request *request)
 {
     const struct msg_query *query = &request->watch.query;
@@ -15,9 +16,9 @@ static bool check_watch(struct service *service, struct handler_client *client,
     const char *sentence = NULL;
 
     if (query->part_count == 0 || query->part_count > limits->parts_max) {
-        handler_refuse(client, request->id, MSG_INVALID, "query.parts",
-                       "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
-                       limits->parts_max);
+        requester_refuse(client, request->id, MSG_INVALID, "query.parts",
+                         "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
+                         limits->parts_max);
         return false;
     }
     if (query->k != 0) {
@@ -34,13 +35,13 @@ static bool check_watch(struct service *service, struct handler_client *client,
         sentence = "a watch excludes nothing: each message comes once; use after_seq";
     }
     if (field != NULL) {
-        handler_refuse(client, request->id, MSG_INVALID, field, "%s", sentence);
+        requester_refuse(client, request->id, MSG_INVALID, field, "%s", sentence);
     }
     return field == NULL;
 }
 
 /* One part's filters, into `words`: 2 times profile words. */
-static bool read_part(struct service *service, struct handler_client *client,
+static bool read_part(struct service *service, struct requester *client,
                       const struct msg_request *request, const struct host *host,
                       const struct msg_query_part *part, uint64_t *words, struct standing_part *out)
 {
@@ -67,7 +68,40 @@ static bool read_part(struct service *service, struct handler_client *client,
     return true;
 }
 
-void handler_watch(struct service *service, struct handler_client *client,
+static void answer(struct service *service, struct requester *client,
+                   const struct msg_request *request, const struct watch_order *order)
+{
+    const struct config_limits *limits = &service->config.limits;
+    struct watch_begun begun = {0};
+
+    switch (watch_begin(service, client, order, &begun)) {
+    case 0: {
+        const struct msg_response response = {
+            .id = request->id,
+            .kind = MSG_RESPONSE_WATCHING,
+            .watching = {.watch_id = begun.number, .seq = begun.seq},
+        };
+        client->events->respond(client, &response);
+        return;
+    }
+    case WATCH_SESSION_FULL:
+        requester_refuse(client, request->id, MSG_QUOTA, NULL,
+                         "this session watches with %" PRIu32 " filters already; %" PRIu32
+                         " are allowed, and this one has %" PRIu32 ". End another watch first",
+                         watch_filters_of(client), limits->watches_per_session,
+                         order->terms.part_count);
+        return;
+    case WATCH_SERVER_FULL:
+        requester_refuse(client, request->id, MSG_QUOTA, NULL,
+                         "as many watches as are taken here stand already; try again later");
+        return;
+    default:
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        return;
+    }
+}
+
+void handler_watch(struct service *service, struct requester *client,
                    const struct msg_request *request)
 {
     const struct msg_query *query = &request->watch.query;
@@ -80,29 +114,33 @@ void handler_watch(struct service *service, struct handler_client *client,
         arena_take_zeroed(&service->arena, query->part_count, sizeof(*parts));
     uint64_t *words = arena_take_zeroed(&service->arena, query->part_count,
                                         2 * host->filter_words * sizeof(*words));
-    const struct standing_terms terms = {
-        .parts = parts,
-        .part_count = (uint32_t)query->part_count,
-        .max_distance_ppm = query->max_distance_ppm,
-        .metric =
-            query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
+    const struct watch_order order = {
+        .host = host,
+        .terms = {.parts = parts,
+                  .part_count = (uint32_t)query->part_count,
+                  .max_distance_ppm = query->max_distance_ppm,
+                  .metric = query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED
+                                                                  : INDEX_METRIC_BITS},
+        .with_payload = query->with_payload,
+        .since_ms = query->since_ms,
+        .after_seq = request->watch.after_seq,
     };
     bool is_right = parts != NULL && words != NULL;
 
     if (!is_right) {
-        handler_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
     }
     for (size_t i = 0; is_right && i < query->part_count; i++) {
         is_right = read_part(service, client, request, host, &query->parts[i],
                              words + 2 * i * host->filter_words, &parts[i]);
     }
     if (is_right) {
-        watch_begin(service, client, host, request, &terms);
+        answer(service, client, request, &order);
     }
     arena_reset(&service->arena);
 }
 
-void handler_unwatch(struct service *service, struct handler_client *client,
+void handler_unwatch(struct service *service, struct requester *client,
                      const struct msg_request *request)
 {
     const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_UNWATCHED};
@@ -110,7 +148,7 @@ void handler_unwatch(struct service *service, struct handler_client *client,
     if (watch_end(service, client, request->unwatch.watch_id)) {
         client->events->respond(client, &response);
     } else {
-        handler_refuse(client, request->id, MSG_NOT_FOUND, "watch_id",
-                       "this session has no watch %" PRIu64, request->unwatch.watch_id);
+        requester_refuse(client, request->id, MSG_NOT_FOUND, "watch_id",
+                         "this session has no watch %" PRIu64, request->unwatch.watch_id);
     }
 }

@@ -44,6 +44,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
 void host_deinit(struct host *host)
 {
     here_free(host->here);
+    standing_free(host->standing);
     for (size_t i = 0; i < host->epoch_count; i++) {
         epoch_free(host->epochs[i], host->alloc);
     }

@@ -52,7 +52,7 @@ struct host {
         bool is_told; /* the log says so */
         struct log_gate gate;
     } fullness;
-    struct standing *standing; /* watches, by watch.h; NULL: there never was one */
+    struct standing *standing; /* owned: the watches, made with the first one. NULL: none yet */
 };
 
 /* An empty host with epoch 0 only. -ERR_NOMEM. `alloc` is borrowed. It may not be moved. */

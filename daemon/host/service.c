@@ -2,210 +2,16 @@
 #include "daemon/host/service.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/err.h"
-#include "daemon/config/value.h"
-#include "daemon/host/epochs.h"
 #include "daemon/host/room.h"
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
 
-enum {
-    /* Operations waiting for the store may hold this much before clients are made to wait. */
-    WRITING_BYTES_MAX = 8 * 1024 * 1024,
-    /* What one request's or response's passage may take: 1,000 results with their structs. */
-    ARENA_BYTES_MAX = 4 * 1024 * 1024,
-    /* Between savings of the clock by themselves; what changes messages saves it, too. */
-    CLOCK_SAVE_MS = 10 * 60 * 1000,
-    /* How often an address is told why its connections are refused; others are just closed. */
-    TOLD_PER_MINUTE = 60,
-    TOLD_BURST = 16,
-    /* Refusals of requests over a rate, and of each KiB of these. */
-    OVER_BURST = 128,
-    OVER_PER_MINUTE = 60 * OVER_BURST
-};
-
-static int64_t monotonic_ms(struct service *service)
-{
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    service->read_clocks(service->clock_context, &wall_ms, &monotonic_ms);
-    return monotonic_ms;
-}
-
-/* --- loading ---------------------------------------------------------------------------------- */
-
-struct loading {
-    struct service *service;
-    int64_t now_ms; /* the host's clock when loading began */
-    uint64_t loaded;
-    uint64_t expired;
-    uint64_t homeless; /* of hosts that are not configured */
-};
-
-static int load_message(void *context, const struct persist_message *message)
-{
-    struct loading *loading = context;
-    struct service *service = loading->service;
-    struct host *host = service_host_numbered(service, message->host);
-
-    if (host == NULL) {
-        loading->homeless++;
-        return 0;
-    }
-    if (message->expires_ms <= loading->now_ms) {
-        loading->expired++; /* the sweep takes it */
-        return 0;
-    }
-    const int rc = service_keep(service, host, message);
-    if (rc == HOST_NO_EPOCH) {
-        loading->expired++;
-        return 0;
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    loading->loaded++;
-    return 0;
-}
-
-static int load_rule(void *context, const struct persist_rule *rule)
-{
-    struct host *host = service_host_numbered(context, rule->host);
-
-    return host == NULL ? 0 : rules_put(&host->rules, rule);
-}
-
-static int load(struct service *service, char *out_reason)
-{
-    struct loading loading = {.service = service, .now_ms = service_now_ms(service)};
-
-    const int begun = epochs_load(service, out_reason);
-    if (begun != 0) {
-        return begun;
-    }
-    const int rc =
-        service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
-    if (rc != 0) {
-        if (out_reason[0] == '\0') {
-            snprintf(out_reason, CONFIG_REASON_BYTES, "loading messages: %s", err_text(rc));
-        }
-        return rc;
-    }
-    log_info("loaded %" PRIu64 " messages", loading.loaded);
-    arrange_loaded(&service->arrange, service->hosts, service->host_count, monotonic_ms(service));
-    if (loading.homeless > 0) {
-        log_warning("%" PRIu64 " stored messages belong to hosts that are not configured; they "
-                    "are kept and not served",
-                    loading.homeless);
-    }
-    return 0;
-}
+/* The clock is saved after this time without a change of messages, which saves it, too. */
+enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
 /* --- hosts ------------------------------------------------------------------------------------ */
-
-/* Puts a host that the store has by that number behind the others. */
-static int put_host(struct service *service, const struct config_host *config, uint32_t number,
-                    char *out_reason)
-{
-    struct host *host = &service->hosts[service->host_count];
-    bool changed = false;
-
-    int rc = host_init(host, config, number, service->alloc, service->kernels,
-                       service->hash_seed + service->host_count);
-    if (rc != 0) {
-        return rc;
-    }
-    rc = service_set_here(service, host, NULL, 0, &changed, out_reason);
-    if (rc != 0) {
-        host_deinit(host);
-        return rc;
-    }
-    service->host_count++;
-    return 0;
-}
-
-static int add_host(struct service *service, const struct config_host *config, char *out_reason)
-{
-    char text[PROFILE_TEXT_MAX];
-    char stored[PROFILE_TEXT_MAX] = "";
-    uint32_t number = 0;
-
-    profile_print(&config->profile, text);
-    int rc = service->persist->interface->add_host(service->persist, config->name, text, &number,
-                                                   stored, out_reason);
-    if (rc == PERSIST_PROFILE_CHANGED) {
-        const struct config_source source = {
-            .name = service->config.file[0] != '\0' ? service->config.file : "configuration",
-            .line = config->profile_line != 0 ? config->profile_line : config->line,
-            .reason = out_reason,
-        };
-        return config_refuse(&source,
-                             "host %s: the profile is %s here, but its stored messages have %s; "
-                             "set it back, or use another data directory",
-                             config->name, text, stored);
-    }
-    return rc != 0 ? rc : put_host(service, config, number, out_reason);
-}
-
-static void open_hosts(struct service *service);
-
-static void on_host_made(struct persist_op *op)
-{
-    struct service *service = CONTAINER_OF(op, struct service, opening.op);
-    const struct config_host *config = &service->config.hosts[service->host_count];
-    char reason[CONFIG_REASON_BYTES] = "";
-
-    service->opening.under_way = false;
-    service->working--;
-    if (op->outcome == PERSIST_CONFLICT) {
-        log_error("host %s is not opened: the store has it from before; restart, which loads its "
-                  "messages",
-                  config->name);
-        return;
-    }
-    if (op->outcome != PERSIST_APPLIED) {
-        log_error("host %s is not opened: %s; reload again, or restart", config->name,
-                  op->reason != NULL ? op->reason : "the store failed");
-        return;
-    }
-    const int rc = put_host(service, config, op->message.host, reason);
-    if (rc != 0) {
-        log_error("host %s is not opened: %s; restart", config->name,
-                  reason[0] != '\0' ? reason : err_text(rc));
-        return;
-    }
-    log_info("host %s is open", config->name);
-    if (service->control != NULL) {
-        service->control->host_opened(service->control->context);
-    }
-    open_hosts(service);
-}
-
-/* Begins to open the next host of the configuration that is not open. */
-static void open_hosts(struct service *service)
-{
-    if (service->opening.under_way || service->stopping ||
-        service->host_count >= service->config.host_count) {
-        return;
-    }
-    const struct config_host *config = &service->config.hosts[service->host_count];
-    memset(&service->opening, 0, sizeof(service->opening));
-    profile_print(&config->profile, service->opening.profile);
-    service->opening.op.kind = PERSIST_HOST;
-    service->opening.op.now_ms = service_now_ms(service);
-    memcpy(service->opening.name, config->name, sizeof(service->opening.name));
-    service->opening.op.host_name = service->opening.name;
-    service->opening.op.host_profile = service->opening.profile;
-    service->opening.op.done = on_host_made;
-    service->opening.under_way = true;
-    service->working++;
-    service->persist->interface->submit(service->persist, &service->opening.op);
-}
 
 int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
                      bool *out_changed, char *out_reason)
@@ -246,132 +52,6 @@ struct host *service_host_numbered(struct service *service, uint32_t number)
         }
     }
     return NULL;
-}
-
-/* --- beginning and end ------------------------------------------------------------------------ */
-
-/* HEARSAY_CPU forces a kernel, for measuring and for finding faults. */
-static const struct bits_kernels *choose_kernels(void)
-{
-    enum bits_level level = BITS_BEST;
-    const char *wanted = getenv("HEARSAY_CPU");
-
-    if (wanted != NULL && bits_level_parse(wanted, &level) != 0) {
-        log_warning("HEARSAY_CPU is none of " BITS_LEVEL_NAMES "; ignored");
-    }
-    const struct bits_kernels *kernels = bits_select(level);
-    log_debug("kernels: %s", kernels->name);
-    return kernels;
-}
-
-static void set_sender_limits(struct service *service)
-{
-    const struct config_limits *limits = &service->config.limits;
-
-    service->sender_limits = (struct sender_limits){
-        .connections = config_sessions_of_address(limits),
-        .rates = {[SENDER_DEPOSIT] = {limits->deposits_per_minute, limits->deposit_burst},
-                  [SENDER_QUERY] = {limits->queries_per_minute, limits->query_burst},
-                  [SENDER_TOLD] = {TOLD_PER_MINUTE, TOLD_BURST},
-                  [SENDER_OVER] = {OVER_PER_MINUTE, OVER_BURST}},
-    };
-}
-
-int service_new(const struct service_options *options, struct service **out_service,
-                char *out_reason)
-{
-    int rc = -ERR_NOMEM;
-
-    out_reason[0] = '\0';
-    struct service *service = alloc_zeroed(options->alloc, 1, sizeof(*service));
-    if (service == NULL) {
-        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
-        return rc;
-    }
-    service->alloc = options->alloc;
-    service->config = *options->config;
-    service->persist = options->persist;
-    service->read_clocks = options->read_clocks;
-    service->clock_synchronised = options->clock_synchronised;
-    service->clock_context = options->clock_context;
-    service->read_ns = options->read_ns;
-    service->control = options->control;
-    service->hash_seed = options->hash_seed;
-    metrics_init(&service->metrics, (int64_t)(service_monotonic_ns(service) / 1000000));
-    service->kernels = choose_kernels();
-    arena_init(&service->arena, options->alloc, ARENA_BYTES_MAX);
-    arrange_init(&service->arrange, options->worker, &service->working);
-    service->persist->interface->info(service->persist, &service->store);
-    service->watch.newest_seq = service->store.seq;
-    service_start_clock(service);
-
-    set_sender_limits(service);
-    rc = senders_new(options->alloc, service->config.limits.addresses, options->sender_key,
-                     &service->senders);
-    if (rc != 0) {
-        goto fail;
-    }
-    rc = -ERR_NOMEM;
-    service->cache = cache_new(service->config.limits.cache_bytes);
-    /* All at once, as nothing may move: what is not used costs no memory before it is. */
-    service->hosts = alloc_zeroed(options->alloc, LIMIT_HOSTS, sizeof(*service->hosts));
-    if (service->cache == NULL || service->hosts == NULL) {
-        goto fail;
-    }
-    for (size_t i = 0; i < service->config.host_count; i++) {
-        rc = add_host(service, &service->config.hosts[i], out_reason);
-        if (rc != 0) {
-            goto fail;
-        }
-    }
-    rc =
-        service->persist->interface->replay_rules(service->persist, load_rule, service, out_reason);
-    if (rc != 0) {
-        goto fail;
-    }
-    rc = load(service, out_reason);
-    if (rc != 0) {
-        goto fail;
-    }
-    *out_service = service;
-    return 0;
-
-fail:
-    if (out_reason[0] == '\0') {
-        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
-    }
-    service_free(service);
-    return rc;
-}
-
-void service_free(struct service *service)
-{
-    if (service == NULL) {
-        return;
-    }
-    watch_deinit(service);
-    for (size_t i = 0; i < service->host_count; i++) {
-        epochs_deinit(service, &service->hosts[i]);
-        watch_host_deinit(&service->hosts[i]);
-        host_deinit(&service->hosts[i]);
-    }
-    alloc_release(service->alloc, service->hosts, LIMIT_HOSTS, sizeof(*service->hosts));
-    cache_free(service->cache);
-    alloc_release(service->alloc, service->reports, 1, sizeof(*service->reports));
-    senders_free(service->senders);
-    arena_deinit(&service->arena);
-    alloc_release(service->alloc, service, 1, sizeof(*service));
-}
-
-void service_reload(struct service *service, const struct config *config)
-{
-    service->config = *config;
-    for (size_t i = 0; i < service->host_count; i++) {
-        service->hosts[i].config = config->hosts[i];
-    }
-    set_sender_limits(service);
-    cache_set_limit(service->cache, config->limits.cache_bytes);
-    open_hosts(service);
 }
 
 /* --- payloads ------------------------------------------------------------------------------- */
@@ -486,13 +166,13 @@ void service_sweep(struct service *service)
 bool service_arrange(struct service *service)
 {
     return arrange_tick(&service->arrange, service->hosts, service->host_count,
-                        monotonic_ms(service));
+                        service_monotonic_ms(service));
 }
 
 bool service_turn(struct service *service)
 {
     return arrange_is_active(&service->arrange) &&
-           arrange_turn(&service->arrange, monotonic_ms(service));
+           arrange_turn(&service->arrange, service_monotonic_ms(service));
 }
 
 void service_stop(struct service *service)
@@ -519,9 +199,4 @@ void service_storage_failed(struct service *service, const char *what, const cha
     } else {
         log_warning("%s: %s", what, reason);
     }
-}
-
-bool service_is_congested(const struct service *service)
-{
-    return service->writing_bytes + watch_waiting_bytes(service) > WRITING_BYTES_MAX;
 }

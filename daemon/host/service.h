@@ -21,11 +21,11 @@
 #include "daemon/limits/sender.h"
 #include "daemon/store/persist.h"
 #include "daemon/system/log.h"
-#include "daemon/watch/watch.h"
 #include "proto/arena.h"
 
-struct query_job; /* handler_query.h */
 struct figures;
+struct query_job;   /* daemon/handler/query.h */
+struct watch_state; /* daemon/watch/watch.h */
 
 /* What an administrator may ask of those above the service: the server. */
 struct service_control {
@@ -87,9 +87,9 @@ struct service {
     uint32_t working;                   /* operations and reads under way */
     struct query_job *searches;         /* of several steps, under way in turn */
     struct query_job *waiting;          /* ... that begin when fewer are under way */
-    uint64_t turns;                     /* the number of the last one: see handler_turn */
+    uint64_t turns;                     /* the number of the last one: see requester_turn */
     struct arrange arrange;
-    struct watch_state watch;
+    struct watch_state *watch; /* made by watch_init; NULL: not yet */
     struct resume resume;
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
@@ -202,8 +202,5 @@ void service_save_clock(struct service *service);
 
 /* Tells the log that the storage failed somebody; many such failures in a row are one line. */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
-
-/* Whether a store operation of `bytes` should wait because too many are queued. */
-bool service_is_congested(const struct service *service);
 
 #endif

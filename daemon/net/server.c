@@ -20,6 +20,7 @@
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
+#include "daemon/watch/watch.h"
 
 enum {
     TICK_MS = 1000,
@@ -372,14 +373,14 @@ static int make_service(struct server *server, char *out_reason)
     server_init_control(server);
     randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
     randombytes_buf(options.sender_key, sizeof(options.sender_key));
-    return service_new(&options, &server->service, out_reason);
+    return handler_open(&options, &server->service, out_reason);
 }
 
 static void close_all(struct server *server)
 {
     (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
     here_watch_free(server->here_watch);
-    service_free(server->service);
+    handler_close(server->service);
     arena_deinit(&server->decode_arena);
     server_tls_deinit(&server->tls);
     if (uv_loop_close(&server->loop) != 0) {

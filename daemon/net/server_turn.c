@@ -8,6 +8,7 @@
 #include "daemon/net/server.h"
 
 #include "daemon/system/list.h"
+#include "daemon/watch/watch.h"
 
 enum {
     SEARCH_BUDGET = 64 * 1024, /* filters a turn, of all searches together */
@@ -85,7 +86,7 @@ static void end_congestion(struct server *server)
 {
     struct session *session;
 
-    if (!server->was_congested || service_is_congested(server->service)) {
+    if (!server->was_congested || handler_is_congested(server->service)) {
         return;
     }
     server->was_congested = false;
@@ -113,7 +114,7 @@ static struct session *next_busy(const struct server *server)
     struct session *session;
 
     DL_FOREACH2 (server->busy, session, ready_next) {
-        if (*handler_turn(&session->client) < *handler_turn(&best->client)) {
+        if (*requester_turn(&session->client) < *requester_turn(&best->client)) {
             best = session;
         }
     }
@@ -127,7 +128,7 @@ static void process_busy(struct server *server)
 
     while (server->busy != NULL) {
         struct session *session = next_busy(server);
-        *handler_turn(&session->client) = ++server->service->turns;
+        *requester_turn(&session->client) = ++server->service->turns;
         DL_DELETE2(server->busy, session, ready_prev, ready_next);
         session->is_ready = false;
         if (!process_until(session, SESSION_SLICE_NS, until_ns)) {

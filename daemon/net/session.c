@@ -13,6 +13,7 @@
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/system/log.h"
+#include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 
 enum {
@@ -270,7 +271,7 @@ void session_fail(struct session *session)
     session_close(session);
 }
 
-void session_respond(struct handler_client *client, const struct msg_response *response)
+void session_respond(struct requester *client, const struct msg_response *response)
 {
     struct session *session = (struct session *)(void *)client;
     struct server *server = session->server;
@@ -281,9 +282,9 @@ void session_respond(struct handler_client *client, const struct msg_response *r
     }
     const int rc = codec_encode_response(response, limits->frame_bytes, &session->transport.output);
     if (rc == CODEC_TOO_LARGE && response->kind != MSG_RESPONSE_ERROR) {
-        handler_refuse(client, response->id, MSG_TOO_LARGE, NULL,
-                       "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",
-                       limits->frame_bytes);
+        requester_refuse(client, response->id, MSG_TOO_LARGE, NULL,
+                         "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",
+                         limits->frame_bytes);
         return;
     }
     if (rc != 0) { /* an answer that cannot be given must not be silently missing */
@@ -298,7 +299,7 @@ void session_respond(struct handler_client *client, const struct msg_response *r
     drop_if_over(session);
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     struct session *session = (struct session *)(void *)client;
 
@@ -319,7 +320,7 @@ void session_push(struct session *session, const struct msg_response *response)
 }
 
 /* Pushes are made when they can soon go: until then they are a few numbers in a queue. */
-static bool on_has_room(const struct handler_client *client)
+static bool on_has_room(const struct requester *client)
 {
     const struct session *session = (const struct session *)(const void *)client;
     const uint64_t most = session->server->service->config.limits.session_output_bytes / 4;
@@ -328,7 +329,7 @@ static bool on_has_room(const struct handler_client *client)
     return session->state == SESSION_OPEN && waiting < PUSH_BYTES_MAX && waiting < most;
 }
 
-static bool on_queued(struct handler_client *client, size_t bytes)
+static bool on_queued(struct requester *client, size_t bytes)
 {
     struct session *session = (struct session *)(void *)client;
 
@@ -340,7 +341,7 @@ static bool on_queued(struct handler_client *client, size_t bytes)
     return session->state != SESSION_CLOSED;
 }
 
-static void on_drop(struct handler_client *client, enum msg_error_code code, const char *sentence)
+static void on_drop(struct requester *client, enum msg_error_code code, const char *sentence)
 {
     struct session *session = (struct session *)(void *)client;
 
@@ -348,7 +349,7 @@ static void on_drop(struct handler_client *client, enum msg_error_code code, con
     drop(session, code, sentence);
 }
 
-const struct handler_client_events session_client_events = {
+const struct requester_events session_client_events = {
     .respond = session_respond,
     .work_ended = on_work_ended,
     .has_room = on_has_room,
@@ -467,7 +468,7 @@ void session_flush(struct session *session)
 
 static void time_out(struct session *session, const char *sentence)
 {
-    handler_refuse(&session->client, 0, MSG_INVALID, NULL, "%s", sentence);
+    requester_refuse(&session->client, 0, MSG_INVALID, NULL, "%s", sentence);
     session_end(session);
 }
 

@@ -28,7 +28,7 @@ enum session_state {
 };
 
 struct session {
-    struct handler_client client; /* first: handlers give it back */
+    struct requester client; /* first: handlers give it back */
     struct transport transport;
     struct server *server;
     enum session_state state;

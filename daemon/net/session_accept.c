@@ -116,7 +116,7 @@ static bool find_address(const struct session *session, bool is_unix,
 static bool enter(struct session *session, const struct listener *listener)
 {
     struct service *service = session->server->service;
-    struct handler_client *client = &session->client;
+    struct requester *client = &session->client;
     struct sockaddr_storage peer;
     struct sockaddr_storage local;
     struct sender_address address;

@@ -9,7 +9,7 @@
 #include "daemon/limits/drops.h"
 #include "daemon/net/session.h"
 
-extern const struct handler_client_events session_client_events;
+extern const struct requester_events session_client_events;
 extern const struct transport_events session_transport_events;
 
 enum {
@@ -45,7 +45,7 @@ void session_spend(struct session *session, uint64_t began_ns);
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns);
 
 /* Puts a response into the output; drops the session where that cannot be. */
-void session_respond(struct handler_client *client, const struct msg_response *response);
+void session_respond(struct requester *client, const struct msg_response *response);
 
 /* No more requests; when the last answer has gone out, the stream is ended. */
 void session_end(struct session *session);

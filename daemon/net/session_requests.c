@@ -77,7 +77,7 @@ static bool may_take_more(struct session *session)
     const struct service *service = session->server->service;
     const struct config_limits *limits = &service->config.limits;
 
-    if (service_is_congested(service)) {
+    if (handler_is_congested(service)) {
         session->server->was_congested = true; /* and it resumes us when it no longer is */
         return false;
     }
@@ -93,8 +93,8 @@ static void act(struct session *session, const struct msg_request *request)
     if (session->state == SESSION_OPEN) {
         handler_handle(service, &session->client, request);
     } else if (request->kind != MSG_REQUEST_HELLO) {
-        handler_refuse(&session->client, request->id, MSG_INVALID, "hello",
-                       "the first request of a connection must be Hello");
+        requester_refuse(&session->client, request->id, MSG_INVALID, "hello",
+                         "the first request of a connection must be Hello");
         session_end(session);
     } else if (handler_welcome(service, &session->client, request)) {
         if (session->state == SESSION_CLOSED) {
@@ -113,7 +113,7 @@ static void act(struct session *session, const struct msg_request *request)
 static void hold_back_if_over(struct session *session, size_t length)
 {
     struct service *service = session->server->service;
-    struct handler_client *client = &session->client;
+    struct requester *client = &session->client;
 
     if (client->is_over_rate && client->sender != NULL) {
         const uint32_t cost = 1 + (uint32_t)(length / OVER_BYTES);
@@ -150,12 +150,12 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
 static void refuse_stream(struct session *session, int outcome, size_t length)
 {
     if (outcome == FRAME_EMPTY) {
-        handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
-                       "a frame of length zero; a frame holds at least one byte");
+        requester_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+                         "a frame of length zero; a frame holds at least one byte");
     } else {
-        handler_refuse(&session->client, 0, MSG_MALFORMED, NULL,
-                       "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
-                       session->server->service->config.limits.frame_bytes);
+        requester_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+                         "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
+                         session->server->service->config.limits.frame_bytes);
     }
     session_end(session);
 }

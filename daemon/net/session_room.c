@@ -4,6 +4,7 @@
 #include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/list.h"
+#include "daemon/watch/watch.h"
 
 enum { SHARES = 8 }; /* an address has one part in so many of the handshakes */
 

@@ -20,12 +20,12 @@ enum { SPARE_SHARE = 4 /* one part in so many of query_burst is not spent on pag
 static void enlist(struct watch_catch *catch)
 {
     catch->is_paused = false;
-    DL_APPEND(catch->service->watch.catching, catch);
+    DL_APPEND(catch->service->watch->catching, catch);
 }
 
 static void delist(struct watch_catch *catch)
 {
-    struct watch_state *state = &catch->service->watch;
+    struct watch_state *state = catch->service->watch;
 
     if (catch->is_paused) {
         DL_DELETE(state->paused, catch);
@@ -38,7 +38,7 @@ static void put_aside(struct watch_catch *catch)
 {
     delist(catch);
     catch->is_paused = true;
-    DL_APPEND(catch->service->watch.paused, catch);
+    DL_APPEND(catch->service->watch->paused, catch);
 }
 
 static void take_up(struct watch_catch *catch)
@@ -150,10 +150,10 @@ static void on_page(struct persist_read *read)
     struct watch_page *page = CONTAINER_OF(read, struct watch_page, read);
     struct watch_catch *catch = page->catch;
     struct service *service = catch->service;
-    struct handler_client *client = catch->client;
+    struct requester *client = catch->client;
 
     catch->client = NULL;
-    service->watch.reads--;
+    service->watch->reads--;
     service->working--;
     const bool over = catch->watch == NULL;
     const bool done = !over && !read->failed && take_page(catch, read);
@@ -164,7 +164,7 @@ static void on_page(struct persist_read *read)
         /* Nothing may be missing: it comes again, and goes on where it was. */
         service_storage_failed(service, "reading what was missed", read->reason);
         enlist(catch);
-        service->watch.counts.failed++;
+        service->watch->counts.failed++;
         client->events->drop(client, MSG_STORAGE,
                              "the message store could not read what was missed");
     } else if (done) {
@@ -173,7 +173,7 @@ static void on_page(struct persist_read *read)
         enlist(catch);
     }
     alloc_release(service->alloc, page, 1, sizeof(*page));
-    handler_work_end(client, sizeof(struct watch_page), 0);
+    requester_work_end(client, sizeof(struct watch_page), 0);
 }
 
 /*
@@ -203,9 +203,9 @@ static void read_page(struct watch_catch *catch)
     page->read.page_after = catch->caught;
     page->read.page_bytes_limit = service->config.limits.frame_bytes;
     page->read.done = on_page;
-    service->watch.reads++;
+    service->watch->reads++;
     service->working++;
-    handler_work_begin(catch->client, sizeof(*page), 0);
+    requester_work_begin(catch->client, sizeof(*page), 0);
     service->persist->interface->read(service->persist, &page->read);
 }
 
@@ -235,10 +235,10 @@ void watch_catch_turn(struct service *service)
     struct watch_catch *catch;
     struct watch_catch *next;
 
-    DL_FOREACH_SAFE (service->watch.catching, catch, next) {
+    DL_FOREACH_SAFE (service->watch->catching, catch, next) {
         const struct watcher *watcher = catch->watch->watcher;
 
-        if (service->watch.reads == WATCH_READS) {
+        if (service->watch->reads == WATCH_READS) {
             break;
         }
         if (watcher->queue == NULL && watcher->client->events->has_room(watcher->client) &&
@@ -263,7 +263,7 @@ void watch_catch_resume(const struct watcher *watcher)
 
 void watch_catch_tick(struct service *service)
 {
-    while (service->watch.paused != NULL) {
-        take_up(service->watch.paused);
+    while (service->watch->paused != NULL) {
+        take_up(service->watch->paused);
     }
 }

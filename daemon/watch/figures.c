@@ -5,9 +5,9 @@
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
 
-void watch_note_slow(struct service *service, const struct handler_client *client)
+void watch_note_slow(struct service *service, const struct requester *client)
 {
-    service->watch.counts.slow += watch_is_watching(client);
+    service->watch->counts.slow += watch_is_watching(client);
 }
 
 static size_t count_clients(const struct service *service)
@@ -15,7 +15,7 @@ static size_t count_clients(const struct service *service)
     const struct watcher *watcher;
     size_t count = 0;
 
-    DL_FOREACH (service->watch.watchers, watcher) {
+    DL_FOREACH (service->watch->watchers, watcher) {
         count += watcher->watches != NULL;
     }
     return count;
@@ -27,9 +27,9 @@ static size_t count_catching(const struct service *service)
     size_t count = 0;
     size_t paused = 0;
 
-    DL_COUNT(service->watch.catching, catch, count);
-    DL_COUNT(service->watch.paused, catch, paused);
-    return count + paused + service->watch.reads;
+    DL_COUNT(service->watch->catching, catch, count);
+    DL_COUNT(service->watch->paused, catch, paused);
+    return count + paused + service->watch->reads;
 }
 
 static size_t bytes_of_indexes(const struct service *service)
@@ -46,7 +46,7 @@ static size_t bytes_of_indexes(const struct service *service)
 
 void watch_add_figures(const struct service *service, struct figures *figures)
 {
-    const struct watch_state *state = &service->watch;
+    const struct watch_state *state = service->watch;
     const struct watch_counts *counts = &state->counts;
 
     figures_add(figures, counts->watches, "watches");

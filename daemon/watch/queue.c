@@ -7,30 +7,12 @@
 #include "daemon/watch/inner.h"
 #include "proto/codec/codec.h"
 
-/* ---- ready ---- */
-
-void watcher_make_ready(struct watcher *watcher)
-{
-    if (!watcher->is_ready) {
-        watcher->is_ready = true;
-        DL_APPEND2(watcher->service->watch.ready, watcher, ready_prev, ready_next);
-    }
-}
-
-void watcher_make_unready(struct watcher *watcher)
-{
-    if (watcher->is_ready) {
-        watcher->is_ready = false;
-        DL_DELETE2(watcher->service->watch.ready, watcher, ready_prev, ready_next);
-    }
-}
-
 /* ---- queues ---- */
 
 static void free_match(struct watcher *watcher, struct watch_match **list,
                        struct watch_match *match)
 {
-    struct watch_counts *counts = &watcher->service->watch.counts;
+    struct watch_counts *counts = &watcher->service->watch->counts;
 
     DL_DELETE(*list, match);
     watcher->queued_bytes -= match->bytes;
@@ -69,8 +51,8 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
     *queued = *match;
     queued->bytes = match_bytes(watch, content_bytes);
     watcher->queued_bytes += queued->bytes;
-    service->watch.counts.matches++;
-    service->watch.counts.bytes += queued->bytes;
+    service->watch->counts.matches++;
+    service->watch->counts.bytes += queued->bytes;
     DL_APPEND(watcher->queue, queued);
     return true;
 }
@@ -139,7 +121,7 @@ static void push(struct watcher *watcher, const struct watch_match *match,
     }
     response.match.result.payload_omitted =
         watch->with_payload && response.match.result.media_type.text == NULL;
-    watcher->service->watch.counts.pushed++;
+    watcher->service->watch->counts.pushed++;
     watcher->client->events->respond(watcher->client, &response);
 }
 
@@ -172,7 +154,7 @@ static bool read_payloads(struct watcher *watcher)
     watcher->payloads = payloads;
     watcher->users++;
     service->working++;
-    handler_work_begin(watcher->client, sizeof(*payloads), 0);
+    requester_work_begin(watcher->client, sizeof(*payloads), 0);
     service->persist->interface->read(service->persist, &payloads->read);
     return true;
 }
@@ -187,7 +169,7 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
         return;
     }
     if (!is_there(watcher, match, &item) || !(failed || entry->found)) {
-        watcher->service->watch.counts.left_out++;
+        watcher->service->watch->counts.left_out++;
     } else {
         const bool is_whole = !failed && entry->found && !entry->omitted &&
                               entry->message.deposited_ms == match->deposited_ms;
@@ -205,7 +187,7 @@ static void on_payloads(struct persist_read *read)
     struct watch_payloads *payloads = CONTAINER_OF(read, struct watch_payloads, read);
     struct watcher *watcher = payloads->watcher;
     struct service *service = watcher->service;
-    struct handler_client *client = payloads->client;
+    struct requester *client = payloads->client;
 
     if (read->failed) {
         service_storage_failed(service, "reading payloads", read->reason);
@@ -221,7 +203,7 @@ static void on_payloads(struct persist_read *read)
     alloc_release(service->alloc, payloads, 1, sizeof(*payloads));
     service->working--;
     watcher_leave(watcher);
-    handler_work_end(client, sizeof(struct watch_payloads), 0);
+    requester_work_end(client, sizeof(struct watch_payloads), 0);
 }
 
 /* Sends the first match. False: it has to be read first, and that is under way. */
@@ -232,7 +214,7 @@ static bool send_first(struct watcher *watcher)
     struct index_item item;
 
     if (!is_there(watcher, match, &item)) {
-        watcher->service->watch.counts.left_out++;
+        watcher->service->watch->counts.left_out++;
     } else if (!match->watch->with_payload) {
         push(watcher, match, &item, NULL);
     } else if (service_recall(watcher->service, match->watch->host->number, match->id, &content)) {
@@ -252,7 +234,6 @@ uint32_t watch_send(struct watcher *watcher, uint32_t most)
 {
     uint32_t sent = 0;
 
-    watcher->users++; /* sending may drop the client */
     while (watcher->client != NULL && watcher->queue != NULL && watcher->payloads == NULL &&
            watcher->client->events->has_room(watcher->client) && sent < most &&
            send_first(watcher)) {
@@ -261,12 +242,8 @@ uint32_t watch_send(struct watcher *watcher, uint32_t most)
     if (watcher->client != NULL) {
         (void)watcher->client->events->queued(watcher->client, watcher->queued_bytes);
     }
-    if (watcher->client != NULL && watcher->queue == NULL) {
-        watch_catch_resume(watcher); /* also when what waited has gone, and nothing was sent */
-    }
     if (watcher->client != NULL && sent == most && watcher->queue != NULL) {
         watcher_make_ready(watcher); /* it has its next turn with the others */
     }
-    watcher_leave(watcher);
     return sent;
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: clients' standing queries, from a deposit's commit to the match that is sent. On the loop
+ * watch: standing queries of clients. A watch pushes each new message that fits it. On the loop
  * thread.
  *
- *   watch.c        who watches; limits; deposits that are to be matched
- *   watch_queue.c  a client's matches on their way: queued, looked up, sent
- *   watch_catch.c  what came before a watch, read from the store
+ *   deposit committed -> pending -> matched in the next turn -> queued for a client -> pushed
+ *   message stored before the watch began -> read in pages -> queued for a client -> pushed
  *
- * A deposit that is committed waits in `pending` until its turn of the loop, when it is matched
- * together with the others. What it fits is queued as a few numbers, and becomes a message only
- * when its client has room for it: so what has gone meanwhile (withdrawn, expired, hidden: not in
- * the index any more) is not sent, and needs not be looked for in queues.
+ * A queued match is a few numbers. It becomes a message when its client has room for the message.
+ * A message that was withdrawn, has expired or is hidden by then is no longer in the index, and is
+ * not sent.
  */
 #ifndef DAEMON_WATCH_WATCH_H
 #define DAEMON_WATCH_WATCH_H
@@ -24,7 +22,7 @@
 #include "proto/msg.h"
 
 struct figures;
-struct handler_client;
+struct requester;
 struct host;
 struct service;
 struct watch;
@@ -34,91 +32,107 @@ struct watch_pending;
 
 /* For an operator to see. */
 struct watch_counts {
-    uint64_t pushed;   /* matches, since the start */
-    uint64_t left_out; /* that had gone before they could be pushed */
-    uint64_t slow;     /* clients that were dropped while they watched: too much waited for them, */
-    uint64_t failed;   /* ... or memory or storage failed, and something might have been missing */
-    size_t matches;    /* that wait to be pushed, */
-    size_t bytes;      /* ... and what they will take of the output */
+    uint64_t pushed;   /* matches that were sent, since the start */
+    uint64_t left_out; /* matches whose message was gone before they could be sent */
+    uint64_t slow;     /* watching clients that were dropped because they did not read */
+    uint64_t failed;   /* watching clients that were dropped because memory or storage failed */
+    size_t matches;    /* that wait to be sent */
+    size_t bytes;      /* of output that these will take */
     size_t pending;    /* deposits that wait to be matched */
-    uint32_t watches;  /* that stand */
+    uint32_t watches;  /* that clients have now */
 };
 
-/* Part of the service. All zero but newest_seq: nobody watches. */
+/* All watches of a service: service->watch. */
 struct watch_state {
-    int64_t newest_seq; /* of what was committed, as far as the loop knows */
-    uint64_t last_number;
-    uint32_t filter_count;         /* that stand */
-    bool has_room;                 /* some client has, since the last turn */
+    int64_t newest_seq;            /* number of the newest committed message */
+    uint64_t last_number;          /* of a watch */
+    uint32_t filter_count;         /* filters of all watches */
+    bool has_room;                 /* some client got room since the last turn */
     struct watcher *watchers;      /* clients that watch, or did */
-    struct watcher *ready;         /* have matches, and perhaps room for them */
-    struct watch_catch *catching;  /* watches that have something to read from the store, in turn */
-    struct watch_catch *paused;    /* the same, of clients without room or tokens */
-    uint32_t reads;                /* of these: under way */
+    struct watcher *ready;         /* clients that have matches, and perhaps room for them */
+    struct watch_catch *catching;  /* watches that have pages to read, in turn */
+    struct watch_catch *paused;    /* the same, while their clients have no room or no tokens */
+    uint32_t reads;                /* pages that are being read */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
     size_t pending_bytes;
     struct watch_counts counts;
 };
 
-/*
- * Watch: what `request` asks, which was checked as far as a query is (handler_watch.c). Answers
- * with Watching or an error.
- */
-void watch_begin(struct service *service, struct handler_client *client, struct host *host,
-                 const struct msg_request *request, const struct standing_terms *terms);
+/* Makes service->watch, and frees it. Between them the service may be used. watch_deinit comes
+ * before service_free, after all clients are gone; NULL is fine. -ERR_NOMEM. */
+int watch_init(struct service *service);
+void watch_deinit(struct service *service);
 
-/* Unwatch: false when the client has no such watch. Nothing of it is sent after. */
-bool watch_end(struct service *service, struct handler_client *client, uint64_t number);
+/* What a client asks for; the handler has checked it. */
+struct watch_order {
+    struct host *host;
+    struct standing_terms terms; /* borrowed for the call */
+    bool with_payload;
+    int64_t since_ms;   /* older messages are not pushed */
+    uint64_t after_seq; /* messages after this number that are stored already are pushed, too */
+};
 
-/* The client is gone, and with it all its watches. */
-void watch_client_gone(struct service *service, struct handler_client *client);
+struct watch_begun {
+    uint64_t number; /* of the watch */
+    uint64_t seq;    /* of the newest message when the watch began */
+};
 
-/* The client is about to be dropped as it does not read: counted, if it watches. */
-void watch_note_slow(struct service *service, const struct handler_client *client);
+/* Begins a watch: 0, a refusal, or -ERR_NOMEM. Pushes nothing before it returns. */
+enum {
+    WATCH_SESSION_FULL = 1, /* the client would have more than watches_per_session filters */
+    WATCH_SERVER_FULL       /* all clients together would have more than `watches` */
+};
+int watch_begin(struct service *service, struct requester *client, const struct watch_order *order,
+                struct watch_begun *out_begun);
 
-/* Adds what there is to say to the answer to Stats: of all hosts together, as the answer has to fit
- * a frame for many of them. O(clients that watch + watches that catch up) */
+/* Filters of all watches of a client. */
+uint32_t watch_filters_of(const struct requester *client);
+
+/* Ends a watch: nothing more is sent for it. False: the client has no watch of this number. */
+bool watch_end(struct service *service, struct requester *client, uint64_t number);
+
+/* The client is gone: ends all its watches. */
+void watch_client_gone(struct service *service, struct requester *client);
+
+/* The client is about to be dropped because it does not read. Counts it if it watches. */
+void watch_note_slow(struct service *service, const struct requester *client);
+
+/* Adds the figures of watches to the answer to Stats, as sums over all hosts: the answer has to fit
+ * a frame. O(clients that watch + watches that catch up) */
 void watch_add_figures(const struct service *service, struct figures *figures);
 
-/* Whether it has a watch: silence is no sign that it is gone then. */
-bool watch_is_watching(const struct handler_client *client);
+/* Whether the client has a watch. If so, it may stay silent for long. */
+bool watch_is_watching(const struct requester *client);
 
-/* The client has taken some of its output. Whether there is something for it: in the next turn. */
-bool watch_client_has_room(struct service *service, struct handler_client *client);
+/* The client has read some of its output. Returns whether a turn has something to do for it. */
+bool watch_client_has_room(struct service *service, struct requester *client);
 
 /*
- * A number was committed (store_database_take_number): the message, which is in the index of its host,
- * was deposited, released from review or restored under the number `seq`, and will be matched in
- * the next turn. Whoever was pushed it under an earlier number is pushed it under this one, too.
- * NULL: nobody sees the message now, only its number is taken. Borrows the message for the call.
- * For each number once, in ascending order.
+ * A message was committed under the number `seq`: it was deposited, released from review, or
+ * restored. It is in the index of its host, and is matched in the next turn. A client that was
+ * pushed the message under an earlier number gets it again. NULL: nobody may see the message; only
+ * its number is taken. Borrows the message for the call. Call it once for each number, in ascending
+ * order.
  */
 void watch_numbered(struct service *service, struct host *host,
                     const struct persist_message *message, int64_t seq);
 
 /*
- * A deposit was committed, and there was no memory to take it into the index of its host. Nobody
- * can be told of it, now or when it is sent again, as others have been pushed since: who watches
- * the host is dropped in the next turn, and learns why.
+ * A deposit was committed, but the index of its host had no memory for it. So no watch can push it,
+ * now or later. The next turn drops each client that watches the host, and tells it why.
  */
 void watch_missed(struct service *service, const struct host *host);
 
-/* Matches, reads and sends for a bounded while. */
+/* One turn of the loop: matches, reads and sends, each up to a limit. */
 void watch_turn(struct service *service);
 
-/* To be called about once a second: arranges some watches anew, for a millisecond or two. */
+/* Call about once a second: rearranges some watches, for a millisecond or two. */
 void watch_tick(struct service *service);
 
-/* Whether there is more to do at once. */
+/* Whether the next turn has something to do. */
 bool watch_is_due(const struct service *service);
 
-/* Bytes held by deposits that wait to be matched: over a bound no more are taken. */
+/* Memory of deposits that wait to be matched; handler_is_congested bounds it. */
 size_t watch_waiting_bytes(const struct service *service);
-
-/* Before the hosts go: nobody may watch any more. */
-void watch_deinit(struct service *service);
-
-/* Frees what a host has for watches. */
-void watch_host_deinit(struct host *host);
 
 #endif

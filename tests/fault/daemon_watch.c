@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "daemon/watch/watch.h"
 #include "tests/fault/daemon_faults.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_calls.h"
@@ -91,11 +92,11 @@ static bool fail_watch(struct faults_fixture *fixture, const struct fault_case *
     }
     /* Nothing is left of it, when the daemon has noticed that the client has gone. */
     const int64_t begin_ms = faults_real_ms();
-    while (fixture->server.service->watch.filter_count > 0) {
+    while (fixture->server.service->watch->filter_count > 0) {
         assert_true(faults_real_ms() - begin_ms < PATIENCE_MS);
         faults_turn(fixture, &fixture->peer);
     }
-    assert_int_equal(fixture->server.service->watch.counts.matches, 0);
+    assert_int_equal(fixture->server.service->watch->counts.matches, 0);
     return failed;
 }
 

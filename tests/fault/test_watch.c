@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 
@@ -347,7 +348,7 @@ static void end(struct world *world)
     peer_send(&world->watcher.peer, &world->fixture->server.loop);
     assert_true(peer_await(&world->watcher.peer, &world->fixture->server.loop, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_UNWATCHED);
-    assert_int_equal(world->fixture->server.service->watch.filter_count, 0);
+    assert_int_equal(world->fixture->server.service->watch->filter_count, 0);
     disconnect(world, &world->watcher);
     disconnect(world, &world->depositor);
     server_fixture_free(world->fixture); /* nothing is left */

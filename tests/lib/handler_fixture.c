@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 
@@ -19,7 +20,7 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
 }
 
 /* Through the codec, so that nothing is kept that was only borrowed. */
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct msg_response *response)
 {
     struct handler_fixture *fixture = (struct handler_fixture *)(void *)client;
     struct bytes frame;
@@ -37,32 +38,32 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     fixture->answers++;
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     (void)client;
 }
 
-static bool on_has_room(const struct handler_client *client)
+static bool on_has_room(const struct requester *client)
 {
     (void)client;
     return true;
 }
 
-static bool on_queued(struct handler_client *client, size_t bytes)
+static bool on_queued(struct requester *client, size_t bytes)
 {
     (void)client;
     (void)bytes;
     return true;
 }
 
-static void on_drop(struct handler_client *client, enum msg_error_code code, const char *sentence)
+static void on_drop(struct requester *client, enum msg_error_code code, const char *sentence)
 {
     (void)code;
     (void)sentence;
     ((struct handler_fixture *)(void *)client)->dropped = true;
 }
 
-static const struct handler_client_events events = {
+static const struct requester_events events = {
     .respond = on_respond,
     .work_ended = on_work_ended,
     .has_room = on_has_room,
@@ -111,7 +112,7 @@ void handler_fixture_start(struct handler_fixture *fixture)
         config_add_host(&fixture->config, "default");
     }
     assert_int_equal(config_finish(&fixture->config, reason), 0);
-    assert_int_equal(service_new(&options, &fixture->service, reason), 0);
+    assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
 }
 
 static size_t carry_out(struct handler_fixture *fixture)
@@ -128,7 +129,7 @@ void handler_fixture_free(struct handler_fixture *fixture)
     assert_int_equal(fixture->client.work_bytes, 0);
     assert_int_equal(fixture->client.answer_bytes, 0);
     assert_int_equal(fixture->service->working, 0);
-    service_free(fixture->service);
+    handler_close(fixture->service);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);
     arena_deinit(&fixture->arena);

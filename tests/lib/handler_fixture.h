@@ -14,7 +14,7 @@
 enum { HANDLER_FILTER_BYTES = 64 };
 
 struct handler_fixture {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     struct config config;
     struct persist *persist;
     struct service *service;

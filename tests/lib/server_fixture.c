@@ -69,7 +69,7 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
     server->persist = fixture->persist;
     server->store_closing = true; /* the store is the test's: sessions that go do not end it */
     arena_init(&server->decode_arena, server->alloc, ARENA_BYTES);
-    assert_int_equal(service_new(&options, &server->service, fixture->reason), 0);
+    assert_int_equal(handler_open(&options, &server->service, fixture->reason), 0);
     assert_int_equal(uv_loop_init(&server->loop), 0);
     assert_int_equal(uv_idle_init(&server->loop, &server->idle), 0);
     assert_int_equal(uv_check_init(&server->loop, &server->check), 0);
@@ -107,7 +107,7 @@ void server_fixture_free(struct server_fixture *fixture)
     uv_close((uv_handle_t *)&server->idle, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
     loop_close(&server->loop);
-    service_free(server->service);
+    handler_close(server->service);
     arena_deinit(&server->decode_arena);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);

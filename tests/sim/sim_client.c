@@ -10,10 +10,10 @@
 
 /* --- between sessions and handlers ------------------------------------------------------------ */
 
-static const struct handler_client_events *session_events;
-static struct handler_client_events hooked_events;
+static const struct requester_events *session_events;
+static struct requester_events hooked_events;
 
-struct w_client *client_of(struct world *world, const struct handler_client *peer)
+struct w_client *client_of(struct world *world, const struct requester *peer)
 {
     for (unsigned i = 0; i < W_CLIENTS; i++) {
         if (world->clients[i].peer == peer) {
@@ -30,7 +30,7 @@ static struct w_request *request_of(struct world *world, uint64_t id)
 }
 
 /* An answer leaves the handlers: not before it may. */
-static void on_respond(struct handler_client *peer, const struct msg_response *response)
+static void on_respond(struct requester *peer, const struct msg_response *response)
 {
     struct world *world = the_world;
     struct w_client *client = client_of(world, peer);
@@ -52,13 +52,13 @@ static void on_respond(struct handler_client *peer, const struct msg_response *r
     session_events->respond(peer, response);
 }
 
-void __wrap_handler_handle(struct service *service, struct handler_client *peer,
+void __wrap_handler_handle(struct service *service, struct requester *peer,
                            const struct msg_request *request);
-void __real_handler_handle(struct service *service, struct handler_client *peer,
+void __real_handler_handle(struct service *service, struct requester *peer,
                            const struct msg_request *request);
-bool __wrap_handler_welcome(struct service *service, struct handler_client *peer,
+bool __wrap_handler_welcome(struct service *service, struct requester *peer,
                             const struct msg_request *request);
-bool __real_handler_welcome(struct service *service, struct handler_client *peer,
+bool __real_handler_welcome(struct service *service, struct requester *peer,
                             const struct msg_request *request);
 
 /*
@@ -77,7 +77,7 @@ static bool was_just_deposited(const struct world *world, const struct w_request
     return false;
 }
 
-void __wrap_handler_handle(struct service *service, struct handler_client *peer,
+void __wrap_handler_handle(struct service *service, struct requester *peer,
                            const struct msg_request *request)
 {
     struct world *world = the_world;
@@ -127,7 +127,7 @@ static void expect_welcome(struct world *world, struct w_client *client, struct 
     }
 }
 
-bool __wrap_handler_welcome(struct service *service, struct handler_client *peer,
+bool __wrap_handler_welcome(struct service *service, struct requester *peer,
                             const struct msg_request *request)
 {
     struct world *world = the_world;

@@ -196,7 +196,7 @@ static bool waits_for_tokens(struct world *world, const struct w_watch *watch)
 {
     const struct watch_catch *catch;
 
-    DL_FOREACH (world->server.service->watch.paused, catch) {
+    DL_FOREACH (world->server.service->watch->paused, catch) {
         if (catch->watch->number == watch->id) {
             SIM_EXPECT(!m_may_read_page(&world->model, watch->client->sender),
                        "watch %llu of client %u does not catch up", (unsigned long long)watch->id,

@@ -10,6 +10,7 @@
 #include "daemon/limits/figures.h"
 #include "daemon/system/list.h"
 #include "daemon/system/log.h"
+#include "daemon/watch/watch.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/loop_fixture.h"
 
@@ -224,7 +225,7 @@ void world_start(struct world *world)
         .control = &server->control,
         .worker = &world->worker.worker,
     };
-    SIM_EXPECT(service_new(&options, &server->service, reason) == 0, "%s", reason);
+    SIM_EXPECT(handler_open(&options, &server->service, reason) == 0, "%s", reason);
     world->is_up = true;
     world->watch_number = 0;
     SIM_EQUAL(service_now_ms(server->service), world->model.now_ms);
@@ -297,7 +298,7 @@ void world_stop(struct world *world, bool cleanly)
     world->arranged += arranged.done;
     world->is_up = false;
     world->checking = false;
-    service_free(server->service);
+    handler_close(server->service);
     arena_deinit(&server->decode_arena);
     uv_close((uv_handle_t *)&server->idle, NULL);
     (void)uv_run(&server->loop, UV_RUN_DEFAULT);

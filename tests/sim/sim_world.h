@@ -160,8 +160,8 @@ struct w_client {
     bool connected;
     uint64_t session; /* how many it has had */
     struct sim_stream stream;
-    struct handler_client *peer; /* how the handlers know it; NULL: gone */
-    struct bytes output;         /* encoded, and not yet sent */
+    struct requester *peer; /* how the handlers know it; NULL: gone */
+    struct bytes output;    /* encoded, and not yet sent */
     struct frame_decoder input;
     struct arena arena;
     bool is_refused; /* it was one too many */
@@ -279,7 +279,7 @@ void client_cut(struct world *world, struct w_client *client); /* without a word
 void client_send(struct world *world, struct w_client *client, size_t most);
 bool client_receive(struct world *world, struct w_client *client, size_t most);
 void client_gone(struct world *world, struct w_client *client);
-struct w_client *client_of(struct world *world, const struct handler_client *peer);
+struct w_client *client_of(struct world *world, const struct requester *peer);
 struct w_request *client_request(struct world *world, struct w_client *client,
                                  enum msg_request_kind kind);
 void client_put(struct world *world, struct w_client *client, struct w_request *request);

@@ -80,7 +80,7 @@ static void note_page(struct read_answers *answers, const struct msg_exported *p
 }
 
 /* Every answer fits the frame, and the output that was charged for it. */
-static void check_frame(const struct read_fixture *fixture, const struct handler_client *client,
+static void check_frame(const struct read_fixture *fixture, const struct requester *client,
                         const struct msg_response *response)
 {
     struct bytes frame;
@@ -94,7 +94,7 @@ static void check_frame(const struct read_fixture *fixture, const struct handler
     bytes_deinit(&frame);
 }
 
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct msg_response *response)
 {
     struct read_fixture *fixture = ((struct read_client *)client)->fixture;
     struct read_answers *answers = &fixture->answers;
@@ -124,7 +124,7 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     check_frame(fixture, client, response);
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     struct read_fixture *fixture = ((struct read_client *)client)->fixture;
 
@@ -135,8 +135,7 @@ static void on_work_ended(struct handler_client *client)
     }
 }
 
-static const struct handler_client_events events = {.respond = on_respond,
-                                                    .work_ended = on_work_ended};
+static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
@@ -203,7 +202,7 @@ struct read_fixture *read_fixture_new(const char *frame, const char *cache)
         .clock_synchronised = clock_synchronised,
         .clock_context = fixture,
     };
-    assert_int_equal(service_new(&options, &fixture->service, reason), 0);
+    assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
     return fixture;
 }
 
@@ -216,7 +215,7 @@ void read_fixture_free(struct read_fixture *fixture)
         free(fixture->client);
     }
     assert_int_equal(fixture->service->working, 0);
-    service_free(fixture->service);
+    handler_close(fixture->service);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     assert_int_equal(fixture->alloc.live_bytes, 0);
     fake_persist_free(fixture->persist);

@@ -42,7 +42,7 @@ struct read_answers {
 
 /* As a session does, it stays while work is under way, and a gone one goes with the last of it. */
 struct read_client {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     struct read_fixture *fixture;
 };
 

@@ -21,7 +21,7 @@
 enum { FILTER_BYTES = 64, SECOND_MS = 1000, HOUR_MS = 3600 * 1000, PARTS = 64, FOUND_MAX = 100 };
 
 struct fixture {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     struct config config;
     struct persist *persist;
     struct service *service;
@@ -52,7 +52,7 @@ static void note_epoch(struct fixture *fixture, const struct msg_epoch *epoch)
     }
 }
 
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct msg_response *response)
 {
     struct fixture *fixture = (struct fixture *)(void *)client;
 
@@ -88,13 +88,12 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     }
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     (void)client;
 }
 
-static const struct handler_client_events events = {.respond = on_respond,
-                                                    .work_ended = on_work_ended};
+static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
@@ -125,14 +124,14 @@ static void start(struct fixture *fixture)
 
     fixture->control.epoch_changed = on_epoch_changed;
     fixture->control.context = fixture;
-    assert_int_equal(service_new(&options, &fixture->service, fixture->reason), 0);
+    assert_int_equal(handler_open(&options, &fixture->service, fixture->reason), 0);
 }
 
 static void stop(struct fixture *fixture)
 {
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(fixture->service->working, 0);
-    service_free(fixture->service);
+    handler_close(fixture->service);
     fixture->service = NULL;
 }
 

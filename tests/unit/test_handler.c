@@ -35,7 +35,7 @@ struct answer {
 };
 
 struct fixture {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     struct config config;
     struct persist *persist;
     struct service *service;
@@ -60,7 +60,7 @@ static void remember_payload(struct answer *answer, const struct msg_bytes *payl
     memcpy(answer->text, payload->data, count);
 }
 
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct msg_response *response)
 {
     struct fixture *fixture = (struct fixture *)(void *)client;
     struct answer *answer = &fixture->answers[fixture->answer_count++];
@@ -95,13 +95,12 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     }
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     ((struct fixture *)(void *)client)->ended_count++;
 }
 
-static const struct handler_client_events events = {.respond = on_respond,
-                                                    .work_ended = on_work_ended};
+static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
@@ -131,7 +130,7 @@ static void start(struct fixture *fixture)
         .clock_context = fixture,
     };
 
-    assert_int_equal(service_new(&options, &fixture->service, reason), 0);
+    assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
 }
 
 static int setup(void **state)
@@ -162,7 +161,7 @@ static int teardown(void **state)
     assert_int_equal(fixture->client.work_bytes, 0);
     assert_int_equal(fixture->service->working, 0);
     assert_int_equal(fixture->service->writing_bytes, 0);
-    service_free(fixture->service);
+    handler_close(fixture->service);
     fake_persist_free(fixture->persist);
     free(fixture);
     return 0;
@@ -644,7 +643,7 @@ static void restart_loads_what_was_stored(void **state)
 
     deposit(fixture, 1, "stays", 100);
     deposit(fixture, 2, "goes", 1);
-    service_free(fixture->service);
+    handler_close(fixture->service);
     advance(fixture, 2000);
     start(fixture);
     assert_int_equal(fixture->service->usage.messages, 1);

@@ -43,7 +43,7 @@ static void expect_got(const struct read_fixture *fixture, uint32_t number, cons
 static void get_answers_what_was_deposited(void **state)
 {
     struct read_fixture *fixture = *state;
-    const struct handler_client *client = &fixture->client->client;
+    const struct requester *client = &fixture->client->client;
     const int64_t deposited_ms = fixture->wall_ms;
 
     read_fixture_deposit(fixture, 1, "one", 100);

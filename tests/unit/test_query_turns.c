@@ -20,23 +20,22 @@ enum {
 
 /* One connection, which counts its answers. */
 struct seeker {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     unsigned answers;
 };
 
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct msg_response *response)
 {
     assert_int_equal(response->kind, MSG_RESPONSE_RESULTS);
     ((struct seeker *)(void *)client)->answers++;
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     (void)client;
 }
 
-static const struct handler_client_events events = {.respond = on_respond,
-                                                    .work_ended = on_work_ended};
+static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
 /* A host with many messages, of which the queries below are shown none: nothing prunes. */
 static struct handler_fixture *new_fixture(void)

@@ -21,7 +21,7 @@
 enum { FILTER_BYTES = 64, SECOND_MS = 1000, LONG_S = 100000, TEXT_MAX = 64 * 1024 };
 
 struct fixture {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     struct config config;
     struct persist *persist;
     struct service *service; /* NULL: not started */
@@ -42,7 +42,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42};
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void on_respond(struct handler_client *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct msg_response *response)
 {
     struct fixture *fixture = (struct fixture *)(void *)client;
 
@@ -56,13 +56,12 @@ static void on_respond(struct handler_client *client, const struct msg_response 
     }
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     (void)client;
 }
 
-static const struct handler_client_events events = {.respond = on_respond,
-                                                    .work_ended = on_work_ended};
+static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
@@ -92,12 +91,12 @@ static int start(struct fixture *fixture)
         .worker = fixture->worker,
     };
 
-    return service_new(&options, &fixture->service, fixture->reason);
+    return handler_open(&options, &fixture->service, fixture->reason);
 }
 
 static void restart(struct fixture *fixture)
 {
-    service_free(fixture->service);
+    handler_close(fixture->service);
     fixture->service = NULL;
     assert_int_equal(start(fixture), 0);
 }
@@ -139,9 +138,9 @@ static int teardown(void **state)
         assert_int_equal(fixture->client.work_count, 0);
         assert_int_equal(fixture->service->working, 0);
         assert_int_equal(fixture->service->writing_bytes, 0);
-        service_free(fixture->service);
+        handler_close(fixture->service);
     }
-    service_free(NULL);
+    handler_close(NULL);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);
     free(fixture);
@@ -402,14 +401,14 @@ static void congestion_is_what_waits(void **state)
     uint32_t count = 0;
 
     fixture->service->hosts[1].config.messages_max = 100000;
-    while (!service_is_congested(fixture->service)) {
+    while (!handler_is_congested(fixture->service)) {
         withdraw(fixture, "beta", count++); /* of nothing: what waits is the operation */
         assert_true(count < 100000);
     }
     assert_true(fixture->service->writing_bytes > 8 * 1024 * 1024);
     assert_true(fixture->service->writing_bytes < 8 * 1024 * 1024 + 4096);
     assert_int_equal(fake_persist_commit(fixture->persist), count);
-    assert_false(service_is_congested(fixture->service));
+    assert_false(handler_is_congested(fixture->service));
 }
 
 /* --- searches --------------------------------------------------------------------------------- */
@@ -816,7 +815,7 @@ static void start_without_memory(void **state)
     for (uint32_t i = 0; i < 20; i++) {
         deposit(fixture, "alpha", i, LONG_S);
     }
-    service_free(fixture->service);
+    handler_close(fixture->service);
     fixture->service = NULL;
     for (bool failed = true; failed;) {
         fail_alloc_arm(&fixture->alloc, ++n);
@@ -825,7 +824,7 @@ static void start_without_memory(void **state)
         fail_alloc_arm(&fixture->alloc, 0);
         if (rc == 0) {
             assert_int_equal(count_found(fixture, "alpha"), 20);
-            service_free(fixture->service);
+            handler_close(fixture->service);
             fixture->service = NULL;
         } else {
             assert_int_equal(rc, -ERR_NOMEM);
@@ -895,7 +894,7 @@ static void a_start_arranges_while_it_serves(void **state)
     assert_int_equal(worker.submitted, 4);
     assert_int_equal(count_found(fixture, "alpha"), ALPHA);
     assert_int_equal(count_found(fixture, "beta"), BETA);
-    service_free(fixture->service);
+    handler_close(fixture->service);
     fixture->service = NULL;
 }
 
@@ -912,7 +911,7 @@ static void kernels_can_be_forced(void **state)
     setenv("HEARSAY_CPU", "scalar", 1);
     start_logged(fixture);
     assert_ptr_equal(fixture->service->kernels, bits_select(BITS_SCALAR));
-    service_free(fixture->service);
+    handler_close(fixture->service);
     setenv("HEARSAY_CPU", "abacus", 1);
     assert_non_null(strstr(logged(fixture, start_logged), "HEARSAY_CPU is none of scalar"));
     assert_ptr_equal(fixture->service->kernels, bits_select(BITS_AVX512));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 

@@ -23,7 +23,7 @@ enum {
 };
 
 struct test_client {
-    struct handler_client client; /* first */
+    struct requester client; /* first */
     struct fixture *fixture;
     uint32_t room; /* pushes that it takes before it has no more */
     size_t queued; /* bytes, as it was told last */
@@ -68,7 +68,7 @@ static void note_push(struct test_client *client, const struct msg_match *match)
     client->count++;
 }
 
-static void on_respond(struct handler_client *handler, const struct msg_response *response)
+static void on_respond(struct requester *handler, const struct msg_response *response)
 {
     struct test_client *client = (struct test_client *)(void *)handler;
 
@@ -88,14 +88,14 @@ static void on_respond(struct handler_client *handler, const struct msg_response
     }
 }
 
-static void on_work_ended(struct handler_client *client)
+static void on_work_ended(struct requester *client)
 {
     (void)client; /* it is the fixture's, and stays */
 }
 
 static unsigned room_asked; /* how often a client was asked for room */
 
-static bool on_has_room(const struct handler_client *client)
+static bool on_has_room(const struct requester *client)
 {
     room_asked++;
     return ((const struct test_client *)(const void *)client)->room > 0;
@@ -108,7 +108,7 @@ static void leave(struct test_client *client)
     watch_client_gone(client->fixture->service, &client->client);
 }
 
-static bool on_queued(struct handler_client *handler, size_t bytes)
+static bool on_queued(struct requester *handler, size_t bytes)
 {
     struct test_client *client = (struct test_client *)(void *)handler;
 
@@ -120,7 +120,7 @@ static bool on_queued(struct handler_client *handler, size_t bytes)
     return !handler->is_gone;
 }
 
-static void on_drop(struct handler_client *handler, enum msg_error_code code, const char *sentence)
+static void on_drop(struct requester *handler, enum msg_error_code code, const char *sentence)
 {
     struct test_client *client = (struct test_client *)(void *)handler;
 
@@ -129,7 +129,7 @@ static void on_drop(struct handler_client *handler, enum msg_error_code code, co
     leave(client);
 }
 
-static const struct handler_client_events events = {
+static const struct requester_events events = {
     .respond = on_respond,
     .work_ended = on_work_ended,
     .has_room = on_has_room,
@@ -178,7 +178,7 @@ static int setup_with(void **state, const char *cache)
         .read_clocks = read_clocks,
         .clock_context = fixture,
     };
-    assert_int_equal(service_new(&options, &fixture->service, reason), 0);
+    assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_init(fixture, &fixture->clients[i]);
     }
@@ -210,13 +210,13 @@ static int teardown(void **state)
            0) {
     }
     assert_int_equal(fixture->service->working, 0);
-    assert_int_equal(fixture->service->watch.counts.watches, 0);
-    assert_int_equal(fixture->service->watch.counts.matches, 0);
-    assert_int_equal(fixture->service->watch.counts.bytes, 0);
-    assert_null(fixture->service->watch.watchers);
-    assert_null(fixture->service->watch.ready);
-    assert_null(fixture->service->watch.catching);
-    service_free(fixture->service);
+    assert_int_equal(fixture->service->watch->counts.watches, 0);
+    assert_int_equal(fixture->service->watch->counts.matches, 0);
+    assert_int_equal(fixture->service->watch->counts.bytes, 0);
+    assert_null(fixture->service->watch->watchers);
+    assert_null(fixture->service->watch->ready);
+    assert_null(fixture->service->watch->catching);
+    handler_close(fixture->service);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);
     free(fixture);
@@ -335,7 +335,7 @@ static void test_in_order_once(void **state)
     assert_int_equal(watch_waiting_bytes(fixture->service), 0);
     watch_turn(fixture->service);
     assert_int_equal(client->count, 150);
-    assert_int_equal(fixture->service->watch.counts.pushed, 150);
+    assert_int_equal(fixture->service->watch->counts.pushed, 150);
 }
 
 /* What comes while nobody watches is not kept to be matched. */
@@ -383,7 +383,7 @@ static void test_bounded_turns(void **state)
     watch_turn(fixture->service);
     assert_int_equal(fixture->clients[0].count, TURN_DEPOSITS);
     assert_int_equal(fixture->clients[1].count, TURN_DEPOSITS);
-    assert_int_equal(fixture->service->watch.counts.pending, 3000 - TURN_DEPOSITS);
+    assert_int_equal(fixture->service->watch->counts.pending, 3000 - TURN_DEPOSITS);
     assert_true(watch_is_due(fixture->service));
     settle(fixture);
     expect(&fixture->clients[0], 1, 3000);
@@ -403,14 +403,14 @@ static void test_room(void **state)
     deposit(fixture, 1, 25);
     settle(fixture);
     assert_int_equal(client->count, 0);
-    assert_int_equal(fixture->service->watch.counts.matches, 25);
+    assert_int_equal(fixture->service->watch->counts.matches, 25);
     assert_true(client->queued > 25 * 50);
-    assert_int_equal(fixture->service->watch.counts.bytes, client->queued);
+    assert_int_equal(fixture->service->watch->counts.bytes, client->queued);
     client->room = 10;
     assert_true(watch_client_has_room(fixture->service, &client->client));
     settle(fixture);
     expect(client, 1, 10);
-    assert_int_equal(fixture->service->watch.counts.matches, 15);
+    assert_int_equal(fixture->service->watch->counts.matches, 15);
     deposit(fixture, 1, 1); /* behind the others */
     client->room = 100;
     assert_true(watch_client_has_room(fixture->service, &client->client));
@@ -439,7 +439,7 @@ static void test_gone_while_waiting(void **state)
     assert_int_equal(client->count, 2);
     assert_int_equal(client->seqs[0], 1);
     assert_int_equal(client->seqs[1], 3);
-    assert_int_equal(fixture->service->watch.counts.left_out, 1);
+    assert_int_equal(fixture->service->watch->counts.left_out, 1);
 }
 
 /* Who lets too much gather is dropped, once; the other one misses nothing. */
@@ -461,8 +461,8 @@ static void test_too_much(void **state)
     assert_int_equal(slow->dropped, MSG_QUOTA);
     assert_int_equal(slow->count, 0);
     expect(&fixture->clients[1], 1, 45);
-    assert_int_equal(fixture->service->watch.counts.watches, 1);
-    assert_int_equal(fixture->service->watch.counts.matches, 0);
+    assert_int_equal(fixture->service->watch->counts.watches, 1);
+    assert_int_equal(fixture->service->watch->counts.matches, 0);
 }
 
 /* Without memory for a match its client is dropped: nothing may be missing. */
@@ -477,7 +477,7 @@ static void test_no_memory_for_a_match(void **state)
     watch_turn(fixture->service);
     fail_alloc_arm(&fixture->alloc, 0);
     assert_int_equal(client->dropped, MSG_INTERNAL);
-    assert_int_equal(fixture->service->watch.counts.failed, 1);
+    assert_int_equal(fixture->service->watch->counts.failed, 1);
     assert_int_equal(client->count, 0);
 }
 
@@ -495,7 +495,7 @@ static void test_unwatch(void **state)
     client->room = 0;
     deposit(fixture, 1, 4);
     settle(fixture);
-    assert_int_equal(fixture->service->watch.counts.matches, 8);
+    assert_int_equal(fixture->service->watch->counts.matches, 8);
     assert_false(watch_end(fixture->service, &fixture->clients[1].client, first));
     assert_true(watch_end(fixture->service, &client->client, first));
     assert_false(watch_end(fixture->service, &client->client, first));
@@ -588,7 +588,7 @@ static void test_catch_up(void **state)
     watch(fixture, client, 3);
     assert_int_equal(client->watching_seq, 2 * PAGE + 10);
     watch_turn(fixture->service);
-    assert_int_equal(fixture->service->watch.reads, 1);
+    assert_int_equal(fixture->service->watch->reads, 1);
     deposit(fixture, 1, 5); /* newer than the watch: they come when the rest has been read */
     watch_turn(fixture->service);
     assert_int_equal(client->count, 0);
@@ -598,7 +598,7 @@ static void test_catch_up(void **state)
     deposit(fixture, 1, 5);
     settle(fixture);
     expect(client, 4, 2 * PAGE + 10 + 10 - 3);
-    assert_null(fixture->service->watch.catching);
+    assert_null(fixture->service->watch->catching);
     deposit(fixture, 1, 1);
     settle(fixture);
     expect(client, 4, 2 * PAGE + 10 + 11 - 3);
@@ -614,7 +614,7 @@ static void test_nothing_to_catch_up(void **state)
     watch(fixture, &fixture->clients[0], 3);
     watch(fixture, &fixture->clients[1], 1000);
     watch_turn(fixture->service);
-    assert_int_equal(fixture->service->watch.reads, 0);
+    assert_int_equal(fixture->service->watch->reads, 0);
     deposit(fixture, 1, 2);
     settle(fixture);
     expect(&fixture->clients[0], 4, 2);
@@ -631,12 +631,12 @@ static void test_catch_up_waits_for_room(void **state)
     client->room = 0;
     watch(fixture, client, 0);
     settle(fixture);
-    assert_int_equal(fixture->service->watch.reads, 0);
+    assert_int_equal(fixture->service->watch->reads, 0);
     client->room = 5;
     (void)watch_client_has_room(fixture->service, &client->client);
     settle(fixture);
     expect(client, 1, 5);
-    assert_int_equal(fixture->service->watch.counts.matches, PAGE - 5); /* one page, no more */
+    assert_int_equal(fixture->service->watch->counts.matches, PAGE - 5); /* one page, no more */
     client->room = PUSHES_MAX;
     (void)watch_client_has_room(fixture->service, &client->client);
     settle(fixture);
@@ -701,7 +701,7 @@ static void test_pages_cost_tokens(void **state)
         settle(fixture);
         expect(client, 1, page * PAGE);
     }
-    assert_null(fixture->service->watch.catching);
+    assert_null(fixture->service->watch->catching);
     deposit(fixture, 1, 1); /* what comes now is free */
     settle(fixture);
     expect(client, 1, PAGES * PAGE + 1);
@@ -751,12 +751,12 @@ static void test_a_slow_watch_holds_nothing(void **state)
     for (int round = 0; round < ROUNDS; round++) { /* half of what a page a second takes */
         deposit(fixture, 1, EACH);
         settle(fixture);
-        assert_int_equal(fixture->service->watch.counts.matches, 0);
+        assert_int_equal(fixture->service->watch->counts.matches, 0);
         fixture->wall_ms += 1000;
     }
     settle(fixture);
     expect(client, 1, 6 * PAGE + ROUNDS * EACH);
-    assert_null(fixture->service->watch.catching);
+    assert_null(fixture->service->watch->catching);
     leave_limited(client);
 }
 
@@ -772,9 +772,9 @@ static void test_few_reads_at_a_time(void **state)
         }
     }
     watch_turn(fixture->service);
-    assert_int_equal(fixture->service->watch.reads, READS);
+    assert_int_equal(fixture->service->watch->reads, READS);
     settle(fixture);
-    assert_int_equal(fixture->service->watch.reads, 0);
+    assert_int_equal(fixture->service->watch->reads, 0);
     for (unsigned i = 0; i < 2; i++) {
         const struct test_client *client = &fixture->clients[i];
 
@@ -800,13 +800,13 @@ static void test_gone_while_a_page_is_read(void **state)
     watch(fixture, client, 0);
     watch(fixture, &fixture->clients[1], 0);
     watch_turn(fixture->service);
-    assert_int_equal(fixture->service->watch.reads, 2);
+    assert_int_equal(fixture->service->watch->reads, 2);
     assert_true(watch_end(fixture->service, &client->client, client->watch_id));
     leave(&fixture->clients[1]);
     settle(fixture);
     assert_int_equal(client->count, 0);
     assert_int_equal(fixture->clients[1].count, 0);
-    assert_int_equal(fixture->service->watch.reads, 0);
+    assert_int_equal(fixture->service->watch->reads, 0);
 }
 
 /* What cannot be read might be missing: the client is dropped, told, and has not been pushed what
@@ -821,7 +821,7 @@ static void test_a_page_that_cannot_be_read(void **state)
     watch_turn(fixture->service);
     (void)fake_persist_answer_reads(fixture->persist);
     watch_turn(fixture->service); /* pushes the first page, and reads the second */
-    if (fixture->service->watch.reads == 0) {
+    if (fixture->service->watch->reads == 0) {
         watch_turn(fixture->service);
     }
     expect(client, 1, PAGE);
@@ -829,7 +829,7 @@ static void test_a_page_that_cannot_be_read(void **state)
     fake_persist_fail_reads(fixture->persist);
     settle(fixture);
     assert_int_equal(client->dropped, MSG_STORAGE);
-    assert_int_equal(fixture->service->watch.counts.failed, 1);
+    assert_int_equal(fixture->service->watch->counts.failed, 1);
     expect(client, 1, PAGE);
     struct test_client *again = &fixture->clients[1];
     watch(fixture, again, (int64_t)client->seqs[client->count - 1]);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hello: its answer Welcome, which tells what is served here; and the push of a new epoch. */
+#include <string.h>
+
+#include "daemon/handler/handler.h"
+#include "daemon/host/accept.h"
+
+#define TEXT(literal)                \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+
+/* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
+static const struct msg_text capabilities[] = {
+    TEXT("hello"),   TEXT("deposit"), TEXT("query"),    TEXT("get"),     TEXT("withdraw"),
+    TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"),  TEXT("watch"),
+    TEXT("unwatch"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),  TEXT("log_level"),
+    TEXT("remove"),  TEXT("restore"), TEXT("reported"), TEXT("ban"),     TEXT("unban"),
+    TEXT("bans"),    TEXT("accept"),  TEXT("backup"),   TEXT("compact"), TEXT("check"),
+};
+enum { ADMINISTRATIVE = 14 };
+enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
+
+static void fill_limits(const struct config_limits *limits, const struct requester *client,
+                        struct msg_limits *out)
+{
+    const bool exempt = client->sender == NULL;
+    const bool deposits = !exempt && limits->deposits_per_minute > 0;
+    const bool queries = !exempt && limits->queries_per_minute > 0;
+
+    *out = (struct msg_limits){
+        .frame_bytes = limits->frame_bytes,
+        .payload_bytes = limits->payload_bytes,
+        .media_type_bytes = LIMIT_MEDIA_TYPE_BYTES,
+        .deposit_fill_min_ppm = limits->deposit_fill_min_ppm,
+        .deposit_fill_max_ppm = limits->deposit_fill_max_ppm,
+        .query_fill_max_ppm = limits->query_fill_max_ppm,
+        .k_max = limits->k_max,
+        .ttl_default_s = limits->ttl_default_s,
+        .ttl_max_s = limits->ttl_max_s,
+        .parts_max = limits->parts_max,
+        .requests_in_flight = limits->requests_in_flight,
+        .watches_per_session = limits->watches_per_session,
+        .watches = limits->watches,
+        .deposits_per_minute = deposits ? limits->deposits_per_minute : 0,
+        .queries_per_minute = queries ? limits->queries_per_minute : 0,
+        .deposit_burst = deposits ? limits->deposit_burst : 0,
+        .query_burst = queries ? limits->query_burst : 0,
+        .sessions = limits->sessions_max,
+        .sessions_per_address = exempt ? 0 : config_sessions_of_address(limits),
+        .session_output_bytes = limits->session_output_bytes,
+        .messages = limits->messages_max,
+        .bytes = limits->bytes_max,
+        .sender_share_ppm = limits->sender_share_ppm,
+        .work_bits = exempt ? 0 : limits->work_bits,
+    };
+}
+
+static bool speaks(const struct msg_hello *hello, uint32_t version)
+{
+    for (uint32_t i = 0; i < hello->version_count; i++) {
+        if (hello->versions[i] == version) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fill_epoch(const struct requester *client, const struct epoch *epoch,
+                       struct msg_epoch *out)
+{
+    *out = (struct msg_epoch){
+        .number = epoch->number,
+        .starts_ms = epoch->starts_ms,
+        .ends_ms = epoch->ends_ms,
+        .kept_ms = epoch->kept_ms,
+    };
+    if (client->is_on_site) {
+        out->key = (struct msg_bytes){epoch->key, sizeof(epoch->key)};
+    }
+}
+
+void handler_push_epoch(struct requester *client, const struct host *host)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
+
+    response.epoch_changed.host = (struct msg_text){host->config.name, strlen(host->config.name)};
+    fill_epoch(client, host->current, &response.epoch_changed.epoch);
+    client->events->respond(client, &response);
+}
+
+static void fill_acceptance(const struct host *host, int64_t now_ms, struct msg_host *out)
+{
+    static const enum msg_acceptance modes[ACCEPT_MODES] = {
+        [ACCEPT_OPEN] = MSG_ACCEPT_OPEN,
+        [ACCEPT_REVIEW] = MSG_ACCEPT_REVIEW,
+        [ACCEPT_CLOSED] = MSG_ACCEPT_CLOSED,
+    };
+    const char *source = NULL;
+
+    out->accept = modes[accept_now(host, now_ms, &source, &out->accept_until_ms)];
+}
+
+bool handler_welcome(struct service *service, struct requester *client,
+                     const struct msg_request *request)
+{
+    struct msg_response response = {.id = request->id};
+
+    if (!speaks(&request->hello, LIMIT_VERSION)) {
+        response.kind = MSG_RESPONSE_ERROR;
+        msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
+                      "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
+        response.error.versions[0] = LIMIT_VERSION;
+        response.error.version_count = 1;
+        client->events->respond(client, &response);
+        return false;
+    }
+
+    const int64_t now_ms = service_now_ms(service);
+    struct msg_host hosts[LIMIT_HOSTS];
+    for (size_t i = 0; i < service->host_count; i++) {
+        const struct host *host = &service->hosts[i];
+        hosts[i] = (struct msg_host){
+            .name = {host->config.name, strlen(host->config.name)},
+            .profile = {host->profile_text, strlen(host->profile_text)},
+            .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
+            .messages = host->config.messages_max,
+            .bytes = host->config.bytes_max,
+            .evict = (enum msg_evict)((int)host->config.evict + MSG_EVICT_REJECT),
+            .has_epoch = host->current != NULL,
+        };
+        if (host->current != NULL) {
+            fill_epoch(client, host->current, &hosts[i].epoch);
+        }
+        fill_acceptance(host, now_ms, &hosts[i]);
+    }
+    handler_here_welcome(service, hosts);
+    response.kind = MSG_RESPONSE_WELCOME;
+    response.welcome = (struct msg_welcome){
+        .version = LIMIT_VERSION,
+        .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},
+        .now_ms = now_ms,
+        .clock_trusted = service_clock_trusted(service),
+        .capabilities = capabilities,
+        .capability_count = CAPABILITY_COUNT - (client->is_administrator ? 0 : ADMINISTRATIVE),
+        .hosts = hosts,
+        .host_count = service->host_count,
+        .agent = TEXT("hearsayd/" HEARSAY_VERSION),
+    };
+    fill_limits(&service->config.limits, client, &response.welcome.limits);
+    response.welcome.resume_token = (struct msg_bytes){client->resume_token, RESUME_TOKEN_BYTES};
+    response.welcome.has_dropped =
+        resume_take(&service->resume, &request->hello.resume_token, service_monotonic_ms(service),
+                    &response.welcome.dropped);
+    client->events->respond(client, &response);
+    return true;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/accept.h"
+
+#include <time.h>
+
+/* Minutes after local midnight. */
+static uint32_t local_minute(int64_t now_ms)
+{
+    const time_t seconds = (time_t)(now_ms / 1000);
+    struct tm local;
+
+    if (localtime_r(&seconds, &local) == NULL) {
+        return 0;
+    }
+    return (uint32_t)(local.tm_hour * 60 + local.tm_min);
+}
+
+enum accept accept_now(const struct host *host, int64_t now_ms, const char **out_source,
+                       int64_t *out_until_ms)
+{
+    uint32_t left = 0;
+
+    *out_until_ms = 0;
+    if (host->rules.has_accept) {
+        *out_source = "operator";
+        return host->rules.accept;
+    }
+    const struct schedule_entry *entry = schedule_find(
+        host->config.schedule, host->config.schedule_count, local_minute(now_ms), &left);
+    if (entry != NULL) {
+        *out_source = "schedule";
+        *out_until_ms = (now_ms / 60000 + left) * 60000;
+        return entry->mode;
+    }
+    *out_source = "configuration";
+    return host->config.accept;
+}

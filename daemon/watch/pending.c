@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deposits that were committed wait here until the next turn, and are matched in batches. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "daemon/system/list.h"
+#include "daemon/watch/inner.h"
+
+enum {
+    BATCH = 64,           /* deposits that are matched together */
+    TURN_MATCHES = 16384, /* matches of a turn, then other work of the loop has its turn */
+    TURN_DEPOSITS = 2048  /* deposits of a turn */
+};
+
+/* A committed deposit that waits to be matched. */
+struct watch_pending {
+    struct watch_pending *prev, *next;
+    struct host *host;
+    uint64_t epoch;
+    int64_t seq;
+    int64_t deposited_ms;
+    uint32_t reach_ppm;
+    size_t content_bytes; /* of payload and media type */
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint64_t *filter; /* profile words: in `storage`, or on the stack of match_at_once */
+    uint64_t storage[];
+};
+
+static void free_pending(struct service *service, struct watch_pending *pending)
+{
+    const size_t bytes = sizeof(*pending) + pending->host->filter_words * sizeof(uint64_t);
+
+    DL_DELETE(service->watch->pending, pending);
+    service->watch->pending_bytes -= bytes;
+    service->watch->counts.pending--;
+    alloc_release(service->alloc, pending, 1, bytes);
+}
+
+static bool is_watched(const struct host *host)
+{
+    return host->standing != NULL && standing_count(host->standing) > 0;
+}
+
+/* Queues the matches of a batch. Returns how many were queued. */
+static size_t queue_hits(struct watch_pending *const *batch, const struct standing_hit *hits,
+                         size_t count)
+{
+    size_t taken = 0;
+
+    for (size_t h = 0; h < count; h++) {
+        const struct watch_pending *pending = batch[hits[h].deposit];
+        struct watch *watch = standing_owner(hits[h].query);
+        struct watch_match match = {
+            .hit = hits[h],
+            .seq = pending->seq,
+            .deposited_ms = pending->deposited_ms,
+            .epoch = pending->epoch,
+        };
+
+        if (pending->seq <= watch->live_after || pending->deposited_ms < watch->since_ms) {
+            continue;
+        }
+        if (watch->catch != NULL) {
+            watch->live_after = pending->seq; /* the store's pages will bring the message */
+        } else {
+            memcpy(match.id, pending->id, MESSAGE_ID_BYTES);
+            match.watch = watch;
+            (void)watch_queue(watch, &match,
+                              pending->content_bytes); /* false: the client is dropped */
+            taken++;
+        }
+    }
+    return taken;
+}
+
+/* Matches the first deposits of a batch of one host; *count says how many. Returns the number of
+ * matches. */
+static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
+{
+    struct standing_deposit deposits[BATCH];
+    const struct standing_hit *hits = NULL;
+    size_t hit_count = 0;
+
+    for (uint32_t i = 0; i < *count; i++) {
+        deposits[i] = (struct standing_deposit){
+            .filter = batch[i]->filter,
+            .scope = batch[i]->epoch,
+            .reach_ppm = batch[i]->reach_ppm,
+        };
+    }
+    *count = standing_match(batch[0]->host->standing, deposits, *count, &hits, &hit_count);
+    return queue_hits(batch, hits, hit_count);
+}
+
+/*
+ * Matches the first deposits that wait. Returns the number of matches. No client is dropped before
+ * all matches of a batch are queued (watch_queue): a drop takes watches out of the index, and the
+ * batch points to them.
+ */
+static size_t match_batch(struct service *service, uint32_t *out_deposits)
+{
+    struct watch_pending *first = service->watch->pending;
+    struct watch_pending *batch[BATCH];
+    struct watch_pending *pending;
+    uint32_t count = 0;
+
+    DL_FOREACH (service->watch->pending, pending) {
+        if (pending->host != first->host || count == BATCH) {
+            break;
+        }
+        batch[count++] = pending;
+    }
+    const size_t taken = match_some(batch, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        free_pending(service, batch[i]);
+    }
+    *out_deposits += count;
+    return taken;
+}
+
+static void load_filter(const struct watch_pending *pending, const struct persist_message *message)
+{
+    /* cannot fail: the index took the message with this filter */
+    (void)bloom_load(pending->filter, pending->host->config.profile.bits, message->filter,
+                     message->filter_bytes);
+}
+
+/* There is no memory to let the deposit wait. It is matched now, after those that wait. */
+static void match_at_once(struct service *service, struct watch_pending *pending,
+                          const struct persist_message *message)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint32_t count = 0;
+
+    while (service->watch->pending != NULL && is_watched(service->watch->pending->host)) {
+        (void)match_batch(service, &count);
+    }
+    pending->filter = filter;
+    load_filter(pending, message);
+    count = 1;
+    (void)match_some(&pending, &count);
+}
+
+/* Lets a message wait to be matched under the number seq. */
+static void append_pending(struct service *service, struct host *host,
+                           const struct persist_message *message, int64_t seq)
+{
+    const size_t bytes = sizeof(struct watch_pending) + host->filter_words * sizeof(uint64_t);
+
+    struct watch_pending own = {
+        .host = host,
+        .epoch = message->epoch,
+        .seq = seq,
+        .deposited_ms = message->deposited_ms,
+        .reach_ppm = message->reach_ppm,
+        .content_bytes = message->payload_bytes + message->media_type_bytes,
+    };
+    memcpy(own.id, message->id, MESSAGE_ID_BYTES);
+    struct watch_pending *pending = alloc_array(service->alloc, 1, bytes);
+    if (pending == NULL) {
+        match_at_once(service, &own, message);
+        return;
+    }
+    *pending = own;
+    pending->filter = pending->storage;
+    load_filter(pending, message);
+    DL_APPEND(service->watch->pending, pending);
+    service->watch->pending_bytes += bytes;
+    service->watch->counts.pending++;
+}
+
+void watch_numbered(struct service *service, struct host *host,
+                    const struct persist_message *message, int64_t seq)
+{
+    assert(seq > service->watch->newest_seq);
+    service->watch->newest_seq = seq;
+    if (message != NULL && is_watched(host)) {
+        append_pending(service, host, message, seq);
+    }
+}
+
+void watch_match_pending(struct service *service)
+{
+    struct watch_state *state = service->watch;
+    uint32_t deposits = 0;
+    size_t matches = 0;
+
+    while (state->pending != NULL && deposits < TURN_DEPOSITS && matches < TURN_MATCHES) {
+        if (is_watched(state->pending->host)) {
+            matches += match_batch(service, &deposits);
+        } else {
+            free_pending(service, state->pending);
+        }
+    }
+}
+
+void watch_forget_pending(struct service *service)
+{
+    while (service->watch->pending != NULL) {
+        free_pending(service, service->watch->pending);
+    }
+}
+
+size_t watch_waiting_bytes(const struct service *service)
+{
+    return service->watch->pending_bytes;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watcher: a client that watches, and the list of those that have something to send. */
+#include "daemon/system/list.h"
+#include "daemon/watch/inner.h"
+
+struct watcher *watcher_of(struct service *service, struct requester *client)
+{
+    struct watcher *watcher = client->watcher;
+
+    if (watcher != NULL) {
+        return watcher;
+    }
+    watcher = alloc_zeroed(service->alloc, 1, sizeof(*watcher));
+    if (watcher != NULL) {
+        watcher->service = service;
+        watcher->client = client;
+        client->watcher = watcher;
+        DL_APPEND(service->watch->watchers, watcher);
+    }
+    return watcher;
+}
+
+bool watch_is_watching(const struct requester *client)
+{
+    return client->watcher != NULL && client->watcher->watches != NULL;
+}
+
+uint32_t watch_filters_of(const struct requester *client)
+{
+    return client->watcher != NULL ? client->watcher->filter_count : 0;
+}
+
+void watcher_make_ready(struct watcher *watcher)
+{
+    if (!watcher->is_ready) {
+        watcher->is_ready = true;
+        DL_APPEND2(watcher->service->watch->ready, watcher, ready_prev, ready_next);
+    }
+}
+
+void watcher_make_unready(struct watcher *watcher)
+{
+    if (watcher->is_ready) {
+        watcher->is_ready = false;
+        DL_DELETE2(watcher->service->watch->ready, watcher, ready_prev, ready_next);
+    }
+}
+
+void watcher_leave(struct watcher *watcher)
+{
+    watcher->users--;
+    if (watcher->client == NULL && watcher->users == 0) {
+        watcher_make_unready(watcher);
+        alloc_release(watcher->service->alloc, watcher, 1, sizeof(*watcher));
+    }
+}
+
+static bool watches_host(const struct watcher *watcher, const struct host *host)
+{
+    const struct watch *watch;
+
+    DL_FOREACH (watcher->watches, watch) {
+        if (watch->host == host) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void watch_missed(struct service *service, const struct host *host)
+{
+    struct watcher *watcher;
+
+    DL_FOREACH (service->watch->watchers, watcher) {
+        if (watches_host(watcher, host)) {
+            watcher->has_failed = true;
+            watcher_make_ready(watcher);
+        }
+    }
+}
