@@ -686,7 +686,10 @@ struct hearsay_page {
 
 /* --- administration: what is answered --- */
 
-/* A number that the server keeps: "messages", "host/NAME/messages"; docs/operations.md has all. */
+/*
+ * A number that the server keeps: "messages", "host/NAME/messages". docs/operations/monitoring.md
+ * has all of them.
+ */
 struct hearsay_figure {
     const char *name;
     int64_t value;

@@ -354,9 +354,10 @@ def test_no_environment_is_needed(make_daemon):
 
 
 def test_documented_configurations_are_right(idle):
-    """Every whole configuration in docs/operations.md passes --check-config."""
-    page = pathlib.Path(__file__).parents[2] / "docs/operations.md"
-    blocks = re.findall(r"```ini\n(\[daemon\]\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    """Every whole configuration in docs/operations/ passes --check-config."""
+    pages = (pathlib.Path(__file__).parents[2] / "docs/operations").glob("*.md")
+    blocks = [block for page in pages for block in re.findall(
+        r"```ini\n(\[daemon\]\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)]
     assert any("[host cafe]" in block for block in blocks)
     for block in blocks:
         code, _, err = check(idle, block)

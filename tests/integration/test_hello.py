@@ -14,7 +14,7 @@ MAXERROR_US = 16_000_000
 
 
 def kernel_is_synchronised():
-    """As docs/operations.md says, of struct timex: modes, offset, freq, maxerror, esterror, status."""
+    """As docs/operations/trouble.md says, of struct timex: modes, offset, freq, maxerror, esterror, status."""
     state = (ctypes.c_long * 40)()
     assert ctypes.CDLL(None, use_errno=True).adjtimex(state) != -1
     status = ctypes.cast(state, ctypes.POINTER(ctypes.c_int))[5 * ctypes.sizeof(ctypes.c_long) // 4]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim_model: what a store of messages should do, as plainly as it can be said: a list of messages
- * that is gone through for each question. It knows docs/protocol.md and docs/operations.md, and
+ * that is gone through for each question. It knows docs/protocol.md and docs/operations/, and
  * nothing of indexes, caches, handlers or sessions.
  *
  * The world tells it what is asked, what the store has committed, and what time it is, in the order

@@ -374,7 +374,7 @@ const struct cli_command command_admin_stats = {
     .details =
         "Messages and bytes, rates, latencies (percentiles of the last one to two minutes,\n"
         "from a request taken to its answer given), queues, watches, and the store. With --json\n"
-        "all of them by name; docs/operations.md says what each is.\n",
+        "all of them by name; docs/operations/monitoring.md says what each is.\n",
     .examples = "  hearsay admin stats --watch\n"
                 "  hearsay admin stats --json | jq .query_p99_us\n",
     .options = stats_options,
