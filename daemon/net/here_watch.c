@@ -13,10 +13,10 @@
 
 #include "core/base/err.h"
 #include "daemon/host/here.h"
-#include "daemon/net/server.h"
+#include "daemon/host/service.h"
 #include "daemon/system/log.h"
 
-/* What tells one state of a file from the next. All zero: it could not be read. */
+/* If it differs, the file has changed. All zero: the file could not be read. */
 struct file_state {
     uint64_t device;
     uint64_t inode;
@@ -27,15 +27,16 @@ struct file_state {
 
 struct watched {
     struct here_watch *watch;
-    size_t host; /* its place among the service's */
+    size_t host; /* index in service->hosts */
     uv_fs_t look;
-    bool looking;
-    struct file_state state;           /* as it was read last */
-    char path[CONFIG_HERE_FILE_BYTES]; /* what was read last, in vain or not; "" nothing */
+    bool looking;                      /* `look` is under way */
+    struct file_state state;           /* of the file when it was last read */
+    char path[CONFIG_HERE_FILE_BYTES]; /* the file that was last read, or tried; "": none */
 };
 
 struct here_watch {
-    struct server *server;
+    struct here_watch_options options;
+    bool is_stopped;
     size_t count;
     char *buffer; /* HERE_FILE_BYTES_MAX + 1 */
     struct watched hosts[LIMIT_HOSTS];
@@ -43,7 +44,7 @@ struct here_watch {
 
 static struct host *host_of(const struct watched *watched)
 {
-    return &watched->watch->server->service->hosts[watched->host];
+    return &watched->watch->options.service->hosts[watched->host];
 }
 
 static bool same_state(const struct file_state *a, const struct file_state *b)
@@ -54,7 +55,7 @@ static bool same_state(const struct file_state *a, const struct file_state *b)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Reads all of it and one byte more than it may have. Negative with errno set. */
+/* Reads the whole file, and at most one byte more than is allowed. Negative with errno set. */
 static ssize_t read_whole(const char *path, char *buffer, struct file_state *out_state)
 {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -85,34 +86,21 @@ static ssize_t read_whole(const char *path, char *buffer, struct file_state *out
     return count < 0 ? -1 : (ssize_t)length;
 }
 
-static void tell_sessions(const struct watched *watched)
-{
-    const struct host *host = host_of(watched);
-    const struct msg_response response = {
-        .kind = MSG_RESPONSE_HERE_CHANGED,
-        .here_changed = {.host = {host->config.name, strlen(host->config.name)},
-                         .labels = host->here->labels,
-                         .label_count = host->here->count},
-    };
-
-    log_info("host %s: %zu here labels", host->config.name, host->here->count);
-    server_push(watched->watch->server, &response);
-}
-
-/* Takes a file's text; `text` NULL: there is none. Whether it was right. */
+/* Sets the host's labels from a file's text; NULL: there is no file. False: the text is wrong. */
 static bool take(struct watched *watched, const char *text, size_t length)
 {
     struct host *host = host_of(watched);
     char reason[HERE_REASON_BYTES] = "";
     bool changed = false;
     const int rc =
-        service_set_here(watched->watch->server->service, host, text, length, &changed, reason);
+        service_set_here(watched->watch->options.service, host, text, length, &changed, reason);
 
     if (rc != 0) {
         log_warning("host %s: %s: %s; the here labels stay as they were", host->config.name,
                     host->config.here_file, rc == HERE_REFUSED ? reason : err_text(rc));
     } else if (changed) {
-        tell_sessions(watched);
+        log_info("host %s: %zu here labels", host->config.name, host->here->count);
+        watched->watch->options.changed(watched->watch->options.context, host);
     }
     return rc == 0;
 }
@@ -133,7 +121,7 @@ static void read_file(struct watched *watched)
     watched->state = state;
     const bool taken = length >= 0 && take(watched, watched->watch->buffer, (size_t)length);
     if (!taken && is_other) {
-        (void)take(watched, NULL, 0); /* what another file said is void */
+        (void)take(watched, NULL, 0); /* the labels of the other file do not stay */
     }
 }
 
@@ -153,7 +141,7 @@ static void on_looked(uv_fs_t *look)
                                     .changed_ns = look->statbuf.st_mtim.tv_nsec};
     }
     uv_fs_req_cleanup(look);
-    if (!watched->watch->server->stopping && host_of(watched)->config.here_file[0] != '\0' &&
+    if (!watched->watch->is_stopped && host_of(watched)->config.here_file[0] != '\0' &&
         !same_state(&state, &watched->state)) {
         read_file(watched);
     }
@@ -168,7 +156,7 @@ void here_watch_tick(struct here_watch *watch)
         if (file[0] != '\0' && !watched->looking) {
             watched->look.data = watched;
             watched->looking =
-                uv_fs_stat(&watch->server->loop, &watched->look, file, on_looked) == 0;
+                uv_fs_stat(watch->options.loop, &watched->look, file, on_looked) == 0;
         }
     }
 }
@@ -177,8 +165,8 @@ void here_watch_tick(struct here_watch *watch)
 
 void here_watch_reload(struct here_watch *watch)
 {
-    /* Hosts that a reload has added stand behind the others. */
-    for (; watch != NULL && watch->count < watch->server->service->host_count; watch->count++) {
+    /* Hosts that a reload has added are at the end. */
+    for (; watch != NULL && watch->count < watch->options.service->host_count; watch->count++) {
         watch->hosts[watch->count].watch = watch;
         watch->hosts[watch->count].host = watch->count;
     }
@@ -194,7 +182,7 @@ void here_watch_reload(struct here_watch *watch)
     }
 }
 
-int here_watch_start(struct server *server, struct here_watch **out_watch)
+int here_watch_start(const struct here_watch_options *options, struct here_watch **out_watch)
 {
     struct here_watch *watch = calloc(1, sizeof(*watch));
 
@@ -202,10 +190,17 @@ int here_watch_start(struct server *server, struct here_watch **out_watch)
         free(watch);
         return -ERR_NOMEM;
     }
-    watch->server = server;
+    watch->options = *options;
     here_watch_reload(watch);
     *out_watch = watch;
     return 0;
+}
+
+void here_watch_stop(struct here_watch *watch)
+{
+    if (watch != NULL) {
+        watch->is_stopped = true;
+    }
 }
 
 void here_watch_free(struct here_watch *watch)

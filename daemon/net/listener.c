@@ -13,41 +13,26 @@
 
 #include "core/base/err.h"
 #include "daemon/config/value.h"
-#include "daemon/net/server.h"
-#include "daemon/net/session.h"
+#include "daemon/net/loop.h"
 #include "daemon/system/log.h"
 
 enum {
-    BACKLOG = 1024, /* a crowd that comes at once is not made to knock again, a second later */
-    /* A connection costs far more than most requests, and libuv would take all that wait before
-     * anybody else is served. */
-    ACCEPTS_PER_TURN = 4,
-    /* Refusals are reckoned at a multiple: those who come again and again get less of the time than
-     * a crowd that comes for the first time. */
-    REFUSALS_COUNT = 16
+    BACKLOG = 1024, /* else the clients of a crowd try again only a second later */
+    /* A connection costs more CPU time than most requests, and libuv would accept all that wait
+     * before any session is served. */
+    ACCEPTS_PER_TURN = 4
 };
 
-/* Else it wakes the loop when it may. */
-static bool may_accept(struct listener *listener)
-{
-    if (listener->accepted == ACCEPTS_PER_TURN) {
-        server_wake(listener->server);
-        return false;
-    }
-    return server_takes_arrivals(listener->server);
-}
-
+/* 0 and LISTENER_LATER are those of listener_home.accept. */
 static int accept_one(struct listener *listener)
 {
-    struct server *server = listener->server;
-    const uint64_t began_ns = service_monotonic_ns(server->service);
-
-    const int rc = session_accept(server, listener);
-    const uint64_t now_ns = service_monotonic_ns(server->service);
-    const uint64_t spent_ns = now_ns - began_ns;
-    server_spend_on_arrivals(server, now_ns,
-                             rc == SESSION_REFUSED ? spent_ns * REFUSALS_COUNT : spent_ns);
-    return rc == SESSION_REFUSED ? 0 : rc;
+    if (listener->accepted == ACCEPTS_PER_TURN) {
+        loop_wake(listener->home->loop);
+        return LISTENER_LATER;
+    }
+    const int rc = listener->home->accept(listener);
+    listener->accepted += rc != LISTENER_LATER;
+    return rc;
 }
 
 static void on_connection(uv_stream_t *stream, int status)
@@ -55,20 +40,15 @@ static void on_connection(uv_stream_t *stream, int status)
     struct listener *listener = stream->data;
     uint64_t withheld = 0;
 
-    if (status == 0 && !may_accept(listener)) {
-        listener->is_held = true; /* libuv waits until it is taken: listener_turn */
-        listener->waits_a_turn = true;
-        return;
-    }
     if (status == 0) {
-        listener->accepted++;
         status = accept_one(listener);
-        /* libuv tells of no other connection before this one was taken. */
-        listener->is_held = status == UV_ENOMEM;
+        /* libuv reports no other connection before this one was accepted. */
+        listener->is_held = status == LISTENER_LATER || status == UV_ENOMEM;
+        listener->waits_a_turn = status == LISTENER_LATER;
     }
-    /* Out of descriptors or memory: those who are here go on. */
-    if (status != 0 &&
-        log_gate_opens(&listener->gate, server_loop_ms(listener->server), &withheld)) {
+    /* Without descriptors or memory, clients that are connected are still served. */
+    if (status < 0 &&
+        log_gate_opens(&listener->gate, loop_now_ms(listener->home->loop), &withheld)) {
         log_warning("a connection could not be accepted: %s (%" PRIu64
                     " more since this was last said)",
                     uv_strerror(status), withheld);
@@ -209,7 +189,7 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
     if (rc != 0) {
         return rc;
     }
-    rc = uv_tcp_init_ex(&listener->server->loop, &listener->uv.tcp, address.any.sa_family);
+    rc = uv_tcp_init_ex(&listener->home->loop->uv, &listener->uv.tcp, address.any.sa_family);
     if (rc != 0) {
         return rc;
     }
@@ -269,7 +249,7 @@ static bool is_other_file(const char *path)
 
 static int bind_unix(struct listener *listener, const struct config_listener *config)
 {
-    int rc = uv_pipe_init(&listener->server->loop, &listener->uv.pipe, 0);
+    int rc = uv_pipe_init(&listener->home->loop->uv, &listener->uv.pipe, 0);
     if (rc != 0) {
         return rc;
     }
@@ -293,9 +273,9 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
 /* Gives a socket that is bound and not listened on to the administrators' group. 0, or libuv's. */
 static int share_with_group(struct listener *listener)
 {
-    const gid_t group = listener->server->admin_group;
+    const gid_t group = listener->home->admin_group;
 
-    if (!listener->server->shares_sockets) {
+    if (!listener->home->shares_sockets) {
         return 0;
     }
     if (lchown(listener->path, (uid_t)-1, group) != 0 || chmod(listener->path, 0660) != 0) {
@@ -307,14 +287,14 @@ static int share_with_group(struct listener *listener)
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-int listener_bind(struct listener *listener, struct server *server,
+int listener_bind(struct listener *listener, const struct listener_home *home,
                   const struct config_listener *config, char *out_reason)
 {
     const bool is_unix = config->kind == CONFIG_LISTENER_UNIX;
     char where[128];
 
     memset(listener, 0, sizeof(*listener));
-    listener->server = server;
+    listener->home = home;
     listener->config = *config;
     listener->is_unix = is_unix;
     listener_set_words(listener, config);
@@ -352,16 +332,17 @@ int listener_bind(struct listener *listener, struct server *server,
     return 0;
 }
 
-int listener_inherit(struct listener *listener, struct server *server,
-                     const struct notify_socket *inherited, char *out_reason)
+int listener_inherit(struct listener *listener, const struct listener_home *home,
+                     const struct config *config, const struct notify_socket *inherited,
+                     char *out_reason)
 {
     memset(listener, 0, sizeof(*listener));
-    listener->server = server;
+    listener->home = home;
     listener->is_unix = inherited->is_unix;
     listener->is_inherited = true;
 
-    int rc = listener->is_unix ? uv_pipe_init(&server->loop, &listener->uv.pipe, 0)
-                               : uv_tcp_init(&server->loop, &listener->uv.tcp);
+    int rc = listener->is_unix ? uv_pipe_init(&home->loop->uv, &listener->uv.pipe, 0)
+                               : uv_tcp_init(&home->loop->uv, &listener->uv.tcp);
     if (rc == 0) {
         listener->uv.handle.data = listener;
         listener->is_open = true;
@@ -378,7 +359,7 @@ int listener_inherit(struct listener *listener, struct server *server,
     if (listener->is_unix) {
         log_info("listening on an inherited Unix socket");
     } else {
-        listener_adopt_words(listener, &server->config);
+        listener_adopt_words(listener, config);
         log_bound(listener);
     }
     return 0;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/server.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/timex.h>
-#include <time.h>
 
 #include <sodium.h>
 
 #include "core/base/err.h"
 #include "daemon/host/epochs.h"
+#include "daemon/host/here.h"
 #include "daemon/net/here_watch.h"
+#include "daemon/net/server_clock.h"
 #include "daemon/net/server_open.h"
 #include "daemon/store/sqlite.h"
 #include "daemon/system/datadir.h"
-#include "daemon/system/list.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
@@ -25,95 +23,15 @@
 enum {
     TICK_MS = 1000,
     STOPPING_TICK_MS = 100,
-    SWEEP_TICKS = 5,         /* seconds between looks for expired messages */
-    STOP_PATIENCE_MS = 3500, /* then clients that still hold on are dropped */
-    DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
+    SWEEP_TICKS = 5,        /* seconds between looks for expired messages */
+    STOP_PATIENCE_MS = 3500 /* then clients that have not ended yet are dropped */
 };
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    struct timespec wall;
-    struct timespec monotonic;
-    (void)context;
-
-    clock_gettime(CLOCK_REALTIME, &wall); /* neither fails with these clocks */
-    clock_gettime(CLOCK_BOOTTIME, &monotonic);
-    *out_wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
-    *out_monotonic_ms = (int64_t)monotonic.tv_sec * 1000 + monotonic.tv_nsec / 1000000;
-}
-
-/*
- * Whether something keeps the system's clock right. Most programs that do clear STA_UNSYNC; some
- * leave it, to keep the kernel from writing the battery's clock, and only tell the error, which the
- * kernel lets grow to 16 s when nobody does.
- */
-static bool clock_synchronised(void *context)
-{
-    struct timex state = {.modes = 0}; /* reads */
-    (void)context;
-
-    return adjtimex(&state) != -1 &&
-           ((state.status & STA_UNSYNC) == 0 || state.maxerror < 16 * 1000000L);
-}
-
-static uint64_t read_ns(void *context)
-{
-    (void)context;
-    return uv_hrtime();
-}
-
-int64_t server_loop_ms(const struct server *server)
-{
-    return (int64_t)uv_now(&server->loop);
-}
-
-/* Warns when the certificate expires soon: after it was loaded, and once a day. */
-static void look_at_certificate(struct server *server, const struct config *config)
-{
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    read_clocks(NULL, &wall_ms, &monotonic_ms);
-    (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
-}
-
 /* --- a turn of the loop ----------------------------------------------------------------------- */
-
-static void on_check(uv_check_t *handle)
-{
-    server_turn(handle->data);
-}
 
 static void on_prepare(uv_prepare_t *handle)
 {
     server_flush(handle->data);
-}
-
-void server_push(struct server *server, const struct msg_response *response)
-{
-    struct session *session;
-
-    DL_FOREACH (server->sessions, session) { /* none is freed before its stream has closed */
-        session_push(session, response);
-    }
-}
-
-/* --- caps ------------------------------------------------------------------------------------- */
-
-void server_drop_slowest(struct server *server)
-{
-    struct session *session;
-    struct session *slowest = NULL;
-
-    DL_FOREACH (server->sessions, session) {
-        if (slowest == NULL || session->counted_output > slowest->counted_output) {
-            slowest = session;
-        }
-    }
-    if (slowest == NULL || slowest->counted_output == 0) {
-        return;
-    }
-    session_drop_slowest(slowest);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -123,11 +41,9 @@ static void on_persist_closed(void *context)
     struct server *server = context;
 
     server->persist = NULL;
-    server->closing = true;
+    loop_close_handles(&server->loop);
     uv_close((uv_handle_t *)&server->prepare, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
-    uv_close((uv_handle_t *)&server->idle, NULL);
-    uv_close((uv_handle_t *)&server->arrival, NULL);
     uv_close((uv_handle_t *)&server->tick, NULL);
     uv_close((uv_handle_t *)&server->watchdog, NULL);
     uv_close((uv_handle_t *)&server->terminate[0], NULL);
@@ -138,7 +54,7 @@ static void on_persist_closed(void *context)
 /* When nobody is connected and nothing is under way any more, the store is closed. */
 static void finish_if_quiet(struct server *server)
 {
-    if (!server->stopping || server->store_closing || server->sessions != NULL ||
+    if (!server->stopping || server->store_closing || server->sessions.first != NULL ||
         server->service->working > 0) {
         return;
     }
@@ -146,34 +62,23 @@ static void finish_if_quiet(struct server *server)
     server->persist->interface->close(server->persist, on_persist_closed, server);
 }
 
-void server_session_gone(struct server *server)
+static void on_check(uv_check_t *handle)
 {
+    struct server *server = handle->data;
+
+    server_turn(server);
     finish_if_quiet(server);
-}
-
-static void drop_all(struct server *server)
-{
-    struct session *session;
-    struct session *next;
-
-    DL_FOREACH_SAFE (server->sessions, session, next) {
-        session_close(session);
-    }
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct server *server = timer->data;
-    const int64_t now_ms = server_loop_ms(server);
-    struct session *session;
-    struct session *next;
+    const int64_t now_ms = loop_now_ms(&server->loop);
 
-    DL_FOREACH_SAFE (server->sessions, session, next) {
-        session_tick(session, now_ms);
-    }
+    sessions_tick(&server->sessions, now_ms);
     if (!server->stopping) {
         here_watch_tick(server->here_watch);
-        look_at_certificate(server, &server->config);
+        server_check_certificate(server, &server->config);
     }
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_retry(&server->listeners[i]);
@@ -184,10 +89,10 @@ static void on_tick(uv_timer_t *timer)
     }
     watch_tick(server->service);
     if (!server->stopping && service_arrange(server->service)) {
-        server_wake(server);
+        loop_wake(&server->loop);
     }
     if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS) {
-        drop_all(server);
+        sessions_close(&server->sessions);
     }
     finish_if_quiet(server);
 }
@@ -195,85 +100,25 @@ static void on_tick(uv_timer_t *timer)
 static void on_terminate(uv_signal_t *signal, int number)
 {
     struct server *server = signal->data;
-    struct session *session;
 
     if (server->stopping) { /* asked twice: no more patience with the clients */
-        drop_all(server);
+        sessions_close(&server->sessions);
         return;
     }
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_stopping("finishing what is under way");
     server->stopping = true;
     service_stop(server->service);
-    server->stop_since_ms = server_loop_ms(server);
+    server->stop_since_ms = loop_now_ms(&server->loop);
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_close(&server->listeners[i]);
     }
-    DL_FOREACH (server->sessions, session) {
-        session_stop(session);
-    }
+    here_watch_stop(server->here_watch);
+    sessions_stop(&server->sessions);
     server->persist->interface->cancel_job(server->persist);
     service_save_clock(server->service);
     (void)uv_timer_start(&server->tick, on_tick, STOPPING_TICK_MS, STOPPING_TICK_MS);
     finish_if_quiet(server);
-}
-
-/* --- reload ----------------------------------------------------------------------------------- */
-
-/* All lines of the reason go to the log; the first one, and how many others, to who asked. */
-static void refuse_reload(char *reason)
-{
-    char *line = reason;
-
-    do {
-        char *end = strchr(line, '\n');
-
-        log_error("configuration not reloaded, the old one stays: %.*s",
-                  (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
-        line = end != NULL ? end + 1 : NULL;
-    } while (line != NULL);
-
-    const size_t others = config_reason_first(reason);
-    const size_t used = strlen(reason);
-    if (others > 0) {
-        snprintf(reason + used, CONFIG_REASON_BYTES - used, " (and %zu more error%s, see the log)",
-                 others, others == 1 ? "" : "s");
-    }
-}
-
-int server_reload(struct server *server, char *out_reason)
-{
-    struct config fresh;
-    struct server_listen listen;
-
-    notify_reloading();
-    int rc = options_load(server->options, &fresh, out_reason);
-    if (rc == 0) {
-        rc = config_check_reload(&server->config, &fresh, out_reason);
-    }
-    if (rc == 0) {
-        rc = server_listen_prepare(server, &fresh, &listen, out_reason);
-    }
-    if (rc == 0) {
-        rc = server_tls_load(&server->tls, &fresh, out_reason);
-        if (rc != 0) {
-            server_listen_cancel(server, &listen);
-        }
-    }
-    if (rc == 0) {
-        server_listen_commit(server, &fresh, &listen);
-        server_tls_log_pin(&server->tls, &fresh);
-        look_at_certificate(server, &fresh);
-        server->config = fresh;
-        service_reload(server->service, &fresh);
-        here_watch_reload(server->here_watch);
-        log_set_level(fresh.log_level);
-        log_info("configuration reloaded");
-    } else {
-        refuse_reload(out_reason);
-    }
-    notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
-    return rc;
 }
 
 static void on_reload(uv_signal_t *signal, int number)
@@ -301,18 +146,15 @@ static int init_handles(struct server *server)
     const uint64_t watchdog_ms = notify_watchdog_interval_ms();
     int rc = 0;
 
-    uv_prepare_init(&server->loop, &server->prepare);
-    uv_check_init(&server->loop, &server->check);
-    uv_idle_init(&server->loop, &server->idle);
-    uv_timer_init(&server->loop, &server->arrival);
-    uv_timer_init(&server->loop, &server->tick);
-    uv_timer_init(&server->loop, &server->watchdog);
-    uv_signal_init(&server->loop, &server->terminate[0]);
-    uv_signal_init(&server->loop, &server->terminate[1]);
-    uv_signal_init(&server->loop, &server->reload);
+    uv_prepare_init(&server->loop.uv, &server->prepare);
+    uv_check_init(&server->loop.uv, &server->check);
+    uv_timer_init(&server->loop.uv, &server->tick);
+    uv_timer_init(&server->loop.uv, &server->watchdog);
+    uv_signal_init(&server->loop.uv, &server->terminate[0]);
+    uv_signal_init(&server->loop.uv, &server->terminate[1]);
+    uv_signal_init(&server->loop.uv, &server->reload);
     server->prepare.data = server;
     server->check.data = server;
-    server->arrival.data = server;
     server->tick.data = server;
     server->terminate[0].data = server;
     server->terminate[1].data = server;
@@ -346,7 +188,7 @@ static int open_store(struct server *server, char *out_reason)
         return rc;
     }
     const struct persist_sqlite_options options = {
-        .loop = &server->loop,
+        .loop = &server->loop.uv,
         .directory = config->data,
         .relaxed = config->relaxed,
         .gather_ms = config->commit_delay_ms,
@@ -363,9 +205,9 @@ static int make_service(struct server *server, char *out_reason)
         .alloc = server->alloc,
         .config = &server->config,
         .persist = server->persist,
-        .read_clocks = read_clocks,
-        .clock_synchronised = clock_synchronised,
-        .read_ns = read_ns,
+        .read_clocks = server_clock_read,
+        .clock_synchronised = server_clock_is_synchronised,
+        .read_ns = server_clock_ns,
         .control = &server->control,
         .worker = &server->worker.worker,
     };
@@ -373,17 +215,50 @@ static int make_service(struct server *server, char *out_reason)
     server_init_control(server);
     randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
     randombytes_buf(options.sender_key, sizeof(options.sender_key));
-    return handler_open(&options, &server->service, out_reason);
+    const int rc = handler_open(&options, &server->service, out_reason);
+    if (rc == 0) {
+        sessions_init(&server->sessions, &server->loop, server->alloc, server->service,
+                      &server->tls);
+    }
+    return rc;
+}
+
+/* Tells all greeted clients. */
+static void on_here_changed(void *context, const struct host *host)
+{
+    struct server *server = context;
+    const struct msg_response response = {
+        .kind = MSG_RESPONSE_HERE_CHANGED,
+        .here_changed = {.host = {host->config.name, strlen(host->config.name)},
+                         .labels = host->here->labels,
+                         .label_count = host->here->count},
+    };
+
+    sessions_push(&server->sessions, &response);
+}
+
+static int watch_here_files(struct server *server, char *out_reason)
+{
+    const struct here_watch_options options = {.loop = &server->loop.uv,
+                                               .service = server->service,
+                                               .changed = on_here_changed,
+                                               .context = server};
+
+    const int rc = here_watch_start(&options, &server->here_watch);
+    if (rc != 0) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
+    }
+    return rc;
 }
 
 static void close_all(struct server *server)
 {
-    (void)uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle is closed */
+    (void)uv_run(&server->loop.uv, UV_RUN_DEFAULT); /* until every handle is closed */
     here_watch_free(server->here_watch);
     handler_close(server->service);
-    arena_deinit(&server->decode_arena);
+    sessions_deinit(&server->sessions);
     server_tls_deinit(&server->tls);
-    if (uv_loop_close(&server->loop) != 0) {
+    if (uv_loop_close(&server->loop.uv) != 0) {
         log_error("the loop closed with handles left open"); /* our mistake; tests look for it */
     }
     if (server->lock >= 0) {
@@ -399,16 +274,15 @@ int server_start(struct server *server, const struct options *options, const str
     server->alloc = alloc_system();
     server->options = options;
     server->config = *config;
-    arena_init(&server->decode_arena, server->alloc, DECODE_BYTES_MAX);
     out_reason[0] = '\0';
     /* Before the loop is made: see privilege_refuse_rings. */
     server->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
-    int rc = uv_loop_init(&server->loop);
+    int rc = loop_init(&server->loop);
     if (rc != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
         return -ERR_SYSTEM;
     }
-    worker_uv_init(&server->worker, &server->loop);
+    worker_uv_init(&server->worker, &server->loop.uv);
 
     rc = server_open_addresses(server, out_reason);
     if (rc == 0) { /* as the user, who must be able to do it again at a reload */
@@ -416,14 +290,14 @@ int server_start(struct server *server, const struct options *options, const str
     }
     if (rc == 0) {
         server_tls_log_pin(&server->tls, config);
-        look_at_certificate(server, config);
+        server_check_certificate(server, config);
         rc = open_store(server, out_reason);
     }
     if (rc == 0) {
         rc = make_service(server, out_reason);
     }
-    if (rc == 0 && (rc = here_watch_start(server, &server->here_watch)) != 0) {
-        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
+    if (rc == 0) {
+        rc = watch_here_files(server, out_reason);
     }
     if (rc == 0) {
         rc = server_open_sockets(server, out_reason);
@@ -441,6 +315,7 @@ int server_start(struct server *server, const struct options *options, const str
     if (server->persist != NULL) {
         server->persist->interface->close(server->persist, NULL, NULL);
     }
+    loop_close_handles(&server->loop);
     close_all(server);
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
@@ -464,7 +339,7 @@ void server_run(struct server *server)
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);
     notify_ready("serving");
-    server_wake(server); /* the first turn begins to arrange what was loaded */
+    loop_wake(&server->loop); /* the first turn begins to arrange what was loaded */
     close_all(server);
     log_info("stopped");
 }

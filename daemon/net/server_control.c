@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * server_control: what an administrator asks of the server by way of the service.
- */
+/* What administrators ask of the server, and what the service reports to it. */
 
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"
@@ -13,11 +11,11 @@ static void add_figures(void *context, struct figures *figures)
     struct server *server = context;
     size_t resident = 0;
 
-    figures_add(figures, server->session_count, "sessions");
-    figures_add(figures, server->session_number, "sessions_total");
-    figures_add(figures, server->output_bytes, "output_bytes");
-    drops_add_figures(&server->drops, figures);
-    refusals_add_figures(&server->refusals, figures);
+    figures_add(figures, server->sessions.count, "sessions");
+    figures_add(figures, server->sessions.total, "sessions_total");
+    figures_add(figures, server->sessions.output_bytes, "output_bytes");
+    drops_add_figures(&server->sessions.drops, figures);
+    refusals_add_figures(&server->sessions.refusals, figures);
     if (server_tls_not_after_ms(&server->tls) > 0) {
         figures_add(figures, (uint64_t)server_tls_not_after_ms(&server->tls),
                     "certificate_not_after");
@@ -36,9 +34,8 @@ static void epoch_changed(void *context, const struct host *host)
 {
     struct server *server = context;
     struct session *session;
-    struct session *next;
 
-    DL_FOREACH_SAFE (server->sessions, session, next) {
+    DL_FOREACH (server->sessions.first, session) {
         if (session->state == SESSION_OPEN) {
             handler_push_epoch(&session->client, host);
         }

@@ -25,6 +25,12 @@ static struct listener *free_place(struct server *server)
                                                      : NULL;
 }
 
+void server_open_home(struct server *server)
+{
+    server->home =
+        (struct listener_home){.loop = &server->loop, .accept = server_accept, .context = server};
+}
+
 /* Sockets of the service manager replace the TCP ones that are configured. */
 static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
 {
@@ -32,8 +38,8 @@ static int take_inherited(struct server *server, size_t *out_count, char *out_re
 
     int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, out_count, out_reason);
     for (size_t i = 0; i < *out_count && rc == 0; i++) {
-        rc = listener_inherit(&server->listeners[server->listener_count++], server, &sockets[i],
-                              out_reason);
+        rc = listener_inherit(&server->listeners[server->listener_count++], &server->home,
+                              &server->config, &sockets[i], out_reason);
     }
     return rc == 0 ? 0 : -ERR_SYSTEM;
 }
@@ -45,7 +51,7 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
         const struct config_listener *config = &server->config.listeners[i];
         if (config->kind == kind) {
             /* There are inherited ones and configured ones, CONFIG_LISTENERS_MAX of each. */
-            const int rc = listener_bind(free_place(server), server, config, out_reason);
+            const int rc = listener_bind(free_place(server), &server->home, config, out_reason);
             if (rc < 0) {
                 return rc;
             }
@@ -91,11 +97,11 @@ static int become_user(struct server *server, char *out_reason)
     struct privilege_user user;
 
     if (config->admin_group[0] != '\0') {
-        if (privilege_find_group(config->admin_group, &server->admin_group, out_reason,
+        if (privilege_find_group(config->admin_group, &server->home.admin_group, out_reason,
                                  CONFIG_REASON_BYTES) != 0) {
             return CONFIG_REFUSED;
         }
-        server->shares_sockets = true;
+        server->home.shares_sockets = true;
     }
     if (config->user[0] == '\0') {
         if (privilege_is_root()) {
@@ -108,7 +114,7 @@ static int become_user(struct server *server, char *out_reason)
         return CONFIG_REFUSED;
     }
     int rc = 0;
-    user.admin_group = server->shares_sockets ? server->admin_group : PRIVILEGE_NO_GROUP;
+    user.admin_group = server->home.shares_sockets ? server->home.admin_group : PRIVILEGE_NO_GROUP;
     if (privilege_is_root()) {
         make_socket_directory(config, &user);
         rc = privilege_make_directory(config->data, &user, out_reason, CONFIG_REASON_BYTES);
@@ -126,6 +132,7 @@ int server_open_addresses(struct server *server, char *out_reason)
 {
     size_t inherited = 0;
 
+    server_open_home(server);
     int rc = take_inherited(server, &inherited, out_reason);
     if (rc == 0 && inherited == 0) {
         rc = listen_on(server, CONFIG_LISTENER_TCP, out_reason);
@@ -204,7 +211,7 @@ static int prepare_one(struct server *server, const struct config_listener *conf
                      "the listeners of the last reload are still closing; try again");
             return -ERR_SYSTEM;
         }
-        const int rc = listener_bind(listener, server, config, out_reason);
+        const int rc = listener_bind(listener, &server->home, config, out_reason);
         if (rc < 0) {
             explain_own_port(server, config, out_reason);
         }

@@ -10,6 +10,9 @@
 
 #include "daemon/net/server.h"
 
+/* Sets server->home; for tests that put a server together by hand. */
+void server_open_home(struct server *server);
+
 /*
  * Takes the service manager's sockets, or binds the configured TCP addresses, of which some ports
  * are root's; then becomes the configured user, for good.

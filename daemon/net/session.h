@@ -3,9 +3,21 @@
  * session: one client's connection, from its first byte to its end. Takes frames out of the
  * transport, has them decoded, hands requests to the handlers and puts responses into the output.
  *
- * What a client may hold is bounded here: requests under way, memory for them, output not read.
- * Over a bound no more requests are taken until it has room again; a client that does not read its
- * answers is dropped.
+ *   session_state.c     states, output, drops, the end; the bottom of the five
+ *   session_room.c      which session is dropped when there are too many
+ *   session_requests.c  when a session takes requests, and for how long
+ *   session.c           what the transport, the handlers and the clock report
+ *   session_accept.c    a new connection: its limits, its handshake
+ *
+ * Three things of a client are bounded here: requests in flight, the memory that they hold, and
+ * output that the client has not read. At a bound the session stops taking requests until it is
+ * below the bound again. A client that does not read its answers is dropped.
+ *
+ * A drop never frees its caller. session_close, and every function that may drop a session, closes
+ * the stream and moves the session to SESSION_CLOSED at once; then nothing is sent or received any
+ * more. The session, its watches and its sender stay valid until the loop calls sessions_reap.
+ *
+ * For the loop's thread only.
  */
 #ifndef DAEMON_NET_SESSION_H
 #define DAEMON_NET_SESSION_H
@@ -15,79 +27,134 @@
 
 #include "daemon/handler/handler.h"
 #include "daemon/limits/account.h"
+#include "daemon/limits/drops.h"
+#include "daemon/limits/refusals.h"
+#include "daemon/net/loop.h"
 #include "daemon/net/transport.h"
+#include "proto/arena.h"
 
 struct listener;
-struct server;
+struct server_tls;
+
+/* All sessions of a server, and what they share. */
+struct sessions {
+    /* Borrowed; set by sessions_init. */
+    struct loop *loop;
+    const struct alloc *alloc;
+    struct service *service;
+    struct server_tls *tls;
+
+    /* Written by session_state.c. */
+    struct session *first;    /* in the order in which they came */
+    size_t count;             /* of the list */
+    size_t refused_count;     /* of these: told that there is no place for them, and ending */
+    uint64_t total;           /* since the start */
+    size_t output_bytes;      /* that wait to be sent, of all sessions together */
+    uint32_t handshakes;      /* TLS handshakes under way */
+    struct drops drops;       /* for the figures and the log */
+    struct refusals refusals; /* the same */
+
+    /* Written by session_requests.c. */
+    struct arena decode_arena; /* holds one request at a time */
+    bool was_congested;        /* a session has stopped taking requests because the store is slow */
+
+    /* Written by session.c. */
+    bool is_stopping; /* a session that has answered all that it received ends */
+};
 
 enum session_state {
     SESSION_NEW,    /* nothing but Hello is taken */
     SESSION_OPEN,   /* greeted */
-    SESSION_ENDING, /* no more requests; the last answers go out */
-    SESSION_CLOSED  /* the stream is closing; freed when no work is under way */
+    SESSION_ENDING, /* takes no more requests; the last answers go out */
+    SESSION_CLOSED  /* the stream is closing or closed; see sessions_reap */
 };
 
 struct session {
-    struct requester client; /* first: handlers give it back */
+    struct requester client;
     struct transport transport;
-    struct server *server;
+    struct loop_entry entry;
+    struct sessions *all;
+    struct session *prev, *next; /* all->first */
     enum session_state state;
-    uint64_t number;      /* for the log */
-    int64_t since_ms;     /* loop time: accepted, or SESSION_ENDING since */
-    int64_t activity_ms;  /* loop time: last bytes in */
-    struct account spent; /* on its requests lately */
-    uint64_t fresh_ns;    /* so much of what it takes counts as that of arriving, too */
-    size_t counted_output;
-    size_t queued_bytes;   /* of pushes that are still to be made */
-    bool is_shaking_hands; /* counted in server->handshakes */
-    bool peer_ended;       /* it sends no more, and may still read */
-    bool stream_closed;
-    bool is_refused;   /* one too many: told so, and counted apart */
-    bool is_held_back; /* over its sender's rates again and again: nothing until the next second */
-    bool is_ready;     /* on one of the next two lists */
-    bool is_busy;      /* then: on the list of those that want much */
-    bool is_dirty;
-    struct session *prev, *next;             /* server->sessions */
-    struct session *ready_prev, *ready_next; /* server->ready: requests wait to be taken */
-    struct session *dirty_prev, *dirty_next; /* server->dirty: output waits to be sent */
+    uint64_t number;        /* for the log */
+    int64_t since_ms;       /* loop time: when `state` began */
+    int64_t activity_ms;    /* loop time: when bytes last came in */
+    struct account spent;   /* CPU time that its requests took lately */
+    uint64_t fresh_ns;      /* CPU time, the next it uses, that counts as that of new connections */
+    uint64_t read_began_ns; /* when the read began that `readable` reports */
+    size_t counted_output;  /* its part of all->output_bytes */
+    size_t queued_bytes;    /* of pushes that are still to be made */
+    bool is_shaking_hands;  /* counted in all->handshakes */
+    bool peer_ended;        /* the client has ended its side of the stream, and may still read */
+    bool stream_closed;     /* libuv does not use the transport any more */
+    bool is_refused;        /* counted in all->refused_count */
+    bool is_held_back;      /* over its sender's rates: no request is taken until the next second */
 };
 
-/*
- * Accepts a connection from `listener`. One beyond the limits, of all or of its address, is told so
- * and ended, or is just closed when its address has been told so again and again. 0,
- * SESSION_REFUSED, or a libuv error (negative), when nothing is left of it.
- */
-enum { SESSION_REFUSED = 1 };
-int session_accept(struct server *server, struct listener *listener);
+/* --- all sessions ----------------------------------------------------------------------------- */
+
+/* Borrows all four until sessions_deinit. */
+void sessions_init(struct sessions *all, struct loop *loop, const struct alloc *alloc,
+                   struct service *service, struct server_tls *tls);
+
+/* No session may be left. Fine for a struct that is all zero. */
+void sessions_deinit(struct sessions *all);
 
 /*
- * What a session may take of a turn, and of one read. Also how much more than its share of the time
- * makes it busy.
+ * Cleans up after sessions that were dropped: ends their watches, gives back their places at their
+ * senders, and frees a session whose stream is closed and that has no request in flight. Called by
+ * the loop, when no function of a session is on the stack but the one that calls this. O(dropped)
+ */
+void sessions_reap(struct sessions *all);
+
+/* Sends a response with id 0 to all clients that have been greeted. */
+void sessions_push(struct sessions *all, const struct msg_response *response);
+
+/* To be called once a second: see session_tick. */
+void sessions_tick(struct sessions *all, int64_t now_ms);
+
+/* The server stops: each session answers what it has received, then ends. */
+void sessions_stop(struct sessions *all);
+
+/* Closes all sessions at once. */
+void sessions_close(struct sessions *all);
+
+/* If the store was slow and is not any more, sessions take requests again. */
+void sessions_end_congestion(struct sessions *all);
+
+/* --- one session ------------------------------------------------------------------------------ */
+
+/*
+ * Accepts the connection that waits at `listener`. A connection beyond the limits, of all sessions
+ * or of its address, gets an error and is ended, or is just closed when its address has got the
+ * error again and again. 0; SESSION_REFUSED; or a libuv error (negative), then nothing is left.
+ */
+enum { SESSION_REFUSED = 1 };
+int session_accept(struct sessions *all, struct listener *listener);
+
+/*
+ * CPU time that a session may use in a turn, and for one read. A session whose account of recent
+ * time is above it is busy.
  */
 enum { SESSION_SLICE_NS = 100 * 1000 };
 
-/* Takes one of the requests that wait, and more until slice_ns have gone. */
+/* Takes one of the requests that wait, and more until slice_ns of CPU time are used. */
 void session_process(struct session *session, uint64_t slice_ns);
 
-/* Sends a push to a client that has been greeted; to others nothing. */
+/* Sends a response with id 0 if the client has been greeted. */
 void session_push(struct session *session, const struct msg_response *response);
 
-/* There may be room again for requests that were left waiting. */
+/* To be called when a bound may have room again: requests that wait are taken in the next turn. */
 void session_resume(struct session *session);
 
-/* Sends what waits; called once in a turn of the loop. */
+/* Sends the output that waits. */
 void session_flush(struct session *session);
 
-/* Called every second: hello, idle, linger and stuck output have deadlines. */
+/* To be called once a second with the loop's time: checks the deadlines for Hello, idle clients,
+ * the end, and output that the client does not take. */
 void session_tick(struct session *session, int64_t now_ms);
 
-/* The server stops: answers what was received, then ends. */
-void session_stop(struct session *session);
-
-/* Drops it since what all sessions have not read is too much. */
-void session_drop_slowest(struct session *session);
-
-/* Drops it at once. */
+/* Closes the stream at once. Does nothing when it is closed. */
 void session_close(struct session *session);
 
 #endif

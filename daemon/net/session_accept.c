@@ -10,10 +10,9 @@
 #include <sodium.h>
 
 #include "daemon/net/listener.h"
-#include "daemon/net/server.h"
+#include "daemon/net/server_tls.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/net/session_room.h"
-#include "daemon/system/list.h"
 #include "daemon/system/privilege.h"
 
 enum { KEEPALIVE_S = 60 };
@@ -40,21 +39,15 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
 /* A connection without a handshake costs little, one with it much: these have a bound. */
 static int secure(struct session *session, enum config_security security)
 {
-    struct server *server = session->server;
-
     if (security == CONFIG_PLAIN) {
         return 0;
     }
-    if (!session_room_make_handshake(server, session)) {
+    if (!session_room_make_handshake(session->all, session)) {
         return UV_EBUSY;
     }
-    const int rc = server_tls_secure(&server->tls, security, &session->transport);
+    const int rc = server_tls_secure(session->all->tls, security, &session->transport);
     if (rc == 0) {
-        session->is_shaking_hands = true;
-        server->handshakes++;
-        if (session->client.sender != NULL) {
-            sender_begin_handshake(session->client.sender);
-        }
+        session_begin_handshake(session);
     }
     return rc;
 }
@@ -68,16 +61,15 @@ static void refuse(struct session *session, const struct listener *listener, boo
 {
     struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
 
-    session->is_refused = true;
-    refusals_note_connection(&session->server->refusals, server_loop_ms(session->server));
+    const bool is_answered = session_count_refused(session) && is_told;
+    session_note_refused(session);
     if (session->client.sender != NULL) {
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* it takes nobody's place while it ends */
     }
     /* Being told over TLS takes a handshake, which those who are taken may need. */
-    if (++session->server->refused_count > SESSION_REFUSED_MAX || !is_told ||
-        (listener->security != CONFIG_PLAIN &&
-         session_room_handshakes_are_short(session->server)) ||
+    if (!is_answered ||
+        (listener->security != CONFIG_PLAIN && session_room_handshakes_are_short(session->all)) ||
         secure(session, listener->security) != 0) {
         session_reset(session);
         return;
@@ -115,7 +107,7 @@ static bool find_address(const struct session *session, bool is_unix,
  */
 static bool enter(struct session *session, const struct listener *listener)
 {
-    struct service *service = session->server->service;
+    struct service *service = session->all->service;
     struct requester *client = &session->client;
     struct sockaddr_storage peer;
     struct sockaddr_storage local;
@@ -145,7 +137,7 @@ static bool enter(struct session *session, const struct listener *listener)
 static void refuse_counted(struct session *session, const struct listener *listener,
                            uint64_t retry_after_ms, const char *sentence)
 {
-    struct service *service = session->server->service;
+    struct service *service = session->all->service;
     struct sender *sender = session->client.sender;
     const bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits,
                                                        1, service_monotonic_ms(service)) == 0;
@@ -159,8 +151,8 @@ static void refuse_counted(struct session *session, const struct listener *liste
  */
 static bool is_welcome(struct session *session, const struct listener *listener)
 {
-    struct server *server = session->server;
-    struct service *service = server->service;
+    struct sessions *all = session->all;
+    struct service *service = all->service;
     struct sender *sender = session->client.sender;
 
     const uint64_t wait_ms = sender == NULL
@@ -172,8 +164,8 @@ static bool is_welcome(struct session *session, const struct listener *listener)
                        "this address sends more queries than are taken here");
         return false;
     }
-    if (server->session_count - server->refused_count > service->config.limits.sessions_max &&
-        !session_room_make(server, session)) {
+    if (all->count - all->refused_count > service->config.limits.sessions_max &&
+        !session_room_make(all, session)) {
         refuse_counted(session, listener, SESSION_RETRY_MS,
                        "as many connections as are taken here are open; try again");
         return false;
@@ -199,29 +191,22 @@ static void settle(struct session *session, const struct listener *listener)
     transport_read(transport);
 }
 
-int session_accept(struct server *server, struct listener *listener)
+int session_accept(struct sessions *all, struct listener *listener)
 {
-    const struct config_limits *limits = &server->service->config.limits;
-    struct session *session = alloc_zeroed(server->alloc, 1, sizeof(*session));
-
+    sessions_reap(all); /* places of sessions that were dropped are free */
+    struct session *session = alloc_zeroed(all->alloc, 1, sizeof(*session));
     if (session == NULL) {
         return UV_ENOMEM;
     }
-    int rc = transport_init(&session->transport, &server->loop, listener->is_unix,
-                            &session_transport_events, server->alloc, limits->frame_bytes);
+    int rc = transport_init(&session->transport, &all->loop->uv, listener->is_unix,
+                            &session_transport_events, all->alloc,
+                            all->service->config.limits.frame_bytes);
     if (rc != 0) {
-        alloc_release(server->alloc, session, 1, sizeof(*session));
+        alloc_release(all->alloc, session, 1, sizeof(*session));
         return rc;
     }
-    session->server = server;
     session->client.events = &session_client_events;
-    session->number = ++server->session_number;
-    session->since_ms = server_loop_ms(server);
-    session->activity_ms = session->since_ms;
-    session->fresh_ns = SESSION_SLICE_NS;
-    DL_APPEND(server->sessions, session);
-    server->session_count++;
-
+    session_add(all, session);
     rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
     if (rc == 0 && !(enter(session, listener) && is_welcome(session, listener))) {
         return SESSION_REFUSED;

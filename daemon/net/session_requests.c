@@ -5,56 +5,16 @@
  */
 #include <inttypes.h>
 
-#include "core/base/err.h"
-#include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/list.h"
 #include "daemon/system/log.h"
 #include "proto/codec/codec.h"
 
 enum {
-    SHARE = 16, /* one that takes more than a 16th of the time is busy: server_turn */
-    SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* and is so for at most a 40th of a second longer */
-    OVER_BYTES = 1024,                    /* a request over its rate counts once more for each */
+    OVER_BYTES = 1024,     /* a request over its rate counts once more for each of these */
     FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
-    WORK_BYTES_MAX = 1024 * 1024, /* held by requests under way; one more may go over it */
+    WORK_BYTES_MAX = 1024 * 1024, /* held by requests in flight; one more may go over it */
 };
-
-/* --- shares of the time ----------------------------------------------------------------------- */
-
-/* What counts is what all connections of its sender took, where limits hold for one. */
-static struct account *account_of(struct session *session)
-{
-    struct sender *sender = session->client.sender;
-    struct account *account = sender != NULL ? sender_account(sender) : NULL;
-
-    return account != NULL ? account : &session->spent;
-}
-
-/* Whether it has had more than its share lately. */
-bool session_is_over_share(struct session *session, uint64_t now_ns)
-{
-    struct account *account = account_of(session);
-
-    account_leak(account, now_ns, SHARE);
-    return account->spent_ns > SESSION_SLICE_NS;
-}
-
-void session_mark_ready(struct session *session)
-{
-    if (session->is_ready || session->state == SESSION_CLOSED) {
-        return;
-    }
-    session->is_ready = true;
-    session->is_busy =
-        session_is_over_share(session, service_monotonic_ns(session->server->service));
-    if (session->is_busy) {
-        DL_APPEND2(session->server->busy, session, ready_prev, ready_next);
-    } else {
-        DL_APPEND2(session->server->ready, session, ready_prev, ready_next);
-    }
-    server_wake(session->server);
-}
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -74,11 +34,11 @@ static bool has_room_for_answer(const struct session *session, const struct conf
 
 static bool may_take_more(struct session *session)
 {
-    const struct service *service = session->server->service;
+    const struct service *service = session->all->service;
     const struct config_limits *limits = &service->config.limits;
 
     if (handler_is_congested(service)) {
-        session->server->was_congested = true; /* and it resumes us when it no longer is */
+        session->all->was_congested = true; /* until sessions_end_congestion */
         return false;
     }
     return session->client.work_count < limits->requests_in_flight &&
@@ -88,7 +48,7 @@ static bool may_take_more(struct session *session)
 
 static void act(struct session *session, const struct msg_request *request)
 {
-    struct service *service = session->server->service;
+    struct service *service = session->all->service;
 
     if (session->state == SESSION_OPEN) {
         handler_handle(service, &session->client, request);
@@ -112,7 +72,7 @@ static void act(struct session *session, const struct msg_request *request)
  * until the next second. */
 static void hold_back_if_over(struct session *session, size_t length)
 {
-    struct service *service = session->server->service;
+    struct service *service = session->all->service;
     struct requester *client = &session->client;
 
     if (client->is_over_rate && client->sender != NULL) {
@@ -124,12 +84,12 @@ static void hold_back_if_over(struct session *session, size_t length)
 
 static void take_frame(struct session *session, const uint8_t *frame, size_t length)
 {
-    struct server *server = session->server;
+    struct sessions *all = session->all;
     struct msg_request request;
     struct msg_response refusal = {.kind = MSG_RESPONSE_ERROR};
 
     const int rc =
-        codec_decode_request(frame, length, &server->decode_arena, &request, &refusal.error);
+        codec_decode_request(frame, length, &all->decode_arena, &request, &refusal.error);
     if (rc == 0) {
         session->client.is_over_rate = false;
         act(session, &request);
@@ -143,7 +103,7 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
             session_end(session);
         }
     }
-    arena_reset(&server->decode_arena);
+    arena_reset(&all->decode_arena);
 }
 
 /* The stream cannot be read any further: says why, and ends. */
@@ -155,7 +115,7 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
     } else {
         requester_refuse(&session->client, 0, MSG_MALFORMED, NULL,
                          "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
-                         session->server->service->config.limits.frame_bytes);
+                         session->all->service->config.limits.frame_bytes);
     }
     session_end(session);
 }
@@ -183,7 +143,7 @@ static bool take_some(struct session *session, uint64_t until_ns)
     while (session_takes_requests(session) && may_take_more(session)) {
         const uint8_t *frame = NULL;
         size_t length = 0;
-        if (taken > 0 && service_monotonic_ns(session->server->service) >= until_ns) {
+        if (taken > 0 && service_monotonic_ns(session->all->service) >= until_ns) {
             return true;
         }
         const int outcome = frame_next(&transport->input, &frame, &length);
@@ -193,7 +153,7 @@ static bool take_some(struct session *session, uint64_t until_ns)
         }
         if (outcome == FRAME_MORE) {
             frame_decoder_release(&transport->input);
-            if (session->server->stopping || session->peer_ended) {
+            if (session->all->is_stopping || session->peer_ended) {
                 session_end(session);
             } else {
                 transport_read(transport);
@@ -216,33 +176,12 @@ static bool take_some(struct session *session, uint64_t until_ns)
     return false;
 }
 
-/* What it takes as a newcomer is reckoned as part of arriving, too: else who comes and goes would
- * have a new session's first slice again and again. */
-static void charge(struct session *session, struct account *account, uint64_t began_ns)
-{
-    const uint64_t now_ns = service_monotonic_ns(session->server->service);
-    const uint64_t took_ns = now_ns - began_ns;
-    const uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
-
-    account_leak(account, began_ns, SHARE);
-    account_spend(account, now_ns, took_ns, SPENT_NS_MAX);
-    session->fresh_ns -= fresh_ns;
-    session->server->spent_ns += took_ns;
-    server_spend_on_arrivals(session->server, now_ns, fresh_ns);
-}
-
-void session_spend(struct session *session, uint64_t began_ns)
-{
-    charge(session, account_of(session), began_ns);
-}
-
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
-    struct account *account = account_of(session); /* a session that ends leaves its sender */
-
+    sessions_reap(session->all); /* a client that was dropped has no part in this request */
     const bool has_more = take_some(session, began_ns + slice_ns);
     session_check_output(session); /* TLS answers some records by itself */
-    charge(session, account, began_ns);
+    session_spend(session, began_ns);
     if (has_more && session->state != SESSION_CLOSED) {
         transport_pause(&session->transport);
         session_mark_ready(session);
@@ -251,11 +190,34 @@ void session_process_since(struct session *session, uint64_t began_ns, uint64_t 
 
 void session_process(struct session *session, uint64_t slice_ns)
 {
-    const uint64_t began_ns = service_monotonic_ns(session->server->service);
+    const uint64_t began_ns = service_monotonic_ns(session->all->service);
 
-    if (!session->is_busy && session_is_over_share(session, began_ns)) {
+    if (!session->entry.is_busy && session_is_over_share(session, began_ns)) {
         session_mark_ready(session); /* others of its sender had the share since */
         return;
     }
     session_process_since(session, began_ns, slice_ns);
+}
+
+/* --- bounds that have room again ---------------------------------------------------------------
+ */
+
+void session_resume(struct session *session)
+{
+    if (session_takes_requests(session)) {
+        session_mark_ready(session);
+    }
+}
+
+void sessions_end_congestion(struct sessions *all)
+{
+    struct session *session;
+
+    if (!all->was_congested || handler_is_congested(all->service)) {
+        return;
+    }
+    all->was_congested = false;
+    DL_FOREACH (all->first, session) {
+        session_resume(session);
+    }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/session_room.h"
 
-#include "daemon/net/server.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"
@@ -38,7 +37,7 @@ static bool may_be_dropped(const struct session *session, const struct session *
     if (theirs != ours) {
         return theirs > ours;
     }
-    return of_network > session->server->service->config.limits.sessions_max / 2 ||
+    return of_network > session->all->service->config.limits.sessions_max / 2 ||
            (is_idle(session, now_ms) && !watch_is_watching(&session->client));
 }
 
@@ -57,13 +56,13 @@ static bool is_dropped_first(const struct session *a, const struct session *b, i
     return a->activity_ms < b->activity_ms;
 }
 
-bool session_room_make(struct server *server, const struct session *newcomer)
+bool session_room_make(struct sessions *all, const struct session *newcomer)
 {
-    const int64_t now_ms = server_loop_ms(server);
+    const int64_t now_ms = loop_now_ms(all->loop);
     struct session *session;
     struct session *chosen = NULL;
 
-    DL_FOREACH (server->sessions, session) {
+    DL_FOREACH (all->first, session) {
         if (may_be_dropped(session, newcomer, now_ms) &&
             (chosen == NULL || is_dropped_first(session, chosen, now_ms))) {
             chosen = session;
@@ -78,24 +77,24 @@ bool session_room_make(struct server *server, const struct session *newcomer)
 
 /* --- handshakes ------------------------------------------------------------------------------- */
 
-static uint32_t handshakes_max(const struct server *server)
+static uint32_t handshakes_max(const struct sessions *all)
 {
-    return server->service->config.limits.tls_handshakes_max;
+    return all->service->config.limits.tls_handshakes_max;
 }
 
-bool session_room_handshakes_are_short(const struct server *server)
+bool session_room_handshakes_are_short(const struct sessions *all)
 {
-    return server->handshakes > handshakes_max(server) / 2;
+    return all->handshakes > handshakes_max(all) / 2;
 }
 
 /* The oldest handshake of the sender that has most, or of this one sender; NULL: there is none that
  * may be dropped. Sessions are listed in the order in which they came. */
-static struct session *find_handshake(const struct server *server, const struct sender *only)
+static struct session *find_handshake(const struct sessions *all, const struct sender *only)
 {
     struct session *session;
     struct session *chosen = NULL;
 
-    DL_FOREACH (server->sessions, session) {
+    DL_FOREACH (all->first, session) {
         struct sender *sender = session->client.sender;
         if (!session->is_shaking_hands || sender == NULL || (only != NULL && sender != only)) {
             continue;
@@ -108,17 +107,17 @@ static struct session *find_handshake(const struct server *server, const struct 
     return chosen;
 }
 
-bool session_room_make_handshake(struct server *server, const struct session *newcomer)
+bool session_room_make_handshake(struct sessions *all, const struct session *newcomer)
 {
-    const uint32_t max = handshakes_max(server);
+    const uint32_t max = handshakes_max(all);
     const uint32_t share = max / SHARES > 0 ? max / SHARES : 1;
     const struct sender *sender = newcomer->client.sender;
     const bool has_its_share = sender != NULL && sender_holds(sender, SENDER_HANDSHAKES) >= share;
 
-    if (!has_its_share && server->handshakes < max) {
+    if (!has_its_share && all->handshakes < max) {
         return true;
     }
-    struct session *chosen = find_handshake(server, has_its_share ? sender : NULL);
+    struct session *chosen = find_handshake(all, has_its_share ? sender : NULL);
     if (chosen == NULL) {
         return false;
     }

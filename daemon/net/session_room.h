@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct server;
 struct session;
+struct sessions;
 
 enum { SESSION_IDLE_MS = 5000 };
 
@@ -34,7 +34,7 @@ enum { SESSION_IDLE_MS = 5000 };
  * Makes room for `newcomer`, which is counted already, by dropping another session. False: no
  * session may be dropped for it. O(sessions).
  */
-bool session_room_make(struct server *server, const struct session *newcomer);
+bool session_room_make(struct sessions *all, const struct session *newcomer);
 
 /*
  * The same for a TLS handshake that `newcomer` is about to begin: the oldest handshake goes, of the
@@ -42,9 +42,9 @@ bool session_room_make(struct server *server, const struct session *newcomer);
  * otherwise of the sender that has most. True when there was room anyway. O(sessions) when there
  * was none.
  */
-bool session_room_make_handshake(struct server *server, const struct session *newcomer);
+bool session_room_make_handshake(struct sessions *all, const struct session *newcomer);
 
 /* Whether more than half of all handshakes are taken: then the silent ones go sooner. */
-bool session_room_handshakes_are_short(const struct server *server);
+bool session_room_handshakes_are_short(const struct sessions *all);
 
 #endif

@@ -197,25 +197,24 @@ bool watch_end(struct service *service, struct requester *client, uint64_t numbe
 
 /* ---- turns ---- */
 
-/* Drops the clients that too much was queued for. */
+/* Drops the clients that too much was queued for. A drop leaves the watcher in the list. */
 static void end_overflows(struct service *service)
 {
-    struct watcher *watcher = service->watch->ready;
+    struct watcher *watcher;
+    struct watcher *next;
 
-    while (watcher != NULL) {
-        struct watcher *next = watcher->ready_next;
+    for (watcher = service->watch->ready; watcher != NULL; watcher = next) {
         struct requester *client = watcher->client;
 
-        if (client == NULL) {
+        next = watcher->ready_next;
+        if (client == NULL || client->is_gone) {
             watcher_make_unready(watcher);
         } else if (watcher->has_failed) {
             service->watch->counts.failed++;
             client->events->drop(client, MSG_INTERNAL, "the server is out of memory");
-            next = service->watch->ready; /* another may have gone with it */
-        } else if (!client->events->queued(client, watcher->queued_bytes)) {
-            next = service->watch->ready;
+        } else {
+            (void)client->events->queued(client, watcher->queued_bytes);
         }
-        watcher = next;
     }
 }
 

@@ -88,7 +88,7 @@ void faults_stop(struct faults_fixture *fixture)
 void faults_turn(struct faults_fixture *fixture, const struct peer *peer)
 {
     fault_vfs_exempt(false);
-    loop_turn(&fixture->server.loop, peer->fd, POLLIN);
+    loop_turn(&fixture->server.loop.uv, peer->fd, POLLIN);
     fault_vfs_exempt(true);
 }
 
@@ -98,7 +98,7 @@ enum outcome faults_exchange(struct faults_fixture *fixture, struct peer *peer,
 {
     const int64_t begin_ms = faults_real_ms();
 
-    peer_send(peer, &fixture->server.loop);
+    peer_send(peer, &fixture->server.loop.uv);
     while (!peer_take(peer, out_response)) {
         if (peer->ended) {
             return OUTCOME_DROPPED;

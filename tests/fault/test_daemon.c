@@ -306,9 +306,9 @@ static bool fail_connection(struct faults_fixture *fixture, const struct fault_c
     /* One that waits to be accepted waits for a tick, which may fail again. */
     if (fault->times == FAULT_FOR_EVER) {
         for (unsigned i = 0; i < 3; i++) {
-            peer_send(&peer, &fixture->server.loop);
+            peer_send(&peer, &fixture->server.loop.uv);
             fault_vfs_exempt(false);
-            (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+            (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
             fault_vfs_exempt(true);
         }
     }

@@ -253,17 +253,17 @@ static void settle(struct world *world)
     while (busy) {
         for (unsigned i = 0; i < 2; i++) {
             if (clients[i]->is_connected && !clients[i]->peer.ended) {
-                peer_send(&clients[i]->peer, &fixture->server.loop);
+                peer_send(&clients[i]->peer, &fixture->server.loop.uv);
             }
         }
         listener_retry(&fixture->server.listeners[0]);
-        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
         busy = fake_persist_commit(fixture->persist) > 0;
         busy = fake_persist_answer_reads(fixture->persist) > 0 || busy;
         watch_tick(fixture->server.service);
         busy = take_all(world, &world->watcher) || busy;
         busy = take_all(world, &world->depositor) || busy;
-        busy = busy || fixture->server.dirty != NULL || !is_quiet(&fixture->server.loop);
+        busy = busy || fixture->server.loop.dirty != NULL || !is_quiet(&fixture->server.loop.uv);
     }
 }
 
@@ -345,8 +345,8 @@ static void end(struct world *world)
     struct msg_response response;
 
     peer_put(&world->watcher.peer, &unwatch);
-    peer_send(&world->watcher.peer, &world->fixture->server.loop);
-    assert_true(peer_await(&world->watcher.peer, &world->fixture->server.loop, &response));
+    peer_send(&world->watcher.peer, &world->fixture->server.loop.uv);
+    assert_true(peer_await(&world->watcher.peer, &world->fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_UNWATCHED);
     assert_int_equal(world->fixture->server.service->watch->filter_count, 0);
     disconnect(world, &world->watcher);

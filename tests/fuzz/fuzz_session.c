@@ -69,7 +69,7 @@ int __wrap_uv_accept(uv_stream_t *server, uv_stream_t *client)
 
 static void connect_client(struct play *play, struct client *client)
 {
-    struct listener listener = {.server = &play->fixture->server, .is_unix = true};
+    struct listener listener = {.is_unix = true};
     int ends[2];
 
     loop_socket_pair(false, ends);
@@ -78,9 +78,10 @@ static void connect_client(struct play *play, struct client *client)
     client->connected = true;
     client->next_id = 1;
     waiting_fd = ends[1];
-    FUZZ_CHECK(session_accept(&play->fixture->server, &listener) == 0);
+    FUZZ_CHECK(session_accept(&play->fixture->server.sessions, &listener) == 0);
     /* Every other one is a stranger. */
-    play->fixture->server.sessions->prev->client.is_administrator = fuzz_byte(&play->input) % 2;
+    play->fixture->server.sessions.first->prev->client.is_administrator =
+        fuzz_byte(&play->input) % 2;
 }
 
 static void disconnect_client(struct client *client)
@@ -269,9 +270,9 @@ static void settle(struct play *play)
     struct server *server = &play->fixture->server;
 
     for (unsigned quiet = 0; quiet < 3; quiet++) {
-        (void)uv_run(&server->loop, UV_RUN_NOWAIT);
+        (void)uv_run(&server->loop.uv, UV_RUN_NOWAIT);
         take_answers(play);
-        if (server->ready != NULL || server->dirty != NULL) {
+        if (server->loop.ready != NULL || server->loop.dirty != NULL) {
             quiet = 0;
         }
     }
@@ -433,13 +434,13 @@ static void put_bytes(struct play *play, struct client *client)
 static void pass_time(struct play *play, uint32_t seconds)
 {
     struct server *server = &play->fixture->server;
-    struct session *session = server->sessions;
+    struct session *session = server->sessions.first;
 
     play->fixture->wall_ms += (int64_t)seconds * 1000;
     while (session != NULL) {
         struct session *next = session->next;
 
-        session_tick(session, server_loop_ms(server) + (int64_t)seconds * 1000);
+        session_tick(session, loop_now_ms(&server->loop) + (int64_t)seconds * 1000);
         session = next;
     }
 }

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/net/server_open.h"
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"
 
-enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000, ARENA_BYTES = 4 * LIMIT_FRAME_BYTES_MAX };
+enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000 };
 
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
@@ -48,7 +49,8 @@ static void listen_on_path(struct server_fixture *fixture)
     struct config_listener config = {.kind = CONFIG_LISTENER_UNIX};
 
     (void)snprintf(config.path, sizeof(config.path), "%s", fixture->path);
-    assert_int_equal(listener_bind(&server->listeners[0], server, &config, fixture->reason), 0);
+    assert_int_equal(listener_bind(&server->listeners[0], &server->home, &config, fixture->reason),
+                     0);
     server->listener_count = 1;
 }
 
@@ -68,11 +70,11 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
     server->lock = -1;
     server->persist = fixture->persist;
     server->store_closing = true; /* the store is the test's: sessions that go do not end it */
-    arena_init(&server->decode_arena, server->alloc, ARENA_BYTES);
     assert_int_equal(handler_open(&options, &server->service, fixture->reason), 0);
-    assert_int_equal(uv_loop_init(&server->loop), 0);
-    assert_int_equal(uv_idle_init(&server->loop, &server->idle), 0);
-    assert_int_equal(uv_check_init(&server->loop, &server->check), 0);
+    assert_int_equal(loop_init(&server->loop), 0);
+    sessions_init(&server->sessions, &server->loop, server->alloc, server->service, &server->tls);
+    server_open_home(server);
+    assert_int_equal(uv_check_init(&server->loop.uv, &server->check), 0);
     server->check.data = server;
     assert_int_equal(uv_check_start(&server->check, on_check), 0);
     if (listens) {
@@ -83,14 +85,8 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
 void server_fixture_free(struct server_fixture *fixture)
 {
     struct server *server = &fixture->server;
-    struct session *session;
-    struct session *next;
-
     fail_alloc_arm(&fixture->alloc, 0);
-    for (session = server->sessions; session != NULL; session = next) {
-        next = session->next;
-        session_close(session);
-    }
+    sessions_close(&server->sessions);
     for (size_t i = 0; i < server->listener_count; i++) {
         listener_close(&server->listeners[i]);
     }
@@ -98,17 +94,17 @@ void server_fixture_free(struct server_fixture *fixture)
            0) {
     }
     server_fixture_await_sessions(fixture, 0);
-    assert_null(server->ready);
-    assert_null(server->dirty);
-    assert_int_equal(server->output_bytes, 0);
+    assert_null(server->loop.ready);
+    assert_null(server->loop.dirty);
+    assert_int_equal(server->sessions.output_bytes, 0);
     assert_int_equal(server->service->working, 0);
     assert_int_equal(server->service->writing_bytes, 0);
     assert_int_equal(handler_searches_under_way(server->service), 0);
-    uv_close((uv_handle_t *)&server->idle, NULL);
+    loop_close_handles(&server->loop);
     uv_close((uv_handle_t *)&server->check, NULL);
-    loop_close(&server->loop);
+    loop_close(&server->loop.uv);
     handler_close(server->service);
-    arena_deinit(&server->decode_arena);
+    sessions_deinit(&server->sessions);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);
     loop_directory_remove(fixture->directory);
@@ -117,23 +113,23 @@ void server_fixture_free(struct server_fixture *fixture)
 
 void server_fixture_turn(struct server_fixture *fixture, const struct peer *peer)
 {
-    if (fixture->server.dirty != NULL) { /* by the test's doing: no event to wait for */
-        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+    if (fixture->server.loop.dirty != NULL) { /* by the test's doing: no event to wait for */
+        (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
     } else {
-        loop_turn(&fixture->server.loop, peer != NULL ? peer->fd : -1, POLLIN);
+        loop_turn(&fixture->server.loop.uv, peer != NULL ? peer->fd : -1, POLLIN);
     }
 }
 
 struct session *server_fixture_connect(struct server_fixture *fixture, struct peer *out_peer)
 {
-    const uint64_t number = fixture->server.session_number;
+    const uint64_t number = fixture->server.sessions.total;
 
     peer_init(out_peer, loop_connect_unix(fixture->path));
     assert_true(out_peer->fd >= 0);
-    while (fixture->server.session_number == number) {
+    while (fixture->server.sessions.total == number) {
         server_fixture_turn(fixture, NULL);
     }
-    return DL_LAST(fixture->server.sessions);
+    return DL_LAST(fixture->server.sessions.first);
 }
 
 struct session *server_fixture_greet(struct server_fixture *fixture, struct peer *out_peer)
@@ -142,8 +138,8 @@ struct session *server_fixture_greet(struct server_fixture *fixture, struct peer
     struct msg_response response;
 
     peer_put_hello(out_peer);
-    peer_send(out_peer, &fixture->server.loop);
-    assert_true(peer_await(out_peer, &fixture->server.loop, &response));
+    peer_send(out_peer, &fixture->server.loop.uv);
+    assert_true(peer_await(out_peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
     assert_int_equal(session->state, SESSION_OPEN);
     return session;
@@ -151,10 +147,10 @@ struct session *server_fixture_greet(struct server_fixture *fixture, struct peer
 
 void server_fixture_await_sessions(struct server_fixture *fixture, size_t count)
 {
-    while (fixture->server.session_count > count) {
+    while (fixture->server.sessions.count > count) {
         server_fixture_turn(fixture, NULL);
     }
-    assert_int_equal(fixture->server.session_count, count);
+    assert_int_equal(fixture->server.sessions.count, count);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */

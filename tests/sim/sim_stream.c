@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "daemon/net/server.h"
+#include "daemon/net/loop.h"
 #include "tests/sim/sim_check.h"
 
 enum { CLOSING_MAX = 64 };
@@ -268,7 +268,7 @@ int __wrap_uv_tcp_getsockname(const uv_tcp_t *handle, struct sockaddr *name, int
 int __wrap_uv_tcp_nodelay(uv_tcp_t *handle, int enable);
 int __wrap_uv_tcp_keepalive(uv_tcp_t *handle, int enable, unsigned int delay);
 int __wrap_uv_fileno(const uv_handle_t *handle, uv_os_fd_t *fd);
-int64_t __wrap_server_loop_ms(const struct server *server);
+int64_t __wrap_loop_now_ms(const struct loop *loop);
 
 int __wrap_uv_accept(uv_stream_t *server, uv_stream_t *client)
 {
@@ -329,8 +329,8 @@ int __wrap_uv_fileno(const uv_handle_t *handle, uv_os_fd_t *fd)
     return UV_EBADF;
 }
 
-int64_t __wrap_server_loop_ms(const struct server *server)
+int64_t __wrap_loop_now_ms(const struct loop *loop)
 {
-    (void)server;
+    (void)loop;
     return sim_stream_now_ms;
 }

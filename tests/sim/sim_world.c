@@ -168,7 +168,7 @@ static int reload(void *context, char *out_reason)
 
 static void add_figures(void *context, struct figures *figures)
 {
-    figures_add(figures, ((struct world *)context)->server.session_count, "sessions");
+    figures_add(figures, ((struct world *)context)->server.sessions.count, "sessions");
 }
 
 static void epoch_changed(void *context, const struct host *host)
@@ -176,7 +176,7 @@ static void epoch_changed(void *context, const struct host *host)
     struct world *world = context;
     struct session *session;
 
-    DL_FOREACH (world->server.sessions, session) {
+    DL_FOREACH (world->server.sessions.first, session) {
         if (session->state == SESSION_OPEN) {
             handler_push_epoch(&session->client, host);
         }
@@ -207,12 +207,11 @@ void world_start(struct world *world)
                 world->synchronised);
     SIM_EQUAL(saved.seq, world->model.seq);
     memset(server, 0, sizeof(*server));
-    SIM_CHECK(uv_loop_init(&server->loop) == 0 && uv_idle_init(&server->loop, &server->idle) == 0);
+    SIM_CHECK(loop_init(&server->loop) == 0);
     server->alloc = alloc_system();
     server->lock = -1;
     server->persist = &world->gate;
     server->store_closing = true; /* the store is the world's: sessions that go do not end it */
-    arena_init(&server->decode_arena, server->alloc, 4 * LIMIT_FRAME_BYTES_MAX);
     server->control = world->control;
     const struct service_options options = {
         .alloc = alloc_system(),
@@ -226,6 +225,7 @@ void world_start(struct world *world)
         .worker = &world->worker.worker,
     };
     SIM_EXPECT(handler_open(&options, &server->service, reason) == 0, "%s", reason);
+    sessions_init(&server->sessions, &server->loop, server->alloc, server->service, &server->tls);
     world->is_up = true;
     world->watch_number = 0;
     SIM_EQUAL(service_now_ms(server->service), world->model.now_ms);
@@ -234,15 +234,10 @@ void world_start(struct world *world)
 
 static void close_sessions(struct world *world)
 {
-    struct session *session;
-    struct session *next;
-
     for (unsigned i = 0; i < W_CLIENTS; i++) {
         world->clients[i].may_be_dropped = true;
     }
-    DL_FOREACH_SAFE (world->server.sessions, session, next) {
-        session_close(session);
-    }
+    sessions_close(&world->server.sessions);
     while (sim_stream_close_all()) {
     }
     for (unsigned i = 0; i < W_CLIENTS; i++) {
@@ -256,13 +251,8 @@ static void close_sessions(struct world *world)
 /* As on SIGTERM: what was received is answered, what is under way comes to its end. */
 static void stop_gently(struct world *world)
 {
-    struct session *session;
-
-    world->server.stopping = true;
     service_stop(world->server.service);
-    DL_FOREACH (world->server.sessions, session) {
-        session_stop(session);
-    }
+    sessions_stop(&world->server.sessions);
     for (unsigned i = 0; i < W_CLIENTS; i++) {
         world->clients[i].may_be_dropped = true;
     }
@@ -279,8 +269,8 @@ void world_stop(struct world *world, bool cleanly)
     if (cleanly) {
         stop_gently(world);
     }
-    server->stopping = true;
     service_stop(server->service);
+    sessions_stop(&server->sessions);
     while (do_work(&world->worker)) {
     }
     close_sessions(world);
@@ -289,20 +279,21 @@ void world_stop(struct world *world, bool cleanly)
     }
     while (sim_stream_close_all()) {
     }
-    SIM_CHECK(server->sessions == NULL && server->session_count == 0);
+    sessions_reap(&server->sessions);
+    SIM_CHECK(server->sessions.first == NULL && server->sessions.count == 0);
     SIM_EQUAL(server->service->working, 0);
     SIM_EQUAL(server->service->writing_bytes, 0);
-    SIM_EQUAL(server->output_bytes, 0);
+    SIM_EQUAL(server->sessions.output_bytes, 0);
     struct arrange_figures arranged;
     arrange_figures(&server->service->arrange, &arranged);
     world->arranged += arranged.done;
     world->is_up = false;
     world->checking = false;
     handler_close(server->service);
-    arena_deinit(&server->decode_arena);
-    uv_close((uv_handle_t *)&server->idle, NULL);
-    (void)uv_run(&server->loop, UV_RUN_DEFAULT);
-    SIM_CHECK(uv_loop_close(&server->loop) == 0);
+    sessions_deinit(&server->sessions);
+    loop_close_handles(&server->loop);
+    (void)uv_run(&server->loop.uv, UV_RUN_DEFAULT);
+    SIM_CHECK(uv_loop_close(&server->loop.uv) == 0);
     gate_close_store(world);
     world->restarts++;
 }
@@ -354,13 +345,8 @@ static void find_stuck(struct world *world)
 
 void world_tick(struct world *world)
 {
-    struct session *session;
-    struct session *next;
-
     find_stuck(world);
-    DL_FOREACH_SAFE (world->server.sessions, session, next) {
-        session_tick(session, world->monotonic_ms);
-    }
+    sessions_tick(&world->server.sessions, world->monotonic_ms);
     end_epochs(world);
     epochs_tick(world->server.service);
     check_due_epochs(world);
@@ -388,7 +374,7 @@ static bool move_all(struct world *world)
     }
     world_turn(world);
     return gate_commit(world, false) + gate_carry_out(world, false) + gate_answer(world) > 0 ||
-           has_moved || world->server.ready != NULL || world->server.busy != NULL ||
+           has_moved || world->server.loop.ready != NULL || world->server.loop.busy != NULL ||
            world->job != NULL || watch_is_due(world->server.service) ||
            arrange_is_active(&world->server.service->arrange);
 }
@@ -489,9 +475,8 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
     model_init(&world->model, &world->config);
     make_contexts(world);
     make_clients(world);
-    world->listeners[0] = (struct listener){.server = &world->server, .is_unix = true};
-    world->listeners[1] = (struct listener){.server = &world->server};
-    world->listeners[2] = (struct listener){.server = &world->server, .is_on_site = true};
+    world->listeners[0] = (struct listener){.is_unix = true};
+    world->listeners[2] = (struct listener){.is_on_site = true};
     world_set_clocks(world, first_wall_ms(&world->rng), 1 + rng_below(&world->rng, 1000000),
                      rng_chance(&world->rng, 80));
     world_start(world);

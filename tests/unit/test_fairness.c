@@ -29,8 +29,8 @@ static uint64_t read_ns(void *context)
     (void)context;
     now_ns += look_ns;
     if (slow_server != NULL) {
-        now_ns += (slow_server->session_number - arrived) * ARRIVAL_NS;
-        arrived = slow_server->session_number;
+        now_ns += (slow_server->sessions.total - arrived) * ARRIVAL_NS;
+        arrived = slow_server->sessions.total;
     }
     return now_ns;
 }
@@ -53,16 +53,16 @@ static uint64_t ping(struct server_fixture *fixture, struct peer *modest, uint64
     struct msg_response response;
 
     peer_put_ping(modest, id);
-    peer_send(modest, &fixture->server.loop);
+    peer_send(modest, &fixture->server.loop.uv);
     const uint64_t began_ns = now_ns;
-    assert_true(peer_await(modest, &fixture->server.loop, &response));
+    assert_true(peer_await(modest, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
     return now_ns - began_ns;
 }
 
 static bool any_waits(const struct server_fixture *fixture)
 {
-    return fixture->server.busy != NULL || fixture->server.ready != NULL;
+    return fixture->server.loop.busy != NULL || fixture->server.loop.ready != NULL;
 }
 
 static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
@@ -112,9 +112,9 @@ static void test_greedy_sessions_get_all_their_answers(void **state)
     ask_much(fixture, &peer);
     for (uint64_t id = 2; id < 2 + REQUESTS; id++) {
         if (peer.output.count > 0) {
-            peer_send(&peer, &fixture->server.loop);
+            peer_send(&peer, &fixture->server.loop.uv);
         }
-        assert_true(peer_await(&peer, &fixture->server.loop, &response));
+        assert_true(peer_await(&peer, &fixture->server.loop.uv, &response));
         assert_int_equal(response.id, id);
     }
     assert_true(session->spent.spent_ns > SESSION_SLICE_NS);
@@ -145,14 +145,14 @@ static void test_connections_of_a_sender_share_its_time(void **state)
     assert_ptr_equal(first->client.sender, second->client.sender);
     fixture->server.service->read_ns = read_ns;
     ask_much(fixture, &greedy);
-    while (!(first->is_ready && first->is_busy)) {
+    while (!(first->entry.is_ready && first->entry.is_busy)) {
         server_fixture_turn(fixture, NULL);
     }
     peer_put_ping(&sibling, 2);
-    peer_send(&sibling, &fixture->server.loop);
+    peer_send(&sibling, &fixture->server.loop.uv);
     server_fixture_turn(fixture, NULL);
-    assert_true(second->is_ready && second->is_busy);
-    assert_true(peer_await(&sibling, &fixture->server.loop, &response)); /* its turn comes */
+    assert_true(second->entry.is_ready && second->entry.is_busy);
+    assert_true(peer_await(&sibling, &fixture->server.loop.uv, &response)); /* its turn comes */
     peer_deinit(&greedy);
     peer_deinit(&sibling);
     server_fixture_await_sessions(fixture, 0);
@@ -164,7 +164,7 @@ static size_t held_bytes(const struct server_fixture *fixture)
     const struct session *session;
     size_t held = 0;
 
-    DL_FOREACH (fixture->server.sessions, session) {
+    DL_FOREACH (fixture->server.sessions.first, session) {
         held += session->transport.input.capacity;
     }
     return held;
@@ -189,17 +189,17 @@ static void test_those_that_wait_hold_little(void **state)
     look_ns = 150 * 1000; /* a request takes longer than there is time for */
     for (int i = 0; i < MANY; i++) {
         peer_put_ping(&peers[i], 2);
-        peer_send(&peers[i], &fixture->server.loop);
+        peer_send(&peers[i], &fixture->server.loop.uv);
     }
     server_fixture_turn(fixture, NULL);
     assert_true(any_waits(fixture));
     assert_true(held_bytes(fixture) <= 2 * READ + MANY * LATER);
     for (int i = 0; i < MANY && more < MORE; i++) {
-        if (sessions[i]->is_ready && sessions[i]->transport.reading) { /* and it sends on */
+        if (sessions[i]->entry.is_ready && sessions[i]->transport.reading) { /* and it sends on */
             for (uint64_t id = 3; peers[i].output.count < READ; id++) {
                 peer_put_ping(&peers[i], id);
             }
-            peer_send(&peers[i], &fixture->server.loop);
+            peer_send(&peers[i], &fixture->server.loop.uv);
             server_fixture_turn(fixture, NULL);
             more++;
         }
@@ -208,7 +208,7 @@ static void test_those_that_wait_hold_little(void **state)
     assert_true(held_bytes(fixture) <= 4 * READ + MANY * LATER);
     look_ns = 0;
     for (int i = 0; i < MANY; i++) {
-        assert_true(peer_await(&peers[i], &fixture->server.loop, &response));
+        assert_true(peer_await(&peers[i], &fixture->server.loop.uv, &response));
         peer_deinit(&peers[i]);
     }
     look_ns = LOOK_NS;
@@ -231,10 +231,10 @@ static void test_connections_come_in_a_few_a_turn(void **state)
         assert_true(peers[i].fd >= 0);
     }
     size_t before = 0;
-    while (fixture->server.session_count < MANY) {
+    while (fixture->server.sessions.count < MANY) {
         server_fixture_turn(fixture, NULL);
-        assert_true(fixture->server.session_count <= before + A_TURN);
-        before = fixture->server.session_count;
+        assert_true(fixture->server.sessions.count <= before + A_TURN);
+        before = fixture->server.sessions.count;
     }
     for (int i = 0; i < MANY; i++) {
         peer_deinit(&peers[i]);
@@ -266,9 +266,9 @@ static void test_connections_get_a_part_of_the_time(void **state)
     }
     fixture->server.service->read_ns = read_ns;
     slow_server = server;
-    arrived = server->session_number;
+    arrived = server->sessions.total;
     const uint64_t began_ns = now_ns;
-    while (server->session_count < MANY + 1) {
+    while (server->sessions.count < MANY + 1) {
         const uint64_t took_ns = ping(fixture, &modest, id++);
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
     }
@@ -290,7 +290,7 @@ static size_t take_refusals(struct server_fixture *fixture, struct peer *peer, s
     size_t refused = 0;
 
     for (int still = 0; still < 3; still++) { /* a turn reads, one acts, and one sends */
-        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
         while (peer_take(peer, &response)) {
             const bool is_refusal =
                 response.kind == MSG_RESPONSE_ERROR && response.error.code == MSG_RATE_LIMITED;
@@ -324,21 +324,21 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
         struct msg_request request = {.id = id, .kind = MSG_REQUEST_SUMMARY};
         peer_put(&peer, &request);
     }
-    peer_send(&peer, &fixture->server.loop);
+    peer_send(&peer, &fixture->server.loop.uv);
     while (served + refused < ASKED) {
         const size_t now = take_refusals(fixture, &peer, &served);
         assert_true(now <= A_SECOND);
         refused += now;
         fixture->wall_ms += 1000;
-        session_tick(session, server_loop_ms(&fixture->server));
+        session_tick(session, loop_now_ms(&fixture->server.loop));
         assert_true(++seconds < 100);
     }
     assert_int_equal(served, SERVED);
     assert_true(seconds >= ASKED / A_SECOND);
     peer_put_ping(&peer, 1000); /* which costs nothing */
-    peer_send(&peer, &fixture->server.loop);
+    peer_send(&peer, &fixture->server.loop.uv);
     struct msg_response response;
-    assert_true(peer_await(&peer, &fixture->server.loop, &response));
+    assert_true(peer_await(&peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_PONG);
     peer_deinit(&peer);
     server_fixture_await_sessions(fixture, 0);

@@ -46,10 +46,10 @@ static int bind_one(struct server_fixture *fixture, const struct config_listener
 {
     struct server *server = &fixture->server;
 
-    (void)uv_run(&server->loop, UV_RUN_NOWAIT);
+    (void)uv_run(&server->loop.uv, UV_RUN_NOWAIT);
     fixture->reason[0] = '\0';
-    const int rc =
-        listener_bind(&server->listeners[server->listener_count], server, config, fixture->reason);
+    const int rc = listener_bind(&server->listeners[server->listener_count], &server->home, config,
+                                 fixture->reason);
     server->listener_count += rc == 0;
     return rc;
 }
@@ -101,10 +101,10 @@ static void expect_service(struct server_fixture *fixture, struct peer *peer)
 
     peer_put_hello(peer);
     peer_put_ping(peer, 2);
-    peer_send(peer, &fixture->server.loop);
-    assert_true(peer_await(peer, &fixture->server.loop, &response));
+    peer_send(peer, &fixture->server.loop.uv);
+    assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
-    assert_true(peer_await(peer, &fixture->server.loop, &response));
+    assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_PONG);
 }
 
@@ -115,7 +115,8 @@ static void serve_one(struct server_fixture *fixture, int fd, bool is_administra
     peer_init(&peer, fd);
     assert_true(fd >= 0);
     expect_service(fixture, &peer);
-    assert_int_equal(fixture->server.sessions->prev->client.is_administrator, is_administrator);
+    assert_int_equal(fixture->server.sessions.first->prev->client.is_administrator,
+                     is_administrator);
     peer_deinit(&peer);
     server_fixture_await_sessions(fixture, 0);
 }
@@ -195,7 +196,7 @@ static void port_in_use_is_refused(void **state)
     (void)snprintf(where, sizeof(where), "cannot listen on 127.0.0.1:%u: ", port);
     expect_reason(fixture, where);
     expect_reason(fixture, "another program has it");
-    (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT); /* the handle's close comes through */
+    (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT); /* the handle's close comes through */
     assert_int_equal(loop_descriptor_count(), descriptors);
     serve_one(fixture, loop_connect_tcp("127.0.0.1", port), false);
 }
@@ -345,7 +346,8 @@ static void inherited_sockets_are_served(void **state)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct notify_socket inherited = {.descriptor = listen_on(fixture->path), .is_unix = true};
 
-    assert_int_equal(listener_inherit(&server->listeners[0], server, &inherited, fixture->reason),
+    assert_int_equal(listener_inherit(&server->listeners[0], &server->home, &server->config,
+                                      &inherited, fixture->reason),
                      0);
     server->listener_count = 1;
     serve_one(fixture, loop_connect_unix(fixture->path), true);
@@ -355,7 +357,8 @@ static void inherited_sockets_are_served(void **state)
     assert_int_equal(bind(inherited.descriptor, (const struct sockaddr *)&address, sizeof(address)),
                      0);
     assert_int_equal(listen(inherited.descriptor, 4), 0);
-    assert_int_equal(listener_inherit(&server->listeners[1], server, &inherited, fixture->reason),
+    assert_int_equal(listener_inherit(&server->listeners[1], &server->home, &server->config,
+                                      &inherited, fixture->reason),
                      0);
     server->listener_count = 2;
     serve_one(fixture, loop_connect_tcp("127.0.0.1", port_of(newest(fixture))), false);
@@ -369,8 +372,8 @@ static void inherited_rubbish_is_refused(void **state)
     struct server_fixture *fixture = *state;
     const struct notify_socket inherited = {.descriptor = -1, .is_unix = false};
 
-    assert_int_equal(listener_inherit(&fixture->server.listeners[0], &fixture->server, &inherited,
-                                      fixture->reason),
+    assert_int_equal(listener_inherit(&fixture->server.listeners[0], &fixture->server.home,
+                                      &fixture->server.config, &inherited, fixture->reason),
                      -ERR_SYSTEM);
     expect_reason(fixture, "the inherited socket");
 }
@@ -401,11 +404,11 @@ static void out_of_descriptors(void **state)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit none = {.rlim_cur = (rlim_t)lowest_free, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    peer_await_end(&late, &fixture->server.loop);
-    assert_int_equal(fixture->server.session_count, 1);
+    peer_await_end(&late, &fixture->server.loop.uv);
+    assert_int_equal(fixture->server.sessions.count, 1);
     peer_put_ping(&here, 3);
-    peer_send(&here, &fixture->server.loop);
-    assert_true(peer_await(&here, &fixture->server.loop, &response));
+    peer_send(&here, &fixture->server.loop.uv);
+    assert_true(peer_await(&here, &fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_PONG);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 
@@ -437,7 +440,7 @@ static void out_of_memory(void **state)
     }
     listener_retry(listener); /* still none */
     assert_true(listener->is_held);
-    assert_int_equal(fixture->server.session_count, 0);
+    assert_int_equal(fixture->server.sessions.count, 0);
     fail_alloc_arm(&fixture->alloc, 0);
     listener_retry(listener);
     assert_false(listener->is_held);
@@ -466,8 +469,8 @@ static void closed_while_it_holds_one(void **state)
     }
     listener_close(listener);
     listener_retry(listener);
-    peer_await_end(&peer, &fixture->server.loop);
-    assert_int_equal(fixture->server.session_count, 0);
+    peer_await_end(&peer, &fixture->server.loop.uv);
+    assert_int_equal(fixture->server.sessions.count, 0);
     peer_deinit(&peer);
 }
 

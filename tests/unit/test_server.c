@@ -135,7 +135,7 @@ static void expect(struct fixture *fixture, struct peer *peer, uint64_t id,
 {
     struct msg_response response;
 
-    assert_true(peer_await(peer, &fixture->server.loop, &response));
+    assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
     assert_int_equal(response.kind, kind);
 }
@@ -144,15 +144,15 @@ static void greet(struct fixture *fixture, struct peer *peer)
 {
     connect_to(fixture, peer);
     peer_put_hello(peer);
-    peer_send(peer, &fixture->server.loop);
+    peer_send(peer, &fixture->server.loop.uv);
     expect(fixture, peer, 1, MSG_RESPONSE_WELCOME);
 }
 
 /* Turns until so many sessions are left. */
 static void await_sessions(struct fixture *fixture, size_t count)
 {
-    while (fixture->server.session_count > count) {
-        loop_turn(&fixture->server.loop, -1, 0);
+    while (fixture->server.sessions.count > count) {
+        loop_turn(&fixture->server.loop.uv, -1, 0);
     }
 }
 
@@ -163,7 +163,7 @@ static void await_received(struct fixture *fixture, const struct peer *peer)
 
     assert_int_equal(ioctl(peer->fd, SIOCOUTQ, &unread), 0);
     while (unread > 0) {
-        loop_turn(&fixture->server.loop, -1, 0);
+        loop_turn(&fixture->server.loop.uv, -1, 0);
         assert_int_equal(ioctl(peer->fd, SIOCOUTQ, &unread), 0);
     }
 }
@@ -188,7 +188,7 @@ static void messages_outlive_a_restart(void **state)
     greet(fixture, &peer);
     memcpy(store_id, fixture->server.service->store.store_id, sizeof(store_id));
     peer_put(&peer, server_fixture_deposit(2, 1));
-    peer_send(&peer, &fixture->server.loop);
+    peer_send(&peer, &fixture->server.loop.uv);
     expect(fixture, &peer, 2, MSG_RESPONSE_DEPOSITED);
     peer_deinit(&peer);
     await_sessions(fixture, 0);
@@ -198,8 +198,8 @@ static void messages_outlive_a_restart(void **state)
     assert_memory_equal(fixture->server.service->store.store_id, store_id, sizeof(store_id));
     greet(fixture, &peer);
     peer_put(&peer, server_fixture_query(3, 1));
-    peer_send(&peer, &fixture->server.loop);
-    assert_true(peer_await(&peer, &fixture->server.loop, &response));
+    peer_send(&peer, &fixture->server.loop.uv);
+    assert_true(peer_await(&peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.kind, MSG_RESPONSE_RESULTS);
     assert_int_equal(response.results.result_count, 1);
     peer_deinit(&peer);
@@ -218,14 +218,14 @@ static void stop_answers_what_is_under_way(void **state)
     for (unsigned i = 0; i < 100; i++) {
         peer_put(&busy, server_fixture_deposit(100 + i, (uint8_t)(i + 1)));
     }
-    peer_send(&busy, &fixture->server.loop);
+    peer_send(&busy, &fixture->server.loop.uv);
     await_received(fixture, &busy);
     assert_int_equal(raise(SIGTERM), 0);
     for (unsigned i = 0; i < 100; i++) {
         expect(fixture, &busy, 100 + i, MSG_RESPONSE_DEPOSITED);
     }
-    peer_await_end(&busy, &fixture->server.loop);
-    peer_await_end(&idle, &fixture->server.loop);
+    peer_await_end(&busy, &fixture->server.loop.uv);
+    peer_await_end(&idle, &fixture->server.loop.uv);
     assert_true(fixture->server.stopping);
     assert_int_equal(loop_connect_unix(fixture->socket), -1); /* nobody new */
     assert_int_equal(raise(SIGHUP), 0);                       /* no reload any more */
@@ -247,8 +247,8 @@ static void second_signal_drops_everybody(void **state)
 
     greet(fixture, &peer);
     assert_int_equal(raise(SIGTERM), 0);
-    peer_await_end(&peer, &fixture->server.loop); /* and the client does not end */
-    assert_int_equal(fixture->server.session_count, 1);
+    peer_await_end(&peer, &fixture->server.loop.uv); /* and the client does not end */
+    assert_int_equal(fixture->server.sessions.count, 1);
     assert_int_equal(raise(SIGINT), 0);
     server_run(&fixture->server);
     peer_deinit(&peer);
@@ -263,7 +263,7 @@ static void patience_with_clients_is_bounded(void **state)
 
     greet(fixture, &peer);
     assert_int_equal(raise(SIGINT), 0);
-    peer_await_end(&peer, &fixture->server.loop);
+    peer_await_end(&peer, &fixture->server.loop.uv);
     fixture->server.stop_since_ms -= 3500; /* as if it were so long ago */
     server_run(&fixture->server);
     peer_deinit(&peer);
@@ -363,7 +363,7 @@ static void changed_profile_is_the_configurations_fault(void **state)
     assert_int_equal(start(fixture), 0);
     greet(fixture, &peer);
     peer_put(&peer, server_fixture_deposit(2, 1));
-    peer_send(&peer, &fixture->server.loop);
+    peer_send(&peer, &fixture->server.loop.uv);
     expect(fixture, &peer, 2, MSG_RESPONSE_DEPOSITED);
     peer_deinit(&peer);
     stop(fixture);
@@ -457,19 +457,19 @@ static void ticks_do_what_is_due(void **state)
     request.deposit.has_ttl = true;
     request.deposit.ttl_s = 1;
     peer_put(&peer, &request);
-    peer_send(&peer, &fixture->server.loop);
+    peer_send(&peer, &fixture->server.loop.uv);
     expect(fixture, &peer, 2, MSG_RESPONSE_DEPOSITED);
     assert_int_equal(fixture->server.service->usage.messages, 1);
     connect_to(fixture, &silent);
-    while (fixture->server.session_count < 2) {
-        loop_turn(&fixture->server.loop, -1, 0);
+    while (fixture->server.sessions.count < 2) {
+        loop_turn(&fixture->server.loop.uv, -1, 0);
     }
-    fixture->server.sessions->prev->since_ms -= 10 * 1000; /* as if it were so long ago */
+    fixture->server.sessions.first->prev->since_ms -= 10 * 1000; /* as if it were so long ago */
     hurry_ticks(fixture);
-    assert_true(peer_await(&silent, &fixture->server.loop, &response));
+    assert_true(peer_await(&silent, &fixture->server.loop.uv, &response));
     assert_non_null(strstr(response.error.message, "no Hello came in time"));
     while (fixture->server.service->usage.messages > 0) { /* for the second that it was to live */
-        loop_turn(&fixture->server.loop, -1, 0);
+        loop_turn(&fixture->server.loop.uv, -1, 0);
     }
     peer_deinit(&silent);
     peer_deinit(&peer);
@@ -519,7 +519,7 @@ static void notices_in_order(void **state)
     setenv("WATCHDOG_USEC", "20000000", 1); /* the first comes at once */
     assert_int_equal(start(fixture), 0);
     while (recv(notices, text, sizeof(text) - 1, 0) <= 0) {
-        loop_turn(&fixture->server.loop, -1, 0);
+        loop_turn(&fixture->server.loop.uv, -1, 0);
     }
     assert_string_equal(text, "WATCHDOG=1");
     write_file(fixture, "[limits]\nk = 7\n");

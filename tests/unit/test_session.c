@@ -13,6 +13,7 @@
 
 #include "core/base/err.h"
 #include "daemon/net/server.h"
+#include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 
@@ -38,7 +39,7 @@ static int teardown(void **state)
 
 static void send_all(struct server_fixture *fixture, struct peer *peer)
 {
-    peer_send(peer, &fixture->server.loop);
+    peer_send(peer, &fixture->server.loop.uv);
 }
 
 static void expect(struct server_fixture *fixture, struct peer *peer, uint64_t id,
@@ -46,7 +47,7 @@ static void expect(struct server_fixture *fixture, struct peer *peer, uint64_t i
 {
     struct msg_response response;
 
-    assert_true(peer_await(peer, &fixture->server.loop, &response));
+    assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
     assert_int_equal(response.kind, kind);
 }
@@ -56,7 +57,7 @@ static void expect_error(struct server_fixture *fixture, struct peer *peer, uint
 {
     struct msg_response response;
 
-    assert_true(peer_await(peer, &fixture->server.loop, &response));
+    assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
     assert_int_equal(response.kind, MSG_RESPONSE_ERROR);
     assert_int_equal(response.error.code, code);
@@ -67,14 +68,14 @@ static void expect_error(struct server_fixture *fixture, struct peer *peer, uint
 
 static void expect_end(struct server_fixture *fixture, struct peer *peer)
 {
-    peer_await_end(peer, &fixture->server.loop);
+    peer_await_end(peer, &fixture->server.loop.uv);
     assert_false(peer->was_reset);
 }
 
 /* The client closes, and the session goes without a trace. */
 static void leave(struct server_fixture *fixture, struct peer *peer)
 {
-    const size_t count = fixture->server.session_count;
+    const size_t count = fixture->server.sessions.count;
 
     peer_deinit(peer);
     server_fixture_await_sessions(fixture, count - 1);
@@ -377,7 +378,7 @@ static void requests_in_flight_are_bounded(void **state)
         const uint64_t left = 130 - id;
         const uint32_t taken = left < 8 ? (uint32_t)left : 8;
         await_work(fixture, taken);
-        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT); /* takes no more */
+        (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT); /* takes no more */
         assert_int_equal(session->client.work_count, taken);
         assert_true(taken < 8 || !session->transport.reading);
         assert_int_equal(fake_persist_commit(fixture->persist), taken);
@@ -405,14 +406,15 @@ static void congestion_holds_all_clients(void **state)
         peer_put_ping(&peers[i], 2);
         send_all(fixture, &peers[i]);
     }
-    while (!fixture->server.was_congested || fixture->server.sessions->transport.reading ||
-           fixture->server.sessions->next->transport.reading) {
+    while (!fixture->server.sessions.was_congested ||
+           fixture->server.sessions.first->transport.reading ||
+           fixture->server.sessions.first->next->transport.reading) {
         server_fixture_turn(fixture, NULL);
     }
     assert_false(peer_take(&peers[0], &response));
     assert_false(peer_take(&peers[1], &response));
     service->writing_bytes -= congested;
-    server_wake(&fixture->server); /* in the daemon an operation's end does so */
+    loop_wake(&fixture->server.loop); /* in the daemon an operation's end does so */
     for (unsigned i = 0; i < 2; i++) {
         expect(fixture, &peers[i], 2, MSG_RESPONSE_PONG);
     }
@@ -431,7 +433,7 @@ static void unread_answers_stop_the_requests(void **state)
     uint64_t asked = 2;
 
     /* Results take more than their query: the server's output fills, then the client's. */
-    while (session->transport.reading || session->is_ready ||
+    while (session->transport.reading || session->entry.is_ready ||
            transport_output_bytes(&session->transport) < cap / 4) {
         if (session->transport.reading && asked < 100000) {
             for (unsigned i = 0; i < 1000; i++) {
@@ -466,7 +468,7 @@ static void slow_readers_are_dropped_at_the_bound(void **state)
     assert_int_equal(session->state, SESSION_CLOSED);
     assert_true(before + 61000 > cap); /* not before it was due */
     assert_true(session->client.is_gone);
-    assert_int_equal(fixture->server.output_bytes, 0);
+    assert_int_equal(fixture->server.sessions.output_bytes, 0);
     session->client.events->respond(&session->client, &pong); /* nobody is there: nothing happens */
     server_fixture_await_sessions(fixture, 0);
     peer_deinit(&peer);
@@ -492,10 +494,10 @@ static void the_slowest_is_dropped_at_the_common_bound(void **state)
     assert_int_equal(sessions[1]->state, SESSION_CLOSED);
     assert_int_equal(sessions[0]->state, SESSION_OPEN);
     assert_int_equal(sessions[2]->state, SESSION_OPEN);
-    assert_in_range(fixture->server.output_bytes, 60000, 61000);
+    assert_in_range(fixture->server.sessions.output_bytes, 60000, 61000);
     expect(fixture, &peers[0], 6, MSG_RESPONSE_GOT);
     expect(fixture, &peers[2], 6, MSG_RESPONSE_GOT);
-    assert_int_equal(fixture->server.output_bytes, 0);
+    assert_int_equal(fixture->server.sessions.output_bytes, 0);
     server_fixture_await_sessions(fixture, 2);
     peer_deinit(&peers[1]);
     leave(fixture, &peers[0]);
@@ -535,7 +537,7 @@ static void sessions_are_bounded(void **state)
     server_fixture_greet(fixture, &peers[count++]);
     while (count < 65) {
         server_fixture_connect(fixture, &peers[count]);
-        assert_true(peer_await(&peers[count], &fixture->server.loop, &response));
+        assert_true(peer_await(&peers[count], &fixture->server.loop.uv, &response));
         assert_int_equal(response.error.code, MSG_RATE_LIMITED);
         assert_true(response.error.retry_after_ms > 0);
         expect_end(fixture, &peers[count]); /* they stay, and take no more */
@@ -593,7 +595,7 @@ static void no_memory_drops_the_session(void **state)
 static void no_memory_for_a_request(void **state)
 {
     struct server_fixture *fixture = *state;
-    struct arena *arena = &fixture->server.decode_arena;
+    struct arena *arena = &fixture->server.sessions.decode_arena;
     size_t failed = 0;
 
     for (bool served = false; !served; failed++) {
@@ -606,9 +608,9 @@ static void no_memory_for_a_request(void **state)
         fail_alloc_arm(&fixture->alloc, failed + 1);
         do {
             server_fixture_turn(fixture, NULL);
-        } while (fixture->server.session_count > 0 && fixture->server.service->working == 0);
+        } while (fixture->server.sessions.count > 0 && fixture->server.service->working == 0);
         served = fixture->server.service->working == 1;
-        assert_int_equal(fixture->server.session_count, served ? 1 : 0);
+        assert_int_equal(fixture->server.sessions.count, served ? 1 : 0);
         fail_alloc_arm(&fixture->alloc, 0);
         peer_deinit(&peer);
         fake_persist_commit(fixture->persist);
@@ -616,6 +618,88 @@ static void no_memory_for_a_request(void **state)
     }
     assert_true(failed > 2); /* the buffer, the arena */
     assert_int_equal(fake_persist_count(fixture->persist), 1);
+}
+
+/* --- drops ------------------------------------------------------------------------------------ */
+
+static void watch_all(struct server_fixture *fixture, struct session *session)
+{
+    const struct msg_request *query = server_fixture_query(50, 1);
+    struct msg_request request = {.id = query->id, .kind = MSG_REQUEST_WATCH};
+
+    request.watch.query = query->query;
+    request.watch.query.k = 0;
+    request.watch.after_seq = UINT64_MAX;
+    handler_handle(fixture->server.service, &session->client, &request);
+    assert_true(watch_is_watching(&session->client));
+}
+
+/* A push that drops its client: who pushes still has the client, its watches and its sender when
+ * the call returns; the loop's next turn ends them. */
+static void a_push_that_drops_leaves_its_caller_valid(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct peer peer;
+    struct session *session = server_fixture_greet(fixture, &peer);
+
+    watch_all(fixture, session);
+    const struct watcher *watcher = session->client.watcher;
+    const struct watch_counts *counts = &fixture->server.service->watch->counts;
+    while (session->state == SESSION_OPEN) {
+        respond_bytes(session, 60000);
+    }
+    assert_int_equal(session->state, SESSION_CLOSED);
+    assert_ptr_equal(session->client.watcher, watcher);
+    assert_true(watch_is_watching(&session->client)); /* reads the watcher's memory */
+    assert_int_equal(counts->watches, 1);
+    assert_false(session->client.events->has_room(&session->client));
+    assert_false(session->client.events->queued(&session->client, 1));
+    session->client.events->drop(&session->client, MSG_INTERNAL, "once more");
+    server_fixture_turn(fixture, NULL);
+    assert_int_equal(counts->watches, 0);
+    server_fixture_await_sessions(fixture, 0);
+    peer_deinit(&peer);
+}
+
+/* The end of the last request of a session whose stream is closed: the session is still there when
+ * the handler gets back to its caller. */
+static void the_last_work_does_not_free_its_session(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct peer peer;
+    struct session *session = server_fixture_greet(fixture, &peer);
+
+    requester_work_begin(&session->client, 100, 100);
+    session_close(session);
+    while (!session->stream_closed) {
+        server_fixture_turn(fixture, NULL);
+    }
+    server_fixture_turn(fixture, NULL);
+    assert_int_equal(fixture->server.sessions.count, 1);
+    requester_work_end(&session->client, 100, 100);
+    assert_int_equal(fixture->server.sessions.count, 1);
+    assert_int_equal(session->client.work_count, 0); /* reads the session's memory */
+    server_fixture_turn(fixture, NULL);
+    assert_int_equal(fixture->server.sessions.count, 0);
+    peer_deinit(&peer);
+}
+
+/* A write that fails, as the client has reset the connection, drops the session within
+ * session_flush, which goes on with it. */
+static void a_write_that_fails_leaves_its_caller_valid(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct peer peer;
+    struct session *session = server_fixture_greet(fixture, &peer);
+
+    watch_all(fixture, session);
+    peer_deinit(&peer);
+    respond_bytes(session, 60000);
+    assert_int_equal(session->state, SESSION_OPEN);
+    session_flush(session);
+    assert_int_equal(session->state, SESSION_CLOSED);
+    assert_true(watch_is_watching(&session->client));
+    server_fixture_await_sessions(fixture, 0);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -682,10 +766,12 @@ static void client_gone_before_its_answers(void **state)
     while (!session->stream_closed) {
         server_fixture_turn(fixture, NULL);
     }
-    assert_int_equal(fixture->server.session_count, 1);
+    assert_int_equal(fixture->server.sessions.count, 1);
     assert_int_equal(session->client.work_count, 5);
     fake_persist_commit(fixture->persist);
-    assert_int_equal(fixture->server.session_count, 0);
+    assert_int_equal(fixture->server.sessions.count, 1);
+    server_fixture_turn(fixture, NULL);
+    assert_int_equal(fixture->server.sessions.count, 0);
     assert_int_equal(fake_persist_count(fixture->persist), 5);
     peer_deinit(&peer);
 }
@@ -702,7 +788,7 @@ static void work_ends_before_the_stream_is_closed(void **state)
     await_work(fixture, 5);
     session_close(session);
     fake_persist_commit(fixture->persist);
-    assert_int_equal(fixture->server.session_count, 1);
+    assert_int_equal(fixture->server.sessions.count, 1);
     assert_int_equal(session->client.work_count, 0);
     server_fixture_await_sessions(fixture, 0);
     peer_deinit(&peer);
@@ -736,9 +822,7 @@ static void stop_answers_what_was_received(void **state)
     put_deposits(&busy, 12); /* some are under way, some are buffered */
     send_all(fixture, &busy);
     await_work(fixture, 8);
-    fixture->server.stopping = true;
-    session_stop(fixture->server.sessions);
-    session_stop(fixture->server.sessions->next);
+    sessions_stop(&fixture->server.sessions);
     expect_end(fixture, &idle);
     fake_persist_commit(fixture->persist);
     await_work(fixture, 4);
@@ -747,8 +831,8 @@ static void stop_answers_what_was_received(void **state)
         expect(fixture, &busy, id, MSG_RESPONSE_DEPOSITED);
     }
     expect_end(fixture, &busy);
-    session_stop(fixture->server.sessions); /* ending already: harmless */
-    session_resume(fixture->server.sessions);
+    sessions_stop(&fixture->server.sessions); /* ending already: harmless */
+    session_resume(fixture->server.sessions.first);
     leave(fixture, &busy);
     leave(fixture, &idle);
 }
@@ -774,18 +858,17 @@ static void ends_while_it_waits_for_its_turn(bool is_stopping)
         peer_put_bytes(&peer, malformed, sizeof(malformed));
     }
     fixture->server.service->read_ns = stand_still; /* so that all is done in one slice */
-    fixture->server.spent_ns = UINT64_MAX / 2;      /* others had the turn */
-    peer_send(&peer, &fixture->server.loop);
+    fixture->server.loop.spent_ns = UINT64_MAX / 2; /* others had the turn */
+    peer_send(&peer, &fixture->server.loop.uv);
     if (is_stopping) {
-        fixture->server.stopping = true;
-        session_stop(session);
+        sessions_stop(&fixture->server.sessions);
     }
-    while (session->state != SESSION_ENDING || session->is_ready) {
-        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+    while (session->state != SESSION_ENDING || session->entry.is_ready) {
+        (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
     }
     peer_shut_down(&peer);
     server_fixture_await_sessions(fixture, 0); /* no tick, so no deadline */
-    fixture->server.stopping = false;
+    fixture->server.sessions.is_stopping = false;
     peer_deinit(&peer);
     server_fixture_free(fixture);
 }
@@ -855,6 +938,9 @@ int main(void)
         TEST(answers_over_a_frame_are_refused),
         TEST(no_memory_drops_the_session),
         TEST(no_memory_for_a_request),
+        TEST(a_push_that_drops_leaves_its_caller_valid),
+        TEST(the_last_work_does_not_free_its_session),
+        TEST(a_write_that_fails_leaves_its_caller_valid),
         TEST(half_close_is_answered),
         TEST(half_close_within_a_frame),
         TEST(client_gone_before_its_answers),

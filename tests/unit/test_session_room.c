@@ -83,7 +83,7 @@ static unsigned dropped(struct fixture *fixture)
     unsigned at = 0;
 
     fixture->server->server.service->config.limits.sessions_max = SESSIONS;
-    if (!session_room_make(&fixture->server->server, fixture->sessions[NEWCOMER])) {
+    if (!session_room_make(&fixture->server->server.sessions, fixture->sessions[NEWCOMER])) {
         return NEWCOMER;
     }
     while (at < NEWCOMER && fixture->sessions[at]->state == SESSION_OPEN) {

@@ -40,7 +40,7 @@ struct secure_peer {
 static void turn(struct server_fixture *fixture, int count)
 {
     for (int i = 0; i < count; i++) {
-        (void)uv_run(&fixture->server.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
     }
 }
 
@@ -114,7 +114,7 @@ static bool is_here(const struct server_fixture *fixture, const struct secure_pe
 {
     const struct session *session;
 
-    DL_FOREACH (fixture->server.sessions, session) {
+    DL_FOREACH (fixture->server.sessions.first, session) {
         if (session->number == peer->number && session->state == SESSION_OPEN) {
             return true;
         }
@@ -187,7 +187,7 @@ static void who_waits_is_not_dropped(uint32_t frame_bytes, size_t payload_bytes,
     peer_put_ping(&other, 2);
     now_ns += SECOND_NS; /* nobody took much lately */
     look_ns = LONG_NS;
-    peer_send(&other, &fixture->server.loop);
+    peer_send(&other, &fixture->server.loop.uv);
     send_encrypted(&peer);
     turn(fixture, 20);
     assert_true(is_here(fixture, &peer));
@@ -338,9 +338,9 @@ static void test_records_take_turns(void **state)
         }
         flooder_send(&flooder);
         peer_put_ping(&other, 2 + i);
-        peer_send(&other, &fixture->server.loop);
+        peer_send(&other, &fixture->server.loop.uv);
         const size_t before = answers(&flooder, session);
-        assert_true(peer_await(&other, &fixture->server.loop, &response));
+        assert_true(peer_await(&other, &fixture->server.loop.uv, &response));
         const size_t records = (answers(&flooder, session) - before) / ANSWER_BYTES;
         if (records > RECORDS_MAX) {
             fail_msg("%zu records were taken while a ping waited", records);

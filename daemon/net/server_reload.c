@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the configuration again while the daemon serves: all of it is taken, or nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/net/here_watch.h"
+#include "daemon/net/server_clock.h"
+#include "daemon/net/server_open.h"
+#include "daemon/system/log.h"
+#include "daemon/system/notify.h"
+
+void server_check_certificate(struct server *server, const struct config *config)
+{
+    int64_t wall_ms = 0;
+    int64_t monotonic_ms = 0;
+
+    server_clock_read(NULL, &wall_ms, &monotonic_ms);
+    (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
+}
+
+/* All lines of the reason go to the log; the first one, and how many others, to who asked. */
+static void refuse_reload(char *reason)
+{
+    char *line = reason;
+
+    do {
+        char *end = strchr(line, '\n');
+
+        log_error("configuration not reloaded, the old one stays: %.*s",
+                  (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
+        line = end != NULL ? end + 1 : NULL;
+    } while (line != NULL);
+
+    const size_t others = config_reason_first(reason);
+    const size_t used = strlen(reason);
+    if (others > 0) {
+        snprintf(reason + used, CONFIG_REASON_BYTES - used, " (and %zu more error%s, see the log)",
+                 others, others == 1 ? "" : "s");
+    }
+}
+
+int server_reload(struct server *server, char *out_reason)
+{
+    struct config fresh;
+    struct server_listen listen;
+
+    notify_reloading();
+    int rc = options_load(server->options, &fresh, out_reason);
+    if (rc == 0) {
+        rc = config_check_reload(&server->config, &fresh, out_reason);
+    }
+    if (rc == 0) {
+        rc = server_listen_prepare(server, &fresh, &listen, out_reason);
+    }
+    if (rc == 0) {
+        rc = server_tls_load(&server->tls, &fresh, out_reason);
+        if (rc != 0) {
+            server_listen_cancel(server, &listen);
+        }
+    }
+    if (rc == 0) {
+        server_listen_commit(server, &fresh, &listen);
+        server_tls_log_pin(&server->tls, &fresh);
+        server_check_certificate(server, &fresh);
+        server->config = fresh;
+        service_reload(server->service, &fresh);
+        here_watch_reload(server->here_watch);
+        log_set_level(fresh.log_level);
+        log_info("configuration reloaded");
+    } else {
+        refuse_reload(out_reason);
+    }
+    notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
+    return rc;
+}
