@@ -6,9 +6,11 @@
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/bits/bits.h"
+#include "tests/bench/options.h"
 #include "tests/bench/report.h"
 
 struct bench_options {
@@ -18,7 +20,14 @@ struct bench_options {
     uint32_t count;       /* messages, or deposits a round; 0: the subcommand's own number */
 };
 
-enum { BENCH_ROUNDS_MAX = 99, BENCH_COUNT_MAX = 1000000 };
+enum { BENCH_ROUNDS_MAX = 99, BENCH_COUNT_MAX = 1000000, BENCH_K_MAX = 1000 };
+
+/* The daemon that was built beside this program, and the current directory. */
+struct bench_options bench_standard(void);
+
+/* The options of every subcommand that measures a daemon: --hearsayd, --dir and --json. */
+enum { BENCH_ROWS = 3 };
+void bench_rows(struct bench_options *options, bool *json, struct option_row out[BENCH_ROWS]);
 
 /* The given number, or the standard one when none was given. */
 static inline uint32_t bench_or(uint32_t given, uint32_t standard)
@@ -36,6 +45,17 @@ int bench_start(const struct bench_options *options, struct report *report);
 int bench_list(const struct bench_options *options, struct report *report);
 int bench_encode(const struct bench_options *options, struct report *report);
 int bench_joint(const struct bench_options *options, struct report *report);
+
+/* These have options of their own; argv[0] is the subcommand's name. 0 or -1 as above. */
+int bench_index(int argc, char **argv);
+int bench_arrange(int argc, char **argv);
+int bench_epochs(int argc, char **argv);
+int bench_thesis(int argc, char **argv);
+int bench_watch(int argc, char **argv);
+int bench_load(int argc, char **argv);
+
+/* The profile that a text names. 0, or -1: it is said. */
+int bench_profile(const char *text, struct profile *out);
 
 /* The best kernels, or those that HEARSAY_CPU names; NULL when it names none: that is said. */
 const struct bits_kernels *bench_kernels(void);

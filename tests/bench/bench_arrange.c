@@ -7,9 +7,6 @@
  *
  * Times are processor times of the thread, so that what else the machine does is not in them.
  */
-#include "tests/bench/bench_arrange.h"
-
-#include <getopt.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +20,7 @@
 #include "daemon/host/arrange.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
+#include "tests/bench/options.h"
 #include "tests/bench/report.h"
 #include "tests/bench/stats.h"
 
@@ -401,72 +399,33 @@ static int run(const struct filters_options *options, const struct profile *prof
 
 /* ---- options ---- */
 
-static void print_help(void)
-{
-    printf("usage: hearsay-bench arrange [OPTION...]\n\n"
-           "What it takes to arrange an index while it serves. docs/tree.md\n\n"
-           "  --workload NAME    words, venue, campus (default), wifi:DIR (UJIIndoorLoc), or\n"
-           "                     filters:FILE (raw filters of 64 bytes, back to back)\n"
-           "  -n N               filters (default: 100000 made up, or all there are); a\n"
-           "                     twentieth of them comes while the others are arranged\n"
-           "  --words FILE       for words: a word a line (default: /usr/share/dict/words)\n"
-           "  --copies N         for wifi: each row N times, labels kept with probability 0.85\n"
-           "  --noise            for wifi: topics and hours besides\n"
-           "  --json             one JSON object instead of a table\n"
-           "  --help             this text\n\n"
-           "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n");
-}
-
 int bench_arrange(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"workload", required_argument, NULL, 'w'},
-        {"words", required_argument, NULL, 'W'},
-        {"copies", required_argument, NULL, 'c'},
-        {"noise", no_argument, NULL, 'N'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    struct filters_options options = {
-        .workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1};
+    struct filters_options options = filters_standard;
     struct report report = {.out = stdout};
     struct profile profile;
-    const char *reason = NULL;
-    int option;
+    struct option_row filter_rows[FILTERS_ROWS];
+    const struct option_row rows[] = {
+        {.name = "n",
+         .value = "N",
+         .size = &options.count,
+         .least = 1,
+         .most = FILTERS_COUNT_MAX,
+         .help = "filters (default: 100000 made up, or all there are); a\n"
+                 "twentieth of them comes while the others are arranged"},
+        {.name = "json", .flag = &report.json, .help = "one JSON object instead of a table"},
+    };
+    const struct options_table table = {
+        .command = "arrange",
+        .about = "What it takes to arrange an index while it serves; m = 512. docs/tree.md\n",
+        .notes = "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n",
+        .groups = {{NULL, filter_rows, FILTERS_ROWS}, {NULL, rows, sizeof(rows) / sizeof(rows[0])}},
+    };
 
-    while ((option = getopt_long(argc, argv, "n:h", known, NULL)) != -1) {
-        switch (option) {
-        case 'w':
-            options.workload = optarg;
-            break;
-        case 'W':
-            options.words_file = optarg;
-            break;
-        case 'c':
-            options.copies = (uint32_t)strtoul(optarg, NULL, 10);
-            break;
-        case 'n':
-            options.count = strtoul(optarg, NULL, 10);
-            break;
-        case 'N':
-            options.noise = true;
-            break;
-        case 'j':
-            report.json = true;
-            break;
-        case 'h':
-            print_help();
-            return 0;
-        default:
-            return bench_fail("see hearsay-bench arrange --help");
-        }
+    filters_rows(&options, filter_rows);
+    const enum options_outcome outcome = options_read(&table, argc, argv);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? 0 : -1;
     }
-    if (optind < argc) {
-        return bench_fail("%s is no option; see hearsay-bench arrange --help", argv[optind]);
-    }
-    if (profile_parse("v1:512/4", 8, &profile, &reason) != 0) {
-        return bench_fail("%s", reason);
-    }
-    return run(&options, &profile, &report);
+    return bench_profile("v1:512/4", &profile) == 0 ? run(&options, &profile, &report) : -1;
 }

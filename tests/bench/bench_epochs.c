@@ -5,9 +5,6 @@
  * in an epoch, its labels keyed with that epoch's key, and the query is a part for each epoch,
  * keyed likewise. The one tree has the plain labels. Answers are compared with those of lists.
  */
-#include "tests/bench/bench_epochs.h"
-
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +16,7 @@
 #include "core/index/index.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
+#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 
 enum {
@@ -334,99 +332,63 @@ static int measure(struct run *run)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static void print_help(void)
+static enum options_outcome read_options(int argc, char **argv, struct options *options)
 {
-    printf("usage: hearsay-bench epochs [OPTION...]\n\n"
-           "One query over many epochs beside one tree with the same messages.\n\n"
-           "  -n N            messages (100000)\n"
-           "  --epochs N      epochs, 1 to %d (24)\n"
-           "  --skewed        half of the messages lie in one epoch, half of the rest in the\n"
-           "                  next, and so on\n"
-           "  --queries N     queries (200)\n"
-           "  -k K            nearest messages asked for (10)\n"
-           "  --profile TEXT  the profile (v1:512/4)\n"
-           "  --json          one JSON object\n"
-           "  --help          this text\n",
-           INDEX_PARTS_MAX);
-}
-
-enum outcome { RUN, DONE, REFUSED };
-
-static bool parse_number(const char *text, size_t most, size_t *out)
-{
-    char *end = NULL;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > most) {
-        (void)bench_fail("%s is no number from 1 to %zu", text, most);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static enum outcome parse(int argc, char **argv, struct options *options)
-{
-    static const struct option known[] = {
-        {"epochs", required_argument, NULL, 'e'},
-        {"skewed", no_argument, NULL, 's'},
-        {"queries", required_argument, NULL, 'Q'},
-        {"profile", required_argument, NULL, 'p'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    const struct option_row rows[] = {
+        {.name = "n",
+         .value = "N",
+         .size = &options->messages,
+         .least = 1,
+         .most = FILTERS_COUNT_MAX,
+         .help = "messages (100000)"},
+        {.name = "epochs",
+         .value = "N",
+         .size = &options->epochs,
+         .least = 1,
+         .most = INDEX_PARTS_MAX,
+         .help = "epochs (24)"},
+        {.name = "skewed",
+         .flag = &options->skewed,
+         .help = "half of the messages lie in one epoch, half of the rest in the\n"
+                 "next, and so on"},
+        {.name = "queries",
+         .value = "N",
+         .size = &options->queries,
+         .least = 1,
+         .most = 1000000,
+         .help = "queries (200)"},
+        {.name = "k",
+         .value = "K",
+         .u32 = &options->k,
+         .least = 1,
+         .most = BENCH_K_MAX,
+         .help = "nearest messages asked for (10)"},
+        {.name = "profile",
+         .value = "PROFILE",
+         .profile = &options->profile,
+         .help = "how labels become filters (v1:512/4)"},
+        {.name = "json", .flag = &options->json, .help = "one JSON object"},
     };
-    const char *profile = "v1:512/4";
-    const char *reason = NULL;
-    size_t k = 10;
-    bool right = true;
-    int option;
+    const struct options_table table = {
+        .command = "epochs",
+        .about = "One query over many epochs beside one tree with the same messages.\n",
+        .groups = {{NULL, rows, sizeof(rows) / sizeof(rows[0])}},
+    };
 
-    while (right && (option = getopt_long(argc, argv, "n:k:h", known, NULL)) != -1) {
-        switch (option) {
-        case 'n':
-            right = parse_number(optarg, 10000000, &options->messages);
-            break;
-        case 'k':
-            right = parse_number(optarg, 1000, &k);
-            break;
-        case 'e':
-            right = parse_number(optarg, INDEX_PARTS_MAX, &options->epochs);
-            break;
-        case 'Q':
-            right = parse_number(optarg, 1000000, &options->queries);
-            break;
-        case 's':
-            options->skewed = true;
-            break;
-        case 'p':
-            profile = optarg;
-            break;
-        case 'j':
-            options->json = true;
-            break;
-        case 'h':
-            print_help();
-            return DONE;
-        default:
-            return REFUSED;
-        }
-    }
-    options->k = (uint32_t)k;
-    if (right && profile_parse(profile, strlen(profile), &options->profile, &reason) != 0) {
-        right = bench_fail("%s: %s", profile, reason) == 0;
-    }
-    return right ? RUN : REFUSED;
+    return options_read(&table, argc, argv);
 }
 
 int bench_epochs(int argc, char **argv)
 {
-    struct options options = {.messages = 100000, .queries = 200, .epochs = 24};
+    struct options options = {.messages = 100000, .queries = 200, .epochs = 24, .k = 10};
     struct run run = {.options = &options, .random = 7117};
-    const enum outcome outcome = parse(argc, argv, &options);
 
-    if (outcome != RUN) {
-        return outcome == DONE ? 0 : -1;
+    if (bench_profile("v1:512/4", &options.profile) != 0) {
+        return -1;
+    }
+    const enum options_outcome outcome = read_options(argc, argv, &options);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? 0 : -1;
     }
     run.kernels = bench_kernels();
     int rc = run.kernels == NULL ? -1 : 0;

@@ -3,9 +3,6 @@
  * hearsay-bench index: the engines of the index beside one another, on the same filters and the
  * same queries, taking turns query by query.
  */
-#include "tests/bench/bench_index.h"
-
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +13,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/index_plot.h"
+#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 
 enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
@@ -39,10 +37,10 @@ struct options {
     bool one_by_one; /* inserted as deposits are, not in bulk */
     bool quick_inserts;
     bool json;
-    enum index_metric metric;
-    const char *profile_text; /* what --profile, -m and -d said, or NULL */
-    const char *bits_text;
-    const char *hashes_text;
+    bool estimated;           /* ranked by estimated labels instead of bits */
+    const char *profile_text; /* what --profile said, or NULL */
+    uint32_t bits;            /* ... -m and -d, or 0 */
+    uint32_t hashes;
     const char *plot_directory;
 };
 
@@ -216,7 +214,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
         .max_distance_ppm = DISTANCE_ONE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = run->options->metric,
+        .metric = run->options->estimated ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
         .best_path = side->best_path,
         .budget = run->options->budget,
     };
@@ -418,110 +416,39 @@ static int run_index(const struct options *options)
 
 /* ---- options ---- */
 
-static int parse_engines(char *text, struct options *options)
+static int parse_engines(char *text, void *destination)
 {
+    struct options *options = destination;
+
     options->engine_count = 0;
     for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
         const bool best_path = strcmp(name, "best-path") == 0;
         const struct index_engine *engine = index_engine_named(best_path ? "tree" : name);
 
         if (engine == NULL || options->engine_count == ENGINES_MAX) {
-            return bench_fail("there is no engine %s, or there are too many", name);
+            return bench_fail("--engine takes up to %d names that --help lists, not %s",
+                              ENGINES_MAX, name);
         }
         options->contenders[options->engine_count++] = (struct contender){name, engine, best_path};
     }
-    return options->engine_count > 0 ? 0 : bench_fail("--engine takes names");
-}
-
-static int parse_option(int option, char *value, struct options *options)
-{
-    switch (option) {
-    case 'w':
-        options->filters.workload = value;
-        return 0;
-    case 'q':
-        options->filters.queries_file = value;
-        return 0;
-    case 'Q':
-        options->filters.query_count = strtoul(value, NULL, 10);
-        return 0;
-    case 'W':
-        options->filters.words_file = value;
-        return 0;
-    case 'n':
-        options->filters.count = strtoul(value, NULL, 10);
-        return 0;
-    case 'p':
-        options->profile_text = value;
-        return 0;
-    case 'm':
-        options->bits_text = value;
-        return 0;
-    case 'd':
-        options->hashes_text = value;
-        return 0;
-    case 'P':
-        options->plot_directory = value;
-        return 0;
-    case 'k':
-        options->k = (uint32_t)strtoul(value, NULL, 10);
-        return options->k > 0 ? 0 : bench_fail("-k takes a number from 1 on");
-    case 'e':
-        return parse_engines(value, options);
-    case 'c':
-        options->filters.copies = (uint32_t)strtoul(value, NULL, 10);
-        return 0;
-    case 'N':
-        options->filters.noise = true;
-        return 0;
-    case 's':
-        options->filters.seed = strtoull(value, NULL, 10);
-        return 0;
-    case 'f':
-        options->fanout = (uint32_t)strtoul(value, NULL, 10);
-        return 0;
-    case 'b':
-        options->budget = strtoull(value, NULL, 10);
-        return 0;
-    case 'I':
-        options->quick_inserts = true;
-        return 0;
-    case 'O':
-        options->one_by_one = true;
-        return 0;
-    case 'C':
-        options->contains = true;
-        return 0;
-    case 'E':
-        options->metric = INDEX_METRIC_ESTIMATED;
-        return 0;
-    case 'j':
-        options->json = true;
-        return 0;
-    default:
-        return bench_fail("see hearsay-bench index --help");
-    }
+    return options->engine_count > 0 ? 0 : bench_fail("--engine takes names with commas between");
 }
 
 /* -m 512 -d 4 is short for --profile v1:512/4. */
 static int resolve_profile(struct options *options)
 {
-    const char *bits = options->bits_text != NULL ? options->bits_text : "512";
-    const char *hashes = options->hashes_text != NULL ? options->hashes_text : "4";
-    const bool by_number = options->bits_text != NULL || options->hashes_text != NULL;
-    const char *digits = "0123456789";
+    const bool by_number = options->bits != 0 || options->hashes != 0;
     const char *reason = NULL;
     char text[PROFILE_TEXT_MAX];
 
     if (by_number && options->profile_text != NULL) {
         return bench_fail("-m and -d are short for --profile v1:M/D; give either, not both");
     }
-    if (bits[strspn(bits, digits)] != '\0' || hashes[strspn(hashes, digits)] != '\0') {
-        return bench_fail("-m and -d take numbers, such as -m 512 -d 4");
-    }
-    const int length = options->profile_text != NULL
-                           ? snprintf(text, sizeof(text), "%s", options->profile_text)
-                           : snprintf(text, sizeof(text), "v1:%s/%s", bits, hashes);
+    const int length =
+        options->profile_text != NULL
+            ? snprintf(text, sizeof(text), "%s", options->profile_text)
+            : snprintf(text, sizeof(text), "v1:%u/%u", (unsigned)bench_or(options->bits, 512),
+                       (unsigned)bench_or(options->hashes, 4));
     if (length >= (int)sizeof(text)) {
         return bench_fail("the profile is longer than %zu bytes", sizeof(text) - 1);
     }
@@ -531,87 +458,132 @@ static int resolve_profile(struct options *options)
     return 0;
 }
 
-static void print_help(void)
+/* What --help says of --engine: the names are those that core has. */
+static void print_engines(char *out, size_t room)
 {
-    printf("usage: hearsay-bench index [OPTION...]\n\n"
-           "The engines of the index on the same filters and queries, in turns. docs/tree.md\n\n"
-           "Filters:\n"
-           "  --workload NAME    words, venue, campus (default), wifi:DIR (UJIIndoorLoc), or\n"
-           "                     filters:FILE (raw filters of m / 8 bytes, back to back)\n"
-           "  -n N               filters to store (default: 100000 made up, or all there are)\n"
-           "  --queries FILE     raw filters to ask for (default: the workload's own)\n"
-           "  --query-count N    queries (default: 200 made up, or all there are)\n"
-           "  --words FILE       for words: a word a line (default: /usr/share/dict/words)\n"
-           "  --copies N         for wifi: each row N times, labels kept with probability 0.85\n"
-           "  --noise            for wifi: topics and hours besides\n"
-           "  --seed N           of what is made up (default: 1)\n"
-           "  --profile PROFILE  how labels become filters (default: v1:512/4)\n"
-           "  -m M, -d D         short for --profile v1:M/D\n\n"
-           "Queries:\n"
-           "  -k K               answers wanted (default: 10)\n"
-           "  --contains         only filters that contain one label of the query's\n"
-           "  --estimated        ranked by estimated labels instead of bits\n"
-           "  --budget N         comparisons after which a query ends (default: none)\n\n"
-           "Engines:\n"
-           "  --engine A[,B...]  of:");
+    int used = snprintf(out, room, "of:");
+
     for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
-        printf(" %s", (*engine)->name);
+        used += snprintf(out + used, room - (size_t)used, " %s", (*engine)->name);
     }
-    printf(" best-path (default: list,tree); recall is against the first\n"
-           "  --fanout N         groups a node of the tree (default: 512)\n"
-           "  --one-by-one       built by single inserts, not in bulk\n"
-           "  --quick-inserts    what is inserted one by one is not arranged, as in the daemon\n\n"
-           "Results:\n"
-           "  --json             one JSON object an engine instead of a table\n"
-           "  --plot DIR         measures the first 100, 1000 and so on, too, and draws\n"
-           "                     index-time and index-bytes there with gnuplot, SVG and PNG\n"
-           "  --help             this text\n\n"
-           "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n");
+    (void)snprintf(out + used, room - (size_t)used,
+                   " best-path (default: list,tree);\nrecall is against the first");
 }
 
-static const struct option known[] = {
-    {"workload", required_argument, NULL, 'w'},
-    {"queries", required_argument, NULL, 'q'},
-    {"query-count", required_argument, NULL, 'Q'},
-    {"words", required_argument, NULL, 'W'},
-    {"profile", required_argument, NULL, 'p'},
-    {"engine", required_argument, NULL, 'e'},
-    {"copies", required_argument, NULL, 'c'},
-    {"noise", no_argument, NULL, 'N'},
-    {"seed", required_argument, NULL, 's'},
-    {"fanout", required_argument, NULL, 'f'},
-    {"budget", required_argument, NULL, 'b'},
-    {"contains", no_argument, NULL, 'C'},
-    {"one-by-one", no_argument, NULL, 'O'},
-    {"quick-inserts", no_argument, NULL, 'I'},
-    {"estimated", no_argument, NULL, 'E'},
-    {"json", no_argument, NULL, 'j'},
-    {"plot", required_argument, NULL, 'P'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+static enum options_outcome read_options(int argc, char **argv, struct options *options)
+{
+    char engines[256];
+    struct option_row filter_rows[FILTERS_ROWS];
+    const struct option_row stored_rows[] = {
+        {.name = "n",
+         .value = "N",
+         .size = &options->filters.count,
+         .least = 1,
+         .most = FILTERS_COUNT_MAX,
+         .help = "filters to store (default: 100000 made up, or all there are)"},
+        {.name = "queries",
+         .value = "FILE",
+         .text = &options->filters.queries_file,
+         .help = "raw filters to ask for (default: the workload's own)"},
+        {.name = "query-count",
+         .value = "N",
+         .size = &options->filters.query_count,
+         .least = 1,
+         .most = FILTERS_COUNT_MAX,
+         .help = "queries (default: 200 made up, or all there are)"},
+        {.name = "profile",
+         .value = "PROFILE",
+         .text = &options->profile_text,
+         .help = "how labels become filters (default: v1:512/4)"},
+        {.name = "m",
+         .value = "M",
+         .u32 = &options->bits,
+         .least = 1,
+         .most = PROFILE_BITS_MAX,
+         .help = "with -d D short for --profile v1:M/D"},
+        {.name = "d",
+         .value = "D",
+         .u32 = &options->hashes,
+         .least = 1,
+         .most = PROFILE_HASHES_MAX,
+         .help = "with -m M short for --profile v1:M/D"},
+    };
+    const struct option_row query_rows[] = {
+        {.name = "k",
+         .value = "K",
+         .u32 = &options->k,
+         .least = 1,
+         .most = BENCH_K_MAX,
+         .help = "answers wanted (default: 10)"},
+        {.name = "contains",
+         .flag = &options->contains,
+         .help = "only filters that contain one label of the query's"},
+        {.name = "estimated",
+         .flag = &options->estimated,
+         .help = "ranked by estimated labels instead of bits"},
+        {.name = "budget",
+         .value = "N",
+         .u64 = &options->budget,
+         .most = UINT64_MAX,
+         .help = "comparisons after which a query ends (default: 0, none)"},
+    };
+    const struct option_row engine_rows[] = {
+        {.name = "engine",
+         .value = "A[,B...]",
+         .parse = parse_engines,
+         .destination = options,
+         .help = engines},
+        {.name = "fanout",
+         .value = "N",
+         .u32 = &options->fanout,
+         .most = UINT32_MAX,
+         .help = "groups a node of the tree (default: 512)"},
+        {.name = "one-by-one",
+         .flag = &options->one_by_one,
+         .help = "built by single inserts, not in bulk"},
+        {.name = "quick-inserts",
+         .flag = &options->quick_inserts,
+         .help = "what is inserted one by one is not arranged, as in the daemon"},
+    };
+    const struct option_row result_rows[] = {
+        {.name = "json",
+         .flag = &options->json,
+         .help = "one JSON object an engine instead of a table"},
+        {.name = "plot",
+         .value = "DIR",
+         .text = &options->plot_directory,
+         .help = "measures the first 100, 1000 and so on, too, and draws\n"
+                 "index-time and index-bytes there with gnuplot, SVG and PNG"},
+    };
+    const struct options_table table = {
+        .command = "index",
+        .about = "The engines of the index on the same filters and queries, in turns. "
+                 "docs/tree.md\n",
+        .notes = "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n",
+        .groups = {{"Filters", filter_rows, FILTERS_ROWS},
+                   {NULL, stored_rows, sizeof(stored_rows) / sizeof(stored_rows[0])},
+                   {"Queries", query_rows, sizeof(query_rows) / sizeof(query_rows[0])},
+                   {"Engines", engine_rows, sizeof(engine_rows) / sizeof(engine_rows[0])},
+                   {"Results", result_rows, sizeof(result_rows) / sizeof(result_rows[0])}},
+    };
+
+    filters_rows(&options->filters, filter_rows);
+    print_engines(engines, sizeof(engines));
+    return options_read(&table, argc, argv);
+}
 
 int bench_index(int argc, char **argv)
 {
     struct options options = {
-        .filters = {.workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1},
+        .filters = filters_standard,
         .contenders = {{"list", &list_engine, false}, {"tree", &tree_engine, false}},
         .engine_count = 2,
         .k = 10,
     };
-    int option;
+    const enum options_outcome outcome = read_options(argc, argv, &options);
 
-    while ((option = getopt_long(argc, argv, "n:k:m:d:h", known, NULL)) != -1) {
-        if (option == 'h') {
-            print_help();
-            return 0;
-        }
-        if (parse_option(option, optarg, &options) != 0) {
-            return -1;
-        }
-    }
-    if (optind < argc) {
-        return bench_fail("%s is no option; see hearsay-bench index --help", argv[optind]);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? 0 : -1;
     }
     return resolve_profile(&options) == 0 ? run_index(&options) : -1;
 }

@@ -5,20 +5,20 @@
  * descriptors and storage meanwhile. With attackers, the same load several times in one run, quiet
  * and attacked, so that what attackers do to others is a ratio.
  */
-#include "tests/bench/bench_load.h"
-
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "tests/bench/bench.h"
 #include "tests/bench/load_attack.h"
 #include "tests/bench/load_client.h"
 #include "tests/bench/load_report.h"
 #include "tests/bench/load_watch.h"
+#include "tests/bench/options.h"
 #include "tests/bench/plot.h"
 #include "tests/bench/stage.h"
+
+enum { RATE_MAX = 1000000 };
 
 struct load_options {
     struct bench_options bench;
@@ -49,140 +49,115 @@ struct theatre {
     struct lookout lookout;
 };
 
-static void print_help(void)
-{
-    printf("usage: hearsay-bench load [OPTION...]\n\n"
-           "  --deposits N     a second (100)\n"
-           "  --queries N      a second (1000)\n"
-           "  --watches N      that stand all the time (0)\n"
-           "  --sessions N     connections, which requests take in turn (100)\n"
-           "  --seconds N      of each phase (10)\n"
-           "  --stored N       messages deposited beforehand (10000)\n"
-           "  --ttl N          seconds after which the others expire (60)\n"
-           "  --attack KIND    rounds of four phases: quiet, beside attackers (slow, unread,\n"
-           "                   greedy, noise), beside the same at another daemon (elsewhere),\n"
-           "                   and beside a process that uses as much of the processor as they\n"
-           "                   did and talks to nobody (control)\n"
-           "  --rounds N       of these (1)\n"
-           "  --attackers N    connections of theirs (64)\n"
-           "  --addresses N    that these come from (1)\n"
-           "  --unlimited      without the limits that addresses have by default\n"
-           "  --plot DIR       memory and descriptors over time, as CSV, SVG and PNG\n"
-           "  --seed N         of contexts and times (1)\n"
-           "  --hearsayd FILE, --dir DIR, --json, --help  as for the other commands\n");
-}
-
 /* --- options ---------------------------------------------------------------------------------- */
 
-static const struct option known[] = {
-    {"deposits", required_argument, NULL, 'd'},
-    {"queries", required_argument, NULL, 'q'},
-    {"sessions", required_argument, NULL, 's'},
-    {"seconds", required_argument, NULL, 't'},
-    {"stored", required_argument, NULL, 'n'},
-    {"ttl", required_argument, NULL, 'T'},
-    {"watches", required_argument, NULL, 'w'},
-    {"attack", required_argument, NULL, 'a'},
-    {"attackers", required_argument, NULL, 'A'},
-    {"addresses", required_argument, NULL, 'F'},
-    {"rounds", required_argument, NULL, 'r'},
-    {"unlimited", no_argument, NULL, 'u'},
-    {"plot", required_argument, NULL, 'p'},
-    {"seed", required_argument, NULL, 'S'},
-    {"hearsayd", required_argument, NULL, 'H'},
-    {"dir", required_argument, NULL, 'D'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int read_number(const char *text, uint32_t least, uint32_t most, uint32_t *out)
+static int parse_attack(char *text, void *destination)
 {
-    char *end = NULL;
-    const unsigned long value = strtoul(text, &end, 10);
+    enum load_attack *out = destination;
 
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < least || value > most) {
-        return bench_fail("\"%s\" is not a number from %u to %u", text, (unsigned)least,
-                          (unsigned)most);
-    }
-    *out = (uint32_t)value;
-    return 0;
-}
-
-static int read_rate(const char *text, double *out)
-{
-    uint32_t number = 0;
-    const int rc = read_number(text, 0, 1000000, &number);
-
-    *out = number;
-    return rc;
-}
-
-static int read_attack(const char *text, enum load_attack *out)
-{
     for (int i = ATTACK_SLOW; i < ATTACK_BURN; i++) {
         if (strcmp(text, load_attack_names[i]) == 0) {
             *out = (enum load_attack)i;
             return 0;
         }
     }
-    return bench_fail("\"%s\" is no attack: slow, unread, greedy or noise", text);
+    return bench_fail("--attack takes slow, unread, greedy or noise, not %s", text);
 }
 
-static int take_option(struct load_options *options, int option)
+static enum options_outcome read_options(int argc, char **argv, struct load_options *options)
 {
-    uint32_t number = 0;
-    int rc = 0;
+    const struct option_row load_rows[] = {
+        {.name = "deposits",
+         .value = "N",
+         .u32 = &options->plan.per_second[LOAD_DEPOSIT],
+         .most = RATE_MAX,
+         .help = "a second (100)"},
+        {.name = "queries",
+         .value = "N",
+         .u32 = &options->plan.per_second[LOAD_QUERY],
+         .most = RATE_MAX,
+         .help = "a second (1000)"},
+        {.name = "watches",
+         .value = "N",
+         .size = &options->plan.watches,
+         .most = 1000000,
+         .help = "that stand all the time (0)"},
+        {.name = "sessions",
+         .value = "N",
+         .size = &options->plan.sessions,
+         .least = 1,
+         .most = 20000,
+         .help = "connections, which requests take in turn (100)"},
+        {.name = "seconds",
+         .value = "N",
+         .u32 = &options->seconds,
+         .least = 1,
+         .most = 86400,
+         .help = "of each phase (10)"},
+        {.name = "stored",
+         .value = "N",
+         .u32 = &options->stored,
+         .least = 1,
+         .most = BENCH_COUNT_MAX,
+         .help = "messages deposited beforehand (10000)"},
+        {.name = "ttl",
+         .value = "N",
+         .u32 = &options->plan.ttl_s,
+         .least = 1,
+         .most = 604800,
+         .help = "seconds after which the others expire (60)"},
+        {.name = "seed",
+         .value = "N",
+         .u64 = &options->plan.seed,
+         .most = UINT32_MAX,
+         .help = "of contexts and times (1)"},
+        {.name = "plot",
+         .value = "DIR",
+         .text = &options->plot,
+         .help = "memory and descriptors over time, as CSV, SVG and PNG"},
+    };
+    const struct option_row attack_rows[] = {
+        {.name = "attack",
+         .value = "KIND",
+         .parse = parse_attack,
+         .destination = &options->attack,
+         .help = "rounds of four phases: quiet, beside attackers (slow, unread,\n"
+                 "greedy, noise), beside the same at another daemon (elsewhere),\n"
+                 "and beside a process that uses as much of the processor as they\n"
+                 "did and talks to nobody (control)"},
+        {.name = "rounds",
+         .value = "N",
+         .u32 = &options->rounds,
+         .least = 1,
+         .most = LOAD_ROUNDS_MAX,
+         .help = "of these (1)"},
+        {.name = "attackers",
+         .value = "N",
+         .u32 = &options->attackers,
+         .least = 1,
+         .most = 5000,
+         .help = "connections of theirs (64)"},
+        {.name = "addresses",
+         .value = "N",
+         .u32 = &options->addresses,
+         .least = 1,
+         .most = 5000,
+         .help = "that these come from (1)"},
+        {.name = "unlimited",
+         .flag = &options->unlimited,
+         .help = "without the limits that addresses have by default"},
+    };
+    struct option_row daemon_rows[BENCH_ROWS];
+    const struct options_table table = {
+        .command = "load",
+        .about = "A daemon under a steady load, and under attack. docs/performance.md\n",
+        .groups = {{"Load", load_rows, sizeof(load_rows) / sizeof(load_rows[0])},
+                   {"Attack", attack_rows, sizeof(attack_rows) / sizeof(attack_rows[0])},
+                   {"As for the other commands", daemon_rows, BENCH_ROWS}},
+    };
 
-    switch (option) {
-    case 'd':
-        return read_rate(optarg, &options->plan.per_second[LOAD_DEPOSIT]);
-    case 'q':
-        return read_rate(optarg, &options->plan.per_second[LOAD_QUERY]);
-    case 's':
-        rc = read_number(optarg, 1, 20000, &number);
-        options->plan.sessions = number;
-        return rc;
-    case 'w':
-        rc = read_number(optarg, 0, 1000000, &number);
-        options->plan.watches = number;
-        return rc;
-    case 't':
-        return read_number(optarg, 1, 86400, &options->seconds);
-    case 'n':
-        return read_number(optarg, 1, BENCH_COUNT_MAX, &options->stored);
-    case 'T':
-        return read_number(optarg, 1, 604800, &options->plan.ttl_s);
-    case 'a':
-        return read_attack(optarg, &options->attack);
-    case 'A':
-        return read_number(optarg, 1, 5000, &options->attackers);
-    case 'F':
-        return read_number(optarg, 1, 5000, &options->addresses);
-    case 'r':
-        return read_number(optarg, 1, LOAD_ROUNDS_MAX, &options->rounds);
-    case 'S':
-        rc = read_number(optarg, 0, UINT32_MAX, &number);
-        options->plan.seed = number;
-        return rc;
-    case 'u':
-        options->unlimited = true;
-        return 0;
-    case 'p':
-        options->plot = optarg;
-        return 0;
-    case 'H':
-        options->bench.hearsayd = optarg;
-        return 0;
-    case 'D':
-        options->bench.dir = optarg;
-        return 0;
-    case 'j':
-        options->json = true;
-        return 0;
-    default:
-        return -1;
-    }
+    bench_rows(&options->bench, &options->json, daemon_rows);
+    return options_read(&table, argc, argv);
 }
 
 /* --- phases ----------------------------------------------------------------------------------- */
@@ -411,10 +386,10 @@ static int run(const struct load_options *options)
     return rc;
 }
 
-int bench_load(int argc, char **argv, const char *hearsayd)
+int bench_load(int argc, char **argv)
 {
     struct load_options options = {
-        .bench = {.hearsayd = hearsayd, .dir = "."},
+        .bench = bench_standard(),
         .plan = {.sessions = 100, .per_second = {100, 1000}, .ttl_s = 60, .seed = 1},
         .seconds = 10,
         .stored = 10000,
@@ -422,29 +397,21 @@ int bench_load(int argc, char **argv, const char *hearsayd)
         .addresses = 1,
         .rounds = 1,
     };
-    int option;
+    const enum options_outcome outcome = read_options(argc, argv, &options);
 
-    while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-        if (option == 'h') {
-            print_help();
-            return 0;
-        }
-        if (take_option(&options, option) != 0) {
-            return -1;
-        }
-    }
-    if (optind < argc) {
-        return bench_fail("\"%s\": see hearsay-bench load --help", argv[optind]);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? 0 : -1;
     }
     if (options.plot != NULL && plot_prepare(options.plot) != 0) {
         return -1;
     }
     if (!options.json) {
-        printf("load: %.0f deposits and %.0f queries a second over %zu sessions with %zu watches, "
+        printf("load: %u deposits and %u queries a second over %zu sessions with %zu watches, "
                "%u messages stored, others for %u s, %u s a phase\n",
-               options.plan.per_second[LOAD_DEPOSIT], options.plan.per_second[LOAD_QUERY],
-               options.plan.sessions, options.plan.watches, (unsigned)options.stored,
-               (unsigned)options.plan.ttl_s, (unsigned)options.seconds);
+               (unsigned)options.plan.per_second[LOAD_DEPOSIT],
+               (unsigned)options.plan.per_second[LOAD_QUERY], options.plan.sessions,
+               options.plan.watches, (unsigned)options.stored, (unsigned)options.plan.ttl_s,
+               (unsigned)options.seconds);
         (void)fflush(stdout);
     }
     return run(&options);

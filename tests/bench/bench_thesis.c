@@ -4,10 +4,6 @@
  * comparisons, build cost), beside the figures that it published, and with more filters than it
  * had. docs/thesis.md.
  */
-#include "tests/bench/bench_thesis.h"
-
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +11,8 @@
 
 #include "core/bits/bits.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/filters.h"
+#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/thesis_published.h"
 #include "tests/bench/thesis_trial.h"
@@ -339,19 +337,14 @@ static int measure_all(const struct options *options, const struct wordlist *lis
 
 static int run_thesis(const struct options *options)
 {
-    enum bits_level level = BITS_AVX512;
-    const char *cpu = getenv("HEARSAY_CPU");
+    const struct bits_kernels *kernels = bench_kernels();
     struct thesis_report *report = calloc(1, sizeof(*report)); /* its plots are big */
     struct wordlist list = {0};
 
-    if (cpu != NULL && bits_level_parse(cpu, &level) != 0) {
+    if (kernels == NULL || report == NULL) {
         free(report);
-        return bench_fail("HEARSAY_CPU is none of scalar, avx2, avx512");
+        return kernels == NULL ? -1 : bench_fail("memory is short");
     }
-    if (report == NULL) {
-        return bench_fail("memory is short");
-    }
-    const struct bits_kernels *kernels = bits_select(level);
     int rc = thesis_report_open(report, options->csv_directory, options->plot_directory);
     if (rc == 0) {
         rc = wordlist_read(options->words_file, &list);
@@ -376,131 +369,92 @@ static int run_thesis(const struct options *options)
 
 /* ---- options ---- */
 
-static void print_help(void)
+/* "100,1000": numbers with commas between. */
+static int parse_sizes(char *text, void *destination)
 {
-    printf("usage: hearsay-bench thesis [OPTION...]\n\n"
-           "The experiments of the thesis: its list and its tree, the list and the tree of core,\n"
-           "and the published figures; 50 words a filter, 256 bits (d = 4) and 512 (d = 8), k = 1\n"
-           "and 3. About a minute by default, most of it the insertions of the thesis. See\n"
-           "docs/thesis.md for what the figures mean.\n\n"
-           "  -n N[,N...]      numbers of filters, 1 to %d, at most %d (default:\n"
-           "                   100,1000,10000,100000); ten times as many take the thesis's\n"
-           "                   insertion a hundred times as long\n"
-           "  --query-count N  queries, 1 to %d (default: 10)\n"
-           "  --words FILE     a word a line (default: /usr/share/dict/words)\n"
-           "  --seed N         of the words that are chosen (default: 1)\n"
-           "  --csv DIR        writes figures.csv and answers.csv there\n"
-           "  --plot DIR       draws plots there with gnuplot, as SVG and PNG\n"
-           "  --help           this text\n\n"
-           "HEARSAY_CPU=scalar, avx2 or avx512 forces the kernels of core's engines.\n",
-           FILTERS_MAX, SIZES_MAX, QUERIES_MAX);
-}
-
-/* A whole number; the rest of the text is returned, NULL when there is none in range. */
-static const char *parse_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out)
-{
-    char *end = NULL;
-
-    if (text[0] < '0' || text[0] > '9') {
-        return NULL;
-    }
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || value < least || value > most) {
-        return NULL;
-    }
-    *out = value;
-    return end;
-}
-
-static int parse_sizes(const char *text, struct options *options)
-{
+    struct options *options = destination;
     const char *rest = text;
-    uint64_t value = 0;
 
     options->size_count = 0;
-    while (options->size_count < SIZES_MAX) {
-        rest = parse_whole(rest, 1, FILTERS_MAX, &value);
-        if (rest == NULL || (*rest != '\0' && *rest != ',')) {
+    while (options->size_count < SIZES_MAX && *rest >= '0' && *rest <= '9') {
+        char *end = NULL;
+        const unsigned long long value = strtoull(rest, &end, 10);
+
+        if (value < 1 || value > FILTERS_MAX || (*end != '\0' && *end != ',')) {
             break;
         }
         options->sizes[options->size_count++] = (size_t)value;
-        if (*rest == '\0') {
+        if (*end == '\0') {
             return 0;
         }
-        rest++;
+        rest = end + 1;
     }
     return bench_fail("-n takes up to %d numbers from 1 to %d with commas between, not %s",
                       SIZES_MAX, FILTERS_MAX, text);
 }
 
-static int parse_option(int option, const char *value, struct options *options)
+static enum options_outcome read_options(int argc, char **argv, struct options *options)
 {
-    const char *rest = NULL;
-    uint64_t number = 0;
+    const struct option_row rows[] = {
+        {.name = "n",
+         .value = "N[,N...]",
+         .parse = parse_sizes,
+         .destination = options,
+         .help = "numbers of filters, 1 to 1000000, at most 8 (default:\n"
+                 "100,1000,10000,100000); ten times as many take the thesis's\n"
+                 "insertion a hundred times as long"},
+        {.name = "query-count",
+         .value = "N",
+         .size = &options->queries,
+         .least = 1,
+         .most = QUERIES_MAX,
+         .help = "queries (default: 10)"},
+        {.name = "words",
+         .value = "FILE",
+         .text = &options->words_file,
+         .help = "a word a line (default: /usr/share/dict/words)"},
+        {.name = "seed",
+         .value = "N",
+         .u64 = &options->seed,
+         .most = UINT64_MAX,
+         .help = "of the words that are chosen (default: 1)"},
+        {.name = "csv",
+         .value = "DIR",
+         .text = &options->csv_directory,
+         .help = "writes figures.csv and answers.csv there"},
+        {.name = "plot",
+         .value = "DIR",
+         .text = &options->plot_directory,
+         .help = "draws plots there with gnuplot, as SVG and PNG"},
+    };
+    const struct options_table table = {
+        .command = "thesis",
+        .about = "The experiments of the thesis: its list and its tree, the list and the tree of "
+                 "core,\n"
+                 "and the published figures; 50 words a filter, 256 bits (d = 4) and 512 (d = 8), "
+                 "k = 1\n"
+                 "and 3. About a minute by default, most of it the insertions of the thesis. See\n"
+                 "docs/thesis.md for what the figures mean.\n",
+        .notes = "HEARSAY_CPU=scalar, avx2 or avx512 forces the kernels of core's engines.\n",
+        .groups = {{NULL, rows, sizeof(rows) / sizeof(rows[0])}},
+    };
 
-    switch (option) {
-    case 'n':
-        return parse_sizes(value, options);
-    case 'Q':
-        rest = parse_whole(value, 1, QUERIES_MAX, &number);
-        if (rest == NULL || *rest != '\0') {
-            return bench_fail("--query-count takes a number from 1 to %d, not %s", QUERIES_MAX,
-                              value);
-        }
-        options->queries = (size_t)number;
-        return 0;
-    case 's':
-        rest = parse_whole(value, 0, UINT64_MAX, &options->seed);
-        return rest != NULL && *rest == '\0'
-                   ? 0
-                   : bench_fail("--seed takes a number below 2^64, not %s", value);
-    case 'W':
-        options->words_file = value;
-        return 0;
-    case 'C':
-        options->csv_directory = value;
-        return 0;
-    case 'P':
-        options->plot_directory = value;
-        return 0;
-    default:
-        return bench_fail("see hearsay-bench thesis --help");
-    }
+    return options_read(&table, argc, argv);
 }
-
-static const struct option known[] = {
-    {"query-count", required_argument, NULL, 'Q'},
-    {"words", required_argument, NULL, 'W'},
-    {"seed", required_argument, NULL, 's'},
-    {"csv", required_argument, NULL, 'C'},
-    {"plot", required_argument, NULL, 'P'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
 
 int bench_thesis(int argc, char **argv)
 {
     struct options options = {
-        .words_file = "/usr/share/dict/words",
+        .words_file = filters_standard.words_file,
         .seed = 1,
         .sizes = {100, 1000, 10000, 100000},
         .size_count = 4,
         .queries = 10,
     };
-    int option;
+    const enum options_outcome outcome = read_options(argc, argv, &options);
 
-    while ((option = getopt_long(argc, argv, "n:h", known, NULL)) != -1) {
-        if (option == 'h') {
-            print_help();
-            return 0;
-        }
-        if (parse_option(option, optarg, &options) != 0) {
-            return -1;
-        }
-    }
-    if (optind < argc) {
-        return bench_fail("%s is no option; see hearsay-bench thesis --help", argv[optind]);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? 0 : -1;
     }
     return run_thesis(&options);
 }

@@ -10,9 +10,6 @@
  * does at that moment; and the insert with its share of the arranging that it causes. The deposits
  * are as many as the daemon waits for while it is busy, and are arranged for once, as it does it.
  */
-#include "tests/bench/bench_watch.h"
-
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,6 +22,7 @@
 #include "core/standing/standing.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
+#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 
 enum {
@@ -422,129 +420,94 @@ static int run_watch(struct options *options)
 
 /* ---- options ---- */
 
-static int parse_radii(char *text, struct options *options)
+static int parse_radii(char *text, void *destination)
 {
+    struct options *options = destination;
+
     options->radius_count = 0;
     for (char *one = strtok(text, ","); one != NULL; one = strtok(NULL, ",")) {
         char *end = NULL;
         const double radius = strtod(one, &end);
 
         if (*end != '\0' || !(radius >= 0 && radius <= 1) || options->radius_count == RADII_MAX) {
-            return bench_fail("--radius takes up to %d distances from 0 to 1", RADII_MAX);
+            return bench_fail("--radius takes up to %d distances from 0 to 1, not %s", RADII_MAX,
+                              one);
         }
         options->radii[options->radius_count++] = (uint32_t)(radius * 1e6 + 0.5);
     }
-    return options->radius_count > 0 ? 0 : bench_fail("--radius takes distances");
+    return options->radius_count > 0 ? 0
+                                     : bench_fail("--radius takes distances with commas between");
 }
 
-static int parse_count(const char *text, size_t most, size_t *out)
+static enum options_outcome read_options(int argc, char **argv, struct options *options)
 {
-    char *end = NULL;
-    const unsigned long long value = strtoull(text, &end, 10);
+    struct option_row filter_rows[FILTERS_ROWS];
+    const struct option_row rows[] = {
+        {.name = "n",
+         .value = "N",
+         .size = &options->messages,
+         .least = 1,
+         .most = BENCH_COUNT_MAX,
+         .help = "messages that are there (default: 100000)"},
+        {.name = "deposits",
+         .value = "N",
+         .size = &options->deposits,
+         .least = 1,
+         .most = BENCH_COUNT_MAX,
+         .help = "deposits that are timed (default: 33344)"},
+        {.name = "watches",
+         .value = "N",
+         .size = &options->watches,
+         .least = 1,
+         .most = BENCH_COUNT_MAX,
+         .help = "standing queries (default: 10000)"},
+        {.name = "radius",
+         .value = "R[,R...]",
+         .parse = parse_radii,
+         .destination = options,
+         .help = "their distance bounds (default: 0.4,0.5,0.6,0.7)"},
+        {.name = "contains",
+         .flag = &options->contains,
+         .help = "every other one wants a label instead, at any distance"},
+        {.name = "batch",
+         .value = "N",
+         .size = &options->batch,
+         .least = 1,
+         .most = BATCH,
+         .help = "deposits of one commit, 1 to 64 (default: 64)"},
+        {.name = "profile",
+         .value = "PROFILE",
+         .profile = &options->profile,
+         .help = "how labels become filters (default: v1:512/4)"},
+        {.name = "json",
+         .flag = &options->json,
+         .help = "one JSON object a line instead of a table"},
+    };
+    const struct options_table table = {
+        .command = "watch",
+        .about = "What standing queries add to a deposit's time in the index. docs/watch.md\n",
+        .notes =
+            "plain: an insert where nobody watches; watched: an insert into the other index;\n"
+            "matching: finding the watches that it fits. slices, worker: a deposit's share of\n"
+            "arranging all messages anew, once, after the deposits, on the loop and on the "
+            "thread.\n"
+            "insert, loop, whole: what a deposit takes with watches, as a multiple of what it "
+            "takes\n"
+            "without: its insert alone, with the slices, with slices and worker.\n"
+            "matches, compared: watches a deposit; a watch, settles: to put one in, and to "
+            "arrange\n"
+            "it among the others. HEARSAY_CPU forces the kernels.\n",
+        .groups = {{NULL, filter_rows, FILTERS_ROWS}, {NULL, rows, sizeof(rows) / sizeof(rows[0])}},
+    };
 
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > most) {
-        return bench_fail("%s is no number from 1 to %zu", text, most);
-    }
-    *out = (size_t)value;
-    return 0;
+    filters_rows(&options->filters, filter_rows);
+    return options_read(&table, argc, argv);
 }
-
-static int parse_profile(const char *text, struct profile *out)
-{
-    const char *reason = NULL;
-
-    return profile_parse(text, strlen(text), out, &reason) == 0
-               ? 0
-               : bench_fail("--profile %s: %s", text, reason);
-}
-
-static int parse_option(int option, char *value, struct options *options)
-{
-    size_t number = 0;
-
-    switch (option) {
-    case 'w':
-        options->filters.workload = value;
-        return 0;
-    case 'n':
-        return parse_count(value, BENCH_COUNT_MAX, &options->messages);
-    case 'D':
-        return parse_count(value, BENCH_COUNT_MAX, &options->deposits);
-    case 'q':
-        return parse_count(value, BENCH_COUNT_MAX, &options->watches);
-    case 'b':
-        return parse_count(value, BATCH, &options->batch);
-    case 'r':
-        return parse_radii(value, options);
-    case 'p':
-        return parse_profile(value, &options->profile);
-    case 'c':
-        if (parse_count(value, 1000, &number) != 0) {
-            return -1;
-        }
-        options->filters.copies = (uint32_t)number;
-        return 0;
-    case 'N':
-        options->filters.noise = true;
-        return 0;
-    case 's':
-        options->filters.seed = strtoull(value, NULL, 10);
-        return 0;
-    case 'C':
-        options->contains = true;
-        return 0;
-    case 'j':
-        options->json = true;
-        return 0;
-    default:
-        return bench_fail("see hearsay-bench watch --help");
-    }
-}
-
-static void print_help(void)
-{
-    printf(
-        "usage: hearsay-bench watch [OPTION...]\n\n"
-        "What standing queries add to a deposit's time in the index. docs/watch.md\n\n"
-        "  --workload NAME    as for hearsay-bench index (default: campus)\n"
-        "  -n N               messages that are there (default: 100000)\n"
-        "  --deposits N       deposits that are timed (default: 33344)\n"
-        "  --watches N        standing queries (default: 10000)\n"
-        "  --radius R[,R...]  their distance bounds (default: 0.4,0.5,0.6,0.7)\n"
-        "  --contains         every other one wants a label instead, at any distance\n"
-        "  --batch N          deposits of one commit, 1 to 64 (default: 64)\n"
-        "  --copies N, --noise, --seed N, --profile PROFILE: as for hearsay-bench index\n"
-        "  --json             one JSON object a line instead of a table\n"
-        "  --help             this text\n\n"
-        "plain: an insert where nobody watches; watched: an insert into the other index;\n"
-        "matching: finding the watches that it fits. slices, worker: a deposit's share of\n"
-        "arranging all messages anew, once, after the deposits, on the loop and on the thread.\n"
-        "insert, loop, whole: what a deposit takes with watches, as a multiple of what it takes\n"
-        "without: its insert alone, with the slices, with slices and worker.\n"
-        "matches, compared: watches a deposit; a watch, settles: to put one in, and to arrange\n"
-        "it among the others. HEARSAY_CPU forces the kernels.\n");
-}
-
-static const struct option known[] = {
-    {"workload", required_argument, NULL, 'w'},
-    {"deposits", required_argument, NULL, 'D'},
-    {"watches", required_argument, NULL, 'q'},
-    {"radius", required_argument, NULL, 'r'},
-    {"batch", required_argument, NULL, 'b'},
-    {"profile", required_argument, NULL, 'p'},
-    {"copies", required_argument, NULL, 'c'},
-    {"noise", no_argument, NULL, 'N'},
-    {"seed", required_argument, NULL, 's'},
-    {"contains", no_argument, NULL, 'C'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
 
 int bench_watch(int argc, char **argv)
 {
     struct options options = {
-        .filters = {.workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1},
+        .filters = filters_standard,
         .messages = MESSAGES,
         .deposits = DEPOSITS,
         .watches = WATCHES,
@@ -552,22 +515,13 @@ int bench_watch(int argc, char **argv)
         .radii = {400000, 500000, 600000, 700000},
         .radius_count = 4,
     };
-    int option;
 
-    if (parse_profile("v1:512/4", &options.profile) != 0) {
+    if (bench_profile("v1:512/4", &options.profile) != 0) {
         return -1;
     }
-    while ((option = getopt_long(argc, argv, "n:h", known, NULL)) != -1) {
-        if (option == 'h') {
-            print_help();
-            return 0;
-        }
-        if (parse_option(option, optarg, &options) != 0) {
-            return -1;
-        }
-    }
-    if (optind < argc) {
-        return bench_fail("%s is no option; see hearsay-bench watch --help", argv[optind]);
+    const enum options_outcome outcome = read_options(argc, argv, &options);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? 0 : -1;
     }
     return run_watch(&options);
 }

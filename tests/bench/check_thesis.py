@@ -198,9 +198,9 @@ def check_refusals(bench, directory):
             (("thesis", "more"), "more is no option"),
             (("index", "-m", "256", "--profile", "v1:512/4"), "not both"),
             (("index", "-d", "4", "--profile", "v1:512/4"), "not both"),
-            (("index", "-m", "12x"), "take numbers"),
+            (("index", "-m", "12x"), "-m takes a number"),
             (("index", "-m", "100"), "multiple of 64"),
-            (("index", "-d", "0"), "d must be"),
+            (("index", "-d", "0"), "-d takes a number"),
             (("index", "--nothing"), "index --help")):
         done = run(bench, *arguments)
         expect(done.returncode != 0 and words in done.stderr, f"{arguments}: {done.stderr}")

@@ -31,6 +31,38 @@ struct maker {
     char homeless[LABEL_BYTES + 1]; /* a label that the profile has no section for; else empty */
 };
 
+const struct filters_options filters_standard = {
+    .workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1};
+
+void filters_rows(struct filters_options *options, struct option_row out[FILTERS_ROWS])
+{
+    const struct option_row rows[FILTERS_ROWS] = {
+        {.name = "workload",
+         .value = "NAME",
+         .text = &options->workload,
+         .help = "words, venue, campus (default), wifi:DIR (UJIIndoorLoc), or\n"
+                 "filters:FILE (raw filters of m / 8 bytes, back to back)"},
+        {.name = "words",
+         .value = "FILE",
+         .text = &options->words_file,
+         .help = "for words: a word a line (default: /usr/share/dict/words)"},
+        {.name = "copies",
+         .value = "N",
+         .u32 = &options->copies,
+         .least = 1,
+         .most = 1000,
+         .help = "for wifi: each row N times, labels kept with probability 0.85"},
+        {.name = "noise", .flag = &options->noise, .help = "for wifi: topics and hours besides"},
+        {.name = "seed",
+         .value = "N",
+         .u64 = &options->seed,
+         .most = UINT64_MAX,
+         .help = "of what is made up (default: 1)"},
+    };
+
+    memcpy(out, rows, sizeof(rows));
+}
+
 uint64_t filters_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

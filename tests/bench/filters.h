@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "core/profile/profile.h"
+#include "tests/bench/options.h"
 
 struct filters_options {
     const char *workload;
@@ -29,6 +30,16 @@ struct filters_options {
     bool noise;               /* wifi: adds topics and hour */
     uint64_t seed;
 };
+
+/* What the subcommands use without options: campus, seed 1. */
+extern const struct filters_options filters_standard;
+
+/*
+ * The options that say which filters are made, for the table of a subcommand: --workload, --words,
+ * --copies, --noise and --seed. They write into `options`.
+ */
+enum { FILTERS_ROWS = 5, FILTERS_COUNT_MAX = 100000000 };
+void filters_rows(struct filters_options *options, struct option_row out[FILTERS_ROWS]);
 
 /* Filters one after another, words of the profile each. */
 struct filters_array {

@@ -19,10 +19,10 @@ enum load_kind { LOAD_DEPOSIT, LOAD_QUERY, LOAD_REQUESTS, LOAD_MATCH = LOAD_REQU
 
 struct load_plan {
     uint16_t port;
-    size_t sessions;                  /* greeted beforehand; requests take them in turn */
-    size_t watches;                   /* that stand on them, in turn, all the time */
-    double per_second[LOAD_REQUESTS]; /* on the average; intervals are exponential */
-    uint32_t ttl_s;                   /* of deposits */
+    size_t sessions;                    /* greeted beforehand; requests take them in turn */
+    size_t watches;                     /* that stand on them, in turn, all the time */
+    uint32_t per_second[LOAD_REQUESTS]; /* on the average; intervals are exponential */
+    uint32_t ttl_s;                     /* of deposits */
     uint64_t seed;
 };
 

@@ -2,7 +2,6 @@
 /*
  * hearsay-bench: measures hearsayd, beside something that it can be compared with.
  */
-#include <getopt.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,32 +10,35 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
-#include "tests/bench/bench_arrange.h"
-#include "tests/bench/bench_epochs.h"
-#include "tests/bench/bench_index.h"
-#include "tests/bench/bench_load.h"
-#include "tests/bench/bench_thesis.h"
-#include "tests/bench/bench_watch.h"
+#include "tests/bench/options.h"
 
 enum { EXIT_USAGE = 2, PATH_BYTES = 4096 };
 
 struct command {
     const char *name;
-    int (*run)(const struct bench_options *options, struct report *report);
     const char *help;
+    int (*run)(const struct bench_options *options, struct report *report);
+    int (*run_alone)(int argc, char **argv); /* has options of its own; then `run` is NULL */
 };
 
-/* `all` runs them in this order. */
+/* `all` runs those with `run` in this order. */
 static const struct command commands[] = {
-    {"deposit", bench_deposit, "durable deposits a second, beside SQLite alone"},
-    {"query", bench_query, "queries a second and their times, beside a libuv echo server"},
-    {"memory", bench_memory, "resident bytes a stored message, and where they go"},
-    {"filters", bench_filters, "the filters beside the index: docs/filters.md"},
-    {"ids", bench_ids, "the table of ids beside a cuckoo filter, and what new ids read"},
-    {"start", bench_start, "time from start to ready with many messages"},
-    {"list", bench_list, "the exact list beside the machine's bandwidth and a popcount loop"},
-    {"encode", bench_encode, "a context of 30 labels to its filter, beside the hashes alone"},
-    {"joint", bench_joint, "what unions claim, with and without a joint section"},
+    {"deposit", "durable deposits a second, beside SQLite alone", bench_deposit, NULL},
+    {"query", "queries a second and their times, beside a libuv echo server", bench_query, NULL},
+    {"memory", "resident bytes a stored message, and where they go", bench_memory, NULL},
+    {"filters", "the filters beside the index: docs/filters.md", bench_filters, NULL},
+    {"ids", "the table of ids beside a cuckoo filter, and what new ids read", bench_ids, NULL},
+    {"start", "time from start to ready with many messages", bench_start, NULL},
+    {"list", "the exact list beside the machine's bandwidth and a popcount loop", bench_list, NULL},
+    {"encode", "a context of 30 labels to its filter, beside the hashes alone", bench_encode, NULL},
+    {"joint", "what unions claim, with and without a joint section", bench_joint, NULL},
+    {"all", "all of these", NULL, NULL},
+    {"index", "the engines of the index beside one another: docs/tree.md", NULL, bench_index},
+    {"arrange", "what it takes to arrange an index while it serves", NULL, bench_arrange},
+    {"epochs", "a query over many epochs beside one tree: docs/tree.md", NULL, bench_epochs},
+    {"thesis", "the thesis's tree beside the index: docs/thesis.md", NULL, bench_thesis},
+    {"watch", "what standing queries add to a deposit: docs/watch.md", NULL, bench_watch},
+    {"load", "a daemon under a steady load, and under attack", NULL, bench_load},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
@@ -65,42 +67,13 @@ const struct bits_kernels *bench_kernels(void)
     return bits_select(level);
 }
 
-static void print_help(FILE *out)
+int bench_profile(const char *text, struct profile *out)
 {
-    fprintf(out, "usage: hearsay-bench COMMAND [OPTION...]\n\nCommands:\n");
-    for (size_t i = 0; i < command_count; i++) {
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    }
-    fprintf(out, "  %-10s all of these\n", "all");
-    fprintf(out, "  %-10s the engines of the index beside one another: docs/tree.md\n", "index");
-    fprintf(out, "  %-10s what it takes to arrange an index while it serves\n", "arrange");
-    fprintf(out, "  %-10s a query over many epochs beside one tree: docs/tree.md\n", "epochs");
-    fprintf(out, "  %-10s the thesis's tree beside the index: docs/thesis.md\n", "thesis");
-    fprintf(out, "  %-10s what standing queries add to a deposit: docs/watch.md\n", "watch");
-    fprintf(out, "  %-10s a daemon under a steady load, and under attack\n\n", "load");
-    fprintf(out, "The last six have options of their own: hearsay-bench index --help.\n"
-                 "Options of the others:\n");
-    fprintf(out, "  --hearsayd FILE  the daemon to measure (default: the one built beside this)\n"
-                 "  --dir DIR        where temporary directories are made, on the storage to be\n"
-                 "                   measured (default: the current directory)\n"
-                 "  --rounds N       repetitions (default: each command's own)\n"
-                 "  --count N        messages, deposits or queries a round (default: each\n"
-                 "                   command's own)\n"
-                 "  --json           one JSON object a line instead of tables\n"
-                 "  --help           this text\n");
-}
+    const char *reason = NULL;
 
-/* A whole number from 1 to `most`. */
-static bool parse_number(const char *text, uint32_t most, uint32_t *out)
-{
-    char *end = NULL;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value == 0 || value > most) {
-        return false;
-    }
-    *out = (uint32_t)value;
-    return true;
+    return profile_parse(text, strlen(text), out, &reason) == 0
+               ? 0
+               : bench_fail("profile %s: %s", text, reason);
 }
 
 /* build/tests/bench/hearsay-bench lies beside build/daemon/hearsayd. */
@@ -118,105 +91,115 @@ static const char *default_daemon(void)
     return path;
 }
 
-enum outcome { RUN, DONE, REFUSED };
-
-static enum outcome refuse(const char *what, const char *value)
+struct bench_options bench_standard(void)
 {
-    fprintf(stderr, "hearsay-bench: %s%s; see hearsay-bench --help\n", what, value);
-    return REFUSED;
+    return (struct bench_options){.hearsayd = default_daemon(), .dir = "."};
 }
 
-static enum outcome parse_options(int argc, char **argv, struct bench_options *options,
-                                  struct report *report)
+void bench_rows(struct bench_options *options, bool *json, struct option_row out[BENCH_ROWS])
 {
-    static const struct option known[] = {
-        {"hearsayd", required_argument, NULL, 'd'},
-        {"dir", required_argument, NULL, 'D'},
-        {"rounds", required_argument, NULL, 'r'},
-        {"count", required_argument, NULL, 'c'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    const struct option_row rows[BENCH_ROWS] = {
+        {.name = "hearsayd",
+         .value = "FILE",
+         .text = &options->hearsayd,
+         .help = "the daemon to measure (default: the one built beside this)"},
+        {.name = "dir",
+         .value = "DIR",
+         .text = &options->dir,
+         .help = "where temporary directories are made, on the storage to be\n"
+                 "measured (default: the current directory)"},
+        {.name = "json", .flag = json, .help = "one JSON object a line instead of tables"},
     };
-    int option;
 
-    while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-        switch (option) {
-        case 'd':
-            options->hearsayd = optarg;
-            break;
-        case 'D':
-            options->dir = optarg;
-            break;
-        case 'j':
-            report->json = true;
-            break;
-        case 'r':
-            if (!parse_number(optarg, BENCH_ROUNDS_MAX, &options->rounds)) {
-                return refuse("--rounds takes a number from 1 to 99, not ", optarg);
-            }
-            break;
-        case 'c':
-            if (!parse_number(optarg, BENCH_COUNT_MAX, &options->count)) {
-                return refuse("--count takes a number from 1 to 1000000, not ", optarg);
-            }
-            break;
-        case 'h':
-            print_help(stdout);
-            return DONE;
-        default:
-            return REFUSED;
+    memcpy(out, rows, sizeof(rows));
+}
+
+/* What --help prints of the subcommands. */
+static void print_commands(char *out, size_t room)
+{
+    int used = snprintf(out, room, "Commands:\n");
+
+    for (size_t i = 0; i < command_count; i++) {
+        used += snprintf(out + used, room - (size_t)used, "  %-10s %s\n", commands[i].name,
+                         commands[i].help);
+    }
+    (void)snprintf(out + used, room - (size_t)used,
+                   "\nThe last six have options of their own: hearsay-bench index --help.\n"
+                   "Options of the others:");
+}
+
+static const struct command *command_named(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return &commands[i];
         }
     }
-    return RUN;
+    return NULL;
+}
+
+/* A subcommand without options of its own, or all of these. */
+static int run_common(int argc, char **argv)
+{
+    struct bench_options options = bench_standard();
+    struct report report = {.out = stdout};
+    const char *word = NULL;
+    char about[2048];
+    struct option_row daemon_rows[BENCH_ROWS];
+    const struct option_row rows[] = {
+        {.name = "rounds",
+         .value = "N",
+         .u32 = &options.rounds,
+         .least = 1,
+         .most = BENCH_ROUNDS_MAX,
+         .help = "repetitions (default: each command's own)"},
+        {.name = "count",
+         .value = "N",
+         .u32 = &options.count,
+         .least = 1,
+         .most = BENCH_COUNT_MAX,
+         .help = "messages, deposits or queries a round (default: each\ncommand's own)"},
+    };
+    const struct options_table table = {
+        .about = about,
+        .groups = {{NULL, daemon_rows, BENCH_ROWS}, {NULL, rows, sizeof(rows) / sizeof(rows[0])}},
+        .word = &word,
+    };
+
+    bench_rows(&options, &report.json, daemon_rows);
+    print_commands(about, sizeof(about));
+    const enum options_outcome outcome = options_read(&table, argc, argv);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_HELP ? EXIT_SUCCESS : EXIT_USAGE;
+    }
+    if (word == NULL) {
+        options_help(&table, stderr);
+        return EXIT_USAGE;
+    }
+    const struct command *wanted = command_named(word);
+    if (wanted == NULL || wanted->run_alone != NULL) {
+        (void)bench_fail(wanted == NULL ? "there is no command %s; see hearsay-bench --help"
+                                        : "%s has options of its own, which come after it",
+                         word);
+        return EXIT_USAGE;
+    }
+    int status = EXIT_SUCCESS;
+    for (size_t i = 0; i < command_count; i++) {
+        const bool is_wanted = wanted->run == NULL || wanted == &commands[i]; /* NULL: all */
+
+        if (is_wanted && commands[i].run != NULL && commands[i].run(&options, &report) != 0) {
+            status = EXIT_FAILURE;
+        }
+    }
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct bench_options options = {.hearsayd = default_daemon(), .dir = "."};
-    struct report report = {.out = stdout};
-    bool found = false;
-    int status = EXIT_SUCCESS;
-
     (void)signal(SIGPIPE, SIG_IGN);
-    if (argc > 1 && strcmp(argv[1], "index") == 0) { /* it has options of its own */
-        return bench_index(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    const struct command *command = argc > 1 ? command_named(argv[1]) : NULL;
+    if (command != NULL && command->run_alone != NULL) {
+        return command->run_alone(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    if (argc > 1 && strcmp(argv[1], "arrange") == 0) {
-        return bench_arrange(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (argc > 1 && strcmp(argv[1], "epochs") == 0) {
-        return bench_epochs(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (argc > 1 && strcmp(argv[1], "thesis") == 0) {
-        return bench_thesis(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (argc > 1 && strcmp(argv[1], "watch") == 0) {
-        return bench_watch(argc - 1, argv + 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (argc > 1 && strcmp(argv[1], "load") == 0) {
-        return bench_load(argc - 1, argv + 1, default_daemon()) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    const enum outcome outcome = parse_options(argc, argv, &options, &report);
-    if (outcome != RUN) {
-        return outcome == DONE ? EXIT_SUCCESS : EXIT_USAGE;
-    }
-    if (optind + 1 != argc) {
-        print_help(stderr);
-        return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < command_count; i++) {
-        if (strcmp(argv[optind], "all") != 0 && strcmp(argv[optind], commands[i].name) != 0) {
-            continue;
-        }
-        found = true;
-        if (commands[i].run(&options, &report) != 0) {
-            status = EXIT_FAILURE;
-        }
-    }
-    if (!found) {
-        (void)refuse("there is no command ", argv[optind]);
-        return EXIT_USAGE;
-    }
-    return status;
+    return run_common(argc, argv);
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options: the command line of hearsay-bench and of each of its subcommands. One table says for
+ * every option what its value may be, where the value goes, and what --help prints.
+ */
+#ifndef TESTS_BENCH_OPTIONS_H
+#define TESTS_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/profile/profile.h"
+
+/*
+ * One option. Exactly one of the pointers from `flag` to `parse` is set; it decides what kind of
+ * value the option takes. A pointer's target holds the default and changes only if the option is
+ * given.
+ */
+struct option_row {
+    const char *name;  /* "count" for --count; a name of one letter, as "k", for -k */
+    const char *value; /* the value's name in --help, as "N"; NULL for flags */
+    const char *help;  /* lines with '\n' between them */
+
+    bool *flag;                                   /* takes no value; becomes true */
+    uint32_t *u32;                                /* a whole number from `least` to `most` */
+    uint64_t *u64;                                /* the same */
+    size_t *size;                                 /* the same */
+    const char **text;                            /* any text, borrowed from argv */
+    struct profile *profile;                      /* a profile as text, as "v1:512/4" */
+    int (*parse)(char *value, void *destination); /* may change the value; 0, or -1: it is said */
+
+    void *destination; /* of `parse` */
+    uint64_t least;    /* of numbers */
+    uint64_t most;
+};
+
+/* Rows under one heading of --help; NULL: under none. */
+struct option_group {
+    const char *heading;
+    const struct option_row *rows;
+    size_t count;
+};
+
+enum { OPTIONS_GROUPS_MAX = 8, OPTIONS_ROWS_MAX = 64 };
+
+struct options_table {
+    const char *command;                            /* "index"; NULL: hearsay-bench itself */
+    const char *about;                              /* what --help prints before the options */
+    const char *notes;                              /* ... and after them, or NULL */
+    struct option_group groups[OPTIONS_GROUPS_MAX]; /* the first without rows ends them */
+    const char **word; /* receives the one word that is no option; NULL: no word is allowed */
+};
+
+enum options_outcome {
+    OPTIONS_RUN,    /* everything was read */
+    OPTIONS_HELP,   /* --help was there, and is printed */
+    OPTIONS_REFUSED /* an option or a value was wrong, which is on standard error */
+};
+
+/*
+ * Reads a command line. argv[0] is skipped; argv may be permuted. --help and -h need no row. May be
+ * called once in a process (getopt).
+ */
+enum options_outcome options_read(const struct options_table *table, int argc, char **argv);
+
+/* Prints what --help prints. */
+void options_help(const struct options_table *table, FILE *out);
+
+#endif
