@@ -14,8 +14,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = "client|core|daemon|docs|proto|scripts|systemd|tests"
-LINES_MAX = 230
-LONG = ("docs/protocol.md",)
+LINES_MAX = 250
+LONG = ("docs/protocol.md", "docs/reliability.md")  # every field; every attack and the last run
 HISTORY = ("docs/notes/findings-0.1.0.md", "NEWS.md")  # they name files as they were
 
 FENCE = re.compile(r"^( *)```.*?^ *```", re.MULTILINE | re.DOTALL)
