@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * admin: reports, and the administrator's requests. Each is a translation into a msg_request and a
- * wait.
- */
+/* The requests of hearsay/admin.h, and reports. Each becomes a msg_request, and waits. */
 #include <inttypes.h>
-#include <sodium.h>
 #include <string.h>
 
 #include "client/call/calls.h"
 #include "client/call/work.h"
 #include "client/fail.h"
 
-_Static_assert(crypto_generichash_BYTES == HEARSAY_HASH_BYTES, "BLAKE2b-256");
-
-void hearsay_hash_payload(const void *payload, size_t payload_bytes, uint8_t *out_hash)
-{
-    /* Fails for lengths out of range only. */
-    (void)crypto_generichash(out_hash, HEARSAY_HASH_BYTES, payload, payload_bytes, NULL, 0);
-}
-
 int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, const char *reason,
                    int timeout_ms, struct hearsay_error *out_error)
 {
     struct msg_request request;
-    const struct hearsay_reply *reply = NULL;
+    const struct reply *reply = NULL;
     uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, out_error);
+    int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -46,7 +34,8 @@ int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, 
         work_find_report(&request.report, found->name, welcome);
     }
     status = client_submit(server, &request, &ticket, out_error);
-    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, &reply, out_error)
+                                : status;
 }
 
 static const enum msg_request_kind kinds[] = {
@@ -86,20 +75,31 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
                   const struct hearsay_admin_reply **out_reply, struct hearsay_error *out_error)
 {
     struct msg_request request;
-    const struct hearsay_reply *reply = NULL;
-    uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
+    const struct reply *reply = NULL;
     if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_LOG_LEVEL) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
     fill_request(admin, &request);
-    status = client_submit(server, &request, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_reply = &reply->admin;
+    }
+    return status;
+}
+
+int hearsay_export(struct hearsay *server, const struct hearsay_export *page, int timeout_ms,
+                   const struct hearsay_page **out_page, struct hearsay_error *out_error)
+{
+    struct msg_request request;
+    const struct reply *reply = NULL;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_EXPORT;
+    request.export_page.host = calls_text(page->host);
+    request.export_page.after = calls_bytes(page->after, page->after_bytes);
+    request.export_page.limit = page->limit;
+    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
+    if (status == HEARSAY_OK) {
+        *out_page = &reply->page;
     }
     return status;
 }

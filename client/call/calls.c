@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls: the public requests, each a translation into a msg_request. The one-at-a-time calls are a
- * submit and a wait.
+ * The requests of hearsay/message.h. Each becomes a msg_request, which is submitted; the
+ * one-at-a-time calls also wait for the reply.
  */
-#include "client/hearsay.h"
+#include "client/call/calls.h"
 
+#include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
 
-#include "client/call/calls.h"
-
-#include "client/call/client.h"
 #include "client/call/work.h"
-#include "client/context/context.h"
 #include "client/fail.h"
-#include "client/now.h"
-#include "core/profile/profile.h"
-#include <inttypes.h>
 
 _Static_assert(HEARSAY_PORT == LIMIT_PORT, "the public port is the protocol's");
 _Static_assert(HEARSAY_ID_BYTES == LIMIT_ID_BYTES, "the public id is the protocol's");
@@ -33,60 +27,10 @@ const char *hearsay_code_name(enum hearsay_code code)
     return msg_error_name((enum msg_error_code)code);
 }
 
-int hearsay_encode_profile(const char *profile, const char *const *labels, size_t label_count,
-                           struct hearsay_filter *out_filter, struct hearsay_error *out_error)
-{
-    return hearsay_encode_profile_keyed(profile, NULL, labels, label_count, out_filter, out_error);
-}
-
-int hearsay_encode_profile_keyed(const char *profile, const struct hearsay_keys *keys,
-                                 const char *const *labels, size_t label_count,
-                                 struct hearsay_filter *out_filter, struct hearsay_error *out_error)
-{
-    struct profile parsed;
-    const char *reason = NULL;
-    if (profile_parse(profile, strlen(profile), &parsed, &reason) != 0) {
-        char sentence[PROFILE_SENTENCE_MAX];
-        profile_explain(profile, strlen(profile), sentence);
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", profile,
-                        sentence);
-    }
-    return context_encode(&parsed, keys, labels, label_count, out_filter, out_error);
-}
-
-int hearsay_encode(const struct hearsay *server, const char *host, const char *const *labels,
-                   size_t label_count, struct hearsay_filter *out_filter,
-                   struct hearsay_error *out_error)
-{
-    return hearsay_encode_keyed(server, host, NULL, labels, label_count, out_filter, out_error);
-}
-
-int hearsay_encode_keyed(const struct hearsay *server, const char *host,
-                         const struct hearsay_keys *keys, const char *const *labels,
-                         size_t label_count, struct hearsay_filter *out_filter,
-                         struct hearsay_error *out_error)
-{
-    const struct hearsay_host *found = hearsay_find_host(server, host);
-    if (found == NULL) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the server has no host \"%.100s\"", host);
-    }
-    struct profile parsed;
-    const char *reason = NULL;
-    if (profile_parse(found->profile, strlen(found->profile), &parsed, &reason) != 0) {
-        char sentence[PROFILE_SENTENCE_MAX];
-        profile_explain(found->profile, strlen(found->profile), sentence);
-        return fail_set(out_error, HEARSAY_ERR_PROTOCOL,
-                        "host \"%s\" has the profile \"%.100s\", which this version does not know: "
-                        "%s",
-                        found->name, found->profile, sentence);
-    }
-    return context_encode(&parsed, keys, labels, label_count, out_filter, out_error);
-}
-
-void hearsay_hash_token(const uint8_t *token, uint8_t *out_hash)
+void hearsay_hash(const void *bytes, size_t count, uint8_t *out_hash)
 {
     /* Fails for lengths out of range only. */
-    (void)crypto_generichash(out_hash, HEARSAY_HASH_BYTES, token, HEARSAY_TOKEN_BYTES, NULL, 0);
+    (void)crypto_generichash(out_hash, HEARSAY_HASH_BYTES, bytes, count, NULL, 0);
 }
 
 void hearsay_deposit_init(struct hearsay_deposit *deposit)
@@ -164,7 +108,7 @@ static void fill_receipt(const struct hearsay_deposit *deposit, struct hearsay_r
         randombytes_buf(out->token, HEARSAY_TOKEN_BYTES);
     }
     out->has_token = true;
-    hearsay_hash_token(out->token, out_hash);
+    hearsay_hash(out->token, HEARSAY_TOKEN_BYTES, out_hash);
 }
 
 int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
@@ -266,55 +210,57 @@ void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_p
     }
 }
 
-int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
-                         uint64_t *out_ticket, struct hearsay_error *out_error)
+/* A query as the wire has it, with the arrays that the request borrows. */
+struct query_request {
+    struct msg_request request;
+    struct msg_query_part parts[LIMIT_PARTS];
+    struct msg_slice slices[LIMIT_SLICES];
+};
+
+static int query_fill(const struct hearsay_query *query, struct query_request *out,
+                      struct hearsay_error *error)
 {
-    int status = calls_check_query(query, out_error);
+    int status = calls_check_query(query, error);
     if (status != HEARSAY_OK) {
         return status;
     }
-    struct msg_query_part parts[LIMIT_PARTS];
-    calls_parts(query, parts);
-    struct msg_slice slices[LIMIT_SLICES];
-    memset(slices, 0, sizeof(slices));
+    memset(out, 0, sizeof(*out));
+    calls_parts(query, out->parts);
     for (size_t i = 0; i < query->exclude_count; i++) {
         const struct hearsay_slice *from = &query->exclude[i];
-        slices[i].bits = calls_bytes(from->bits, from->byte_count);
-        slices[i].hashes = from->hashes;
-        slices[i].seed = from->seed;
+        out->slices[i].bits = calls_bytes(from->bits, from->byte_count);
+        out->slices[i].hashes = from->hashes;
+        out->slices[i].seed = from->seed;
     }
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_QUERY;
-    request.query.host = calls_text(query->host);
-    request.query.k = query->k;
-    request.query.parts = parts;
-    request.query.part_count = query->part_count;
-    request.query.max_distance_ppm = query->max_distance;
-    request.query.since_ms = query->since_ms;
-    request.query.until_ms = query->until_ms;
-    request.query.metric = (enum msg_metric)query->metric;
-    request.query.order = (enum msg_order)query->order;
-    request.query.with_payload = query->with_payload;
-    request.query.exclude = slices;
-    request.query.exclude_count = query->exclude_count;
-    return client_submit(server, &request, out_ticket, out_error);
+    struct msg_query *to = &out->request.query;
+    out->request.kind = MSG_REQUEST_QUERY;
+    to->host = calls_text(query->host);
+    to->k = query->k;
+    to->parts = out->parts;
+    to->part_count = query->part_count;
+    to->max_distance_ppm = query->max_distance;
+    to->since_ms = query->since_ms;
+    to->until_ms = query->until_ms;
+    to->metric = (enum msg_metric)query->metric;
+    to->order = (enum msg_order)query->order;
+    to->with_payload = query->with_payload;
+    to->exclude = out->slices;
+    to->exclude_count = query->exclude_count;
+    return HEARSAY_OK;
 }
 
-int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
-                       uint64_t *out_ticket, struct hearsay_error *out_error)
+static struct msg_request get_request(const char *host, const uint8_t *id)
 {
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_GET;
     request.get.host = calls_text(host);
     request.get.id = calls_bytes(id, HEARSAY_ID_BYTES);
-    return client_submit(server, &request, out_ticket, out_error);
+    return request;
 }
 
-int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
-                            const uint8_t *token, uint64_t *out_ticket,
-                            struct hearsay_error *out_error)
+static struct msg_request withdraw_request(const char *host, const uint8_t *id,
+                                           const uint8_t *token)
 {
     struct msg_request request;
     memset(&request, 0, sizeof(request));
@@ -322,63 +268,67 @@ int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint
     request.withdraw.host = calls_text(host);
     request.withdraw.id = calls_bytes(id, HEARSAY_ID_BYTES);
     request.withdraw.token = calls_bytes(token, HEARSAY_TOKEN_BYTES);
-    return client_submit(server, &request, out_ticket, out_error);
+    return request;
 }
 
-int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
-                        struct hearsay_error *out_error)
+static struct msg_request here_request(const char *host)
+{
+    struct msg_request request;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_HERE;
+    request.here.host = calls_text(host);
+    return request;
+}
+
+static struct msg_request ping_request(void)
 {
     struct msg_request request;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_PING;
+    return request;
+}
+
+/* --- many requests at a time ------------------------------------------------------------------ */
+
+int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
+                         uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    struct query_request filled;
+    int status = query_fill(query, &filled, out_error);
+    return status == HEARSAY_OK ? client_submit(server, &filled.request, out_ticket, out_error)
+                                : status;
+}
+
+int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
+                       uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    struct msg_request request = get_request(host, id);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int hearsay_submit_summary(struct hearsay *server, const char *host, uint64_t *out_ticket,
-                           struct hearsay_error *out_error)
+int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                            const uint8_t *token, uint64_t *out_ticket,
+                            struct hearsay_error *out_error)
 {
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_SUMMARY;
-    request.summary.host = calls_text(host);
+    struct msg_request request = withdraw_request(host, id, token);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
 int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                         struct hearsay_error *out_error)
 {
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_HERE;
-    request.here.host = calls_text(host);
+    struct msg_request request = here_request(host);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int hearsay_submit_export(struct hearsay *server, const char *host, const uint8_t *after,
-                          size_t after_bytes, uint32_t limit, uint64_t *out_ticket,
-                          struct hearsay_error *out_error)
+int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
+                        struct hearsay_error *out_error)
 {
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_EXPORT;
-    request.export_page.host = calls_text(host);
-    request.export_page.after = calls_bytes(after, after_bytes);
-    request.export_page.limit = limit;
+    struct msg_request request = ping_request();
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int calls_finish(struct hearsay *server, int submitted, uint64_t ticket, int timeout_ms,
-                 const struct hearsay_reply **out_reply, struct hearsay_error *error)
-{
-    if (submitted != HEARSAY_OK) {
-        return submitted;
-    }
-    int status = client_await(server, ticket, timeout_ms, out_reply, error);
-    if (status == HEARSAY_ERR_REFUSED && *out_reply != NULL && error != NULL) {
-        *error = (*out_reply)->error;
-    }
-    return status;
-}
+/* --- one request at a time -------------------------------------------------------------------- */
 
 int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error)
 {
@@ -391,20 +341,45 @@ int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *
     return HEARSAY_OK;
 }
 
+int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
+                 const struct reply **out_reply, struct hearsay_error *error)
+{
+    const struct reply *reply = NULL;
+    int status = client_await(server, ticket, timeout_ms, &reply, error);
+    if (status == HEARSAY_ERR_REFUSED && reply != NULL && error != NULL) {
+        *error = reply->shown.error;
+    }
+    *out_reply = reply;
+    return status;
+}
+
+int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_ms,
+              const struct reply **out_reply, struct hearsay_error *error)
+{
+    uint64_t ticket = 0;
+    int status = calls_prepare(server, timeout_ms, error);
+    if (status == HEARSAY_OK) {
+        status = client_submit(server, request, &ticket, error);
+    }
+    return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, out_reply, error)
+                                : status;
+}
+
 int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit, int timeout_ms,
                     struct hearsay_receipt *out_receipt, struct hearsay_deposited *out_deposited,
                     struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
     uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_deposit(server, deposit, out_receipt, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    const struct reply *reply = NULL;
+    int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
+    if (status == HEARSAY_OK) {
+        status = hearsay_submit_deposit(server, deposit, out_receipt, &ticket, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
+    }
     if (status == HEARSAY_OK && out_deposited != NULL) {
-        *out_deposited = reply->deposited;
+        *out_deposited = reply->shown.deposited;
     }
     return status;
 }
@@ -412,16 +387,14 @@ int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposi
 int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int timeout_ms,
                   const struct hearsay_results **out_results, struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_query(server, query, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    struct query_request filled;
+    const struct reply *reply = NULL;
+    int status = query_fill(query, &filled, out_error);
     if (status == HEARSAY_OK) {
-        *out_results = &reply->results;
+        status = calls_ask(server, &filled.request, timeout_ms, &reply, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        *out_results = &reply->shown.results;
     }
     return status;
 }
@@ -429,16 +402,11 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
 int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int timeout_ms,
                 const struct hearsay_message **out_message, struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_get(server, host, id, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    struct msg_request request = get_request(host, id);
+    const struct reply *reply = NULL;
+    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
-        *out_message = &reply->message;
+        *out_message = &reply->shown.message;
     }
     return status;
 }
@@ -446,46 +414,19 @@ int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int
 int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                      const uint8_t *token, int timeout_ms, struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_withdraw(server, host, id, token, &ticket, out_error);
-    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    struct msg_request request = withdraw_request(host, id, token);
+    const struct reply *reply = NULL;
+    return calls_ask(server, &request, timeout_ms, &reply, out_error);
 }
 
 int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                  struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_ping(server, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    struct msg_request request = ping_request();
+    const struct reply *reply = NULL;
+    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
-        *out_pong = reply->pong;
-    }
-    return status;
-}
-
-int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
-                    struct hearsay_summary *out_summary, struct hearsay_error *out_error)
-{
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_summary(server, host, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
-    if (status == HEARSAY_OK) {
-        *out_summary = reply->summary;
+        *out_pong = reply->shown.pong;
     }
     return status;
 }
@@ -493,34 +434,26 @@ int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
 int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
                  const struct hearsay_here **out_here, struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_here(server, host, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    struct msg_request request = here_request(host);
+    const struct reply *reply = NULL;
+    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
-        *out_here = &reply->here;
+        *out_here = &reply->shown.here;
     }
     return status;
 }
 
-int hearsay_export(struct hearsay *server, const char *host, const uint8_t *after,
-                   size_t after_bytes, uint32_t limit, int timeout_ms,
-                   const struct hearsay_page **out_page, struct hearsay_error *out_error)
+int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                    struct hearsay_summary *out_summary, struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = hearsay_submit_export(server, host, after, after_bytes, limit, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    struct msg_request request;
+    const struct reply *reply = NULL;
+    memset(&request, 0, sizeof(request));
+    request.kind = MSG_REQUEST_SUMMARY;
+    request.summary.host = calls_text(host);
+    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
-        *out_page = &reply->page;
+        *out_summary = reply->summary;
     }
     return status;
 }

@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls: what the files with public requests share. Within libhearsay only.
+ * calls: what the files with public requests share (calls.c, watch.c, admin.c). Within libhearsay
+ * only.
  */
 #ifndef CLIENT_CALL_CALLS_H
 #define CLIENT_CALL_CALLS_H
 
 #include "client/call/client.h"
 
-/* Borrowed views; NULL is an absent field. */
+/* A text or bytes as a field of a request; NULL: the field is absent. Borrows. */
 struct msg_text calls_text(const char *text);
 struct msg_bytes calls_bytes(const void *data, size_t count);
 
 /*
- * Before anything is submitted: what a wait could not do must not be begun. 0, ERR_ARGUMENT for a
- * negative timeout, HEARSAY_FULL.
+ * The check of every one-at-a-time call, before it submits. 0, ERR_ARGUMENT for a negative timeout,
+ * HEARSAY_FULL when the kept replies exceed CLIENT_KEPT_BYTES_MAX.
  */
 int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error);
 
 /*
- * Waits for the reply to what was just submitted (with the status `submitted`, passed on unless 0),
- * and unwraps a refusal. *out_reply is borrowed until the next call.
+ * Waits for the reply to a ticket. A refusal becomes ERR_REFUSED and is copied to `error`.
+ * *out_reply is borrowed until the next call on the connection.
  */
-int calls_finish(struct hearsay *server, int submitted, uint64_t ticket, int timeout_ms,
-                 const struct hearsay_reply **out_reply, struct hearsay_error *error);
+int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
+                 const struct reply **out_reply, struct hearsay_error *error);
 
-/* What is wrong with a query before it is sent: ERR_ARGUMENT. */
+/* All of a one-at-a-time call: calls_prepare, submit, calls_finish. */
+int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_ms,
+              const struct reply **out_reply, struct hearsay_error *error);
+
+/* Checks a query before it is sent. 0 or ERR_ARGUMENT. */
 int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
 
-/* The parts of a checked query as the wire has them; out_parts[LIMIT_PARTS] borrow its filters. */
+/* The parts of a checked query as the wire has them. out_parts has LIMIT_PARTS elements, which
+ * borrow the query's filters. */
 void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_parts);
 
 #endif

@@ -152,7 +152,7 @@ static int receive(struct hearsay *server, struct arena *arena, int64_t deadline
 }
 
 /* The next reply, into server->arena. WAIT_TIMEOUT, 0, or why not. */
-static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hearsay_reply *out,
+static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct reply *out,
                          struct hearsay_error *error)
 {
     struct msg_response response;
@@ -176,14 +176,14 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
 }
 
 /* Moves the current reply, with its arena, to the end of the kept ones. 0 or ERR_NOMEM. */
-static int keep(struct hearsay *server, const struct hearsay_reply *reply)
+static int keep(struct hearsay *server, const struct reply *reply)
 {
     struct client_kept *kept = alloc_zeroed(server->alloc, 1, sizeof(*kept));
     if (kept == NULL) {
         return HEARSAY_ERR_NOMEM;
     }
     kept->arena = server->arena;
-    kept->reply = *reply;
+    kept->reply = reply->shown;
     arena_init(&server->arena, server->alloc, CONN_DECODE_BYTES);
     if (server->kept_last == NULL) {
         server->kept_first = kept;
@@ -207,7 +207,7 @@ static void take_kept(struct hearsay *server)
     server->kept_bytes -= kept->arena.held_bytes;
     arena_deinit(&server->arena);
     server->arena = kept->arena;
-    server->reply = kept->reply;
+    server->reply.shown = kept->reply;
     memset(&kept->arena, 0, sizeof(kept->arena));
     kept_free(server->alloc, kept);
 }
@@ -234,12 +234,12 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
 }
 
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct hearsay_reply **out_reply, struct hearsay_error *out_error)
+                 const struct reply **out_reply, struct hearsay_error *out_error)
 {
     int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
         arena_reset(&server->arena);
-        struct hearsay_reply reply;
+        struct reply reply;
         int status = receive_reply(server, deadline_ms, &reply, out_error);
         if (status == WAIT_TIMEOUT) {
             conn_abandon(&server->conn, ticket);
@@ -250,10 +250,10 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             conn_abandon(&server->conn, ticket);
             return status;
         }
-        if (reply.ticket == ticket) {
+        if (reply.shown.ticket == ticket) {
             server->reply = reply;
             *out_reply = &server->reply;
-            return reply.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
+            return reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
         }
         if (keep(server, &reply) != HEARSAY_OK) {
             /* A reply that is dropped would be waited for in vain. */
@@ -272,14 +272,14 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     }
     if (server->kept_first != NULL) {
         take_kept(server);
-        *out_reply = &server->reply;
+        *out_reply = &server->reply.shown;
         return HEARSAY_OK;
     }
     /* What the server says unasked is read then, too, or else hearsay_fd would stay readable. */
     const bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
                          !server->conn.takes_matches;
     arena_reset(&server->arena);
-    struct hearsay_reply reply;
+    struct reply reply;
     int status =
         receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), &reply, out_error);
     if (status == WAIT_TIMEOUT && is_idle) {
@@ -290,7 +290,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     }
     if (status == HEARSAY_OK) {
         server->reply = reply;
-        *out_reply = &server->reply;
+        *out_reply = &server->reply.shown;
     }
     return status;
 }
@@ -300,7 +300,7 @@ static int catch_up(struct hearsay *server, struct hearsay_error *error)
 {
     while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
         arena_reset(&server->arena);
-        struct hearsay_reply reply;
+        struct reply reply;
         int status = receive_reply(server, wait_deadline_ms(0), &reply, error);
         if (status == WAIT_TIMEOUT) {
             return HEARSAY_OK;
@@ -369,34 +369,25 @@ static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
     return status;
 }
 
-int client_open(const struct alloc *alloc, int fd, struct secure *secure, const char *agent,
-                int64_t deadline_ms, struct hearsay **out_server, struct hearsay_error *out_error)
+int client_open(const struct client_open *how, struct hearsay **out_server,
+                struct hearsay_error *out_error)
 {
-    const struct client_resume none = {NULL, 0};
-    return client_open_resuming(alloc, fd, secure, agent, &none, deadline_ms, out_server,
-                                out_error);
-}
-
-int client_open_resuming(const struct alloc *alloc, int fd, struct secure *secure,
-                         const char *agent, const struct client_resume *resume, int64_t deadline_ms,
-                         struct hearsay **out_server, struct hearsay_error *out_error)
-{
-    struct hearsay *server = alloc_zeroed(alloc, 1, sizeof(*server));
+    struct hearsay *server = alloc_zeroed(how->alloc, 1, sizeof(*server));
     if (server == NULL) {
-        secure_free(secure);
-        (void)close(fd);
+        secure_free(how->secure);
+        (void)close(how->fd);
         return fail_set_nomem(out_error);
     }
-    server->alloc = alloc;
-    server->fd = fd;
-    server->secure = secure;
-    server->tls = secure != NULL ? secure_info(secure) : NULL;
-    conn_init(&server->conn, alloc);
-    server->conn.resume_token = resume->token;
-    server->conn.resume_bytes = resume->token_bytes;
-    arena_init(&server->arena, alloc, CONN_DECODE_BYTES);
-    arena_init(&server->welcome_arena, alloc, CONN_DECODE_BYTES);
-    int status = greet(server, agent, deadline_ms, out_error);
+    server->alloc = how->alloc;
+    server->fd = how->fd;
+    server->secure = how->secure;
+    server->tls = how->secure != NULL ? secure_info(how->secure) : NULL;
+    conn_init(&server->conn, how->alloc);
+    server->conn.resume_token = how->resume_token;
+    server->conn.resume_bytes = how->resume_bytes;
+    arena_init(&server->arena, how->alloc, CONN_DECODE_BYTES);
+    arena_init(&server->welcome_arena, how->alloc, CONN_DECODE_BYTES);
+    int status = greet(server, how->agent, how->deadline_ms, out_error);
     if (status != HEARSAY_OK) {
         hearsay_close(server);
         return status;

@@ -184,62 +184,57 @@ static int translate_labels(const struct msg_text *from, size_t count, struct ar
 }
 
 int reply_translate(const struct msg_response *response, struct arena *arena,
-                    struct hearsay_reply *out_reply, struct hearsay_error *out_error)
+                    struct reply *out_reply, struct hearsay_error *out_error)
 {
+    struct hearsay_reply *shown = &out_reply->shown;
     memset(out_reply, 0, sizeof(*out_reply));
-    out_reply->ticket = response->id;
+    shown->ticket = response->id;
     switch (response->kind) {
     case MSG_RESPONSE_ERROR:
-        out_reply->kind = HEARSAY_REPLY_ERROR;
-        (void)fail_set_refused(&out_reply->error, &response->error);
+        shown->kind = HEARSAY_REPLY_ERROR;
+        (void)fail_set_refused(&shown->error, &response->error);
         return HEARSAY_OK;
     case MSG_RESPONSE_DEPOSITED:
-        out_reply->kind = HEARSAY_REPLY_DEPOSITED;
-        out_reply->deposited.deposited_ms = response->deposited.deposited_ms;
-        out_reply->deposited.expires_ms = response->deposited.expires_ms;
-        out_reply->deposited.duplicate = response->deposited.duplicate;
-        out_reply->deposited.held = response->deposited.held;
-        out_reply->deposited.durable = response->deposited.durability == MSG_DURABILITY_STORAGE;
+        shown->kind = HEARSAY_REPLY_DEPOSITED;
+        shown->deposited.deposited_ms = response->deposited.deposited_ms;
+        shown->deposited.expires_ms = response->deposited.expires_ms;
+        shown->deposited.duplicate = response->deposited.duplicate;
+        shown->deposited.held = response->deposited.held;
+        shown->deposited.durable = response->deposited.durability == MSG_DURABILITY_STORAGE;
         return HEARSAY_OK;
     case MSG_RESPONSE_RESULTS:
-        out_reply->kind = HEARSAY_REPLY_RESULTS;
-        return translate_results(&response->results, arena, &out_reply->results, out_error);
+        shown->kind = HEARSAY_REPLY_RESULTS;
+        return translate_results(&response->results, arena, &shown->results, out_error);
     case MSG_RESPONSE_GOT:
-        out_reply->kind = HEARSAY_REPLY_MESSAGE;
-        return translate_got(&response->got, &out_reply->message, out_error);
+        shown->kind = HEARSAY_REPLY_MESSAGE;
+        return translate_got(&response->got, &shown->message, out_error);
     case MSG_RESPONSE_WITHDRAWN:
-        out_reply->kind = HEARSAY_REPLY_WITHDRAWN;
+        shown->kind = HEARSAY_REPLY_WITHDRAWN;
         return HEARSAY_OK;
     case MSG_RESPONSE_PONG:
-        out_reply->kind = HEARSAY_REPLY_PONG;
-        out_reply->pong.now_ms = response->pong.now_ms;
-        out_reply->pong.clock_trusted = response->pong.clock_trusted;
+        shown->kind = HEARSAY_REPLY_PONG;
+        shown->pong.now_ms = response->pong.now_ms;
+        shown->pong.clock_trusted = response->pong.clock_trusted;
         return HEARSAY_OK;
     case MSG_RESPONSE_EXPORTED:
-        out_reply->kind = HEARSAY_REPLY_PAGE;
         return translate_page(&response->exported, arena, &out_reply->page, out_error);
     case MSG_RESPONSE_HERE_LABELS:
-        out_reply->kind = HEARSAY_REPLY_HERE;
-        out_reply->here.label_count = response->here_labels.label_count;
+        shown->kind = HEARSAY_REPLY_HERE;
+        shown->here.label_count = response->here_labels.label_count;
         return translate_labels(response->here_labels.labels, response->here_labels.label_count,
-                                arena, &out_reply->here.labels, out_error);
+                                arena, &shown->here.labels, out_error);
     case MSG_RESPONSE_SUMMARIZED:
-        out_reply->kind = HEARSAY_REPLY_SUMMARY;
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
     case MSG_RESPONSE_WATCHING:
-        out_reply->kind = HEARSAY_REPLY_WATCHING;
         out_reply->watching.watch_id = response->watching.watch_id;
         out_reply->watching.seq = response->watching.seq;
         return HEARSAY_OK;
-    case MSG_RESPONSE_UNWATCHED:
-        out_reply->kind = HEARSAY_REPLY_UNWATCHED;
-        return HEARSAY_OK;
     case MSG_RESPONSE_MATCH:
-        out_reply->kind = HEARSAY_REPLY_MATCH;
-        return translate_match(&response->match, &out_reply->match, out_error);
+        shown->kind = HEARSAY_REPLY_MATCH;
+        return translate_match(&response->match, &shown->match, out_error);
+    case MSG_RESPONSE_UNWATCHED:
     case MSG_RESPONSE_REPORT_TAKEN:
-        out_reply->kind = HEARSAY_REPLY_REPORT_TAKEN;
-        return HEARSAY_OK;
+        return HEARSAY_OK; /* no fields */
     case MSG_RESPONSE_STATS_TAKEN:
     case MSG_RESPONSE_REMOVED:
     case MSG_RESPONSE_RESTORED:
@@ -253,7 +248,6 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_COMPACTED:
     case MSG_RESPONSE_RELOADED:
     case MSG_RESPONSE_LOG_LEVEL_SET:
-        out_reply->kind = HEARSAY_REPLY_ADMIN;
         return reply_translate_admin(response, arena, &out_reply->admin, out_error);
     case MSG_RESPONSE_HERE_CHANGED:
     case MSG_RESPONSE_UNKNOWN:

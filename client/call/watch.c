@@ -26,10 +26,7 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
                         uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
                         struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status == HEARSAY_OK) {
-        status = calls_check_query(query, out_error);
-    }
+    int status = calls_check_query(query, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -49,11 +46,9 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
     request.watch.query.order = MSG_ORDER_SIMILARITY;
     request.watch.query.with_payload = query->with_payload;
 
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    server->conn.takes_matches = true; /* they may come right behind the answer */
-    status = client_submit(server, &request, &ticket, out_error);
-    status = calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    const struct reply *reply = NULL;
+    server->conn.takes_matches = true; /* matches may arrive right after the answer */
+    status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_watching = reply->watching;
     }
@@ -63,18 +58,12 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
 int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
                       struct hearsay_error *out_error)
 {
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
     struct msg_request request;
+    const struct reply *reply = NULL;
     memset(&request, 0, sizeof(request));
     request.kind = MSG_REQUEST_UNWATCH;
     request.unwatch.watch_id = watch_id;
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    status = client_submit(server, &request, &ticket, out_error);
-    return calls_finish(server, status, ticket, timeout_ms, &reply, out_error);
+    return calls_ask(server, &request, timeout_ms, &reply, out_error);
 }
 
 /* --- over many -------------------------------------------------------------------------------- */
@@ -148,7 +137,7 @@ static int listen(struct standing *standing, struct hearsay *server, struct hear
         }
         if (status == HEARSAY_PENDING && now_monotonic_ms() - heard_ms >= SILENCE_MS) {
             heard_ms = now_monotonic_ms();
-            status = hearsay_ping(server, standing->watch->timeout_ms, NULL, error);
+            status = hearsay_ping(server, standing->watch->connection.timeout_ms, NULL, error);
         }
         if (status != HEARSAY_PENDING && status != HEARSAY_OK) {
             return status;
@@ -165,8 +154,10 @@ static int connect_again(const struct standing *standing, struct hearsay **out_s
         return watch->connect(watch->context, standing->token, standing->token_bytes, out_server,
                               error);
     }
-    return hearsay_connect_resuming(watch->server, watch->tls, watch->agent, standing->token,
-                                    standing->token_bytes, watch->timeout_ms, out_server, error);
+    struct hearsay_connect connection = watch->connection;
+    connection.resume_token = standing->token;
+    connection.resume_bytes = standing->token_bytes;
+    return hearsay_connect(&connection, out_server, error);
 }
 
 /* One connection, from its beginning to its end. */
@@ -186,8 +177,8 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
     if (status != HEARSAY_OK) {
         standing->was_connected = false; /* trying again does not help */
     } else {
-        status =
-            hearsay_watch_begin(server, &query, standing->seq, watch->timeout_ms, &watching, error);
+        status = hearsay_watch_begin(server, &query, standing->seq, watch->connection.timeout_ms,
+                                     &watching, error);
     }
     if (status == HEARSAY_OK) {
         /* a smaller one: the store was set back, and goes on from there */

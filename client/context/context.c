@@ -106,3 +106,24 @@ int context_encode(const struct profile *profile, const struct hearsay_keys *key
     bloom_store(words, profile->bits, out_filter->bytes);
     return HEARSAY_OK;
 }
+
+int hearsay_encode(const struct hearsay_encode *context, struct hearsay_filter *out_filter,
+                   struct hearsay_error *out_error)
+{
+    const struct hearsay_host *host = context->host;
+    const char *text = host != NULL ? host->profile : context->profile;
+    struct profile parsed;
+    const char *reason = NULL;
+    if (profile_parse(text, strlen(text), &parsed, &reason) == 0) {
+        return context_encode(&parsed, context->keys, context->labels, context->label_count,
+                              out_filter, out_error);
+    }
+    char sentence[PROFILE_SENTENCE_MAX];
+    profile_explain(text, strlen(text), sentence);
+    if (host == NULL) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "profile \"%.100s\": %s", text, sentence);
+    }
+    return fail_set(out_error, HEARSAY_ERR_PROTOCOL,
+                    "host \"%s\" has the profile \"%.100s\", which this version does not know: %s",
+                    host->name, text, sentence);
+}

@@ -105,14 +105,21 @@ void group_key_label(const struct hearsay_keys *keys, const char *label, size_t 
 
 /* --- sealing ---------------------------------------------------------------------------------- */
 
+static const char *type_of(const struct hearsay_sealing *message)
+{
+    return message->media_type != NULL ? message->media_type : plain_type;
+}
+
 /*
  * Sealed:    nonce (24)  cipher text  tag (16)
  * In there:  length of the media type (1)  media type  payload
  */
-int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce, const uint8_t *id,
-                    const char *media_type, const void *payload, size_t payload_bytes,
-                    struct hearsay_content *out_content, struct hearsay_error *out_error)
+int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
+                    const struct hearsay_sealing *message, struct hearsay_content *out_content,
+                    struct hearsay_error *out_error)
 {
+    const char *media_type = type_of(message);
+    const size_t payload_bytes = message->payload_bytes;
     const size_t type_bytes = strlen(media_type);
     if (type_bytes > LIMIT_MEDIA_TYPE_BYTES || payload_bytes > LIMIT_FRAME_BYTES_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
@@ -130,11 +137,11 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce, con
     text[0] = (uint8_t)type_bytes;
     memcpy(text + 1, media_type, type_bytes);
     if (payload_bytes > 0) {
-        memcpy(text + 1 + type_bytes, payload, payload_bytes);
+        memcpy(text + 1 + type_bytes, message->payload, payload_bytes);
     }
     /* In place; cannot fail for such sizes. */
     (void)crypto_aead_xchacha20poly1305_ietf_encrypt(
-        text, NULL, text, plain_bytes, id, HEARSAY_ID_BYTES, NULL, nonce, group->seal_key);
+        text, NULL, text, plain_bytes, message->id, HEARSAY_ID_BYTES, NULL, nonce, group->seal_key);
     memset(out_content, 0, sizeof(*out_content));
     memcpy(out_content->media_type, HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE));
     out_content->payload = sealed;
@@ -153,41 +160,37 @@ static int check_type(const char *type, struct hearsay_error *error)
                           type, LIMIT_MEDIA_TYPE_BYTES);
 }
 
-int hearsay_group_seal(const struct hearsay_group *group, const uint8_t *id, const char *media_type,
-                       const void *payload, size_t payload_bytes,
+/* The same message always gets the same nonce, another message always another one. */
+static void derive_nonce(const struct hearsay_group *group, const struct hearsay_sealing *message,
+                         uint8_t out_nonce[GROUP_NONCE_BYTES])
+{
+    const char *type = type_of(message);
+    uint8_t key[HEARSAY_KEY_BYTES];
+    crypto_generichash_state state;
+    keyed_hash(group->seal_key, nonce_purpose, sizeof(nonce_purpose) - 1, key);
+    /* These fail for sizes out of range only. The type is hashed with its NUL, which ends it. */
+    (void)crypto_generichash_init(&state, key, sizeof(key), GROUP_NONCE_BYTES);
+    (void)crypto_generichash_update(&state, message->id, HEARSAY_ID_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)type, strlen(type) + 1);
+    (void)crypto_generichash_update(&state, message->payload, message->payload_bytes);
+    (void)crypto_generichash_final(&state, out_nonce, GROUP_NONCE_BYTES);
+    sodium_memzero(key, sizeof(key));
+}
+
+int hearsay_group_seal(const struct hearsay_group *group, const struct hearsay_sealing *message,
                        struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
     uint8_t nonce[GROUP_NONCE_BYTES];
-    const char *type = media_type != NULL ? media_type : plain_type;
-    const int status = check_type(type, out_error);
+    const int status = check_type(type_of(message), out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
-    randombytes_buf(nonce, sizeof(nonce));
-    return group_seal_with(group, nonce, id, type, payload, payload_bytes, out_content, out_error);
-}
-
-int hearsay_group_seal_again(const struct hearsay_group *group, const uint8_t *id,
-                             const char *media_type, const void *payload, size_t payload_bytes,
-                             struct hearsay_content *out_content, struct hearsay_error *out_error)
-{
-    const char *type = media_type != NULL ? media_type : plain_type;
-    uint8_t key[HEARSAY_KEY_BYTES];
-    uint8_t nonce[GROUP_NONCE_BYTES];
-    crypto_generichash_state state;
-    const int status = check_type(type, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
+    if (message->is_repeatable) {
+        derive_nonce(group, message, nonce);
+    } else {
+        randombytes_buf(nonce, sizeof(nonce));
     }
-    keyed_hash(group->seal_key, nonce_purpose, sizeof(nonce_purpose) - 1, key);
-    /* These fail for sizes out of range only. The type with its NUL: its end shows. */
-    (void)crypto_generichash_init(&state, key, sizeof(key), sizeof(nonce));
-    (void)crypto_generichash_update(&state, id, HEARSAY_ID_BYTES);
-    (void)crypto_generichash_update(&state, (const uint8_t *)type, strlen(type) + 1);
-    (void)crypto_generichash_update(&state, payload, payload_bytes);
-    (void)crypto_generichash_final(&state, nonce, sizeof(nonce));
-    sodium_memzero(key, sizeof(key));
-    return group_seal_with(group, nonce, id, type, payload, payload_bytes, out_content, out_error);
+    return group_seal_with(group, nonce, message, out_content, out_error);
 }
 
 /*
@@ -213,11 +216,12 @@ static bool take_apart(const uint8_t *text, size_t count, struct hearsay_content
     return true;
 }
 
-int hearsay_group_open(const struct hearsay_group *group, const uint8_t *id, const char *media_type,
-                       const uint8_t *payload, size_t payload_bytes,
+int hearsay_group_open(const struct hearsay_group *group, const struct hearsay_sealing *message,
                        struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
-    if (payload == NULL || strcmp(media_type, HEARSAY_SEALED_TYPE) != 0 ||
+    const uint8_t *payload = message->payload;
+    const size_t payload_bytes = message->payload_bytes;
+    if (payload == NULL || strcmp(type_of(message), HEARSAY_SEALED_TYPE) != 0 ||
         payload_bytes < HEARSAY_SEAL_BYTES) {
         return HEARSAY_NOT_OURS;
     }
@@ -231,7 +235,7 @@ int hearsay_group_open(const struct hearsay_group *group, const uint8_t *id, con
         status = fail_set_nomem(out_error);
     } else if (crypto_aead_xchacha20poly1305_ietf_decrypt(
                    text, NULL, NULL, payload + GROUP_NONCE_BYTES, payload_bytes - GROUP_NONCE_BYTES,
-                   id, HEARSAY_ID_BYTES, payload, group->seal_key) == 0) {
+                   message->id, HEARSAY_ID_BYTES, payload, group->seal_key) == 0) {
         status = take_apart(text, plain_bytes, &content) ? HEARSAY_OK : HEARSAY_NOT_OURS;
         sodium_memzero(text, plain_bytes);
     }

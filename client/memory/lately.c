@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/memory/lately.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "client/context/context.h"
@@ -9,6 +8,7 @@
 #include "client/keep.h"
 #include "core/base/label.h"
 #include "core/filter/bloom.h"
+#include "core/filter/decaying.h"
 
 enum { HEAD_BYTES = 12, COUNT_AT = 4, BYTES_AT = 8 };
 
@@ -22,7 +22,7 @@ static uint32_t count_of(const uint8_t *context)
     return keep_u32(context + COUNT_AT);
 }
 
-/* With its head. */
+/* Its head included. */
 static size_t size_of(const uint8_t *context)
 {
     return HEAD_BYTES + (size_t)keep_u32(context + BYTES_AT);
@@ -37,7 +37,7 @@ static void put_u32(uint8_t *to, uint32_t value)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Whether `bytes`, `count` of them, are so many labels, each with its NUL. */
+/* Whether `count` bytes are `labels` well-formed labels, each ended by NUL. */
 static bool are_labels(const uint8_t *bytes, size_t count, uint32_t labels)
 {
     const char *reason = NULL;
@@ -59,13 +59,15 @@ bool lately_is_sound(const uint8_t *bytes, size_t count, uint32_t rounds)
     if (count > LATELY_BYTES_MAX) {
         return false;
     }
+    uint32_t least = 1;
     while (count > 0) {
         if (count < HEAD_BYTES || keep_u32(bytes + BYTES_AT) > count - HEAD_BYTES ||
-            stays_of(bytes) < 1 || stays_of(bytes) > rounds || count_of(bytes) < 1 ||
+            stays_of(bytes) < least || stays_of(bytes) > rounds || count_of(bytes) < 1 ||
             count_of(bytes) > HEARSAY_CONTEXT_LABELS_MAX ||
             !are_labels(bytes + HEAD_BYTES, keep_u32(bytes + BYTES_AT), count_of(bytes))) {
             return false;
         }
+        least = stays_of(bytes); /* the oldest context is the first one */
         count -= size_of(bytes);
         bytes += size_of(bytes);
     }
@@ -103,7 +105,7 @@ static int append_labels(struct bytes *contexts, uint32_t rounds, const char *co
     return rc;
 }
 
-/* Whether two have the same labels in the same order, however long they stay. */
+/* Whether two contexts have the same labels in the same order. */
 static bool is_same(const uint8_t *a, const uint8_t *b)
 {
     return size_of(a) == size_of(b) &&
@@ -114,16 +116,14 @@ int lately_round(const struct bytes *contexts, uint32_t rounds, const char *cons
                  size_t label_count, struct bytes *out_contexts, struct hearsay_error *out_error)
 {
     struct bytes now;
-    int rc = 0;
+    int rc;
 
     bytes_init(&now, out_contexts->alloc);
-    if (label_count > 0) {
-        rc = append_labels(&now, rounds, labels, label_count);
-    }
+    rc = append_labels(&now, rounds, labels, label_count);
     for (size_t at = 0; at < contexts->count && rc == 0; at += size_of(contexts->data + at)) {
         const uint8_t *context = contexts->data + at;
 
-        if (stays_of(context) == 1 || (now.count > 0 && is_same(context, now.data))) {
+        if (stays_of(context) == 1 || is_same(context, now.data)) {
             continue;
         }
         rc = bytes_append(out_contexts, context, size_of(context));
@@ -132,7 +132,7 @@ int lately_round(const struct bytes *contexts, uint32_t rounds, const char *cons
                     stays_of(context) - 1);
         }
     }
-    if (rc == 0 && now.count > 0) {
+    if (rc == 0) {
         rc = bytes_append(out_contexts, now.data, now.count);
     }
     bytes_deinit(&now);
@@ -149,47 +149,71 @@ int lately_round(const struct bytes *contexts, uint32_t rounds, const char *cons
 
 /* --- filters ---------------------------------------------------------------------------------- */
 
-static int encode_one(const uint8_t *context, const struct profile *profile,
-                      const struct hearsay_keys *keys, const char **labels,
-                      struct hearsay_filter *out_filter, struct hearsay_error *error)
+/* Adds the filter of one context to the current round. `labels` is room for its labels. */
+static int add_context(struct decaying *decaying, const uint8_t *context,
+                       const struct lately_encoding *how, const char **labels,
+                       struct hearsay_error *error)
 {
     const char *text = (const char *)context + HEAD_BYTES;
     const uint32_t count = count_of(context);
     struct hearsay_filter filter;
-    int status;
+    uint64_t words[PROFILE_WORDS_MAX];
 
     for (uint32_t i = 0; i < count; i++) {
         labels[i] = text;
         text += strlen(text) + 1;
     }
-    status = context_encode(profile, keys, labels, count, &filter, error);
-    for (uint32_t i = 0; i < out_filter->byte_count && status == HEARSAY_OK; i++) {
-        out_filter->bytes[i] |= filter.bytes[i];
+    const int status = context_encode(how->profile, how->keys, labels, count, &filter, error);
+    if (status == HEARSAY_OK) {
+        (void)bloom_load(words, decaying->m, filter.bytes, filter.byte_count); /* of the same m */
+        decaying_add(decaying, words);
     }
     return status;
 }
 
-int lately_encode(const struct bytes *contexts, const struct profile *profile,
-                  const struct hearsay_keys *keys, struct hearsay_filter *out_filter,
-                  struct hearsay_error *out_error)
+/* Plays the rounds again: a context that stays s rounds was added s rounds before the last one
+ * goes. */
+static int add_all(struct decaying *decaying, const struct bytes *contexts,
+                   const struct lately_encoding *how, const char **labels,
+                   struct hearsay_error *error)
 {
-    const char **labels;
+    uint32_t stays = 0;
     int status = HEARSAY_OK;
 
-    memset(out_filter, 0, sizeof(*out_filter));
-    out_filter->bits = profile->bits;
-    out_filter->byte_count = (uint32_t)bloom_bytes(profile->bits);
-    if (contexts->count == 0) {
-        return HEARSAY_OK;
-    }
-    labels = alloc_array(contexts->alloc, HEARSAY_CONTEXT_LABELS_MAX, sizeof(*labels));
-    if (labels == NULL) {
-        return fail_set_nomem(out_error);
-    }
     for (size_t at = 0; at < contexts->count && status == HEARSAY_OK;
          at += size_of(contexts->data + at)) {
-        status = encode_one(contexts->data + at, profile, keys, labels, out_filter, out_error);
+        const uint8_t *context = contexts->data + at;
+        for (uint32_t i = stays; at > 0 && i < stays_of(context); i++) {
+            decaying_advance(decaying);
+        }
+        stays = stays_of(context);
+        status = add_context(decaying, context, how, labels, error);
     }
-    alloc_release(contexts->alloc, labels, HEARSAY_CONTEXT_LABELS_MAX, sizeof(*labels));
+    return status;
+}
+
+int lately_encode(const struct bytes *contexts, const struct lately_encoding *how,
+                  struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+{
+    const struct alloc *alloc = contexts->alloc;
+    struct decaying decaying = {.alloc = NULL};
+    const char **labels = alloc_array(alloc, HEARSAY_CONTEXT_LABELS_MAX, sizeof(*labels));
+    int status = HEARSAY_OK;
+
+    if (labels == NULL || decaying_init(&decaying, alloc, how->profile->bits, how->rounds) != 0) {
+        status = fail_set_nomem(out_error);
+    } else {
+        status = add_all(&decaying, contexts, how, labels, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        uint64_t words[PROFILE_WORDS_MAX];
+        decaying_filter(&decaying, words);
+        memset(out_filter, 0, sizeof(*out_filter));
+        out_filter->bits = decaying.m;
+        out_filter->byte_count = (uint32_t)bloom_bytes(decaying.m);
+        bloom_store(words, decaying.m, out_filter->bytes);
+    }
+    decaying_deinit(&decaying);
+    alloc_release(alloc, labels, labels != NULL ? HEARSAY_CONTEXT_LABELS_MAX : 0, sizeof(*labels));
     return status;
 }

@@ -1,40 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recent: the contexts of the last rounds, blended into one filter by a time-decaying Bloom filter.
+ * recent: the contexts of the last rounds in a file, and their filter.
  *
  * The file's body:
  *
  *   4 bytes   rounds, 1 to 255
- *   4 bytes   length of the profile
- *   n bytes   the profile in text form, m bits
- *   m bytes   a counter for each bit, 0 to rounds
- *   n bytes   the same contexts as labels, where they are known (client/memory/lately.h); files of
- * older versions have none
+ *   4 bytes   length of the profile, n
+ *   n bytes   the profile in text form
+ *   the rest  the contexts as labels (client/memory/lately.h)
  */
 #include <string.h>
-
-#include <sodium.h>
 
 #include "client/context/context.h"
 #include "client/fail.h"
 #include "client/keep.h"
 #include "client/memory/lately.h"
-#include "core/filter/bloom.h"
 #include "core/filter/decaying.h"
 #include "core/profile/profile.h"
 
 static const struct keep_kind recent_kind = {
     .magic = "hearHere",
+    .version = 2,
     .what = "memory of contexts",
-    .body_bytes_max = 8 + PROFILE_TEXT_MAX + PROFILE_BITS_MAX + LATELY_BYTES_MAX,
+    .body_bytes_max = 8 + PROFILE_TEXT_MAX + LATELY_BYTES_MAX,
 };
 
 struct hearsay_recent {
     char *path; /* owned */
     char profile[PROFILE_TEXT_MAX];
     struct profile parsed; /* the same */
-    struct decaying decaying;
-    struct bytes contexts; /* lately's */
+    uint32_t rounds;
+    struct bytes contexts; /* records of lately.h */
 };
 
 static int damaged(const struct hearsay_recent *recent, struct hearsay_error *error)
@@ -56,9 +52,7 @@ static int begin(struct hearsay_recent *recent, const char *text, size_t length,
     }
     memcpy(recent->profile, text, length);
     recent->profile[length] = '\0';
-    if (decaying_init(&recent->decaying, alloc_system(), recent->parsed.bits, rounds) != 0) {
-        return fail_set_nomem(error);
-    }
+    recent->rounds = rounds;
     return HEARSAY_OK;
 }
 
@@ -80,14 +74,12 @@ static int take_body(struct hearsay_recent *recent, const struct bytes *body,
     if (status != HEARSAY_OK) {
         return status;
     }
-    const size_t counters = HEAD_BYTES + length;
-    const size_t labels = counters + recent->decaying.m;
-    if (body->count < labels || decaying_load(&recent->decaying, body->data + counters) != 0 ||
-        !lately_is_sound(body->data + labels, body->count - labels, rounds)) {
+    const uint8_t *contexts = body->data + HEAD_BYTES + length;
+    const size_t count = body->count - HEAD_BYTES - length;
+    if (!lately_is_sound(contexts, count, rounds)) {
         return damaged(recent, error);
     }
-    if (body->count > labels &&
-        bytes_append(&recent->contexts, body->data + labels, body->count - labels) != 0) {
+    if (count > 0 && bytes_append(&recent->contexts, contexts, count) != 0) {
         return fail_set_nomem(error);
     }
     return HEARSAY_OK;
@@ -114,7 +106,7 @@ static int load(struct hearsay_recent *recent, const char *profile, uint32_t rou
                      recent->path, recent->profile, profile);
     }
     if (status == HEARSAY_OK && rounds != 0) {
-        decaying_set_rounds(&recent->decaying, rounds);
+        recent->rounds = rounds;
         lately_set_rounds(&recent->contexts, rounds);
     }
     bytes_deinit(&body);
@@ -156,7 +148,6 @@ void hearsay_recent_close(struct hearsay_recent *recent)
     if (recent == NULL) {
         return;
     }
-    decaying_deinit(&recent->decaying);
     bytes_deinit(&recent->contexts);
     alloc_release(alloc, recent->path, recent->path != NULL ? strlen(recent->path) + 1 : 0, 1);
     alloc_release(alloc, recent, 1, sizeof(*recent));
@@ -169,82 +160,44 @@ const char *hearsay_recent_profile(const struct hearsay_recent *recent)
 
 uint32_t hearsay_recent_rounds(const struct hearsay_recent *recent)
 {
-    return recent->decaying.rounds;
+    return recent->rounds;
 }
 
-/* A round, with labels where label_count is not 0. */
-static int begin_round(struct hearsay_recent *recent, const struct hearsay_filter *here,
-                       const char *const *labels, size_t label_count, struct hearsay_error *error)
+int hearsay_recent_round(struct hearsay_recent *recent, const char *const *labels,
+                         size_t label_count, struct hearsay_filter *out_here,
+                         struct hearsay_error *out_error)
 {
-    uint64_t words[PROFILE_WORDS_MAX];
-    if (bloom_load(words, recent->decaying.m, here->bytes, here->byte_count) != 0) {
-        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the filter is not of the profile %s",
-                        recent->profile);
-    }
+    struct hearsay_filter here;
     struct bytes contexts;
+    if (label_count > HEARSAY_CONTEXT_LABELS_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the context has over %d labels",
+                        HEARSAY_CONTEXT_LABELS_MAX);
+    }
+    int status = context_encode(&recent->parsed, NULL, labels, label_count, &here, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
     bytes_init(&contexts, alloc_system());
-    int status = lately_round(&recent->contexts, recent->decaying.rounds, labels, label_count,
-                              &contexts, error);
+    status =
+        lately_round(&recent->contexts, recent->rounds, labels, label_count, &contexts, out_error);
     if (status != HEARSAY_OK) {
         bytes_deinit(&contexts);
         return status;
     }
     bytes_deinit(&recent->contexts);
     recent->contexts = contexts;
-    decaying_advance(&recent->decaying);
-    decaying_add(&recent->decaying, words);
+    if (out_here != NULL) {
+        *out_here = here;
+    }
     return HEARSAY_OK;
 }
 
-int hearsay_recent_round(struct hearsay_recent *recent, const struct hearsay_filter *here,
-                         struct hearsay_error *out_error)
+int hearsay_recent_filter(const struct hearsay_recent *recent, const struct hearsay_keys *keys,
+                          struct hearsay_filter *out_filter, struct hearsay_error *out_error)
 {
-    return begin_round(recent, here, NULL, 0, out_error);
-}
-
-int hearsay_recent_round_labels(struct hearsay_recent *recent, const char *const *labels,
-                                size_t label_count, struct hearsay_filter *out_here,
-                                struct hearsay_error *out_error)
-{
-    struct hearsay_filter here;
-    if (label_count > HEARSAY_CONTEXT_LABELS_MAX) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the context has over %d labels",
-                        HEARSAY_CONTEXT_LABELS_MAX);
-    }
-    int status = context_encode(&recent->parsed, NULL, labels, label_count, &here, out_error);
-    if (status == HEARSAY_OK) {
-        status = begin_round(recent, &here, labels, label_count, out_error);
-    }
-    if (status == HEARSAY_OK && out_here != NULL) {
-        *out_here = here;
-    }
-    return status;
-}
-
-int hearsay_recent_filter_keyed(const struct hearsay_recent *recent,
-                                const struct hearsay_keys *keys, struct hearsay_filter *out_filter,
-                                struct hearsay_error *out_error)
-{
-    if (keys == NULL || (keys->group == NULL && keys->epoch_key == NULL)) {
-        hearsay_recent_filter(recent, out_filter);
-        return HEARSAY_OK;
-    }
-    struct hearsay_filter filter;
-    int status = lately_encode(&recent->contexts, &recent->parsed, keys, &filter, out_error);
-    if (status == HEARSAY_OK) {
-        *out_filter = filter;
-    }
-    return status;
-}
-
-void hearsay_recent_filter(const struct hearsay_recent *recent, struct hearsay_filter *out_filter)
-{
-    uint64_t words[PROFILE_WORDS_MAX];
-    decaying_filter(&recent->decaying, words);
-    memset(out_filter, 0, sizeof(*out_filter));
-    out_filter->bits = recent->decaying.m;
-    out_filter->byte_count = (uint32_t)bloom_bytes(recent->decaying.m);
-    bloom_store(words, recent->decaying.m, out_filter->bytes);
+    const struct lately_encoding how = {
+        .profile = &recent->parsed, .keys = keys, .rounds = recent->rounds};
+    return lately_encode(&recent->contexts, &how, out_filter, out_error);
 }
 
 int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_error *out_error)
@@ -252,24 +205,14 @@ int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_erro
     const size_t length = strlen(recent->profile);
     struct bytes body;
     bytes_init(&body, alloc_system());
-    int rc = keep_append_u32(&body, recent->decaying.rounds);
+    int rc = keep_append_u32(&body, recent->rounds);
     rc = rc == 0 ? keep_append_u32(&body, (uint32_t)length) : rc;
     rc = rc == 0 ? bytes_append(&body, recent->profile, length) : rc;
-    uint8_t *room = rc == 0 ? bytes_reserve(&body, recent->decaying.m) : NULL;
-    int status = 0;
-    if (room == NULL) {
-        status = fail_set_nomem(out_error);
-    } else {
-        decaying_store(&recent->decaying, room);
-        body.count += recent->decaying.m;
-        rc = recent->contexts.count == 0
-                 ? 0
-                 : bytes_append(&body, recent->contexts.data, recent->contexts.count);
-        status = rc != 0 ? fail_set_nomem(out_error) : 0;
+    if (rc == 0 && recent->contexts.count > 0) {
+        rc = bytes_append(&body, recent->contexts.data, recent->contexts.count);
     }
-    if (status == 0) {
-        status = keep_write(recent->path, &recent_kind, &body, out_error);
-    }
+    int status = rc == 0 ? keep_write(recent->path, &recent_kind, &body, out_error)
+                         : fail_set_nomem(out_error);
     bytes_deinit(&body);
     return status;
 }

@@ -17,7 +17,9 @@ int library_connect(uint16_t port, struct hearsay **out)
     char address[32];
 
     snprintf(address, sizeof(address), "127.0.0.1:%u", (unsigned)port);
-    if (hearsay_connect(address, "hearsay-bench", CONNECT_MS, out, &error) == HEARSAY_OK) {
+    const struct hearsay_connect options = {
+        .server = address, .agent = "hearsay-bench", .timeout_ms = CONNECT_MS};
+    if (hearsay_connect(&options, out, &error) == HEARSAY_OK) {
         return 0;
     }
     return bench_fail("%s: %s", address, error.sentence);

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import stat
-import struct
 import subprocess
 import sys
 
@@ -425,29 +424,3 @@ def test_a_memory_in_the_current_epoch_and_for_a_group(daemon, tmp_path):
         "ours": shape(blend(STATIONS[:2], keys), STATIONS[1], keys)}
     assert near(cli, path, *ON, "--group", str(secret)) == {
         "ours": shape(blend([*STATIONS[:2], HERE], keys), STATIONS[1], keys)}
-
-
-def without_labels(raw):
-    """A memory as it was written before labels were kept: up to the counters."""
-    rounds_at = 12
-    (length,) = struct.unpack_from("<I", raw, rounds_at + 4)
-    end = rounds_at + 8 + length + 512
-    return raw[:end] + struct.pack("<Q", wire.checksum(raw[:end]))
-
-
-def test_a_memory_without_labels_asks_in_the_open(daemon, tmp_path):
-    """What an older version remembered cannot be keyed; with a context of now that is asked with."""
-    cli, path = cli_runner.of_daemon(daemon), tmp_path / "way"
-    remember(cli, path, STATIONS[:2])
-    path.write_bytes(without_labels(path.read_bytes()))
-    station = [word for label in STATIONS[1] for word in ("-l", label)]
-    cli.ok("deposit", *station, "inside")
-    cli.ok("deposit", *station, "--epoch", "open", "outside")
-    assert set(near(cli, path)) == {"outside"}
-    assert set(near(cli, path, *station)) == {"inside", "outside"}
-    code, _, err = cli.run("query", "--memory", str(path), "--epoch", "current")
-    assert code == 2 and "knows no labels" in err
-    remember(cli, path, STATIONS[2:3])  # from now on it does
-    station = [word for label in STATIONS[2] for word in ("-l", label)]
-    cli.ok("deposit", *station, "again inside")
-    assert "again inside" in near(cli, path)

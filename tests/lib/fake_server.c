@@ -2,6 +2,7 @@
 #include "tests/lib/fake_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/call/client.h"
+#include "client/net/wait.h"
 #include "proto/codec/codec.h"
 
 enum { ARENA_BYTES = 8 * 1024 * 1024 };
@@ -72,6 +75,20 @@ void fake_server_pair(struct fake_server *server, fake_script *script, void *con
     server->script = script;
     server->context = context;
     start(server, run_pair);
+}
+
+int fake_server_open(struct fake_server *server, const struct alloc *alloc,
+                     struct hearsay **out_client, struct hearsay_error *out_error)
+{
+    enum { LONG_MS = 60000 };
+    const struct client_open how = {.alloc = alloc,
+                                    .fd = server->client_fd,
+                                    .agent = "test/1",
+                                    .deadline_ms = wait_deadline_ms(LONG_MS)};
+    if (fcntl(server->client_fd, F_SETFL, O_NONBLOCK) != 0) {
+        abort();
+    }
+    return client_open(&how, out_client, out_error);
 }
 
 void fake_server_listen(struct fake_server *server, fake_script *script, void *context)

@@ -7,6 +7,7 @@
 #ifndef TESTS_LIB_FAKE_SERVER_H
 #define TESTS_LIB_FAKE_SERVER_H
 
+#include "client/hearsay.h"
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"
@@ -40,6 +41,10 @@ struct fake_server {
 
 /* On one connection that is there already: server->client_fd. */
 void fake_server_pair(struct fake_server *server, fake_script *script, void *context);
+
+/* Opens a client of that pair, with a deadline that is never meant to pass. As client_open. */
+int fake_server_open(struct fake_server *server, const struct alloc *alloc,
+                     struct hearsay **out_client, struct hearsay_error *out_error);
 
 /* On a Unix socket, server->path; the script runs for each connection in turn. */
 void fake_server_listen(struct fake_server *server, fake_script *script, void *context);

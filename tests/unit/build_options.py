@@ -51,6 +51,20 @@ def check_installed(files):
             assert b".debug_info" not in path.read_bytes(), f"{name} has debug information"
 
 
+def check_headers(include, folder):
+    """hearsay.h and each of its parts compile alone, as C11 and as C++."""
+    headers = files_in(include)
+    assert "hearsay.h" in headers and len(headers) > 5, sorted(headers)
+    for compiler, standard, language in (("cc", "c11", "c"), ("c++", "c++17", "c++")):
+        if shutil.which(compiler) is None:
+            continue
+        for header in headers:
+            source = folder / "header.txt"
+            source.write_text(f"#include <{header}>\nint main(void) {{ return 0; }}\n")
+            run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I",
+                include, "-fsyntax-only", "-x", language, source)
+
+
 def check_uninstall(folder):
     make("uninstall", folder)
     left = files_in(folder / "root")
@@ -66,7 +80,7 @@ def without_client(folder):
     assert {"usr/sbin/hearsayd", "usr/libexec/hearsay/hearsay-scan",
             "usr/share/man/man8/hearsayd.8"} <= set(files), sorted(files)
     wrong = [name for name in files
-             if name.endswith(("/hearsay", "hearsay.1", "hearsay.h")) or "libhearsay" in name]
+             if name.endswith(("/hearsay", "hearsay.1", ".h")) or "libhearsay" in name]
     assert not wrong, f"of the client: {wrong}"
     assert "hearsayd" in run(files["usr/sbin/hearsayd"], "--version")
     check_uninstall(folder)
@@ -80,6 +94,7 @@ def without_utf8proc(folder):
     files = files_in(folder / "root")
     check_installed(files)
     assert any(name.endswith("/libhearsay.a") for name in files), sorted(files)
+    check_headers(folder / "root/usr/include", folder)
     hearsay = folder / "build/client/hearsay"  # the installed one would look for its library
     assert b"utf8proc_map" not in hearsay.read_bytes()
     shown = run(hearsay, "context", "--profile", "v1:512/4", "--topic", " Two WORDS ")

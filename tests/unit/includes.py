@@ -59,13 +59,23 @@ def read_rooms(text):
             for folder, uses in ROW.findall(text)}
 
 
+def resolve(root, path, kind, what):
+    """Whether a header is ours, and its path. As compilers do: first beside the file, then from the
+    root. The parts of hearsay.h include one another so, because they are also installed."""
+    beside = path.parent / what
+    if kind == '"' and beside.exists():
+        return True, beside.resolve().relative_to(root).as_posix()
+    return kind == '"', what
+
+
 def read_includes(root):
     """Path of each file of ours -> what it includes, in order."""
     found = {}
     for part in PARTS:
         for path in sorted((root / part).rglob("*.[ch]")):
             name = path.relative_to(root).as_posix()
-            found[name] = [(kind == '"', what) for kind, what in INCLUDE.findall(path.read_text())]
+            found[name] = [resolve(root, path, kind, what)
+                           for kind, what in INCLUDE.findall(path.read_text())]
     return found
 
 

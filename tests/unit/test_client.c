@@ -10,6 +10,7 @@
 #include "client/net/wait.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_server.h"
 
@@ -19,17 +20,14 @@ static struct hearsay *open_client(const struct alloc *alloc, struct fake_server
 {
     struct hearsay *client = NULL;
     struct hearsay_error error;
-    assert_int_equal(fcntl(server->client_fd, F_SETFL, O_NONBLOCK), 0);
-    assert_int_equal(client_open(alloc, server->client_fd, NULL, "test/1",
-                                 wait_deadline_ms(LONG_MS), &client, &error),
-                     0);
+    assert_int_equal(fake_server_open(server, alloc, &client, &error), 0);
     return client;
 }
 
 static void fill_deposit(struct hearsay_deposit *deposit, struct hearsay_filter *filter)
 {
     const char *label = "topic:tea";
-    assert_int_equal(hearsay_encode_profile("v1:512/4", &label, 1, filter, NULL), 0);
+    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, filter, NULL), 0);
     hearsay_deposit_init(deposit);
     deposit->filter = filter;
     deposit->payload = "hello";
@@ -139,7 +137,8 @@ static void test_calls(void **state)
     assert_int_equal(hearsay_withdraw(client, NULL, receipt.id, receipt.token, LONG_MS, &error), 0);
 
     const struct hearsay_page *page = NULL;
-    assert_int_equal(hearsay_export(client, NULL, NULL, 0, 0, LONG_MS, &page, &error), 0);
+    const struct hearsay_export first = {.host = NULL};
+    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), 0);
     assert_int_equal(page->message_count, 1);
     assert_int_equal(page->next_bytes, 4);
     assert_null(page->messages[0].withdraw_hash);
@@ -164,12 +163,13 @@ static void test_arguments(void **state)
     struct hearsay_deposit deposit;
     uint64_t ticket = 0;
     const char *bad = "no colon";
-    assert_int_equal(hearsay_encode(client, NULL, NULL, 0, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    struct hearsay_encode context = {.host = hearsay_find_host(client, NULL)};
+    assert_int_equal(hearsay_encode(&context, &filter, &error), HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "empty"));
-    assert_int_equal(hearsay_encode(client, NULL, &bad, 1, &filter, &error), HEARSAY_ERR_ARGUMENT);
+    context.labels = &bad;
+    context.label_count = 1;
+    assert_int_equal(hearsay_encode(&context, &filter, &error), HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "no colon"));
-    assert_int_equal(hearsay_encode(client, "attic", &bad, 1, &filter, &error),
-                     HEARSAY_ERR_ARGUMENT);
     hearsay_deposit_init(&deposit);
     assert_int_equal(hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error),
                      HEARSAY_ERR_ARGUMENT);
@@ -223,10 +223,11 @@ static void test_overtaking(void **state)
     assert_int_equal(hearsay_submit_ping(client, &first, NULL), 0);
     assert_int_equal(hearsay_submit_ping(client, &second, NULL), 0);
     uint64_t third = 0;
+    const struct reply *awaited = NULL;
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(hearsay_submit_ping(client, &third, NULL), 0);
-    assert_int_equal(client_await(client, first, LONG_MS, &reply, NULL), 0);
-    assert_int_equal(reply->pong.now_ms, 0);
+    assert_int_equal(client_await(client, first, LONG_MS, &awaited, NULL), 0);
+    assert_int_equal(awaited->shown.pong.now_ms, 0);
     assert_int_equal(hearsay_in_flight(client), 2);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
     assert_int_equal(reply->ticket, third);
@@ -467,9 +468,7 @@ static void test_hang_up_everywhere(void **state)
         struct hearsay *client = NULL;
         struct hearsay_error error;
         fake_server_pair(&server, script_cut, &count);
-        assert_int_equal(fcntl(server.client_fd, F_SETFL, O_NONBLOCK), 0);
-        int status = client_open(alloc_system(), server.client_fd, NULL, "test/1",
-                                 wait_deadline_ms(LONG_MS), &client, &error);
+        int status = fake_server_open(&server, alloc_system(), &client, &error);
         if (status == 0) {
             status = hearsay_ping(client, LONG_MS, NULL, &error);
             answered = status == 0;
@@ -496,16 +495,15 @@ static void test_allocations(void **state)
         fail_alloc_arm(&fail, n);
         failed = false;
         fake_server_pair(&server, script_backwards, NULL);
-        assert_int_equal(fcntl(server.client_fd, F_SETFL, O_NONBLOCK), 0);
-        int status = client_open(&fail.alloc, server.client_fd, NULL, "test/1",
-                                 wait_deadline_ms(LONG_MS), &client, NULL);
+        int status = fake_server_open(&server, &fail.alloc, &client, NULL);
         uint64_t tickets[3] = {0};
         for (size_t i = 0; i < 3 && status == 0; i++) {
             status = hearsay_submit_ping(client, &tickets[i], NULL);
         }
+        const struct reply *awaited = NULL;
         const struct hearsay_reply *reply = NULL;
         if (status == 0) {
-            status = client_await(client, tickets[0], LONG_MS, &reply, NULL);
+            status = client_await(client, tickets[0], LONG_MS, &awaited, NULL);
         }
         while (status == 0 && hearsay_in_flight(client) > 0) {
             status = hearsay_next(client, LONG_MS, &reply, NULL);
@@ -529,14 +527,17 @@ static void test_connect(void **state)
     struct hearsay *client = NULL;
     struct hearsay_error error;
     fake_server_listen(&server, script_answers, NULL);
-    assert_int_equal(hearsay_connect(server.path, NULL, LONG_MS, &client, &error), 0);
+    struct hearsay_connect options;
+    hearsay_connect_init(&options);
+    options.server = server.path;
+    options.timeout_ms = LONG_MS;
+    assert_int_equal(hearsay_connect(&options, &client, &error), 0);
     assert_int_equal(hearsay_ping(client, LONG_MS, NULL, &error), 0);
     hearsay_close(client);
     fake_server_stop(&server);
-    assert_int_equal(hearsay_connect(server.path, NULL, LONG_MS, &client, &error),
-                     HEARSAY_ERR_CONNECT);
-    assert_int_equal(hearsay_connect("host:0", NULL, LONG_MS, &client, &error),
-                     HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_connect(&options, &client, &error), HEARSAY_ERR_CONNECT);
+    options.server = "host:0";
+    assert_int_equal(hearsay_connect(&options, &client, &error), HEARSAY_ERR_ARGUMENT);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "client/now.h"
 #include "core/base/alloc.h"
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 #include "tests/lib/fake_server.h"
 
 enum { TIMEOUT_MS = 60000, EVENTS_MAX = 64, LONG_MS = 60000, FIRST_MS = 1000 };
@@ -157,7 +158,7 @@ static int on_prepare(void *context, struct hearsay *server, struct hearsay_quer
         error->status = told->prepare_status;
         return told->prepare_status;
     }
-    assert_int_equal(hearsay_encode_profile("v1:512/4", &label, 1, &told->filter, error), 0);
+    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &told->filter, error), 0);
     told->part.filter = &told->filter;
     query->parts = &told->part;
     query->part_count = 1;
@@ -195,8 +196,7 @@ static int perform(struct play *play, struct told *told, uint64_t after_seq,
 {
     struct fake_server server;
     struct hearsay_watch watch = {
-        .agent = "test/1",
-        .timeout_ms = TIMEOUT_MS,
+        .connection = {.agent = "test/1", .timeout_ms = TIMEOUT_MS},
         .after_seq = after_seq,
         .context = told,
         .prepare = on_prepare,
@@ -206,7 +206,7 @@ static int perform(struct play *play, struct told *told, uint64_t after_seq,
     };
 
     fake_server_listen(&server, act, play);
-    watch.server = server.path;
+    watch.connection.server = server.path;
     const int status = hearsay_watch(&watch, out_error);
     fake_server_stop(&server);
     return status;

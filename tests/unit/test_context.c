@@ -8,6 +8,7 @@
 #include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 
 static struct profile profile_of(const char *text)
 {
@@ -145,12 +146,12 @@ static void test_profile_text(void **state)
     const char *label = "a:b";
     struct hearsay_filter filter;
     struct hearsay_error error;
-    assert_int_equal(hearsay_encode_profile("v1:64/32", &label, 1, &filter, &error), 0);
+    assert_int_equal(encode_labels("v1:64/32", NULL, &label, 1, &filter, &error), 0);
     assert_int_equal(filter.byte_count, 8);
-    assert_int_equal(hearsay_encode_profile("v9:64/32", &label, 1, &filter, &error),
+    assert_int_equal(encode_labels("v9:64/32", NULL, &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "v9:64/32"));
-    assert_int_equal(hearsay_encode_profile("v1:a=32/1,b=32/0", &label, 1, &filter, &error),
+    assert_int_equal(encode_labels("v1:a=32/1,b=32/0", NULL, &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "section \"b=32/0\": d must be 1 to 32"));
 }

@@ -10,6 +10,7 @@
 #include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
@@ -154,16 +155,16 @@ static void test_pairs(void **state)
         assert_int_equal(other_count - 1, neighbours ? 27 : 3);
         struct hearsay_filter whole;
         struct hearsay_filter part;
-        assert_int_equal(hearsay_encode_profile(profile, labels, count, &whole, NULL), HEARSAY_OK);
-        assert_int_equal(hearsay_encode_profile(profile, pairing, pairing_count, &part, NULL),
+        assert_int_equal(encode_labels(profile, NULL, labels, count, &whole, NULL), HEARSAY_OK);
+        assert_int_equal(encode_labels(profile, NULL, pairing, pairing_count, &part, NULL),
                          HEARSAY_OK);
         assert_int_equal(set_from(&part, 128), neighbours ? 18 : 2);
         assert_memory_equal(whole.bytes + 16, part.bytes + 16, part.byte_count - 16);
-        assert_int_equal(hearsay_encode_profile(profile, others, other_count, &part, NULL),
+        assert_int_equal(encode_labels(profile, NULL, others, other_count, &part, NULL),
                          HEARSAY_OK);
         assert_int_equal(set_from(&part, 128), 0);
         pairing[0] = week_hour;
-        assert_int_equal(hearsay_encode_profile(profile, pairing, pairing_count, &part, NULL),
+        assert_int_equal(encode_labels(profile, NULL, pairing, pairing_count, &part, NULL),
                          HEARSAY_OK);
         assert_int_equal(set_from(&part, 128), 0);
     }

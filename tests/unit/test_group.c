@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 #include "tests/lib/rng.h"
 
 static struct hearsay_group group_numbered(uint8_t number)
@@ -46,9 +47,12 @@ static void what_is_too_large_is_not_sealed(void **state)
     struct hearsay_error error;
     memset(type, 'x', 128);
     type[128] = '\0';
-    assert_int_equal(hearsay_group_seal(&group, id, type, "", 0, &content, &error),
+    assert_int_equal(hearsay_group_seal(&group, &(struct hearsay_sealing){id, type, "", 0, false},
+                                        &content, &error),
                      HEARSAY_ERR_ARGUMENT);
-    assert_int_equal(hearsay_group_seal(&group, id, NULL, "", 1 << 30, &content, &error),
+    assert_int_equal(hearsay_group_seal(&group,
+                                        &(struct hearsay_sealing){id, NULL, "", 1 << 30, false},
+                                        &content, &error),
                      HEARSAY_ERR_ARGUMENT);
 }
 
@@ -64,14 +68,20 @@ static void what_is_no_media_type_is_not_sealed(void **state)
     struct hearsay_content content;
     struct hearsay_error error;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        assert_int_equal(hearsay_group_seal(&group, id, wrong[i], "x", 1, &content, &error),
+        assert_int_equal(hearsay_group_seal(&group,
+                                            &(struct hearsay_sealing){id, wrong[i], "x", 1, false},
+                                            &content, &error),
                          HEARSAY_ERR_ARGUMENT);
         assert_non_null(strstr(error.sentence, "media type"));
-        assert_int_equal(hearsay_group_seal_again(&group, id, wrong[i], "x", 1, &content, &error),
+        assert_int_equal(hearsay_group_seal(&group,
+                                            &(struct hearsay_sealing){id, wrong[i], "x", 1, true},
+                                            &content, &error),
                          HEARSAY_ERR_ARGUMENT);
     }
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-        assert_int_equal(hearsay_group_seal(&group, id, right[i], "x", 1, &content, &error),
+        assert_int_equal(hearsay_group_seal(&group,
+                                            &(struct hearsay_sealing){id, right[i], "x", 1, false},
+                                            &content, &error),
                          HEARSAY_OK);
         hearsay_content_free(&content);
     }
@@ -90,19 +100,29 @@ static void sealing_is_random(void **state)
     hearsay_make_id(id);
     hearsay_make_id(other);
     assert_memory_not_equal(id, other, sizeof(id));
-    assert_int_equal(hearsay_group_seal(&group, id, NULL, "hello", 5, &a, NULL), HEARSAY_OK);
-    assert_int_equal(hearsay_group_seal(&group, id, NULL, "hello", 5, &b, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_group_seal(
+                         &group, &(struct hearsay_sealing){id, NULL, "hello", 5, false}, &a, NULL),
+                     HEARSAY_OK);
+    assert_int_equal(hearsay_group_seal(
+                         &group, &(struct hearsay_sealing){id, NULL, "hello", 5, false}, &b, NULL),
+                     HEARSAY_OK);
     assert_memory_not_equal(a.payload, b.payload, a.payload_bytes);
-    assert_int_equal(
-        hearsay_group_open(&group, id, b.media_type, b.payload, b.payload_bytes, &opened, NULL),
-        HEARSAY_OK);
+    assert_int_equal(hearsay_group_open(&group,
+                                        &(struct hearsay_sealing){id, b.media_type, b.payload,
+                                                                  b.payload_bytes, false},
+                                        &opened, NULL),
+                     HEARSAY_OK);
     assert_string_equal(opened.media_type, "text/plain");
     assert_memory_equal(opened.payload, "hello", 5);
     hearsay_content_free(&opened);
-    assert_int_equal(
-        hearsay_group_open(&group, id, "text/plain", a.payload, a.payload_bytes, &opened, NULL),
-        HEARSAY_NOT_OURS);
-    assert_int_equal(hearsay_group_open(&group, id, HEARSAY_SEALED_TYPE, NULL, 0, &opened, NULL),
+    assert_int_equal(hearsay_group_open(&group,
+                                        &(struct hearsay_sealing){id, "text/plain", a.payload,
+                                                                  a.payload_bytes, false},
+                                        &opened, NULL),
+                     HEARSAY_NOT_OURS);
+    assert_int_equal(hearsay_group_open(
+                         &group, &(struct hearsay_sealing){id, HEARSAY_SEALED_TYPE, NULL, 0, false},
+                         &opened, NULL),
                      HEARSAY_NOT_OURS);
     hearsay_content_free(&a);
     hearsay_content_free(&b);
@@ -128,17 +148,24 @@ static void sealing_can_be_repeated(void **state)
         const size_t count = strlen(rows[i].payload);
         struct hearsay_content again;
         struct hearsay_content opened;
-        assert_int_equal(hearsay_group_seal_again(&group, id, rows[i].type, rows[i].payload, count,
-                                                  &sealed[i], NULL),
+        assert_int_equal(hearsay_group_seal(&group,
+                                            &(struct hearsay_sealing){id, rows[i].type,
+                                                                      rows[i].payload, count, true},
+                                            &sealed[i], NULL),
                          HEARSAY_OK);
-        assert_int_equal(hearsay_group_seal_again(&group, id, rows[i].type, rows[i].payload, count,
-                                                  &again, NULL),
+        assert_int_equal(hearsay_group_seal(&group,
+                                            &(struct hearsay_sealing){id, rows[i].type,
+                                                                      rows[i].payload, count, true},
+                                            &again, NULL),
                          HEARSAY_OK);
         assert_int_equal(again.payload_bytes, sealed[i].payload_bytes);
         assert_memory_equal(again.payload, sealed[i].payload, again.payload_bytes);
-        assert_int_equal(hearsay_group_open(&group, id, again.media_type, again.payload,
-                                            again.payload_bytes, &opened, NULL),
-                         HEARSAY_OK);
+        assert_int_equal(
+            hearsay_group_open(&group,
+                               &(struct hearsay_sealing){id, again.media_type, again.payload,
+                                                         again.payload_bytes, false},
+                               &opened, NULL),
+            HEARSAY_OK);
         assert_int_equal(opened.payload_bytes, count);
         hearsay_content_free(&opened);
         hearsay_content_free(&again);
@@ -204,9 +231,8 @@ static uint32_t distance_ppm(const struct hearsay_filter *a, const struct hearsa
 static void encode(const struct context *context, const struct hearsay_keys *keys,
                    struct hearsay_filter *out)
 {
-    assert_int_equal(
-        hearsay_encode_profile_keyed("v1:4096/4", keys, context->labels, LABELS, out, NULL),
-        HEARSAY_OK);
+    assert_int_equal(encode_labels("v1:4096/4", keys, context->labels, LABELS, out, NULL),
+                     HEARSAY_OK);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "client/call/client.h"
 #include "client/net/wait.h"
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 #include "tests/lib/fake_server.h"
 
 enum { LONG_MS = 60000, K = 10, ROWS_MAX = 12, NEAR_PPM = 500000, SINCE_MS = 100, UNTIL_MS = 200 };
@@ -225,10 +226,7 @@ static struct hearsay *open_client(struct fake_server *server, const struct lie 
     struct hearsay_error error;
 
     fake_server_pair(server, script, (void *)(uintptr_t)lie);
-    assert_int_equal(fcntl(server->client_fd, F_SETFL, O_NONBLOCK), 0);
-    assert_int_equal(client_open(alloc_system(), server->client_fd, NULL, "test/1",
-                                 wait_deadline_ms(LONG_MS), &client, &error),
-                     0);
+    assert_int_equal(fake_server_open(server, alloc_system(), &client, &error), 0);
     return client;
 }
 
@@ -241,7 +239,7 @@ static int ask(struct hearsay *client, const struct lie *lie, struct hearsay_err
     struct hearsay_filter filter;
     struct hearsay_query query;
 
-    assert_int_equal(hearsay_encode_profile("v1:512/4", &label, 1, &filter, NULL), 0);
+    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
     const struct hearsay_part part = {.filter = &filter};
     hearsay_query_init(&query);
     query.parts = &part;
@@ -309,9 +307,10 @@ static void more_than_a_page_is_refused(void **state)
     (void)state;
     struct hearsay *client = open_client(&server, &lies[0]);
 
-    assert_int_equal(hearsay_export(client, NULL, NULL, 0, 2, LONG_MS, &page, &error), HEARSAY_OK);
-    assert_int_equal(hearsay_export(client, NULL, NULL, 0, 1, LONG_MS, &page, &error),
-                     HEARSAY_ERR_PROTOCOL);
+    struct hearsay_export first = {.limit = 2};
+    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), HEARSAY_OK);
+    first.limit = 1;
+    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), HEARSAY_ERR_PROTOCOL);
     assert_non_null(strstr(error.sentence, "more messages"));
     hearsay_close(client);
     fake_server_stop(&server);

@@ -12,6 +12,7 @@
 
 #include "client/context/group.h"
 #include "tests/lib/check.h"
+#include "tests/lib/encode.h"
 
 static json_t *vectors;
 
@@ -119,9 +120,9 @@ static void test_contexts(void **state)
         struct hearsay_filter filter;
         uint8_t expected[HEARSAY_FILTER_BYTES_MAX];
         read_keys(entry, &keys);
-        assert_int_equal(hearsay_encode_profile_keyed(string_of(entry, "profile"), &keys.keys,
-                                                      labels, count, &filter, NULL),
-                         HEARSAY_OK);
+        assert_int_equal(
+            encode_labels(string_of(entry, "profile"), &keys.keys, labels, count, &filter, NULL),
+            HEARSAY_OK);
         assert_int_equal(hex_of(entry, "filter", expected, sizeof(expected)), filter.byte_count);
         assert_memory_equal(filter.bytes, expected, filter.byte_count);
     }
@@ -152,15 +153,20 @@ static void test_sealed(void **state)
         size_t sealed_bytes = hex_of(entry, "sealed", sealed, sizeof(sealed));
         const char *type = string_of(entry, "media_type");
         assert_int_equal(
-            group_seal_with(&keys.group, nonce, id, type, payload, payload_bytes, &content, NULL),
+            group_seal_with(&keys.group, nonce,
+                            &(struct hearsay_sealing){id, type, payload, payload_bytes, false},
+                            &content, NULL),
             HEARSAY_OK);
         assert_int_equal(content.payload_bytes, sealed_bytes);
         assert_int_equal(content.payload_bytes, payload_bytes + strlen(type) + HEARSAY_SEAL_BYTES);
         assert_memory_equal(content.payload, sealed, sealed_bytes);
         assert_string_equal(content.media_type, HEARSAY_SEALED_TYPE);
-        assert_int_equal(hearsay_group_open(&keys.group, id, content.media_type, content.payload,
-                                            content.payload_bytes, &opened, NULL),
-                         HEARSAY_OK);
+        assert_int_equal(
+            hearsay_group_open(&keys.group,
+                               &(struct hearsay_sealing){id, content.media_type, content.payload,
+                                                         content.payload_bytes, false},
+                               &opened, NULL),
+            HEARSAY_OK);
         assert_string_equal(opened.media_type, string_of(entry, "opens_as"));
         assert_int_equal(opened.payload_bytes, payload_bytes);
         assert_memory_equal(opened.payload, payload, payload_bytes);
@@ -185,8 +191,9 @@ static void test_refused(void **state)
         group_from_key(key, &group);
         (void)hex_of(entry, "id", id, sizeof(id));
         size_t count = hex_of(entry, "sealed", sealed, sizeof(sealed));
-        if (hearsay_group_open(&group, id, HEARSAY_SEALED_TYPE, sealed, count, &opened, NULL) !=
-            HEARSAY_NOT_OURS) {
+        if (hearsay_group_open(
+                &group, &(struct hearsay_sealing){id, HEARSAY_SEALED_TYPE, sealed, count, false},
+                &opened, NULL) != HEARSAY_NOT_OURS) {
             fail_msg("opened although %s", string_of(entry, "what"));
         }
         assert_int_equal(opened.payload_bytes, 4711); /* untouched */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/base/connect.h"
 
+#include <string.h>
+
 #include "client/cli/base/place.h"
 
+/* Whether the options ask for TLS. */
 static bool is_wanted(const struct cli *cli)
 {
     return cli->tls || cli->tls_ca != NULL || cli->tls_pins.count > 0 ||
            cli->tls_certificate != NULL;
 }
 
-/* Nobody has vouched for it: its user should know. */
+/* Nothing has verified the server: the user should know. */
 static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_info *info)
 {
     char pin[2 * sizeof(info->pin) + 1];
@@ -21,41 +24,45 @@ static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_in
                  pin);
 }
 
-static const char agent[] = "hearsay/" HEARSAY_VERSION;
-
-static int connect_encrypted(const struct cli *cli, const uint8_t *token, size_t token_bytes,
-                             struct hearsay **out_server, struct hearsay_error *out_error)
+/* Fills the options of TLS. `known` is room for the path of the file of known servers. */
+static void fill_tls(const struct cli *cli, char known[PLACE_PATH_BYTES], struct hearsay_tls *tls)
 {
-    char known[PLACE_PATH_BYTES];
-    struct hearsay_tls tls;
-
-    hearsay_tls_init(&tls);
-    tls.pins = cli->tls_pins.items;
-    tls.pin_count = cli->tls_pins.count;
-    tls.ca = cli->tls_ca;
-    tls.certificate = cli->tls_certificate;
-    tls.key = cli->tls_key;
-    if (tls.pin_count == 0 && tls.ca == NULL &&
+    memset(tls, 0, sizeof(*tls));
+    tls->pins = cli->tls_pins.items;
+    tls->pin_count = cli->tls_pins.count;
+    tls->ca = cli->tls_ca;
+    tls->certificate = cli->tls_certificate;
+    tls->key = cli->tls_key;
+    if (tls->pin_count == 0 && tls->ca == NULL &&
         place_file(cli, PLACE_STATE, CONNECT_KNOWN_SERVERS, true, known) == CLI_DONE) {
-        tls.known_servers = known;
+        tls->known_servers = known;
     }
-    const int status = hearsay_connect_resuming(cli->server, &tls, agent, token, token_bytes,
-                                                cli_timeout(cli), out_server, out_error);
-    if (status == HEARSAY_OK) {
-        const struct hearsay_tls_info *info = hearsay_tls_info(*out_server);
-        if (info->believed_by == HEARSAY_BELIEVED_FIRST_USE) {
-            tell_of_first_use(cli, info);
-        }
-    }
-    return status;
 }
 
 int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
                      struct hearsay **out_server, struct hearsay_error *out_error)
 {
-    return is_wanted(cli) ? connect_encrypted(cli, token, token_bytes, out_server, out_error)
-                          : hearsay_connect_resuming(cli->server, NULL, agent, token, token_bytes,
-                                                     cli_timeout(cli), out_server, out_error);
+    char known[PLACE_PATH_BYTES];
+    struct hearsay_tls tls;
+    struct hearsay_connect options;
+    hearsay_connect_init(&options);
+    options.server = cli->server;
+    options.agent = "hearsay/" HEARSAY_VERSION;
+    options.resume_token = token;
+    options.resume_bytes = token_bytes;
+    options.timeout_ms = cli_timeout(cli);
+    if (is_wanted(cli)) {
+        fill_tls(cli, known, &tls);
+        options.tls = &tls;
+    }
+    const int status = hearsay_connect(&options, out_server, out_error);
+    if (status == HEARSAY_OK) {
+        const struct hearsay_tls_info *info = hearsay_tls_info(*out_server);
+        if (info != NULL && info->believed_by == HEARSAY_BELIEVED_FIRST_USE) {
+            tell_of_first_use(cli, info);
+        }
+    }
+    return status;
 }
 
 int connect_server(const struct cli *cli, struct hearsay **out_server)

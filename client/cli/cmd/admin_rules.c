@@ -36,7 +36,7 @@ static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH
     uint8_t hash[HEARSAY_HASH_BYTES];
     const uint8_t *bytes = ban->payload_hash;
     if (bytes == NULL) {
-        hearsay_hash_payload(ban->filter, ban->filter_bytes, hash);
+        hearsay_hash(ban->filter, ban->filter_bytes, hash);
         bytes = hash;
     }
     for (size_t i = 0; i < HEARSAY_HASH_BYTES; i++) {
@@ -175,15 +175,17 @@ static int fill_what(const struct cli *cli, struct hearsay *server,
         return code;
     }
     if (chosen->labels.count > 0) {
-        if (hearsay_encode(server, chosen->host, chosen->labels.items, chosen->labels.count, filter,
-                           &error) != HEARSAY_OK) {
+        const struct hearsay_encode encode = {.host = hearsay_find_host(server, chosen->host),
+                                              .labels = chosen->labels.items,
+                                              .label_count = chosen->labels.count};
+        if (hearsay_encode(&encode, filter, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
         admin->filter = filter;
         return CLI_DONE;
     }
     if (chosen->text != NULL) {
-        hearsay_hash_payload(chosen->text, strlen(chosen->text), hash);
+        hearsay_hash(chosen->text, strlen(chosen->text), hash);
     } else if (number_parse_hex(chosen->hash, hash, HEARSAY_HASH_BYTES) != 0) {
         return cli_misuse(cli, "the hash is not 64 hexadecimal digits");
     }

@@ -56,9 +56,9 @@ static int encode_label(const struct cli *cli, const struct shown *shown, size_t
                         struct hearsay_filter *out)
 {
     struct hearsay_error error;
-    return hearsay_encode_profile(shown->profile, &shown->labels[at], 1, out, &error) == HEARSAY_OK
-               ? CLI_DONE
-               : cli_report(cli, &error);
+    const struct hearsay_encode encode = {
+        .profile = shown->profile, .labels = &shown->labels[at], .label_count = 1};
+    return hearsay_encode(&encode, out, &error) == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
 /* Leaves in shown->joint what only pairs of labels set. */
@@ -170,8 +170,9 @@ static int show(const struct cli *cli, const struct context_options *chosen,
     struct hearsay_error error;
     struct shown shown = {.profile = profile};
     shown.labels = hearsay_context_labels(context, &shown.label_count);
-    if (hearsay_encode_profile(profile, shown.labels, shown.label_count, &shown.filter, &error) !=
-        HEARSAY_OK) {
+    const struct hearsay_encode encode = {
+        .profile = profile, .labels = shown.labels, .label_count = shown.label_count};
+    if (hearsay_encode(&encode, &shown.filter, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
     int code = find_joint(cli, &shown);

@@ -153,8 +153,11 @@ static int send(const struct cli *cli, struct hearsay *server, const struct hear
     uint8_t id[HEARSAY_ID_BYTES];
     if (group != NULL) {
         hearsay_make_id(id);
-        if (hearsay_group_seal(group, id, request->media_type, request->payload,
-                               request->payload_bytes, &sealed, &error) != HEARSAY_OK) {
+        const struct hearsay_sealing plain = {.id = id,
+                                              .media_type = request->media_type,
+                                              .payload = request->payload,
+                                              .payload_bytes = request->payload_bytes};
+        if (hearsay_group_seal(group, &plain, &sealed, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
         request->id = id;
@@ -190,7 +193,7 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     }
     if (code == CLI_DONE) {
         keys.epoch_key = epoch.number != 0 ? epoch.key : NULL;
-        code = sensed_encode(cli, server, host, &keys, where->context, &filter);
+        code = sensed_encode(cli, host, &keys, where->context, &filter);
     }
     if (code != CLI_DONE) {
         return code;

@@ -74,8 +74,9 @@ static int export_host(const struct cli *cli, struct hearsay *server, const char
     for (;;) {
         const struct hearsay_page *page = NULL;
         struct hearsay_error error;
-        if (hearsay_export(server, host, cursor_bytes > 0 ? cursor : NULL, cursor_bytes, 0,
-                           cli_timeout(cli), &page, &error) != HEARSAY_OK) {
+        const struct hearsay_export wanted = {
+            .host = host, .after = cursor_bytes > 0 ? cursor : NULL, .after_bytes = cursor_bytes};
+        if (hearsay_export(server, &wanted, cli_timeout(cli), &page, &error) != HEARSAY_OK) {
             return report(cli, &error);
         }
         int code = print_page(cli, host, page);

@@ -76,8 +76,11 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
     struct hearsay_error error;
     struct hearsay_content content;
     struct hearsay_message opened = *message;
-    int status = hearsay_group_open(group, message->id, message->media_type, message->payload,
-                                    message->payload_bytes, &content, &error);
+    const struct hearsay_sealing sealed = {.id = message->id,
+                                           .media_type = message->media_type,
+                                           .payload = message->payload,
+                                           .payload_bytes = message->payload_bytes};
+    int status = hearsay_group_open(group, &sealed, &content, &error);
     if (status == HEARSAY_NOT_OURS) {
         cli_complain(cli, "the message is not this group's: its secret does not open it");
         return CLI_NEGATIVE;

@@ -56,7 +56,10 @@ static int print(const struct cli *cli, const struct here_options *options,
                  const struct hearsay_recent *recent, const struct hearsay_filter *here)
 {
     struct hearsay_filter blended;
-    hearsay_recent_filter(recent, &blended);
+    struct hearsay_error error;
+    if (hearsay_recent_filter(recent, NULL, &blended, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
     const uint32_t set = cli_count_bits(&blended);
     const uint32_t rounds = hearsay_recent_rounds(recent);
     if (!options->json) {
@@ -97,7 +100,7 @@ static int remember(const struct cli *cli, const struct here_options *options,
         return cli_report(cli, &error);
     }
     int code = CLI_DONE;
-    if (hearsay_recent_round_labels(recent, labels, count, &here, &error) != HEARSAY_OK ||
+    if (hearsay_recent_round(recent, labels, count, &here, &error) != HEARSAY_OK ||
         hearsay_recent_save(recent, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
     } else {

@@ -153,16 +153,15 @@ static enum pump_verdict encode_record(struct import *import, struct hearsay *se
     struct hearsay_error error;
     struct hearsay_epoch epoch;
     const char *sentence = NULL;
-    size_t count = 0;
     int code = find_epoch(import, server, record, host, &epoch, &sentence);
     if (code != CLI_DONE) {
         return sentence != NULL ? skip(import, item, sentence) : stop(import, code);
     }
     const struct hearsay_keys keys = {.group = import->group,
                                       .epoch_key = epoch.number != 0 ? epoch.key : NULL};
-    const char *const *labels = hearsay_context_labels(record->context, &count);
-    if (hearsay_encode_keyed(server, host->name, &keys, labels, count, &record->filter, &error) !=
-        HEARSAY_OK) {
+    struct hearsay_encode encode = {.host = host, .keys = &keys};
+    encode.labels = hearsay_context_labels(record->context, &encode.label_count);
+    if (hearsay_encode(&encode, &record->filter, &error) != HEARSAY_OK) {
         return skip(import, item, error.sentence);
     }
     record->epoch = epoch.number;
@@ -176,10 +175,13 @@ static enum pump_verdict submit_deposit(struct import *import, struct hearsay *s
     struct hearsay_content sealed = {.payload = NULL};
     int status = HEARSAY_OK;
     if (import->group != NULL) {
-        /* The same bytes in a repeated run, or the message would not be the same. */
-        status =
-            hearsay_group_seal_again(import->group, deposit->id, deposit->media_type,
-                                     deposit->payload, deposit->payload_bytes, &sealed, &error);
+        /* A repeated import must send the same bytes, or the server refuses the same id. */
+        const struct hearsay_sealing plain = {.id = deposit->id,
+                                              .media_type = deposit->media_type,
+                                              .payload = deposit->payload,
+                                              .payload_bytes = deposit->payload_bytes,
+                                              .is_repeatable = true};
+        status = hearsay_group_seal(import->group, &plain, &sealed, &error);
         deposit->media_type = sealed.media_type;
         deposit->payload = sealed.payload;
         deposit->payload_bytes = sealed.payload_bytes;
@@ -419,8 +421,8 @@ static int open_secret(struct import *import)
     if (code != CLI_DONE) {
         return code;
     }
-    if (hearsay_group_seal_again(import->group, no_id, NULL, "", 0, &sealed, &error) !=
-        HEARSAY_OK) {
+    const struct hearsay_sealing nothing = {.id = no_id, .payload = "", .is_repeatable = true};
+    if (hearsay_group_seal(import->group, &nothing, &sealed, &error) != HEARSAY_OK) {
         return cli_report(import->cli, &error);
     }
     derive_secret(import->secret, sealed.payload, sealed.payload_bytes);

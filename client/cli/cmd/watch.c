@@ -271,7 +271,7 @@ static int choose_start(const struct cli *cli, const struct watch_options *optio
 static int watch_until_end(struct watch_run *run, uint64_t after_seq)
 {
     const struct hearsay_watch watch = {
-        .timeout_ms = cli_timeout(run->cli),
+        .connection = {.timeout_ms = cli_timeout(run->cli)},
         .after_seq = after_seq,
         .context = run,
         .connect = connect_to,

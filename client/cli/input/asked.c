@@ -20,7 +20,7 @@ static int blend(const struct asked_from *from, const struct hearsay_keys *keys,
                  struct hearsay_filter *filter, struct hearsay_error *error)
 {
     struct hearsay_filter more;
-    int status = hearsay_recent_filter_keyed(from->lately, keys, &more, error);
+    int status = hearsay_recent_filter(from->lately, keys, &more, error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -36,9 +36,9 @@ static int blend(const struct asked_from *from, const struct hearsay_keys *keys,
  * Makes the next part, unless there is nothing to ask with, with that key; epoch NULL: of the open
  * one.
  */
-static int make_part(struct asked *asked, const struct hearsay *server,
-                     const struct asked_from *from, const struct hearsay_epoch *epoch,
-                     bool *out_about_contains, struct hearsay_error *error)
+static int make_part(struct asked *asked, const struct asked_from *from,
+                     const struct hearsay_epoch *epoch, bool *out_about_contains,
+                     struct hearsay_error *error)
 {
     const struct hearsay_keys keys = {.group = from->group,
                                       .epoch_key = epoch != NULL ? epoch->key : NULL};
@@ -49,8 +49,11 @@ static int make_part(struct asked *asked, const struct hearsay *server,
     memset(part, 0, sizeof(*part));
     memset(filter, 0, 2 * sizeof(*filter));
     if (from->label_count > 0 || from->lately == NULL) {
-        status = hearsay_encode_keyed(server, from->host->name, &keys, from->labels,
-                                      from->label_count, filter, error);
+        const struct hearsay_encode context = {.host = from->host,
+                                               .keys = &keys,
+                                               .labels = from->labels,
+                                               .label_count = from->label_count};
+        status = hearsay_encode(&context, filter, error);
     }
     if (status == HEARSAY_OK && from->lately != NULL) {
         status = blend(from, &keys, filter, error);
@@ -63,8 +66,11 @@ static int make_part(struct asked *asked, const struct hearsay *server,
     if (status == HEARSAY_OK && from->contains_count > 0) {
         *out_about_contains = true;
         part->contains = contains;
-        status = hearsay_encode_keyed(server, from->host->name, &keys, from->contains,
-                                      from->contains_count, contains, error);
+        const struct hearsay_encode context = {.host = from->host,
+                                               .keys = &keys,
+                                               .labels = from->contains,
+                                               .label_count = from->contains_count};
+        status = hearsay_encode(&context, contains, error);
     }
     asked->part_count++;
     return status;
@@ -98,17 +104,15 @@ int asked_make(struct asked *asked, const struct hearsay *server, const struct a
     if (asked->filters == NULL) {
         return fail(out_error, HEARSAY_ERR_NOMEM, "out of memory");
     }
-    int status = make_part(asked, server, from, open ? NULL : &from->epochs->known[next++],
+    int status = make_part(asked, from, open ? NULL : &from->epochs->known[next++],
                            out_about_contains, out_error);
     while (status == HEARSAY_OK && next < known &&
            (asked->part_count == 0 || asked->part_count < parts_most(server, asked))) {
-        status = make_part(asked, server, from, &from->epochs->known[next++], out_about_contains,
-                           out_error);
+        status =
+            make_part(asked, from, &from->epochs->known[next++], out_about_contains, out_error);
     }
     if (status == HEARSAY_OK && asked->part_count == 0) {
-        status = fail(out_error, HEARSAY_ERR_ARGUMENT,
-                      "the memory is empty, or knows no labels to be keyed: it was begun by an "
-                      "older version, which kept none");
+        status = fail(out_error, HEARSAY_ERR_ARGUMENT, "the memory is empty");
     }
     query->parts = asked->parts;
     query->part_count = asked->part_count;

@@ -164,8 +164,11 @@ int secret_open(const struct hearsay_group *group, struct hearsay_result *result
     if (result->payload_omitted || result->payload == NULL) {
         return HEARSAY_OK;
     }
-    int status = hearsay_group_open(group, result->id, result->media_type, result->payload,
-                                    result->payload_bytes, out_content, out_error);
+    const struct hearsay_sealing sealed = {.id = result->id,
+                                           .media_type = result->media_type,
+                                           .payload = result->payload,
+                                           .payload_bytes = result->payload_bytes};
+    int status = hearsay_group_open(group, &sealed, out_content, out_error);
     if (status == HEARSAY_OK) {
         result->media_type = out_content->media_type;
         result->payload = out_content->payload;

@@ -270,16 +270,13 @@ int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct 
     return CLI_DONE;
 }
 
-int sensed_encode(const struct cli *cli, const struct hearsay *server,
-                  const struct hearsay_host *host, const struct hearsay_keys *keys,
-                  const struct hearsay_context *context, struct hearsay_filter *out_filter)
+int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
+                  const struct hearsay_keys *keys, const struct hearsay_context *context,
+                  struct hearsay_filter *out_filter)
 {
     struct hearsay_error error;
-    size_t count = 0;
-    const char *const *labels = hearsay_context_labels(context, &count);
-    if (hearsay_encode_keyed(server, host->name, keys, labels, count, out_filter, &error) !=
-        HEARSAY_OK) {
-        return cli_report(cli, &error);
-    }
-    return CLI_DONE;
+    struct hearsay_encode encode = {.host = host, .keys = keys};
+    encode.labels = hearsay_context_labels(context, &encode.label_count);
+    return hearsay_encode(&encode, out_filter, &error) == HEARSAY_OK ? CLI_DONE
+                                                                     : cli_report(cli, &error);
 }

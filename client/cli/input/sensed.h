@@ -82,9 +82,9 @@ int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct 
                     struct hearsay_context *context);
 
 /* The keyed filter of such a context under the profile of a host. CLI_DONE, or an exit code. */
-int sensed_encode(const struct cli *cli, const struct hearsay *server,
-                  const struct hearsay_host *host, const struct hearsay_keys *keys,
-                  const struct hearsay_context *context, struct hearsay_filter *out_filter);
+int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
+                  const struct hearsay_keys *keys, const struct hearsay_context *context,
+                  struct hearsay_filter *out_filter);
 
 /* The keys of a line of JSON that say the same; for tables of keys. */
 #define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * admin: the administrator's requests. The daemon takes them over its Unix socket only, from its
+ * own user, root or its admin_group; others get HEARSAY_CODE_FORBIDDEN. Part of hearsay.h.
+ */
+#ifndef HEARSAY_ADMIN_H
+#define HEARSAY_ADMIN_H
+
+#include "base.h"
+#include "connection.h"
+#include "context.h"
+#include "message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The kind of request, and the fields of struct hearsay_admin that it uses besides `host`. */
+enum hearsay_admin_kind {
+    HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
+    HEARSAY_ADMIN_REMOVE,    /* id; ban: also refuse its payload from now on */
+    HEARSAY_ADMIN_RESTORE,   /* id: show a message that is hidden or waits for review */
+    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending */
+    HEARSAY_ADMIN_BAN,       /* payload_hash, or filter and max_distance */
+    HEARSAY_ADMIN_UNBAN,     /* payload_hash, or filter */
+    HEARSAY_ADMIN_BANS,      /* number: bans to skip */
+    HEARSAY_ADMIN_ACCEPT,    /* word: open, review, closed, auto; NULL: only read the mode */
+    HEARSAY_ADMIN_CHECK,     /* compare index, counters and store */
+    HEARSAY_ADMIN_BACKUP,    /* word: an absolute path on the server */
+    HEARSAY_ADMIN_COMPACT,   /* give unused storage back */
+    HEARSAY_ADMIN_RELOAD,    /* read the configuration again */
+    HEARSAY_ADMIN_LOG_LEVEL  /* word: error, warning, info, debug; NULL: only read the level */
+};
+
+struct hearsay_admin {
+    enum hearsay_admin_kind kind;
+    const char *host;                    /* NULL: the default one */
+    const uint8_t *id;                   /* HEARSAY_ID_BYTES */
+    const uint8_t *payload_hash;         /* hearsay_hash of a payload */
+    const struct hearsay_filter *filter; /* messages with a similar filter are banned */
+    uint32_t max_distance;               /* millionths; 0: exactly this filter */
+    uint32_t number;
+    bool ban;
+    bool pending; /* list messages that wait for review, instead of reported ones */
+    const char *word;
+};
+
+/* A number that the server keeps, such as "messages" or "host/NAME/messages".
+ * docs/operations/monitoring.md lists them. */
+struct hearsay_figure {
+    const char *name;
+    int64_t value;
+};
+
+/* A message that was reported, or that waits for review. */
+struct hearsay_reported {
+    struct hearsay_message message; /* epoch is not set */
+    uint32_t reports;               /* from different senders */
+    bool hidden;                    /* queries do not show it */
+    bool pending;                   /* hidden because it waits for review */
+    bool payload_omitted;           /* the payload did not fit into the frame */
+    const char *const *reasons;     /* reason_count of them: the reporters' words */
+    size_t reason_count;
+};
+
+struct hearsay_ban {
+    const uint8_t *payload_hash; /* HEARSAY_HASH_BYTES, or NULL */
+    const uint8_t *filter;       /* filter_bytes of them, or NULL */
+    size_t filter_bytes;
+    uint32_t max_distance; /* millionths: a filter within this distance is refused */
+    int64_t since_ms;
+};
+
+/* The answer. The request's kind decides which fields are set. */
+struct hearsay_admin_reply {
+    const struct hearsay_figure *figures; /* stats: figure_count of them */
+    size_t figure_count;
+    const struct hearsay_reported *reported; /* reported: reported_count of them */
+    size_t reported_count;
+    uint64_t total;                 /* reported: including those that did not fit */
+    const struct hearsay_ban *bans; /* bans: ban_count of them */
+    size_t ban_count;
+    bool more;                   /* bans: there are more; ask again with `number` */
+    const char *word;            /* accept: the mode; log level: the level */
+    const char *source;          /* accept: "operator", "schedule" or "configuration" */
+    int64_t until_ms;            /* accept: when the schedule changes it; 0: not said */
+    const char *const *problems; /* check: problem_count of them; 0: no problems */
+    size_t problem_count;
+    uint64_t messages;     /* check: messages that were checked */
+    uint64_t bytes_before; /* compact */
+    uint64_t bytes_after;  /* compact, backup */
+};
+
+/*
+ * Sends the request and waits, as the calls of hearsay/message.h do. *out_reply is borrowed until
+ * the next call. check, backup and compact take time in proportion to the store: choose timeout_ms
+ * accordingly.
+ */
+HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin,
+                              int timeout_ms, const struct hearsay_admin_reply **out_reply,
+                              struct hearsay_error *out_error);
+
+/* --- export ----------------------------------------------------------------------------------- */
+
+/* One page of all messages of a host. */
+struct hearsay_export {
+    const char *host;     /* NULL: the default one */
+    const uint8_t *after; /* `next` of the page before; NULL: the first page */
+    size_t after_bytes;
+    uint32_t limit; /* messages at most; 0: as many as fit */
+};
+
+struct hearsay_exported {
+    struct hearsay_message message;
+    const uint8_t *filter;
+    size_t filter_bytes;
+    uint32_t reach;               /* millionths */
+    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES, or NULL */
+};
+
+struct hearsay_page {
+    const struct hearsay_exported *messages; /* message_count of them */
+    size_t message_count;
+    const uint8_t *next; /* cursor of the next page; NULL: this is the last page */
+    size_t next_bytes;
+};
+
+/* *out_page is borrowed until the next call. */
+HEARSAY_API int hearsay_export(struct hearsay *server, const struct hearsay_export *page,
+                               int timeout_ms, const struct hearsay_page **out_page,
+                               struct hearsay_error *out_error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

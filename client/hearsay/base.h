@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base: sizes, statuses and errors, which every part of hearsay.h uses. */
+#ifndef HEARSAY_BASE_H
+#define HEARSAY_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HEARSAY_API __attribute__((visibility("default")))
+#else
+#define HEARSAY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEARSAY_PORT             7117     /* TCP port where an address names none */
+#define HEARSAY_ID_BYTES         16       /* a message's id, a store's id */
+#define HEARSAY_TOKEN_BYTES      32       /* a withdraw token */
+#define HEARSAY_HASH_BYTES       32       /* BLAKE2b-256 */
+#define HEARSAY_KEY_BYTES        32       /* an epoch's key */
+#define HEARSAY_FILTER_BYTES_MAX 512      /* 4096 bits */
+#define HEARSAY_DISTANCE_ONE     1000000u /* distance 1, in millionths */
+
+/* What a call returns. */
+enum {
+    HEARSAY_OK = 0,
+    HEARSAY_FULL = 1,     /* too many requests are in flight: call hearsay_next first */
+    HEARSAY_IDLE = 2,     /* no request is in flight, so no reply will come */
+    HEARSAY_PENDING = 3,  /* no reply came within timeout_ms; the connection is fine */
+    HEARSAY_NOT_OURS = 4, /* the group's key does not open this message */
+
+    HEARSAY_ERR_ARGUMENT = -1, /* the call itself is wrong: a bad label, an unknown host, ... */
+    HEARSAY_ERR_NOMEM = -2,    /* out of memory */
+    HEARSAY_ERR_CONNECT = -3,  /* the server cannot be reached */
+    HEARSAY_ERR_TIMEOUT = -4,  /* timeout_ms passed */
+    HEARSAY_ERR_LOST = -5,     /* the connection broke; make a new one */
+    HEARSAY_ERR_PROTOCOL = -6, /* the server violates the protocol; the connection is broken */
+    HEARSAY_ERR_REFUSED = -7,  /* the server answered with an error: see `code` */
+    HEARSAY_ERR_SYSTEM = -8,   /* the operating system refused something */
+    HEARSAY_ERR_FILE = -9,     /* a file has the wrong content; the file is unchanged */
+    HEARSAY_ERR_TRUST = -10    /* TLS failed, or the server's key or certificate is not trusted */
+};
+
+/* The server's error codes, as in the protocol. */
+enum hearsay_code {
+    HEARSAY_CODE_NONE = 0,
+    HEARSAY_CODE_MALFORMED = 1,
+    HEARSAY_CODE_UNSUPPORTED_VERSION = 2,
+    HEARSAY_CODE_UNSUPPORTED = 3,
+    HEARSAY_CODE_INVALID = 4,
+    HEARSAY_CODE_UNKNOWN_HOST = 5,
+    HEARSAY_CODE_UNKNOWN_EPOCH = 6,
+    HEARSAY_CODE_PROFILE_MISMATCH = 7,
+    HEARSAY_CODE_TOO_LARGE = 8,
+    HEARSAY_CODE_FILL_OUT_OF_RANGE = 9,
+    HEARSAY_CODE_RATE_LIMITED = 10,
+    HEARSAY_CODE_QUOTA = 11,
+    HEARSAY_CODE_NOT_FOUND = 12,
+    HEARSAY_CODE_ALREADY_EXISTS = 13,
+    HEARSAY_CODE_FORBIDDEN = 14,
+    HEARSAY_CODE_STORAGE = 15,
+    HEARSAY_CODE_SHUTTING_DOWN = 16,
+    HEARSAY_CODE_INTERNAL = 17
+};
+
+/* The name of a code, such as "RATE_LIMITED"; "UNKNOWN" for any other number. Static storage. */
+HEARSAY_API const char *hearsay_code_name(enum hearsay_code code);
+
+struct hearsay_error {
+    int status;              /* what the call returned */
+    enum hearsay_code code;  /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
+    char sentence[512];      /* for people; never empty. May hold text of the server: untrusted */
+    char field[64];          /* the request's field that is wrong; "" where the server names none */
+    uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */
+};
+
+/* The library's version, such as "0.2.0". Static storage. */
+HEARSAY_API const char *hearsay_version(void);
+
+/* BLAKE2b-256 of `count` bytes, HEARSAY_HASH_BYTES: of a withdraw token, of a banned payload. */
+HEARSAY_API void hearsay_hash(const void *bytes, size_t count, uint8_t *out_hash);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context: labels out of what a device senses, and their Bloom filter. Part of hearsay.h. */
+#ifndef HEARSAY_CONTEXT_H
+#define HEARSAY_CONTEXT_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hearsay_group;
+struct hearsay_host;
+
+/* --- filters ---------------------------------------------------------------------------------- */
+
+/* The Bloom filter of a context. Bit p is bit p % 8 of byte p / 8. A plain value. */
+struct hearsay_filter {
+    uint32_t bits;       /* m */
+    uint32_t byte_count; /* ceil(m / 8) */
+    uint8_t bytes[HEARSAY_FILTER_BYTES_MAX];
+};
+
+/* What labels are keyed with; each may be NULL. Borrowed. */
+struct hearsay_keys {
+    const struct hearsay_group *group;
+    const uint8_t *epoch_key; /* HEARSAY_KEY_BYTES */
+};
+
+/*
+ * What to encode. Give all labels of a context in one call: joint sections of a profile hold pairs
+ * of labels, so two filters of one context cannot be merged afterwards.
+ */
+struct hearsay_encode {
+    const struct hearsay_host *host; /* its profile is used (hearsay_find_host), unless NULL; */
+    const char *profile;             /* ... then this one, in text form */
+    const struct hearsay_keys *keys; /* NULL: labels are not keyed */
+    const char *const *labels;       /* attribute:value, at most 240 bytes each; may repeat */
+    size_t label_count;              /* at least 1 */
+};
+
+/*
+ * The filter of a context. Labels are compared byte for byte. ERR_ARGUMENT names the label that is
+ * wrong, and the sections of the profile where none of them takes its attribute. ERR_PROTOCOL: this
+ * library does not know the host's kind of profile.
+ */
+HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
+                               struct hearsay_filter *out_filter, struct hearsay_error *out_error);
+
+/* --- labels ----------------------------------------------------------------------------------- */
+
+#define HEARSAY_CONTEXT_LABELS_MAX  4096              /* of one context */
+#define HEARSAY_SCAN_BYTES_MAX      (4 * 1024 * 1024) /* of the text of one scan */
+#define HEARSAY_SCAN_LINE_BYTES_MAX 4096              /* of one of its lines */
+#define HEARSAY_SCAN_SIGHTINGS_MAX  1024              /* access points in it */
+#define HEARSAY_WIFI_DBM_MIN        (-127)
+#define HEARSAY_WIFI_DBM_MAX        0
+#define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: unknown */
+
+/*
+ * A set of labels that grows. It turns what a device senses into labels by the rules of
+ * docs/contexts.md. All clients must follow these rules; otherwise contexts of one place differ.
+ *
+ * The calls below return HEARSAY_OK, HEARSAY_ERR_ARGUMENT, which names what is wrong, or
+ * HEARSAY_ERR_NOMEM. After an error the set may hold a part of the new labels: clear or free it.
+ * Adding a label twice changes nothing. A label beyond HEARSAY_CONTEXT_LABELS_MAX is ERR_ARGUMENT.
+ */
+struct hearsay_context;
+
+/* An empty set, owned: hearsay_context_free. ERR_NOMEM. */
+HEARSAY_API int hearsay_context_new(struct hearsay_context **out_context,
+                                    struct hearsay_error *out_error);
+HEARSAY_API void hearsay_context_free(struct hearsay_context *context); /* NULL is fine */
+
+/* Removes all labels, so that another context can be built. */
+HEARSAY_API void hearsay_context_clear(struct hearsay_context *context);
+
+/*
+ * The labels in the order of their addition, for hearsay_encode. Borrowed until the next call that
+ * adds, clears or frees. Never NULL, even when *out_count is 0.
+ */
+HEARSAY_API const char *const *hearsay_context_labels(const struct hearsay_context *context,
+                                                      size_t *out_count);
+
+/* A label as it is, byte for byte. */
+HEARSAY_API int hearsay_context_add_label(struct hearsay_context *context, const char *label,
+                                          struct hearsay_error *out_error);
+
+/*
+ * An access point in range. bssid: six bytes in hexadecimal of either case, separated by colons, by
+ * dashes or by nothing. strength_dbm: HEARSAY_WIFI_DBM_MIN .. _MAX, or HEARSAY_WIFI_NO_STRENGTH.
+ * Adds wifi:BSSID, wifi:BSSID@2, ..., wifi:BSSID@L. The level L is max(1, ceil((dBm + 90) / 8)),
+ * and 1 without a strength; -60 dBm gives L = 4.
+ */
+HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid,
+                                         int strength_dbm, struct hearsay_error *out_error);
+
+/*
+ * A position in WGS84 degrees, latitude -90 to 90, longitude -180 to 180. Adds geo:HASH with the
+ * geohashes of 5, 6, 7 and 8 characters. neighbours: also the up to eight cells around each, so
+ * that two people on both sides of a cell's edge share labels. Both sides should do the same.
+ */
+HEARSAY_API int hearsay_context_add_position(struct hearsay_context *context, double latitude,
+                                             double longitude, bool neighbours,
+                                             struct hearsay_error *out_error);
+
+/*
+ * A moment, Unix milliseconds, years 0000 to 9999. Adds the hour in UTC, time:2026-11-20T14, and
+ * the hour of the week in UTC, time:w5T14 (w1 is Monday).
+ */
+HEARSAY_API int hearsay_context_add_time(struct hearsay_context *context, int64_t unix_ms,
+                                         struct hearsay_error *out_error);
+
+/*
+ * A topic in UTF-8. Adds topic:TEXT. TEXT is the topic without ASCII white space at its ends, then
+ * NFC, full case folding, NFC. The locale does not matter.
+ */
+HEARSAY_API int hearsay_context_add_topic(struct hearsay_context *context, const char *topic,
+                                          struct hearsay_error *out_error);
+
+/*
+ * The access points in the output of `iw dev DEVICE scan`, or of `nmcli -t -f BSSID,SIGNAL device
+ * wifi list`; `text` has byte_count bytes, and its first line shows which of the two. Lines of iw
+ * about other things are ignored. Percentages of nmcli become dBm by the inverse of
+ * NetworkManager's formula. *out_sightings (may be NULL) counts access points. ERR_ARGUMENT names
+ * the line.
+ */
+HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
+                                         size_t byte_count, size_t *out_sightings,
+                                         struct hearsay_error *out_error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* message: leaving, finding and withdrawing messages, one request at a time or many. Part of
+ * hearsay.h. */
+#ifndef HEARSAY_MESSAGE_H
+#define HEARSAY_MESSAGE_H
+
+#include "base.h"
+#include "connection.h"
+#include "context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- deposits --------------------------------------------------------------------------------- */
+
+#define HEARSAY_WORK_BITS 24 /* default of work_bits_max: some seconds on a laptop */
+
+/* A message to leave. */
+struct hearsay_deposit {
+    const char *host;                    /* NULL: the default one */
+    uint64_t epoch;                      /* its number; 0: the open epoch */
+    const struct hearsay_filter *filter; /* required */
+    const char *media_type;              /* NULL: text/plain */
+    const void *payload;                 /* NULL only with payload_bytes 0 */
+    size_t payload_bytes;
+    uint32_t ttl_s;               /* lifetime; 0: the server's default */
+    uint32_t reach;               /* millionths; queries at a larger distance do not find it */
+    const uint8_t *id;            /* HEARSAY_ID_BYTES; NULL: random */
+    const uint8_t *token;         /* HEARSAY_TOKEN_BYTES; NULL: random */
+    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES: hash of a token that this program does not
+                                     know; NULL: the hash of the token above */
+    bool no_withdrawal;           /* nobody can withdraw it; token and hash are ignored */
+    uint32_t work_bits_max;       /* largest proof of work to compute: see hearsay_work_ms */
+};
+
+/* Defaults: all 0 or NULL, reach HEARSAY_DISTANCE_ONE, work_bits_max HEARSAY_WORK_BITS. */
+HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
+
+/*
+ * A server may ask for a proof of work on each deposit and report (limits.work_bits), so that
+ * flooding it costs CPU time. The proof is computed when a deposit is submitted, on the caller's
+ * thread, before anything is sent, and timeout_ms does not count it.
+ *
+ * Returns the average time of one proof on this machine in ms, 0 where the server asks for none. A
+ * single proof may take no time, or five times as long. The call itself takes a few ms.
+ */
+HEARSAY_API int64_t hearsay_work_ms(const struct hearsay *server);
+
+/* What the depositor keeps: the id to get the message, id and token to withdraw it. */
+struct hearsay_receipt {
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES]; /* zeros unless has_token */
+    bool has_token;                     /* false with withdraw_hash or no_withdrawal */
+};
+
+/* The server's answer. */
+struct hearsay_deposited {
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    bool duplicate; /* the same message was there already */
+    bool durable;   /* survives a power failure; false: survives a crash of the daemon only */
+    bool held;      /* hidden until the operator has reviewed it */
+};
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+enum hearsay_metric {
+    HEARSAY_METRIC_BITS = 1,     /* Jaccard distance of the filters' bits */
+    HEARSAY_METRIC_ESTIMATED = 2 /* Jaccard distance of the estimated label sets */
+};
+
+enum hearsay_order {
+    HEARSAY_ORDER_SIMILARITY = 1, /* nearest first; then newer, then smaller id */
+    HEARSAY_ORDER_TIME = 2        /* the same messages, newest first; then smaller id */
+};
+
+/* One filter to search with. */
+struct hearsay_part {
+    uint64_t epoch;                      /* its number; 0: the open epoch */
+    const struct hearsay_filter *filter; /* required */
+    const struct hearsay_filter
+        *contains; /* find only messages that have all its bits; NULL: any */
+};
+
+/* A Bloom filter of message ids, as in the protocol; hearsay_seen_exclude makes these. */
+struct hearsay_slice {
+    const uint8_t *bits;
+    size_t byte_count; /* at least 1 */
+    uint32_t hashes;   /* 1 .. 32 */
+    uint64_t seed;
+};
+
+/* A question for the k nearest messages. A message's distance is that to the nearest part. */
+struct hearsay_query {
+    const char *host;                 /* NULL: the default one */
+    const struct hearsay_part *parts; /* part_count of them, at least 1 */
+    size_t part_count;
+    uint32_t k;            /* 1 .. limits.k_max */
+    uint32_t max_distance; /* millionths by HEARSAY_METRIC_BITS, inclusive */
+    int64_t since_ms;      /* deposited at or after this moment; INT64_MIN: any */
+    int64_t until_ms;      /* deposited before this moment; INT64_MAX: any */
+    enum hearsay_metric metric;
+    enum hearsay_order order;
+    bool with_payload;
+    const struct hearsay_slice *exclude; /* exclude_count of them, at most 32: ids to leave out */
+    size_t exclude_count;
+};
+
+/* Defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric bits, order
+ * similarity, with payload. */
+HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
+
+struct hearsay_result {
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint64_t epoch;
+    uint32_t intersection_count;   /* bits set in both filters */
+    uint32_t union_count;          /* bits set in at least one */
+    uint32_t distance;             /* millionths */
+    uint32_t estimated_similarity; /* millionths */
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    const char *media_type; /* NULL without payload */
+    const uint8_t *payload; /* NULL without payload; not NULL for an empty one */
+    size_t payload_bytes;
+    bool payload_omitted; /* the payload did not fit into the frame: use hearsay_get */
+};
+
+struct hearsay_results {
+    const struct hearsay_result *results; /* result_count of them */
+    size_t result_count;
+    uint64_t comparisons; /* filters that the server compared with the query */
+    bool exact;           /* the result is proven to be the k nearest */
+    bool capped;          /* the limit on one sender's share left messages out */
+};
+
+struct hearsay_message {
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint64_t epoch;
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    const char *media_type; /* never NULL */
+    const uint8_t *payload; /* never NULL */
+    size_t payload_bytes;
+};
+
+/* --- other answers ---------------------------------------------------------------------------- */
+
+struct hearsay_pong {
+    int64_t now_ms; /* the server's clock */
+    bool clock_trusted;
+};
+
+/* The labels of the access point's own surroundings. */
+struct hearsay_here {
+    const char *const *labels; /* label_count of them; never NULL */
+    size_t label_count;
+};
+
+/* What the messages of a host have in common. */
+struct hearsay_summary {
+    struct hearsay_filter union_filter; /* bits set in any message's filter */
+    uint32_t cardinality_min;           /* fewest set bits of one message; 0 without messages */
+    uint32_t cardinality_max;           /* most set bits of one message */
+    uint64_t count;                     /* messages */
+};
+
+/* --- one request at a time -------------------------------------------------------------------- */
+
+/*
+ * Each call sends a request and waits for its reply; ERR_REFUSED when the reply is an error. What a
+ * call returns by pointer is borrowed from the connection until the next call on it. `host` NULL is
+ * the default host.
+ *
+ * Replies to requests that were submitted before (next section) are kept for hearsay_next
+ * meanwhile. Once those exceed 8 MiB, or too many requests are in flight, the call returns
+ * HEARSAY_FULL.
+ *
+ * After ERR_TIMEOUT the connection is still usable; the late reply is dropped. A deposit that ended
+ * with ERR_TIMEOUT or ERR_LOST may have been stored or not: repeat it with the id and token of the
+ * receipt, and it is stored once. The receipt is filled except after ERR_ARGUMENT and HEARSAY_FULL.
+ *
+ * All: ERR_ARGUMENT, ERR_NOMEM, ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_SYSTEM.
+ */
+HEARSAY_API int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
+                                int timeout_ms, struct hearsay_receipt *out_receipt,
+                                struct hearsay_deposited *out_deposited,
+                                struct hearsay_error *out_error);
+HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query *query,
+                              int timeout_ms, const struct hearsay_results **out_results,
+                              struct hearsay_error *out_error);
+/* id: HEARSAY_ID_BYTES. No such message: ERR_REFUSED with HEARSAY_CODE_NOT_FOUND. */
+HEARSAY_API int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id,
+                            int timeout_ms, const struct hearsay_message **out_message,
+                            struct hearsay_error *out_error);
+/* id: HEARSAY_ID_BYTES, token: HEARSAY_TOKEN_BYTES. A wrong token: HEARSAY_CODE_FORBIDDEN. */
+HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                                 const uint8_t *token, int timeout_ms,
+                                 struct hearsay_error *out_error);
+/* out_pong may be NULL. */
+HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
+                             struct hearsay_error *out_error);
+/* Includes every deposit and withdrawal at once; an expired message counts for up to 6 s more. */
+HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
+                                struct hearsay_summary *out_summary,
+                                struct hearsay_error *out_error);
+/* The labels now; there may be none. */
+HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
+                             const struct hearsay_here **out_here, struct hearsay_error *out_error);
+/*
+ * Reports a message to the operator. After reports from several senders the server hides the
+ * message until the operator has reviewed it. reason: a line of at most 200 bytes; NULL: none.
+ */
+HEARSAY_API int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id,
+                               const char *reason, int timeout_ms, struct hearsay_error *out_error);
+
+/* --- many requests at a time ------------------------------------------------------------------ */
+
+/* A message that fits a watch (hearsay/watch.h). */
+struct hearsay_match {
+    uint64_t watch_id;
+    uint64_t seq; /* grows from match to match, with gaps; stays valid as long as the store */
+    struct hearsay_result result;
+};
+
+enum hearsay_reply_kind {
+    HEARSAY_REPLY_ERROR = 1, /* of one request; the connection is still usable */
+    HEARSAY_REPLY_DEPOSITED,
+    HEARSAY_REPLY_RESULTS,
+    HEARSAY_REPLY_MESSAGE,
+    HEARSAY_REPLY_WITHDRAWN, /* has no fields */
+    HEARSAY_REPLY_PONG,
+    HEARSAY_REPLY_HERE,
+    HEARSAY_REPLY_MATCH /* answers no request: its ticket is 0 */
+};
+
+struct hearsay_reply {
+    uint64_t ticket; /* of the request */
+    enum hearsay_reply_kind kind;
+    union {
+        struct hearsay_error error; /* status is HEARSAY_ERR_REFUSED */
+        struct hearsay_deposited deposited;
+        struct hearsay_results results;
+        struct hearsay_message message;
+        struct hearsay_pong pong;
+        struct hearsay_here here;
+        struct hearsay_match match;
+    };
+};
+
+/*
+ * Each call takes a request and returns without waiting, with a ticket (never 0) in *out_ticket.
+ * While no other request is in flight, it is sent at once. Otherwise requests gather, and are sent
+ * when they have 32 KiB together or with the next hearsay_next. hearsay_next reads and writes at
+ * the same time, so a slow server cannot cause a deadlock.
+ *
+ * HEARSAY_FULL: as many requests are in flight as the server takes (limits.requests_in_flight, at
+ * most 1024), or more than 1 MiB is unsent. The request was not submitted; call hearsay_next.
+ * ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL.
+ *
+ * out_receipt may be NULL when id and token are the caller's.
+ */
+HEARSAY_API int hearsay_submit_deposit(struct hearsay *server,
+                                       const struct hearsay_deposit *deposit,
+                                       struct hearsay_receipt *out_receipt, uint64_t *out_ticket,
+                                       struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
+                                     uint64_t *out_ticket, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
+                                   uint64_t *out_ticket, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
+                                        const uint8_t *token, uint64_t *out_ticket,
+                                        struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
+                                    struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
+                                    struct hearsay_error *out_error);
+
+/*
+ * The next reply to any submitted request, in the order of arrival; the server may answer in any
+ * order. *out_reply is borrowed until the next call on this connection. A request that the server
+ * refused is HEARSAY_OK with kind HEARSAY_REPLY_ERROR.
+ *
+ * HEARSAY_IDLE when no request is in flight; then it reads what has arrived, without waiting.
+ * HEARSAY_PENDING when no reply came within timeout_ms. ERR_LOST, ERR_PROTOCOL, ERR_NOMEM,
+ * ERR_SYSTEM; ERR_REFUSED when the server ended the connection with a reason. Replies that arrived
+ * before such an error are returned first.
+ */
+HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
+                             const struct hearsay_reply **out_reply,
+                             struct hearsay_error *out_error);
+
+/* Requests in flight: submitted, and hearsay_next has not returned their replies yet. */
+HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
+
+/*
+ * The socket, for a program's own event loop: wait for reading, and for writing too when
+ * *out_wants_write (may be NULL). When it is ready, call hearsay_next with timeout_ms 0 until it
+ * returns HEARSAY_PENDING or HEARSAY_IDLE; only then wait again. The connection owns the socket.
+ */
+HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
