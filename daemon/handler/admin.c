@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What an administrator asks of the daemon itself: Stats, Reload, LogLevel. Answered at once.
- */
-#include <inttypes.h>
+/* Stats, Reload, LogLevel: requests of an administrator about the daemon as a whole. */
 #include <string.h>
 
 #include "daemon/handler/handler.h"
+#include "daemon/handler/inner.h"
 #include "daemon/limits/figures.h"
 #include "daemon/watch/watch.h"
 
@@ -54,8 +52,7 @@ static void add_host(const struct host *host, struct figures *figures)
     moderation_count(&host->moderation, &hidden, &pending);
     figures_add(figures, hidden, "host/%s/hidden", name);
     figures_add(figures, pending, "host/%s/pending", name);
-    if (host->hides.withheld >
-        0) { /* left out of most, so that the figures of 64 hosts fit a frame */
+    if (host->hides.withheld > 0) { /* mostly 0, and left out: 64 hosts have to fit a frame */
         figures_add(figures, host->hides.withheld, "host/%s/hides_withheld", name);
     }
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
@@ -146,87 +143,84 @@ static void add_all(struct service *service, const struct host *host, struct fig
     }
 }
 
-void handler_stats(struct service *service, struct requester *client,
-                   const struct msg_request *request)
+void handler_stats(struct ask *ask)
 {
-    const struct host *host = NULL;
+    struct service *service = ask->service;
+    const struct msg_text *name = &ask->request->admin.host;
     struct figures figures;
 
-    if (!handler_is_administrator(client, request)) {
+    if (!ask_is_administrator(ask) || (name->text != NULL && !ask_host(ask, name))) {
         return;
     }
-    if (request->admin.host.text != NULL) {
-        host = handler_host(service, client, request, &request->admin.host);
-        if (host == NULL) {
-            return;
-        }
-    }
     if (figures_init(&figures, &service->arena) == 0) {
-        add_all(service, host, &figures);
+        add_all(service, ask->host, &figures);
     }
     if (figures.list == NULL || figures.is_short) {
-        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+        ask_refuse_memory(ask);
     } else {
         const struct msg_response response = {
-            .id = request->id,
+            .id = ask->request->id,
             .kind = MSG_RESPONSE_STATS_TAKEN,
             .stats_taken = {.figures = figures.list, .figure_count = figures.count},
         };
-        client->events->respond(client, &response);
+        ask_respond(ask, &response);
     }
     arena_reset(&service->arena);
 }
 
 /* --- Reload, LogLevel ------------------------------------------------------------------------- */
 
-void handler_reload(struct service *service, struct requester *client,
-                    const struct msg_request *request)
+void handler_reload(struct ask *ask)
 {
+    const struct service_control *control = ask->service->control;
     char reason[CONFIG_REASON_BYTES] = "";
 
-    if (!handler_is_administrator(client, request)) {
+    if (!ask_is_administrator(ask)) {
         return;
     }
-    const int rc = service->control == NULL
-                       ? CONFIG_REFUSED
-                       : service->control->reload(service->control->context, reason);
+    const int rc = control == NULL ? CONFIG_REFUSED : control->reload(control->context, reason);
     if (rc != 0) {
-        /* Memory that ran out is no fault of the file's. */
-        requester_refuse(client, request->id, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
-                         "the old configuration stays: %s", reason);
+        /* Out of memory is not the file's fault. */
+        ask_refuse(ask, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
+                   "the old configuration stays: %s", reason);
         return;
     }
-    const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RELOADED};
-    client->events->respond(client, &response);
+    const struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_RELOADED};
+    ask_respond(ask, &response);
 }
 
-void handler_log_level(struct service *service, struct requester *client,
-                       const struct msg_request *request)
+/* Finds the level of this name; refuses if there is none. */
+static bool find_level(const struct ask *ask, const char *name, enum log_level *out_level)
 {
-    const struct msg_text *word = &request->admin.word;
-    int level = LOG_LEVEL_ERROR;
-    (void)service;
+    for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
+        if (strcmp(name, log_level_name((enum log_level)level)) == 0) {
+            *out_level = (enum log_level)level;
+            return true;
+        }
+    }
+    ask_refuse(ask, MSG_INVALID, "level",
+               "there is no level \"%s\"; it is error, warning, info or debug", name);
+    return false;
+}
 
-    if (!handler_is_administrator(client, request)) {
+void handler_log_level(struct ask *ask)
+{
+    const char *word = ask->request->admin.word.text;
+    enum log_level level = LOG_LEVEL_ERROR;
+
+    if (!ask_is_administrator(ask)) {
         return;
     }
-    if (word->text != NULL) {
-        while (level <= LOG_LEVEL_DEBUG &&
-               strcmp(word->text, log_level_name((enum log_level)level)) != 0) {
-            level++;
-        }
-        if (level > LOG_LEVEL_DEBUG) {
-            requester_refuse(client, request->id, MSG_INVALID, "level",
-                             "there is no level \"%s\"; it is error, warning, info or debug",
-                             word->text);
+    if (word != NULL) {
+        if (!find_level(ask, word, &level)) {
             return;
         }
-        log_set_level((enum log_level)level);
-        log_info("log level: %s, until the next reload or start", word->text);
+        log_set_level(level);
+        log_info("log level: %s, until the next reload or start", word);
     }
     const char *name = log_level_name(log_get_level());
-    const struct msg_response response = {.id = request->id,
+    const struct msg_response response = {.id = ask->request->id,
                                           .kind = MSG_RESPONSE_LOG_LEVEL_SET,
                                           .log_level = {.level = {name, strlen(name)}}};
-    client->events->respond(client, &response);
+    ask_respond(ask, &response);
 }

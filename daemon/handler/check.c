@@ -2,42 +2,43 @@
 /*
  * Check: whether index, counters and store agree, while messages come and go.
  *
- * First message by message: the store's are read in pages, off the loop, and looked up in memory.
- * A page is of the past when it gets here, so what differs is only suspected: when all operations
- * that were submitted are in memory, it is read and compared again, and told if it stays wrong.
+ * First message by message. The store's messages are read in pages, off the loop, and each is
+ * looked up in memory. Memory may have changed since the page was read, so a message that differs
+ * is only a suspect. After all submitted operations have reached memory (a barrier), the suspect is
+ * read and compared again. A suspect that stays wrong for ROUNDS rounds is reported.
  *
- * Then in sums, which also show what memory has and the store has not. The store counts as one
- * operation among the others, and its answer comes when memory has what came before, and nothing of
- * what came after: they are of the same moment.
+ * Then in sums, which also show messages that memory has and the store has not. The store counts as
+ * one operation among the others. When its answer comes, memory has exactly the operations before
+ * it, so both sums are of the same moment.
  *
  *   page ... page (suspects? barrier, read each again)    barrier of reads, expire ..., tally
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "daemon/handler/handler.h"
+#include "daemon/handler/inner.h"
+#include "daemon/handler/job.h"
 #include "daemon/host/check.h"
 #include "daemon/system/container.h"
 
 enum {
-    PAGE_MESSAGES = 128,     /* that are compared at once: well under a millisecond */
-    PAGE_BYTES = 512 * 1024, /* others wait for the reader meanwhile */
-    ROUNDS = 5               /* so often in a row wrong is wrong */
+    PAGE_MESSAGES = 128,     /* compared in one go: well under a millisecond */
+    PAGE_BYTES = 512 * 1024, /* of one read; other reads wait meanwhile */
+    ROUNDS = 5               /* wrong in so many rounds: it is wrong */
 };
 
 struct check {
+    struct job base; /* first */
     struct persist_read read;
     struct persist_op op;
-    struct service *service;
-    struct requester *client;
-    uint64_t request_id;
-    uint64_t messages; /* that were looked at */
+    uint64_t messages; /* that were compared so far */
     int64_t after;     /* position of the last page's last message */
     bool more;         /* there are pages after it */
     uint32_t round;
-    int64_t suspects[PAGE_MESSAGES]; /* of this page, by seq: suspect_count of them, */
+    int64_t suspects[PAGE_MESSAGES]; /* numbers of this page's messages that seem wrong */
     size_t suspect_count;
-    size_t at;                     /* ... the one that is read again, */
-    size_t guilty;                 /* ... and so many of those before it were wrong again */
+    size_t at;                     /* index of the suspect that is read again */
+    size_t guilty;                 /* suspects before it that were wrong again */
     struct persist_tally *tallies; /* of this round */
     size_t tally_count;
     uint64_t found; /* problems in the messages */
@@ -50,22 +51,19 @@ static void begin_tally(struct check *check);
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-static void finish(struct check *check)
+static void deinit_check(struct job *job)
 {
-    struct service *service = check->service;
-    struct requester *client = check->client;
+    struct check *check = CONTAINER_OF(job, struct check, base);
+    struct service *service = job->service;
 
     alloc_release(service->alloc, check->tallies, check->tally_count, sizeof(*check->tallies));
-    alloc_release(service->alloc, check, 1, sizeof(*check));
     service->checking = false;
-    service->working--;
-    requester_work_end(client, sizeof(struct check), sizeof(struct check_problems));
 }
 
 static void answer(struct check *check)
 {
     struct msg_text texts[CHECK_PROBLEMS_MAX];
-    struct msg_response response = {.id = check->request_id, .kind = MSG_RESPONSE_CHECKED};
+    struct msg_response response = {.id = check->base.request_id, .kind = MSG_RESPONSE_CHECKED};
     const uint64_t count = check->problems.count;
 
     response.checked.problems = texts;
@@ -80,34 +78,34 @@ static void answer(struct check *check)
     if (count == 0) {
         log_info("checked: index, counters and store agree");
     }
-    check->client->events->respond(check->client, &response);
-    finish(check);
+    job_finish(&check->base, &response);
 }
 
 static void fail(struct check *check, const char *what, const char *reason)
 {
-    service_storage_failed(check->service, what, reason);
-    requester_refuse(check->client, check->request_id, MSG_STORAGE, NULL, "%s: %s", what,
-                     reason != NULL ? reason : "failed");
-    finish(check);
+    char sentence[LIMIT_ERROR_BYTES + 1];
+
+    (void)snprintf(sentence, sizeof(sentence), "%s: %s", what, reason != NULL ? reason : "failed");
+    job_fail_storage(&check->base, what, reason, sentence);
 }
 
-/* Nobody waits for it any more: it is over, then. */
+/* Ends the check if the service stops, or if nobody waits for the answer. */
 static bool ends_early(struct check *check)
 {
-    if (check->service->stopping) {
-        requester_refuse(check->client, check->request_id, MSG_SHUTTING_DOWN, NULL,
-                         "the server is shutting down");
-    } else if (!check->client->is_gone) {
-        return false;
+    if (check->base.service->stopping) {
+        job_fail(&check->base, MSG_SHUTTING_DOWN, NULL, "the server is shutting down");
+        return true;
     }
-    finish(check);
-    return true;
+    if (check->base.client->is_gone) {
+        job_end(&check->base);
+        return true;
+    }
+    return false;
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* Reads `count` messages after a position. 0: nothing, but after all reads that wait. */
+/* Reads `count` messages after a position. With 0, `done` is called after all reads before it. */
 static void begin_read(struct check *check, int64_t after, size_t count,
                        void (*done)(struct persist_read *read))
 {
@@ -119,21 +117,16 @@ static void begin_read(struct check *check, int64_t after, size_t count,
         .page_bytes_limit = PAGE_BYTES,
         .done = done,
     };
-    check->service->persist->interface->read(check->service->persist, &check->read);
+    job_read(&check->base, &check->read);
 }
 
-static void release_read(struct check *check)
-{
-    check->service->persist->interface->read_release(check->service->persist, &check->read);
-}
-
-/* The operation is zeroed but for its kind. */
+/* Submits an operation of this kind, which is zero besides. */
 static void begin_op(struct check *check, enum persist_kind kind,
                      void (*done)(struct persist_op *op))
 {
     check->op = (struct persist_op){
         .kind = kind,
-        .now_ms = service_now_ms(check->service),
+        .now_ms = service_now_ms(check->base.service),
         .done = done,
     };
     if (kind == PERSIST_EXPIRE) {
@@ -143,7 +136,7 @@ static void begin_op(struct check *check, enum persist_kind kind,
         check->op.tallies = check->tallies;
         check->op.tally_count = check->tally_count;
     }
-    check->service->persist->interface->submit(check->service->persist, &check->op);
+    job_submit(&check->base, &check->op);
 }
 
 /* --- message by message ----------------------------------------------------------------------- */
@@ -172,16 +165,16 @@ static void on_read_again(struct persist_read *read)
         fail(check, "reading", read->reason);
         return;
     }
-    /* Another one in its place: it has gone. */
+    /* If another message is in its place, the suspect has gone. */
     if (read->entry_count == 1 && read->entries[0].message.seq == seq) {
-        const char *reason = check_message(check->service, &read->entries[0]);
+        const char *reason = check_message(check->base.service, &read->entries[0]);
         if (reason != NULL && last_round) {
-            check_tell_message(check->service, &read->entries[0], reason, &check->problems);
+            check_tell_message(check->base.service, &read->entries[0], reason, &check->problems);
         } else if (reason != NULL) {
             check->suspects[check->guilty++] = seq;
         }
     }
-    release_read(check);
+    job_release(&check->base);
     if (ends_early(check)) {
         return;
     }
@@ -199,7 +192,7 @@ static void on_read_again(struct persist_read *read)
     }
 }
 
-/* All that was submitted before is in memory. */
+/* All operations that were submitted before the barrier have reached memory. */
 static void on_barrier(struct persist_op *op)
 {
     struct check *check = CONTAINER_OF(op, struct check, op);
@@ -221,14 +214,14 @@ static void on_page(struct persist_read *read)
     }
     check->suspect_count = 0;
     for (size_t i = 0; i < read->entry_count; i++) {
-        if (check_message(check->service, &read->entries[i]) != NULL) {
+        if (check_message(check->base.service, &read->entries[i]) != NULL) {
             check->suspects[check->suspect_count++] = read->entries[i].message.seq;
         }
     }
     check->messages += read->entry_count;
     check->after = read->page_last;
     check->more = read->page_more;
-    release_read(check);
+    job_release(&check->base);
     if (ends_early(check)) {
         return;
     }
@@ -245,7 +238,7 @@ static void on_page(struct persist_read *read)
 static void on_tally(struct persist_op *op)
 {
     struct check *check = CONTAINER_OF(op, struct check, op);
-    struct service *service = check->service;
+    struct service *service = check->base.service;
 
     if (op->outcome != PERSIST_APPLIED) {
         fail(check, "counting", op->reason);
@@ -267,11 +260,11 @@ static void on_tally(struct persist_op *op)
     }
 }
 
-/* What had expired before the start is not in memory; with this it is not in the store either. */
+/* Messages that expired before the start are not in memory; now the store has removed them, too. */
 static void on_expired(struct persist_op *op)
 {
     struct check *check = CONTAINER_OF(op, struct check, op);
-    struct service *service = check->service;
+    struct service *service = check->base.service;
 
     if (op->outcome != PERSIST_APPLIED) {
         fail(check, "removing what has expired", op->reason);
@@ -293,9 +286,7 @@ static void on_expired(struct persist_op *op)
     const size_t count = check_tally_count(service);
     check->tallies = alloc_zeroed(service->alloc, count, sizeof(*check->tallies));
     if (check->tallies == NULL) {
-        requester_refuse(check->client, check->request_id, MSG_INTERNAL, NULL,
-                         "the server is out of memory");
-        finish(check);
+        job_fail_memory(&check->base);
         return;
     }
     check->tally_count = count;
@@ -303,12 +294,13 @@ static void on_expired(struct persist_op *op)
     begin_op(check, PERSIST_TALLY, on_tally);
 }
 
-/* A message that is shown again is read before it stands in the index: such reads are over now. */
+/* All reads before are over. Restore reads a message before it puts it into the index, so the sums
+ * have to wait for these reads. */
 static void on_reads_over(struct persist_read *read)
 {
     struct check *check = CONTAINER_OF(read, struct check, read);
 
-    release_read(check);
+    job_release(&check->base);
     if (!ends_early(check)) {
         begin_op(check, PERSIST_EXPIRE, on_expired);
     }
@@ -321,28 +313,22 @@ static void begin_tally(struct check *check)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-void handler_check(struct service *service, struct requester *client,
-                   const struct msg_request *request)
+void handler_check(struct ask *ask)
 {
-    if (!handler_is_administrator(client, request)) {
+    if (!ask_is_administrator(ask)) {
         return;
     }
-    if (service->checking) {
-        requester_refuse(client, request->id, MSG_RATE_LIMITED, NULL,
-                         "a check is under way; try again when it is done");
+    if (ask->service->checking) {
+        ask_refuse(ask, MSG_RATE_LIMITED, NULL, "a check is under way; try again when it is done");
         return;
     }
-    struct check *check = alloc_zeroed(service->alloc, 1, sizeof(*check));
+    struct check *check = job_new(ask, sizeof(*check), 0);
     if (check == NULL) {
-        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
-    check->service = service;
-    check->client = client;
-    check->request_id = request->id;
+    ask->service->checking = true;
+    check->base.deinit = deinit_check;
     check->more = true;
-    service->checking = true;
-    service->working++;
-    requester_work_begin(client, sizeof(*check), sizeof(struct check_problems));
+    job_charge(&check->base, sizeof(*check), sizeof(struct check_problems));
     go_on(check);
 }

@@ -5,48 +5,43 @@
 #include <stdio.h>
 
 #include "core/base/err.h"
+#include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 
 /* Deposits that wait for the store or for matching may hold this much memory. */
 enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
 
-static void handle_ping(struct service *service, struct requester *client,
-                        const struct msg_request *request)
+static void handle_ping(struct ask *ask)
 {
     const struct msg_response response = {
-        .id = request->id,
+        .id = ask->request->id,
         .kind = MSG_RESPONSE_PONG,
-        .pong = {.now_ms = service_now_ms(service),
-                 .clock_trusted = service_clock_trusted(service)},
+        .pong = {.now_ms = service_now_ms(ask->service),
+                 .clock_trusted = service_clock_trusted(ask->service)},
     };
-    client->events->respond(client, &response);
+    ask_respond(ask, &response);
 }
 
-static void handle_hello(struct service *service, struct requester *client,
-                         const struct msg_request *request)
+static void handle_hello(struct ask *ask)
 {
-    (void)service;
-    requester_refuse(client, request->id, MSG_INVALID, "hello",
-                     "the connection was greeted already; Hello is sent once");
+    ask_refuse(ask, MSG_INVALID, "hello", "the connection was greeted already; Hello is sent once");
 }
 
-static void handle_unsupported(struct service *service, struct requester *client,
-                               const struct msg_request *request)
+static void handle_unsupported(struct ask *ask)
 {
-    (void)service;
-    if (request->name[0] == '\0') {
-        requester_refuse(client, request->id, MSG_UNSUPPORTED, NULL,
-                         "this server knows no such request; Welcome's capabilities lists those "
-                         "that it serves");
+    const char *name = ask->request->name;
+
+    if (name[0] == '\0') {
+        ask_refuse(ask, MSG_UNSUPPORTED, NULL,
+                   "this server knows no such request; Welcome's capabilities lists those "
+                   "that it serves");
     } else {
-        requester_refuse(client, request->id, MSG_UNSUPPORTED, request->name,
-                         "%s is not served here; Welcome's capabilities lists what is",
-                         request->name);
+        ask_refuse(ask, MSG_UNSUPPORTED, name,
+                   "%s is not served here; Welcome's capabilities lists what is", name);
     }
 }
 
-typedef void handle_function(struct service *service, struct requester *client,
-                             const struct msg_request *request);
+typedef void handle_function(struct ask *ask);
 
 static handle_function *const handlers[] = {
     [MSG_REQUEST_UNKNOWN] = handle_unsupported,
@@ -75,16 +70,17 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
-    [MSG_REQUEST_KNOWN_ONLY] = NULL, /* so is what else is not served */
+    [MSG_REQUEST_KNOWN_ONLY] = NULL, /* NULL: unsupported, too */
 };
 
 void handler_handle(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
+    struct ask ask = {.service = service, .client = client, .request = request};
     handle_function *const handle = handlers[request->kind];
 
-    if (handler_admit(service, client, request)) {
-        (handle != NULL ? handle : handle_unsupported)(service, client, request);
+    if (ask_pay(&ask)) {
+        (handle != NULL ? handle : handle_unsupported)(&ask);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/handler/handler.h"
+#include "daemon/handler/inner.h"
 #include "daemon/host/accept.h"
 
 #define TEXT(literal)                \

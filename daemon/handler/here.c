@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Here: the labels of what is around the access point; in Welcome, too, as far as they fit. */
+/* Here: the labels of what is around the access point. Welcome has them, too, if they fit. */
 #include <string.h>
 
-#include "daemon/handler/handler.h"
+#include "daemon/handler/inner.h"
 
 enum {
-    WELCOME_BYTES = 1024, /* of Welcome without its hosts, generously */
-    HOST_BYTES = 192 /* of a host besides its name and profile: numbers, an epoch with its key */
+    WELCOME_BYTES = 1024, /* upper bound of Welcome without its hosts */
+    HOST_BYTES = 192      /* upper bound of a host without its name, profile and labels */
 };
 
-void handler_here(struct service *service, struct requester *client,
-                  const struct msg_request *request)
+void handler_here(struct ask *ask)
 {
-    const struct host *host = handler_host(service, client, request, &request->here.host);
-
-    if (host == NULL) {
+    if (!ask_host(ask, &ask->request->here.host)) {
         return;
     }
+    const struct here *here = ask->host->here;
     const struct msg_response response = {
-        .id = request->id,
+        .id = ask->request->id,
         .kind = MSG_RESPONSE_HERE_LABELS,
-        .here_labels = {.labels = host->here->labels, .label_count = host->here->count},
+        .here_labels = {.labels = here->labels, .label_count = here->count},
     };
-    client->events->respond(client, &response);
+    ask_respond(ask, &response);
 }
 
 void handler_here_welcome(const struct service *service, struct msg_host *hosts)

@@ -5,84 +5,77 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/handler/inner.h"
+
 /* --- checking --------------------------------------------------------------------------------- */
 
-static bool check_query(struct service *service, struct requester *client,
-                        const struct msg_request *request)
+static bool check_query(const struct ask *ask)
 {
-    const struct msg_query *query = &request->query;
-    const struct config_limits *limits = &service->config.limits;
+    const struct msg_query *query = &ask->request->query;
+    const struct config_limits *limits = &ask->service->config.limits;
+    uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
 
     if (query->k == 0 || query->k > limits->k_max) {
-        requester_refuse(client, request->id, MSG_INVALID, "k",
-                         "k is %" PRIu32 "; it must be 1 to %" PRIu32, query->k, limits->k_max);
+        ask_refuse(ask, MSG_INVALID, "k", "k is %" PRIu32 "; it must be 1 to %" PRIu32, query->k,
+                   limits->k_max);
         return false;
     }
     if (query->part_count == 0 || query->part_count > limits->parts_max) {
-        requester_refuse(client, request->id, MSG_INVALID, "parts",
-                         "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
-                         limits->parts_max);
+        ask_refuse(ask, MSG_INVALID, "parts", "the query has %zu parts; it must have 1 to %" PRIu32,
+                   query->part_count, limits->parts_max);
         return false;
     }
-    uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
     for (size_t i = 0; i < query->exclude_count; i++) {
         hashes += query->exclude[i].hashes;
     }
     if (hashes > LIMIT_SLICES_HASHES) {
-        requester_refuse(client, request->id, MSG_INVALID, "exclude.hashes",
-                         "the slices have %" PRIu32 " hashes together; at most %d are allowed",
-                         hashes, LIMIT_SLICES_HASHES);
+        ask_refuse(ask, MSG_INVALID, "exclude.hashes",
+                   "the slices have %" PRIu32 " hashes together; at most %d are allowed", hashes,
+                   LIMIT_SLICES_HASHES);
         return false;
     }
     /* INT64_MAX: until_ms is absent, and there is no bound */
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
-        requester_refuse(client, request->id, MSG_INVALID, "until_ms",
-                         "until_ms must be after since_ms");
+        ask_refuse(ask, MSG_INVALID, "until_ms", "until_ms must be after since_ms");
         return false;
     }
     return true;
 }
 
-static bool read_part(struct query_job *job, const struct msg_request *request, size_t i)
+static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 {
-    struct service *service = job->service;
-    const struct msg_query_part *part = &request->query.parts[i];
-    const struct host *host = job->host;
-    uint64_t *filter = job->filters + 2 * i * host->filter_words;
-    uint64_t *contains = filter + host->filter_words;
+    const struct msg_query_part *part = &ask->request->query.parts[i];
+    const uint32_t most = ask->service->config.limits.query_fill_max_ppm;
+    const bool has_contains = part->contains.data != NULL;
+    uint64_t *filter = job->filters + 2 * i * ask->host->filter_words;
+    uint64_t *contains = filter + ask->host->filter_words;
 
-    struct epoch *epoch =
-        handler_epoch(service, job->client, request, host, part->epoch, "parts.epoch");
+    struct epoch *epoch = ask_epoch(ask, part->epoch, "parts.epoch");
     if (epoch == NULL) {
         return false;
     }
     job->epochs[i] = epoch;
     epoch_use(epoch);
-    if (!handler_filter(service, job->client, request, host, &part->filter, "parts.filter",
-                        filter) ||
-        !handler_fill(job->client, request, host, filter, "parts.filter", 0,
-                      service->config.limits.query_fill_max_ppm)) {
+    if (!ask_filter(ask, &part->filter, "parts.filter", filter) ||
+        !ask_fill(ask, filter, "parts.filter", 0, most)) {
         return false;
     }
-    if (part->contains.data != NULL &&
-        (!handler_filter(service, job->client, request, host, &part->contains, "parts.contains",
-                         contains) ||
-         !handler_fill(job->client, request, host, contains, "parts.contains", 0,
-                       service->config.limits.query_fill_max_ppm))) {
+    if (has_contains && (!ask_filter(ask, &part->contains, "parts.contains", contains) ||
+                         !ask_fill(ask, contains, "parts.contains", 0, most))) {
         return false;
     }
     job->parts[i] = (struct index_part){
         .filter = filter,
-        .contains = part->contains.data != NULL ? contains : NULL,
+        .contains = has_contains ? contains : NULL,
     };
     return true;
 }
 
 /*
- * Slices that are too full would leave out nearly every message: no message found would bound the
- * search, and all would be compared with all parts.
+ * Slices that are too full would exclude nearly every message. Then no message found bounds the
+ * search, and all messages are compared with all parts.
  */
-static bool check_slices(struct query_job *job)
+static bool check_slices(const struct ask *ask, const struct query_job *job)
 {
     uint64_t chance_ppm = 0;
 
@@ -92,18 +85,17 @@ static bool check_slices(struct query_job *job)
     if (chance_ppm <= LIMIT_SLICES_PPM) {
         return true;
     }
-    requester_refuse(
-        job->client, job->request_id, MSG_FILL_OUT_OF_RANGE, "exclude.bits",
-        "the slices have any message's id with a chance of %.3f; at most %.1f is taken. "
-        "Make them larger, or put fewer ids in",
-        (double)chance_ppm / 1000000, (double)LIMIT_SLICES_PPM / 1000000);
+    ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, "exclude.bits",
+               "the slices have any message's id with a chance of %.3f; at most %.1f is taken. "
+               "Make them larger, or put fewer ids in",
+               (double)chance_ppm / 1000000, (double)LIMIT_SLICES_PPM / 1000000);
     return false;
 }
 
-/* Copies the slices, which the search looks into as long as it lasts. False: out of memory. */
+/* Copies the slices: the search needs them as long as it lasts. False: out of memory. */
 static bool read_exclude(struct query_job *job, const struct msg_query *query)
 {
-    const struct alloc *alloc = job->service->alloc;
+    const struct alloc *alloc = job->base.service->alloc;
     size_t total = 0; /* they are parts of one frame */
 
     if (query->exclude_count == 0) {
@@ -136,30 +128,27 @@ static bool read_exclude(struct query_job *job, const struct msg_query *query)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-void handler_query(struct service *service, struct requester *client,
-                   const struct msg_request *request)
+void handler_query(struct ask *ask)
 {
-    struct host *host = handler_host(service, client, request, &request->query.host);
+    const struct msg_query *query = &ask->request->query;
 
-    if (host == NULL || !check_query(service, client, request)) {
+    if (!ask_host(ask, &query->host) || !check_query(ask)) {
         return;
     }
-    struct query_job *job = query_new(service, client, host, request);
+    struct query_job *job = query_new(ask);
     if (job == NULL) {
-        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
         return;
     }
-    if (!read_exclude(job, &request->query)) {
-        query_free(job);
-        requester_refuse(client, request->id, MSG_INTERNAL, NULL, "the server is out of memory");
+    if (!read_exclude(job, query)) {
+        job_fail_memory(&job->base);
         return;
     }
-    bool is_right = check_slices(job);
-    for (size_t i = 0; is_right && i < request->query.part_count; i++) {
-        is_right = read_part(job, request, i);
+    bool is_right = check_slices(ask, job);
+    for (size_t i = 0; is_right && i < query->part_count; i++) {
+        is_right = read_part(ask, job, i);
     }
     if (!is_right) {
-        query_free(job);
+        job_end(&job->base);
         return;
     }
     job->when_found = query_answer;

@@ -10,19 +10,13 @@
 #ifndef DAEMON_HANDLER_QUERY_H
 #define DAEMON_HANDLER_QUERY_H
 
-#include "daemon/handler/handler.h"
+#include "daemon/handler/job.h"
 
 struct query_job {
-    struct query_job *prev, *next; /* service->searches or service->waiting */
-    struct service *service;
-    struct requester *client;
-    struct host *host;
+    struct job base;                           /* first */
+    struct query_job *prev, *next;             /* service->searches or service->waiting */
     void (*when_found)(struct query_job *job); /* query_answer: called when the search is over */
     struct index_search *search;               /* owned */
-    uint64_t request_id;
-    uint64_t began_ns;   /* service_monotonic_ns when the request came */
-    size_t bytes;        /* memory charged to the client; 0: the answer comes within the call */
-    size_t answer_bytes; /* output charged to the client */
     struct index_query query;
     struct index_part *parts;
     struct epoch **epochs; /* query.part_count of them. The job is a user of each. NULL: not yet */
@@ -39,21 +33,11 @@ struct query_job {
 
 /* ---- query_job.c ---- */
 
-/* A job for a request whose numbers were checked. NULL: out of memory. */
-struct query_job *query_new(struct service *service, struct requester *client, struct host *host,
-                            const struct msg_request *request);
-
-/* Frees a job that is not charged. */
-void query_free(struct query_job *job);
+/* A job for a request whose numbers were checked. NULL: out of memory; it was refused. */
+struct query_job *query_new(const struct ask *ask);
 
 /* The answer will come later: charges the job's memory and its answer to the client, once. */
 void query_charge(struct query_job *job);
-
-/* Ends a job and gives back what was charged. May free the client. */
-void query_end(struct query_job *job);
-
-/* Sends an error, and ends the job. */
-void query_fail(struct query_job *job, enum msg_error_code code, const char *sentence);
 
 /* ---- query_search.c ---- */
 

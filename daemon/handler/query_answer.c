@@ -39,7 +39,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .union_count = found->union_count,
         .distance_ppm = distance_ppm(bits),
         .estimated_similarity_ppm =
-            host_estimated_similarity_ppm(job->host, job->parts[found->part].filter, found),
+            host_estimated_similarity_ppm(job->base.host, job->parts[found->part].filter, found),
         .epoch = job->epochs[found->part]->number,
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
@@ -104,13 +104,13 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
 /* Sends the answer. `messages`: payloads in the order of the search's results, or NULL. */
 static void send_answer(struct query_job *job, const struct persist_message *messages)
 {
-    struct service *service = job->service;
+    struct service *service = job->base.service;
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
     struct msg_result *results = arena_take_zeroed(&service->arena, count + 1, sizeof(*results));
 
     if (results == NULL) {
-        requester_refuse(job->client, job->request_id, MSG_INTERNAL, NULL,
+        requester_refuse(job->base.client, job->base.request_id, MSG_INTERNAL, NULL,
                          "the server is out of memory");
         return;
     }
@@ -118,7 +118,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
         fill_result(job, &found[i], &results[i]);
     }
     const struct msg_response response = {
-        .id = job->request_id,
+        .id = job->base.request_id,
         .kind = MSG_RESPONSE_RESULTS,
         .results = {.results = results,
                     .result_count = count,
@@ -133,8 +133,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
         qsort(results, count, sizeof(*results), compare_by_time);
     }
     service->metrics.comparisons += response.results.comparisons;
-    service_note(service, METRIC_QUERY, job->began_ns);
-    job->client->events->respond(job->client, &response);
+    service_note(service, METRIC_QUERY, job->base.began_ns);
+    job->base.client->events->respond(job->base.client, &response);
 }
 
 /* --- payloads --------------------------------------------------------------------------------- */
@@ -147,14 +147,14 @@ static bool is_it(const struct query_job *job, const struct persist_entry *entry
     struct index_item item;
 
     return entry->found && entry->message.deposited_ms == found->item.deposited_ms &&
-           host_find(job->host, found->item.id, NULL, &item, NULL) == 0 &&
+           host_find(job->base.host, found->item.id, NULL, &item, NULL) == 0 &&
            item.deposited_ms == found->item.deposited_ms;
 }
 
 /* The payloads of a finished read, in the search's order; NULL for want of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
-    struct service *service = job->service;
+    struct service *service = job->base.service;
     const struct persist_read *read = &job->read;
     uint32_t count = 0;
     const struct nearest_candidate *results = index_search_results(job->search, &count);
@@ -179,7 +179,7 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
 static void on_payloads(struct persist_read *read)
 {
     struct query_job *job = CONTAINER_OF(read, struct query_job, read);
-    struct service *service = job->service;
+    struct service *service = job->base.service;
     enum { SENT, AGAIN, FAILED } outcome = FAILED;
     bool all_found = false;
 
@@ -194,15 +194,15 @@ static void on_payloads(struct persist_read *read)
             outcome = AGAIN; /* one went meanwhile: the answer is no longer right */
         }
     }
-    service->persist->interface->read_release(service->persist, read);
+    job_release(&job->base);
     arena_reset(&service->arena);
     if (outcome == SENT) {
-        query_end(job);
+        job_end(&job->base);
     } else if (outcome == AGAIN) {
         query_search(job);
     } else {
-        query_fail(job, MSG_STORAGE,
-                   "the message store could not read its storage; try again later");
+        job_fail(&job->base, MSG_STORAGE, NULL,
+                 "the message store could not read its storage; try again later");
     }
 }
 
@@ -210,12 +210,13 @@ static void on_payloads(struct persist_read *read)
 static bool answer_from_cache(struct query_job *job, const struct nearest_candidate *found,
                               uint32_t count)
 {
-    struct service *service = job->service;
+    struct service *service = job->base.service;
     struct persist_message *messages = arena_take_zeroed(&service->arena, count, sizeof(*messages));
     bool all_cached = messages != NULL;
 
     for (uint32_t i = 0; i < count && all_cached; i++) {
-        all_cached = service_recall(service, job->host->number, found[i].item.id, &messages[i]);
+        all_cached =
+            service_recall(service, job->base.host->number, found[i].item.id, &messages[i]);
     }
     if (all_cached) {
         send_answer(job, messages);
@@ -227,18 +228,18 @@ static bool answer_from_cache(struct query_job *job, const struct nearest_candid
 static void read_payloads(struct query_job *job, const struct nearest_candidate *found,
                           uint32_t count)
 {
-    struct service *service = job->service;
+    struct service *service = job->base.service;
 
     if (job->entries == NULL) {
         job->entries = alloc_zeroed(service->alloc, job->query.k, sizeof(*job->entries));
     }
     if (job->entries == NULL) {
-        query_fail(job, MSG_INTERNAL, "the server is out of memory");
+        job_fail_memory(&job->base);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
         memset(&job->entries[i], 0, sizeof(job->entries[i]));
-        job->entries[i].message.host = job->host->number;
+        job->entries[i].message.host = job->base.host->number;
         memcpy(job->entries[i].message.id, found[i].item.id, MESSAGE_ID_BYTES);
     }
     memset(&job->read, 0, sizeof(job->read));
@@ -249,7 +250,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     query_charge(job);
-    service->persist->interface->read(service->persist, &job->read);
+    job_read(&job->base, &job->read);
 }
 
 void query_answer(struct query_job *job)
@@ -259,10 +260,10 @@ void query_answer(struct query_job *job)
 
     if (!job->with_payload || count == 0) {
         send_answer(job, NULL);
-        arena_reset(&job->service->arena);
+        arena_reset(&job->base.service->arena);
     } else if (!answer_from_cache(job, found, count)) {
         read_payloads(job, found, count);
         return;
     }
-    query_end(job);
+    job_end(&job->base);
 }

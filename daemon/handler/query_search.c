@@ -6,6 +6,7 @@
  */
 #include "daemon/handler/query.h"
 
+#include "daemon/handler/handler.h"
 #include "daemon/system/list.h"
 
 enum {
@@ -27,7 +28,8 @@ enum {
 
 static bool step(struct query_job *job)
 {
-    return index_search_step(job->search, STEP_WORK, service_now_ms(job->service)) != INDEX_MORE;
+    return index_search_step(job->search, STEP_WORK, service_now_ms(job->base.service)) !=
+           INDEX_MORE;
 }
 
 static bool is_wide(const struct query_job *job)
@@ -39,12 +41,12 @@ static bool is_wide(const struct query_job *job)
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
     const uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
-    const uint64_t *turn = requester_turn(job->client);
+    const uint64_t *turn = requester_turn(job->base.client);
     uint32_t parts = job->query.part_count;
     const struct query_job *other;
 
     DL_FOREACH (service->searches, other) {
-        if (requester_turn(other->client) == turn) {
+        if (requester_turn(other->base.client) == turn) {
             return false;
         }
         parts += is_wide(other) == is_wide(job) ? other->query.part_count : 0;
@@ -56,7 +58,7 @@ static bool may_begin(const struct service *service, const struct query_job *job
 static void enlist(struct query_job *job, struct query_job **list)
 {
     query_charge(job);
-    job->client->searches++;
+    job->base.client->searches++;
     DL_APPEND(*list, job);
 }
 
@@ -64,11 +66,11 @@ static void enlist(struct query_job *job, struct query_job **list)
 static bool delist(struct query_job *job, struct query_job **list)
 {
     DL_DELETE(*list, job);
-    job->client->searches--;
-    if (!job->client->is_gone) {
+    job->base.client->searches--;
+    if (!job->base.client->is_gone) {
         return true;
     }
-    query_end(job);
+    job_end(&job->base);
     return false;
 }
 
@@ -80,8 +82,8 @@ static bool begin(struct query_job *job)
     for (uint32_t p = 0; p < job->query.part_count; p++) {
         job->parts[p].index = job->epochs[p]->index;
     }
-    if (index_search_new(job->service->alloc, &job->query, &job->search) != 0) {
-        query_fail(job, MSG_INTERNAL, "the server is out of memory");
+    if (index_search_new(job->base.service->alloc, &job->query, &job->search) != 0) {
+        job_fail_memory(&job->base);
         return false;
     }
     return true;
@@ -89,7 +91,7 @@ static bool begin(struct query_job *job)
 
 void query_search(struct query_job *job)
 {
-    struct service *service = job->service;
+    struct service *service = job->base.service;
     const uint64_t until_ns = service_monotonic_ns(service) + FIRST_NS;
     bool is_over = false;
 
@@ -121,7 +123,8 @@ static struct query_job *next_job(struct query_job *list, const struct service *
     struct query_job *job;
 
     DL_FOREACH (list, job) {
-        if ((best == NULL || *requester_turn(job->client) < *requester_turn(best->client)) &&
+        if ((best == NULL ||
+             *requester_turn(job->base.client) < *requester_turn(best->base.client)) &&
             (may_begin_in == NULL || may_begin(may_begin_in, job))) {
             best = job;
         }
@@ -149,8 +152,8 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
         struct query_job *job = next_job(service->searches, NULL);
 
         budget -= STEP_WORK;
-        *requester_turn(job->client) = ++service->turns;
-        if (job->client->is_gone) {
+        *requester_turn(job->base.client) = ++service->turns;
+        if (job->base.client->is_gone) {
             (void)delist(job, &service->searches);
             begin_waiting(service);
         } else if (step(job)) {

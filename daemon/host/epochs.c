@@ -63,7 +63,7 @@ static void on_begun(struct persist_op *op)
     struct service *service = change->service;
     struct host *host = change->host;
 
-    service->working--;
+    service_work_end(service);
     if (op->outcome != PERSIST_APPLIED) {
         service_storage_failed(service, "beginning an epoch", op->reason);
         free_change(change); /* the next tick tries again, with another key */
@@ -97,7 +97,7 @@ static void begin_epoch(struct service *service, struct host *host, int64_t now_
     change->op.epoch = &change->stored;
     change->op.done = on_begun;
     host->change = change;
-    service->working++;
+    service_work_begin(service);
     service->persist->interface->submit(service->persist, &change->op);
 }
 

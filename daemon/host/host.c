@@ -145,6 +145,17 @@ int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epo
     return INDEX_NOT_FOUND;
 }
 
+bool host_has(const struct host *host, const uint8_t *id, int64_t after_ms)
+{
+    const struct moderated *moderated = moderation_find(&host->moderation, id);
+    struct index_item item;
+
+    if (host_find(host, id, NULL, &item, NULL) == 0) {
+        return item.expires_ms > after_ms;
+    }
+    return moderated != NULL && moderated->expires_ms > after_ms;
+}
+
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item)
 {
     uint64_t filter[PROFILE_WORDS_MAX];

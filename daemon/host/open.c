@@ -150,7 +150,7 @@ static void on_host_made(struct persist_op *op)
     char reason[CONFIG_REASON_BYTES] = "";
 
     service->opening.under_way = false;
-    service->working--;
+    service_work_end(service);
     if (op->outcome == PERSIST_CONFLICT) {
         log_error("host %s is not opened: the store has it from before; restart, which loads its "
                   "messages",
@@ -192,7 +192,7 @@ static void open_hosts(struct service *service)
     service->opening.op.host_profile = service->opening.profile;
     service->opening.op.done = on_host_made;
     service->opening.under_way = true;
-    service->working++;
+    service_work_begin(service);
     service->persist->interface->submit(service->persist, &service->opening.op);
 }
 

@@ -4,12 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/host/room.h"
-#include "daemon/system/container.h"
 #include "daemon/system/log.h"
-
-/* The clock is saved after this time without a change of messages, which saves it, too. */
-enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
@@ -105,80 +100,16 @@ void service_note(struct service *service, enum metric metric, uint64_t began_ns
     metrics_note(&service->metrics, metric, now_ns - began_ns, (int64_t)(now_ns / 1000000));
 }
 
-/* --- expiry ----------------------------------------------------------------------------------- */
+/* --- work under way -------------------------------------------------------------------------- */
 
-static void submit_sweep(struct service *service);
-
-static void on_swept(struct persist_op *op)
+void service_work_begin(struct service *service)
 {
-    struct service *service = CONTAINER_OF(op, struct service, sweep);
-
-    service->sweeping = false;
-    service->working--;
-    if (op->outcome != PERSIST_APPLIED) {
-        return; /* the store has said why; the next sweep tries again */
-    }
-    for (uint32_t i = 0; i < op->removed_count; i++) {
-        const struct persist_removed *removed = &op->removed[i];
-        struct host *host = service_host_numbered(service, removed->host);
-        if (host != NULL) {
-            service_forget(service, host, removed->id);
-        }
-    }
-    if (op->removed_count > 0) {
-        log_debug("%" PRIu32 " messages expired", op->removed_count);
-    }
-    if (op->removed_count == op->limit && !service->stopping) {
-        submit_sweep(service);
-    }
-}
-
-static void submit_sweep(struct service *service)
-{
-    memset(&service->sweep, 0, sizeof(service->sweep));
-    service->sweep.kind = PERSIST_EXPIRE;
-    service->sweep.now_ms = service_now_ms(service);
-    service->sweep.removed = service->swept;
-    service->sweep.limit = PERSIST_EXPIRE_MAX;
-    service->sweep.done = on_swept;
-    service->sweeping = true;
     service->working++;
-    service->persist->interface->submit(service->persist, &service->sweep);
 }
 
-void service_sweep(struct service *service)
+void service_work_end(struct service *service)
 {
-    if (service->stopping) {
-        return;
-    }
-    service_tell_clock(service);
-    room_tick(service);
-    if (!service->sweeping) {
-        submit_sweep(service);
-    }
-    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS) {
-        service_save_clock(service);
-    }
-}
-
-/* --- arranging -------------------------------------------------------------------------------- */
-
-bool service_arrange(struct service *service)
-{
-    return arrange_tick(&service->arrange, service->hosts, service->host_count,
-                        service_monotonic_ms(service));
-}
-
-bool service_turn(struct service *service)
-{
-    return arrange_is_active(&service->arrange) &&
-           arrange_turn(&service->arrange, service_monotonic_ms(service));
-}
-
-void service_stop(struct service *service)
-{
-    service->stopping = true;
-    arrange_stop(&service->arrange);
+    service->working--;
 }
 
 /* --- storage ---------------------------------------------------------------------------------- */

@@ -135,6 +135,13 @@ int64_t service_monotonic_ms(struct service *service);
 /* The same, finer where that can be had: for latencies. */
 uint64_t service_monotonic_ns(struct service *service);
 
+/*
+ * Some work begins, and ends in a callback: of the store, or of the worker. The daemon stops only
+ * when no work is under way.
+ */
+void service_work_begin(struct service *service);
+void service_work_end(struct service *service);
+
 /* Something that began at began_ns was answered with success. */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service_clock: the service's time: the host's clock, read, told of and saved.
+ * The service's time: reads the host's clock, and logs its jumps.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "daemon/host/service.h"
-#include "daemon/system/container.h"
 
 enum { DAY_MS = 24 * 3600 * 1000, STEP_MS = 60 * 1000 };
 
@@ -91,35 +89,4 @@ void service_tell_clock(struct service *service)
     }
     service->told.now_ms = now_ms;
     service->told.monotonic_ms = clock->monotonic_ms;
-}
-
-/* --- saving ----------------------------------------------------------------------------------- */
-
-static void on_clock_saved(struct persist_op *op)
-{
-    struct service *service = CONTAINER_OF(op, struct service, clock_op);
-
-    service->saving_clock = false; /* if it failed, the next one tries again */
-    service->working--;
-    if (service->save_clock_again) {
-        service_save_clock(service);
-    }
-}
-
-void service_save_clock(struct service *service)
-{
-    /* what is under way has an older time */
-    service->save_clock_again =
-        service->saving_clock && service_now_ms(service) > service->clock_saved_ms;
-    if (service->saving_clock) {
-        return;
-    }
-    memset(&service->clock_op, 0, sizeof(service->clock_op));
-    service->clock_op.kind = PERSIST_CLOCK;
-    service->clock_op.now_ms = service_now_ms(service);
-    service->clock_op.done = on_clock_saved;
-    service->clock_saved_ms = service->clock_op.now_ms;
-    service->saving_clock = true;
-    service->working++;
-    service->persist->interface->submit(service->persist, &service->clock_op);
 }

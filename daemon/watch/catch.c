@@ -154,7 +154,7 @@ static void on_page(struct persist_read *read)
 
     catch->client = NULL;
     service->watch->reads--;
-    service->working--;
+    service_work_end(service);
     const bool over = catch->watch == NULL;
     const bool done = !over && !read->failed && take_page(catch, read);
     service->persist->interface->read_release(service->persist, read);
@@ -204,7 +204,7 @@ static void read_page(struct watch_catch *catch)
     page->read.page_bytes_limit = service->config.limits.frame_bytes;
     page->read.done = on_page;
     service->watch->reads++;
-    service->working++;
+    service_work_begin(service);
     requester_work_begin(catch->client, sizeof(*page), 0);
     service->persist->interface->read(service->persist, &page->read);
 }

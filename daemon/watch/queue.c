@@ -153,7 +153,7 @@ static bool read_payloads(struct watcher *watcher)
     }
     watcher->payloads = payloads;
     watcher->users++;
-    service->working++;
+    service_work_begin(service);
     requester_work_begin(watcher->client, sizeof(*payloads), 0);
     service->persist->interface->read(service->persist, &payloads->read);
     return true;
@@ -201,7 +201,7 @@ static void on_payloads(struct persist_read *read)
     }
     service->persist->interface->read_release(service->persist, read);
     alloc_release(service->alloc, payloads, 1, sizeof(*payloads));
-    service->working--;
+    service_work_end(service);
     watcher_leave(watcher);
     requester_work_end(client, sizeof(struct watch_payloads), 0);
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/handler/admission.h"
+
+#include <inttypes.h>
+
+#include "daemon/config/value.h"
+#include "daemon/host/accept.h"
+
+static bool check_epoch(const struct ask *ask)
+{
+    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct host *host = ask->host;
+
+    if (ask_epoch(ask, deposit->epoch, "epoch") == NULL) {
+        return false;
+    }
+    if (deposit->epoch == 0 && host->config.refuses_open) {
+        ask_refuse(ask, MSG_UNKNOWN_EPOCH, "epoch",
+                   "host \"%s\" takes no messages in the open, only in epochs, whose keys are "
+                   "given to those who are on site",
+                   host->config.name);
+        return false;
+    }
+    return true;
+}
+
+static bool check_sizes(const struct ask *ask)
+{
+    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct config_limits *limits = &ask->service->config.limits;
+
+    if (deposit->payload.count > limits->payload_bytes) {
+        ask_refuse(ask, MSG_TOO_LARGE, "payload",
+                   "the payload has %zu bytes; at most %" PRIu32 " are taken here",
+                   deposit->payload.count, limits->payload_bytes);
+        return false;
+    }
+    if (deposit->has_ttl && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
+        char asked[CONFIG_NUMBER_BYTES];
+        char most[CONFIG_NUMBER_BYTES];
+        config_value_print_number(CONFIG_TYPE_DURATION, deposit->ttl_s, asked);
+        config_value_print_number(CONFIG_TYPE_DURATION, limits->ttl_max_s, most);
+        ask_refuse(ask, MSG_INVALID, "ttl_s", "the ttl is %s; it must be 1s to %s", asked, most);
+        return false;
+    }
+    return true;
+}
+
+static bool check_form(const struct ask *ask)
+{
+    const struct config_limits *limits = &ask->service->config.limits;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    return check_epoch(ask) && ask_filter(ask, &ask->request->deposit.filter, "filter", filter) &&
+           ask_fill(ask, filter, "filter", limits->deposit_fill_min_ppm,
+                    limits->deposit_fill_max_ppm) &&
+           check_sizes(ask) && ask_work(ask);
+}
+
+/* Also finds the state in which the message begins. */
+static bool check_mode(const struct ask *ask, struct admission *out)
+{
+    const char *source = NULL;
+    int64_t until_ms = 0;
+    const enum accept mode = accept_now(ask->host, out->now_ms, &source, &until_ms);
+
+    out->state = mode == ACCEPT_REVIEW ? PERSIST_PENDING : PERSIST_SHOWN;
+    if (mode != ACCEPT_CLOSED) {
+        return true;
+    }
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    msg_error_set(&response.error, MSG_FORBIDDEN, NULL,
+                  "host \"%s\" takes no messages now; it can be asked all the same",
+                  ask->host->config.name);
+    response.error.retry_after_ms = until_ms > out->now_ms ? (uint64_t)(until_ms - out->now_ms) : 0;
+    ask_respond(ask, &response);
+    return false;
+}
+
+static bool check_bans(const struct ask *ask)
+{
+    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct ban *ban =
+        rules_find_ban(&ask->host->rules, deposit->filter.data, deposit->filter.count,
+                       deposit->payload.data, deposit->payload.count);
+
+    if (ban == NULL) {
+        return true;
+    }
+    const bool is_payload = ban->kind == PERSIST_BAN_PAYLOAD;
+    ask_refuse(ask, MSG_FORBIDDEN, is_payload ? "payload" : "filter",
+               "the operator of host \"%s\" has banned this %s", ask->host->config.name,
+               is_payload ? "text" : "context");
+    return false;
+}
+
+static bool check_room(const struct ask *ask, struct admission *out)
+{
+    static const char *const whose[] = {
+        [ROOM_HOST_FULL] = "this host is full",
+        [ROOM_SERVER_FULL] = "this server is full",
+        [ROOM_ADDRESS_FULL] = "this address has left here as much as one address may",
+        [ROOM_WIDE_FULL] = "the devices of this network have left here as much as they may",
+    };
+    const struct sender_tags sender = {ask->client->sender_tag, ask->client->wide_tag};
+    /* A message that waits for review displaces no message that is shown. */
+    const bool may_evict =
+        ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN;
+    const size_t bytes = admission_content_bytes(&ask->request->deposit);
+    enum room_full why = ROOM_HOST_FULL;
+    const char *cap = NULL;
+
+    if (room_find(ask->service, ask->host, &sender, bytes, may_evict, &out->room, &why, &cap)) {
+        return true;
+    }
+    const bool is_share = why == ROOM_ADDRESS_FULL || why == ROOM_WIDE_FULL;
+    ask_refuse(ask, MSG_QUOTA, NULL,
+               "%s (its limit of %s is reached); there is room again when %smessages expire",
+               whose[why], cap, is_share ? "its " : "");
+    return false;
+}
+
+size_t admission_content_bytes(const struct msg_deposit *deposit)
+{
+    return deposit->filter.count + deposit->media_type.length + deposit->payload.count;
+}
+
+bool admission_decide(const struct ask *ask, struct admission *out_admission)
+{
+    if (!check_form(ask)) {
+        return false;
+    }
+    out_admission->now_ms = service_now_ms(ask->service);
+    out_admission->state = PERSIST_SHOWN;
+    out_admission->room.own_count = 0;
+    out_admission->room.own = out_admission->room.need = (struct usage){.messages = 0};
+    /* An expired message of this id does not count: the store replaces it. */
+    out_admission->is_known =
+        host_has(ask->host, ask->request->deposit.id.data, out_admission->now_ms);
+    return out_admission->is_known ||
+           (check_mode(ask, out_admission) && check_bans(ask) && check_room(ask, out_admission));
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/handler/ask.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/filter/bloom.h"
+
+void ask_respond(const struct ask *ask, const struct msg_response *response)
+{
+    ask->client->events->respond(ask->client, response);
+}
+
+void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *field,
+                const char *format, ...)
+{
+    char sentence[LIMIT_ERROR_BYTES + 1];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof(sentence), format, arguments); /* a cut sentence still helps */
+    va_end(arguments);
+    requester_refuse(ask->client, ask->request->id, code, field, "%s", sentence);
+}
+
+void ask_refuse_memory(const struct ask *ask)
+{
+    ask_refuse(ask, MSG_INTERNAL, NULL, "the server is out of memory");
+}
+
+bool ask_is_administrator(const struct ask *ask)
+{
+    const char *name = ask->request->name;
+
+    if (ask->client->is_administrator) {
+        return true;
+    }
+    if (ask->client->is_local) {
+        ask_refuse(ask, MSG_FORBIDDEN, name,
+                   "%s is for the daemon's own user and root; become one of them (sudo)", name);
+    } else {
+        ask_refuse(ask, MSG_FORBIDDEN, name,
+                   "%s is served on the daemon's Unix socket only, to its own user and root", name);
+    }
+    return false;
+}
+
+bool ask_host(struct ask *ask, const struct msg_text *name)
+{
+    ask->host = service_host(ask->service, name->text);
+    if (ask->host == NULL) {
+        ask_refuse(ask, MSG_UNKNOWN_HOST, "host",
+                   "there is no host \"%s\" here; Welcome lists those there are", name->text);
+    }
+    return ask->host != NULL;
+}
+
+bool ask_administers(struct ask *ask)
+{
+    return ask_is_administrator(ask) && ask_host(ask, &ask->request->admin.host);
+}
+
+struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *field)
+{
+    struct epoch *epoch = host_epoch(ask->host, number);
+
+    /* An epoch ends by the clock, but epochs_tick ends it here up to a second later. */
+    if (epoch != NULL && number != 0 && epoch->kept_ms <= service_now_ms(ask->service)) {
+        epoch = NULL;
+    }
+    if (epoch == NULL) {
+        ask_refuse(ask, MSG_UNKNOWN_EPOCH, field,
+                   "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one",
+                   ask->host->config.name, number);
+    }
+    return epoch;
+}
+
+bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+                uint64_t *out_words)
+{
+    const struct host *host = ask->host;
+
+    if (bytes->count != host->filter_bytes) {
+        ask_refuse(ask, MSG_PROFILE_MISMATCH, field,
+                   "the filter has %zu bytes; the profile %s of host \"%s\" takes %zu",
+                   bytes->count, host->profile_text, host->config.name, host->filter_bytes);
+        return false;
+    }
+    if (bloom_load(out_words, host->config.profile.bits, bytes->data, bytes->count) != 0) {
+        ask_refuse(ask, MSG_INVALID, field,
+                   "bits beyond bit %" PRIu32 " of the filter are set; they must be zero",
+                   host->config.profile.bits - 1);
+        return false;
+    }
+    return true;
+}
+
+bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
+              uint32_t minimum_ppm, uint32_t maximum_ppm)
+{
+    const uint32_t bits = ask->host->config.profile.bits;
+    const uint32_t set = bloom_cardinality(filter, ask->host->filter_words);
+    const uint64_t scaled = (uint64_t)set * 1000000;
+
+    if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits) {
+        return true;
+    }
+    ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, field,
+               "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); between %.1f %% and %.1f %% "
+               "are taken here",
+               set, bits, (double)set * 100 / bits, (double)minimum_ppm / 10000,
+               (double)maximum_ppm / 10000);
+    return false;
+}

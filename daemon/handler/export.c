@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Export: whole stored messages of a host, page by page. */
+#include "daemon/handler/inner.h"
+#include "daemon/handler/job.h"
+#include "daemon/system/container.h"
+#include "proto/codec/codec.h"
+
+enum {
+    CURSOR_BYTES = 8,
+    EXPORT_PAGE_MAX = 128 /* messages on a page */
+};
+
+struct export_job {
+    struct job base; /* first */
+    struct persist_read read;
+    struct persist_entry entries[];
+};
+
+/* A cursor is the position of the last message sent, big-endian. */
+static void write_cursor(int64_t position, uint8_t *out)
+{
+    for (size_t i = 0; i < CURSOR_BYTES; i++) {
+        out[i] = (uint8_t)((uint64_t)position >> (8 * (CURSOR_BYTES - 1 - i)));
+    }
+}
+
+static int64_t read_cursor(const uint8_t *bytes)
+{
+    uint64_t position = 0;
+
+    for (size_t i = 0; i < CURSOR_BYTES; i++) {
+        position = position << 8 | bytes[i];
+    }
+    return position > INT64_MAX ? INT64_MAX : (int64_t)position;
+}
+
+static void fill_exported(const struct persist_message *message, struct msg_exported_message *out)
+{
+    *out = (struct msg_exported_message){
+        .id = {message->id, MESSAGE_ID_BYTES},
+        .epoch = message->epoch,
+        .filter = {message->filter, message->filter_bytes},
+        .media_type = {message->media_type, message->media_type_bytes},
+        .payload = {message->payload, message->payload_bytes},
+        .deposited_ms = message->deposited_ms,
+        .expires_ms = message->expires_ms,
+        .reach_ppm = message->reach_ppm,
+    };
+    if (message->can_withdraw) {
+        out->withdraw_hash = (struct msg_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
+    }
+}
+
+static void on_exported(struct persist_read *read)
+{
+    struct export_job *page = CONTAINER_OF(read, struct export_job, read);
+    struct job *job = &page->base;
+    struct service *service = job->service;
+    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_EXPORTED};
+    uint8_t cursor[CURSOR_BYTES];
+
+    if (read->failed) {
+        job_fail_read(job, read->reason);
+        return;
+    }
+    struct msg_exported_message *messages =
+        arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
+    if (messages == NULL) {
+        job_fail_memory(job);
+        return;
+    }
+    for (size_t i = 0; i < read->entry_count; i++) {
+        fill_exported(&read->entries[i].message, &messages[i]);
+    }
+    response.exported.messages = messages;
+    response.exported.message_count = read->entry_count;
+    if (read->page_more) {
+        write_cursor(read->page_last, cursor);
+        response.exported.next = (struct msg_bytes){cursor, CURSOR_BYTES};
+    }
+    job_finish(job, &response);
+    arena_reset(&service->arena);
+}
+
+/* How many messages, and how many bytes of content, are sure to fit one frame. */
+static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entries,
+                        size_t *out_bytes)
+{
+    static const uint8_t hash[LIMIT_HASH_BYTES];
+    const struct msg_exported_message bare = {
+        .id = {hash, MESSAGE_ID_BYTES},
+        .epoch = UINT64_MAX,
+        .deposited_ms = INT64_MAX,
+        .expires_ms = INT64_MAX,
+        .reach_ppm = UINT32_MAX,
+        .withdraw_hash = {hash, LIMIT_HASH_BYTES},
+    };
+    const size_t overhead = codec_exported_bytes_max(&bare) + 3 * 5; /* three lengths */
+    const size_t most = frame_bytes / 4 / overhead;
+    size_t entries = wanted == 0 || wanted > EXPORT_PAGE_MAX ? EXPORT_PAGE_MAX : wanted;
+
+    if (entries > most) {
+        entries = most > 0 ? most : 1;
+    }
+    *out_entries = entries;
+    *out_bytes = frame_bytes - CODEC_ENVELOPE_BYTES_MAX - entries * overhead;
+}
+
+void handler_export(struct ask *ask)
+{
+    const struct msg_export *wanted = &ask->request->export_page;
+    size_t entries = 0;
+    size_t bytes = 0;
+
+    if (!ask_host(ask, &wanted->host) || !ask_is_administrator(ask)) {
+        return;
+    }
+    if (wanted->after.data != NULL && wanted->after.count != CURSOR_BYTES) {
+        ask_refuse(ask, MSG_INVALID, "after", "this is no cursor; take `next` of the page before");
+        return;
+    }
+    choose_page(ask->service->config.limits.frame_bytes, wanted->limit, &entries, &bytes);
+    struct export_job *page = job_new(ask, sizeof(*page) + entries * sizeof(page->entries[0]), 0);
+    if (page == NULL) {
+        return;
+    }
+    page->read.kind = PERSIST_READ_PAGE;
+    page->read.entries = page->entries;
+    page->read.entry_count = entries;
+    page->read.page_host = ask->host->number;
+    page->read.page_after = wanted->after.data != NULL ? read_cursor(wanted->after.data) : 0;
+    page->read.page_bytes_limit = bytes;
+    page->read.done = on_exported;
+    job_read(&page->base, &page->read);
+}

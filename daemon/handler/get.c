@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Get: one stored message with its payload. */
+#include <string.h>
+
+#include "daemon/handler/inner.h"
+#include "daemon/handler/job.h"
+#include "daemon/system/container.h"
+
+struct get_job {
+    struct job base; /* first */
+    struct persist_read read;
+    struct index_item item; /* as the index knew the message */
+    struct persist_entry entry;
+};
+
+static void fill_got(uint64_t epoch, const struct index_item *item,
+                     const struct persist_message *message, struct msg_got *out)
+{
+    *out = (struct msg_got){
+        .epoch = epoch,
+        .id = {item->id, MESSAGE_ID_BYTES},
+        .deposited_ms = item->deposited_ms,
+        .expires_ms = item->expires_ms,
+        .media_type = {message->media_type, message->media_type_bytes},
+        .payload = {message->payload, message->payload_bytes},
+    };
+}
+
+/* It may have been hidden since it was looked up. */
+static bool is_hidden(struct service *service, const struct persist_message *message)
+{
+    const struct host *host = service_host_numbered(service, message->host);
+
+    return host == NULL || moderation_hides(&host->moderation, message->id);
+}
+
+static void on_got(struct persist_read *read)
+{
+    struct get_job *get = CONTAINER_OF(read, struct get_job, read);
+    struct job *job = &get->base;
+    const struct persist_message *message = &get->entry.message;
+
+    if (read->failed) {
+        job_fail_read(job, read->reason);
+    } else if (!get->entry.found || is_hidden(job->service, message)) {
+        job_fail_not_found(job);
+    } else {
+        struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
+        service_remember(job->service, message);
+        /* The store's times: another message may have taken the id since the look into the index.
+         */
+        get->item.deposited_ms = message->deposited_ms;
+        get->item.expires_ms = message->expires_ms;
+        fill_got(message->epoch, &get->item, message, &response.got);
+        service_note(job->service, METRIC_GET, job->began_ns);
+        job_finish(job, &response);
+    }
+}
+
+/* Reads the message from the store, off the loop. */
+static void read_message(const struct ask *ask, const struct index_item *item)
+{
+    struct get_job *get = job_new(ask, sizeof(*get), 0);
+
+    if (get == NULL) {
+        return;
+    }
+    get->item = *item;
+    get->entry.message.host = ask->host->number;
+    memcpy(get->entry.message.id, ask->request->get.id.data, MESSAGE_ID_BYTES);
+    get->read.kind = PERSIST_READ_PAYLOADS;
+    get->read.entries = &get->entry;
+    get->read.entry_count = 1;
+    get->read.done = on_got;
+    job_read(&get->base, &get->read);
+}
+
+void handler_get(struct ask *ask)
+{
+    struct service *service = ask->service;
+    const uint8_t *id = ask->request->get.id.data;
+    struct persist_message cached = {0};
+    struct epoch *epoch = NULL;
+    struct index_item item;
+    const uint64_t began_ns = service_monotonic_ns(service);
+
+    if (!ask_host(ask, &ask->request->get.host)) {
+        return;
+    }
+    if (host_find(ask->host, id, &epoch, &item, NULL) != 0 ||
+        item.expires_ms <= service_now_ms(service)) {
+        ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
+        return;
+    }
+    if (!service_recall(service, ask->host->number, id, &cached)) {
+        read_message(ask, &item);
+        return;
+    }
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_GOT};
+    fill_got(epoch->number, &item, &cached, &response.got);
+    service_note(service, METRIC_GET, began_ns);
+    ask_respond(ask, &response);
+}

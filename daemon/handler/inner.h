@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inner: the handlers of the table in handler.c. Each answers its request once, now or later. */
+#ifndef DAEMON_HANDLER_INNER_H
+#define DAEMON_HANDLER_INNER_H
+
+#include "daemon/handler/ask.h"
+
+void handler_deposit(struct ask *ask);
+void handler_withdraw(struct ask *ask);
+void handler_query(struct ask *ask);
+void handler_get(struct ask *ask);
+void handler_export(struct ask *ask);
+void handler_here(struct ask *ask);
+void handler_summary(struct ask *ask);
+void handler_watch(struct ask *ask);
+void handler_unwatch(struct ask *ask);
+void handler_report(struct ask *ask);
+void handler_remove(struct ask *ask);
+void handler_restore(struct ask *ask);
+void handler_reported(struct ask *ask);
+void handler_ban(struct ask *ask);
+void handler_unban(struct ask *ask);
+void handler_bans(struct ask *ask);
+void handler_accept(struct ask *ask);
+void handler_check(struct ask *ask);
+void handler_backup(struct ask *ask);
+void handler_compact(struct ask *ask);
+void handler_stats(struct ask *ask);
+void handler_reload(struct ask *ask);
+void handler_log_level(struct ask *ask);
+
+/* Puts the here labels into Welcome's hosts (host_count of them), host by host while they fit. */
+void handler_here_welcome(const struct service *service, struct msg_host *hosts);
+
+#endif

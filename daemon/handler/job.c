@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/handler/job.h"
+
+#include <string.h>
+
+enum { STORAGE_RETRY_MS = 5000 };
+
+void *job_new(const struct ask *ask, size_t bytes, size_t extra)
+{
+    struct service *service = ask->service;
+    struct job *job = alloc_array(service->alloc, 1, bytes + extra); /* below a few frames */
+
+    if (job == NULL) {
+        ask_refuse_memory(ask);
+        return NULL;
+    }
+    memset(job, 0, bytes);
+    job->service = service;
+    job->client = ask->client;
+    job->host = ask->host;
+    job->request_id = ask->request->id;
+    job->began_ns = service_monotonic_ns(service);
+    job->bytes = bytes + extra;
+    return job;
+}
+
+void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes)
+{
+    job->held_bytes = held_bytes;
+    job->answer_bytes = answer_bytes;
+    job->is_charged = true;
+    service_work_begin(job->service);
+    requester_work_begin(job->client, held_bytes, answer_bytes);
+}
+
+void job_end(struct job *job)
+{
+    job_release(job);
+    const struct job ended = *job;
+    struct service *service = ended.service;
+
+    service->writing_bytes -= ended.writing_bytes;
+    if (ended.deinit != NULL) {
+        ended.deinit(job);
+    }
+    alloc_release(service->alloc, job, 1, ended.bytes);
+    if (ended.is_charged) {
+        service_work_end(service);
+        requester_work_end(ended.client, ended.held_bytes, ended.answer_bytes);
+    }
+}
+
+/* --- the store -------------------------------------------------------------------------------- */
+
+void job_submit(struct job *job, struct persist_op *op)
+{
+    struct service *service = job->service;
+
+    if (!job->is_charged) {
+        job_charge(job, job->bytes, REQUESTER_ANSWER_BYTES);
+    }
+    service->persist->interface->submit(service->persist, op);
+}
+
+void job_write(struct job *job, struct persist_op *op)
+{
+    job->writing_bytes = job->bytes;
+    job->service->writing_bytes += job->bytes;
+    job_submit(job, op);
+}
+
+void job_read(struct job *job, struct persist_read *read)
+{
+    struct service *service = job->service;
+    const size_t frame_bytes = service->config.limits.frame_bytes;
+
+    if (!job->is_charged) {
+        job_charge(job, job->bytes + frame_bytes, frame_bytes);
+    }
+    job->read = read;
+    service->persist->interface->read(service->persist, read);
+}
+
+void job_release(struct job *job)
+{
+    if (job->read != NULL) {
+        job->service->persist->interface->read_release(job->service->persist, job->read);
+        job->read = NULL;
+    }
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+void job_finish(struct job *job, const struct msg_response *response)
+{
+    job->client->events->respond(job->client, response);
+    job_end(job);
+}
+
+void job_succeed(struct job *job, enum msg_response_kind kind)
+{
+    const struct msg_response response = {.id = job->request_id, .kind = kind};
+
+    job_finish(job, &response);
+}
+
+void job_fail(struct job *job, enum msg_error_code code, const char *field, const char *sentence)
+{
+    requester_refuse(job->client, job->request_id, code, field, "%s", sentence);
+    job_end(job);
+}
+
+void job_fail_memory(struct job *job)
+{
+    job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory");
+}
+
+void job_fail_not_found(struct job *job)
+{
+    job_fail(job, MSG_NOT_FOUND, "id", "there is no message with this id");
+}
+
+void job_fail_storage(struct job *job, const char *what, const char *reason, const char *sentence)
+{
+    service_storage_failed(job->service, what, reason);
+    job_fail(job, MSG_STORAGE, NULL, sentence);
+}
+
+void job_fail_read(struct job *job, const char *reason)
+{
+    job_fail_storage(job, "reading", reason,
+                     "the message store could not read its storage; try again later");
+}
+
+void job_fail_change(struct job *job, const char *reason)
+{
+    job_fail_storage(job, "storage", reason,
+                     "the message store failed; nothing was changed, try again later");
+}
+
+void job_fail_later(struct job *job, const char *sentence)
+{
+    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_ERROR};
+
+    msg_error_set(&response.error, MSG_STORAGE, NULL, "%s", sentence);
+    response.error.retry_after_ms = STORAGE_RETRY_MS;
+    job_finish(job, &response);
+}
+
+void job_fail_write(struct job *job, const char *reason)
+{
+    service_storage_failed(job->service, "storage", reason);
+    job_fail_later(job, "the message store could not write to its storage; nothing was changed, "
+                        "try again later");
+}

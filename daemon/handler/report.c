@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Report: a reader reports a message; enough reports hide it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/handler/inner.h"
+#include "daemon/handler/job.h"
+#include "daemon/system/container.h"
+
+struct report_job {
+    struct job base; /* first */
+    struct persist_op op;
+    uint32_t sender;   /* tag of the address that reports */
+    bool is_uncounted; /* the report does not count for hide_after */
+    char words[LIMIT_REASON_BYTES];
+};
+
+/* What is known of the message that a report is about; NULL: it has gone, or has come anew. */
+static struct moderated *find_reported(const struct report_job *job)
+{
+    struct moderated *known = moderation_find(&job->base.host->moderation, job->op.message.id);
+
+    return known != NULL && known->deposited_ms == job->op.message.deposited_ms ? known : NULL;
+}
+
+/* It is on storage, and counts. */
+static void take_report(const struct report_job *job, struct moderated *known)
+{
+    const struct persist_message *message = &job->op.message;
+
+    if (known != NULL) {
+        known->state = message->state;
+        known->reports = message->reports;
+    }
+    if (message->state == PERSIST_HIDDEN) {
+        service_hide(job->base.service, job->base.host, message->id);
+    }
+}
+
+/* It is not, and the sender may report again. */
+static void take_report_back(const struct report_job *job, struct moderated *known)
+{
+    reports_forget(job->base.service->reports, job->base.host->number, job->op.message.id,
+                   job->sender);
+    if (known != NULL && job->is_uncounted) {
+        known->uncounted--;
+    }
+    if (known != NULL && known->state == PERSIST_SHOWN && known->reports == 0 &&
+        known->reporting == 0) {
+        (void)moderation_remove(&job->base.host->moderation, job->op.message.id, NULL);
+    }
+}
+
+static void on_reported(struct persist_op *op)
+{
+    struct report_job *job = CONTAINER_OF(op, struct report_job, op);
+    struct moderated *known = find_reported(job);
+
+    if (known != NULL) {
+        known->reporting--;
+        known->is_hiding = known->is_hiding && job->op.message.state != PERSIST_HIDDEN;
+    }
+    if (op->outcome == PERSIST_APPLIED) {
+        take_report(job, known);
+        job_succeed(&job->base, MSG_RESPONSE_REPORT_TAKEN);
+        return;
+    }
+    take_report_back(job, known);
+    if (op->outcome == PERSIST_NOT_FOUND) {
+        job_fail_not_found(&job->base);
+    } else {
+        job_fail_change(&job->base, op->reason);
+    }
+}
+
+/* What is known of a message, with one more report on its way. NULL: out of memory. */
+static struct moderated *count_report(struct host *host, const struct index_item *item)
+{
+    struct moderated *known = moderation_find(&host->moderation, item->id);
+    struct moderated fresh = {
+        .state = PERSIST_SHOWN,
+        .bytes = item->bytes,
+        .sender = item->sender,
+        .deposited_ms = item->deposited_ms,
+        .expires_ms = item->expires_ms,
+    };
+
+    if (known == NULL) {
+        memcpy(fresh.id, item->id, MESSAGE_ID_BYTES);
+        if (moderation_put(&host->moderation, &fresh) != 0) {
+            return NULL;
+        }
+        known = moderation_find(&host->moderation, item->id);
+    }
+    known->reporting++; /* below 2^32: each holds memory */
+    return known;
+}
+
+/* Reports of this network hide no more in this hour. */
+static void withhold(struct service *service, struct host *host)
+{
+    if (hides_withhold(&host->hides, service_monotonic_ms(service))) {
+        log_warning("host %s: the reports of one network would hide more than hide_per_hour = "
+                    "%" PRIu32 " messages; what it reports stays shown until an operator has "
+                    "looked at it (hearsay admin reported)",
+                    host->config.name, host->config.hide_per_hour);
+    }
+}
+
+/*
+ * Whether a report, which is counted in known->reporting, hides its message. Reports of a network
+ * that has hidden as many messages as it may do not count for that.
+ */
+static bool decide(struct report_job *job, struct moderated *known)
+{
+    struct service *service = job->base.service;
+    struct host *host = job->base.host;
+    const struct requester *client = job->base.client;
+    const bool is_wide = client->wide_tag != 0;
+    const uint64_t network =
+        (uint64_t)is_wide << 32 | (is_wide ? client->wide_tag : client->sender_tag);
+    const int64_t now_ms = service_monotonic_ms(service);
+    const bool is_exempt = client->sender_tag == 0;
+    const uint32_t hide_after = host->config.hide_after;
+
+    if (hide_after == 0 || known->state != PERSIST_SHOWN) {
+        return false;
+    }
+    job->is_uncounted =
+        !is_exempt && !hides_may(&host->hides, network, host->config.hide_per_hour, now_ms);
+    known->uncounted += job->is_uncounted ? 1 : 0;
+    const uint32_t counted = job->op.message.reports - known->uncounted;
+    if (job->is_uncounted && counted < hide_after && counted + known->uncounted >= hide_after) {
+        withhold(service, host);
+    }
+    if (counted < hide_after || known->is_hiding) {
+        return counted >= hide_after;
+    }
+    if (!is_exempt && hides_note(&host->hides, service->alloc, network, now_ms) != 0) {
+        return false; /* without memory for it, the operator decides */
+    }
+    known->is_hiding = true;
+    return true;
+}
+
+/* Whether this is the sender's first report of the message; answers if not. */
+static bool note_reporter(const struct ask *ask)
+{
+    struct service *service = ask->service;
+    const struct msg_request *request = ask->request;
+
+    if (service->reports == NULL) {
+        service->reports = alloc_array(service->alloc, 1, sizeof(*service->reports));
+        if (service->reports == NULL) {
+            ask_refuse_memory(ask);
+            return false;
+        }
+        reports_init(service->reports);
+    }
+    if (!reports_note(service->reports, ask->host->number, request->report.id.data,
+                      ask->client->sender_tag)) {
+        const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_REPORT_TAKEN};
+        ask_respond(ask, &response);
+        return false;
+    }
+    return true;
+}
+
+static void submit_report(struct report_job *job, const struct msg_report *report)
+{
+    if (report->reason.text != NULL) {
+        memcpy(job->words, report->reason.text, report->reason.length);
+        job->op.words = job->words;
+        job->op.words_bytes = report->reason.length;
+    }
+    job->op.kind = PERSIST_MODERATE;
+    job->op.done = on_reported;
+    job->op.now_ms = service_now_ms(job->base.service);
+    job_submit(&job->base, &job->op);
+}
+
+void handler_report(struct ask *ask)
+{
+    struct service *service = ask->service;
+    const struct msg_report *report = &ask->request->report;
+    struct moderated *known = NULL;
+    struct index_item item;
+
+    if (!ask_host(ask, &report->host)) {
+        return;
+    }
+    if (host_find(ask->host, report->id.data, NULL, &item, NULL) != 0 ||
+        item.expires_ms <= service_now_ms(service)) {
+        ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
+        return;
+    }
+    if (!ask_work(ask) || !note_reporter(ask)) {
+        return;
+    }
+    struct report_job *job = job_new(ask, sizeof(*job), 0);
+    if (job == NULL || (known = count_report(ask->host, &item)) == NULL) {
+        reports_forget(service->reports, ask->host->number, report->id.data,
+                       ask->client->sender_tag);
+        if (job != NULL) {
+            job_fail_memory(&job->base);
+        }
+        return;
+    }
+    job->sender = ask->client->sender_tag;
+    job->op.message.host = ask->host->number;
+    memcpy(job->op.message.id, report->id.data, MESSAGE_ID_BYTES);
+    job->op.message.deposited_ms = item.deposited_ms;
+    /* The count after this report and those that wait for the store. */
+    job->op.message.reports = known->reports + known->reporting;
+    job->op.message.state = decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
+    submit_report(job, report);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Restore: the operator shows a message again that reports have hidden, or releases one from
+ * review. */
+#include <string.h>
+
+#include "daemon/handler/inner.h"
+#include "daemon/handler/job.h"
+#include "daemon/system/container.h"
+#include "daemon/watch/watch.h"
+
+struct restore_job {
+    struct job base; /* first */
+    struct persist_op op;
+    struct persist_read read; /* of the message, which goes into the index again */
+    struct persist_entry entry;
+};
+
+static const char restored_text[] =
+    "the message with this id is shown already, and reports do not hide it";
+
+/* The store has changed the message: memory follows, and the client gets its answer. */
+static void show(struct restore_job *restore, struct moderated *known)
+{
+    struct job *job = &restore->base;
+    const struct persist_op *op = &restore->op;
+
+    if (known != NULL) {
+        known->state = PERSIST_APPROVED; /* reports do not hide it any more */
+        known->reports = op->message.reports;
+    }
+    const int rc = service_show(job->service, job->host, &restore->entry.message);
+    if (op->shown_seq != 0) {
+        watch_numbered(job->service, job->host, rc == 0 ? &restore->entry.message : NULL,
+                       op->shown_seq);
+    }
+    if (rc == HOST_NO_EPOCH) {
+        job_fail(job, MSG_UNKNOWN_EPOCH, "id", "the message's epoch has ended");
+    } else if (rc != 0) {
+        watch_missed(job->service, job->host);
+        job_fail(job, MSG_INTERNAL, NULL,
+                 "the server is out of memory; the message is shown after its next start");
+    } else {
+        log_info("host %s: the operator shows a message", job->host->config.name);
+        job_succeed(job, MSG_RESPONSE_RESTORED);
+    }
+}
+
+static void on_restored(struct persist_op *op)
+{
+    struct restore_job *restore = CONTAINER_OF(op, struct restore_job, op);
+    struct job *job = &restore->base;
+    struct moderated *known = moderation_find(&job->host->moderation, op->message.id);
+
+    if (op->outcome == PERSIST_NOT_FOUND) {
+        job_fail_not_found(job);
+    } else if (op->outcome != PERSIST_APPLIED) {
+        job_fail_change(job, op->reason);
+    } else if (known != NULL && known->state == PERSIST_APPROVED && op->shown_seq == 0) {
+        job_fail(job, MSG_INVALID, "id", restored_text); /* another request was faster */
+    } else {
+        show(restore, known);
+    }
+}
+
+static void on_read(struct persist_read *read)
+{
+    struct restore_job *restore = CONTAINER_OF(read, struct restore_job, read);
+    struct job *job = &restore->base;
+    struct persist_op *op = &restore->op;
+
+    if (read->failed) {
+        job_fail_change(job, read->reason);
+    } else if (!restore->entry.found ||
+               moderation_find(&job->host->moderation, op->message.id) == NULL) {
+        job_fail_not_found(job);
+    } else {
+        op->kind = PERSIST_MODERATE;
+        op->done = on_restored;
+        op->now_ms = service_now_ms(job->service); /* of the submission: see persist_op */
+        op->message.deposited_ms = restore->entry.message.deposited_ms;
+        op->message.state = PERSIST_APPROVED;
+        job_submit(job, op);
+    }
+}
+
+/* Whether the message is known, and can be restored. */
+static bool check_restore(const struct ask *ask, const uint8_t *id)
+{
+    const struct moderated *known = moderation_find(&ask->host->moderation, id);
+
+    if (known != NULL && known->state == PERSIST_APPROVED) {
+        ask_refuse(ask, MSG_INVALID, "id", "%s", restored_text);
+        return false;
+    }
+    if (known == NULL) {
+        const bool is_shown = host_find(ask->host, id, NULL, NULL, NULL) == 0;
+        ask_refuse(ask, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id", "%s",
+                   is_shown ? "the message with this id is neither hidden nor reported"
+                            : "there is no message with this id");
+        return false;
+    }
+    return true;
+}
+
+void handler_restore(struct ask *ask)
+{
+    const uint8_t *id = ask->request->admin.id.data;
+
+    if (!ask_administers(ask) || !check_restore(ask, id)) {
+        return;
+    }
+    struct restore_job *restore = job_new(ask, sizeof(*restore), 0);
+    if (restore == NULL) {
+        return;
+    }
+    restore->op.message.host = ask->host->number;
+    memcpy(restore->op.message.id, id, MESSAGE_ID_BYTES);
+    restore->read.kind = PERSIST_READ_PAYLOADS;
+    restore->read.entries = &restore->entry;
+    restore->read.entry_count = 1;
+    restore->read.done = on_read;
+    restore->entry.message.host = ask->host->number;
+    memcpy(restore->entry.message.id, id, MESSAGE_ID_BYTES);
+    job_charge(&restore->base, sizeof(*restore), REQUESTER_ANSWER_BYTES);
+    job_read(&restore->base, &restore->read);
+}

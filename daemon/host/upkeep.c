@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a service does by itself: removes expired messages, saves its clock, arranges indexes. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/host/room.h"
+#include "daemon/host/service.h"
+#include "daemon/system/container.h"
+#include "daemon/system/log.h"
+
+/* The clock is saved after this time without a change of messages, which saves it, too. */
+enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
+
+/* --- the clock -------------------------------------------------------------------------------- */
+
+static void on_clock_saved(struct persist_op *op)
+{
+    struct service *service = CONTAINER_OF(op, struct service, clock_op);
+
+    service->saving_clock = false; /* if it failed, the next one tries again */
+    service_work_end(service);
+    if (service->save_clock_again) {
+        service_save_clock(service);
+    }
+}
+
+void service_save_clock(struct service *service)
+{
+    /* what is under way has an older time */
+    service->save_clock_again =
+        service->saving_clock && service_now_ms(service) > service->clock_saved_ms;
+    if (service->saving_clock) {
+        return;
+    }
+    memset(&service->clock_op, 0, sizeof(service->clock_op));
+    service->clock_op.kind = PERSIST_CLOCK;
+    service->clock_op.now_ms = service_now_ms(service);
+    service->clock_op.done = on_clock_saved;
+    service->clock_saved_ms = service->clock_op.now_ms;
+    service->saving_clock = true;
+    service_work_begin(service);
+    service->persist->interface->submit(service->persist, &service->clock_op);
+}
+
+/* --- expiry ----------------------------------------------------------------------------------- */
+
+static void submit_sweep(struct service *service);
+
+static void on_swept(struct persist_op *op)
+{
+    struct service *service = CONTAINER_OF(op, struct service, sweep);
+
+    service->sweeping = false;
+    service_work_end(service);
+    if (op->outcome != PERSIST_APPLIED) {
+        return; /* the store has said why; the next sweep tries again */
+    }
+    for (uint32_t i = 0; i < op->removed_count; i++) {
+        const struct persist_removed *removed = &op->removed[i];
+        struct host *host = service_host_numbered(service, removed->host);
+        if (host != NULL) {
+            service_forget(service, host, removed->id);
+        }
+    }
+    if (op->removed_count > 0) {
+        log_debug("%" PRIu32 " messages expired", op->removed_count);
+    }
+    if (op->removed_count == op->limit && !service->stopping) {
+        submit_sweep(service);
+    }
+}
+
+static void submit_sweep(struct service *service)
+{
+    memset(&service->sweep, 0, sizeof(service->sweep));
+    service->sweep.kind = PERSIST_EXPIRE;
+    service->sweep.now_ms = service_now_ms(service);
+    service->sweep.removed = service->swept;
+    service->sweep.limit = PERSIST_EXPIRE_MAX;
+    service->sweep.done = on_swept;
+    service->sweeping = true;
+    service_work_begin(service);
+    service->persist->interface->submit(service->persist, &service->sweep);
+}
+
+void service_sweep(struct service *service)
+{
+    if (service->stopping) {
+        return;
+    }
+    service_tell_clock(service);
+    room_tick(service);
+    if (!service->sweeping) {
+        submit_sweep(service);
+    }
+    if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS) {
+        service_save_clock(service);
+    }
+}
+
+/* --- arranging -------------------------------------------------------------------------------- */
+
+bool service_arrange(struct service *service)
+{
+    return arrange_tick(&service->arrange, service->hosts, service->host_count,
+                        service_monotonic_ms(service));
+}
+
+bool service_turn(struct service *service)
+{
+    return arrange_is_active(&service->arrange) &&
+           arrange_turn(&service->arrange, service_monotonic_ms(service));
+}
+
+void service_stop(struct service *service)
+{
+    service->stopping = true;
+    arrange_stop(&service->arrange);
+}
