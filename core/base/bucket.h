@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bucket: a token bucket. It holds at most `burst` tokens, gets `per_minute` more each minute, and
- * gives one for each thing that is allowed. Over any time t no more than burst + rate * t are
- * given. Whole numbers only; the time is the caller's.
+ * bucket: a token bucket, for rate limits. It holds at most `burst` tokens and gains `per_minute`
+ * tokens each minute. An allowed action takes tokens. So in any time t at most burst + rate * t
+ * tokens are taken. Example: per_minute 60 and burst 10 allow 10 actions at once, then one a
+ * second.
+ *
+ * Whole numbers only. The caller passes the time.
  */
 #ifndef CORE_BASE_BUCKET_H
 #define CORE_BASE_BUCKET_H
@@ -11,25 +14,26 @@
 #include <stdint.h>
 
 struct bucket_rate {
-    uint32_t per_minute; /* 0: no limit, everything is given */
+    uint32_t per_minute; /* 0: no limit, every request succeeds */
     uint32_t burst;      /* tokens of a full bucket, at least 1 */
 };
 
 /* A full bucket is all zeros. */
 struct bucket {
-    uint64_t used; /* what is missing of a full bucket, in 1/60000 token: per_minute a ms */
-    int64_t at_ms; /* when that was so */
+    uint64_t used; /* missing tokens, in 1/60000 token: `per_minute` of these return each ms */
+    int64_t at_ms; /* the time of the last bucket_take */
 };
 
 /*
- * Takes `cost` tokens (one that costs more than a full bucket holds takes all of it) at now_ms, a
- * monotonic clock in ms; a time before the last one counts as the last one. 0, or after how many ms
- * (>= 1) it is worth trying again: then nothing was taken.
+ * Takes `cost` tokens. If `cost` is more than a full bucket holds, it takes all tokens of a full
+ * bucket. now_ms: a monotonic clock in milliseconds; an earlier time than the last one counts as
+ * the last one. Returns 0, or the number of ms (>= 1) after which there are enough tokens: then no
+ * token was taken. O(1).
  */
 uint64_t bucket_take(struct bucket *bucket, const struct bucket_rate *rate, uint32_t cost,
                      int64_t now_ms);
 
-/* Whether it is full at now_ms, so that a new one would be the same. */
+/* Whether the bucket is full at now_ms. A full bucket may be replaced by a zeroed one. O(1). */
 bool bucket_is_full(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms);
 
 #endif

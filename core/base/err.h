@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * err: the errors that a function cannot handle where they happen.
+ * err: error codes.
  *
  * The rule of the whole code base: a function that can fail returns an int.
- *   0         done.
- *   negative  -ERR_..., from the table below: pass it up unchanged.
- *   positive  an outcome named by that one function (NOT_FOUND, MORE, ...): its direct caller
- *             handles it and never forwards it.
- * Outputs are written only on success, unless a function's comment says otherwise.
+ *   0         success.
+ *   negative  -ERR_..., an error from the table below. The caller passes it up unchanged.
+ *   positive  an outcome that this one function names (NOT_FOUND, MORE, ...). Its direct caller
+ *             handles it and does not pass it up.
+ * A function writes its outputs on success only, unless its comment says otherwise.
  */
 #ifndef CORE_BASE_ERR_H
 #define CORE_BASE_ERR_H
@@ -28,8 +28,8 @@ enum err {
 };
 
 /*
- * The text for a negative return value or its absolute value. Never NULL: a number that is not in
- * the table gives "unknown error". Static storage, not to be freed.
+ * The text of an error. code: -ERR_... or ERR_...; a number that is not in the table gives "unknown
+ * error". Never NULL. Static storage, do not free it.
  */
 const char *err_text(int code);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash: the only user of xxHash. Seeds are arguments.
+ * hash: the only file that calls xxHash. Seeds are arguments.
  */
 #ifndef CORE_BASE_HASH_H
 #define CORE_BASE_HASH_H
@@ -14,16 +14,18 @@ struct hash128 {
     uint64_t high64;
 };
 
-/* XXH3-128 of `length` bytes with seed 0: the hash that bit positions come from. O(length). */
+/* XXH3-128 of `length` bytes with seed 0. Bit positions of labels come from it. O(length). */
 struct hash128 hash_label(const void *bytes, size_t length);
 
 /* The same with a seed; seed 0 is hash_label. O(length). */
 struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
 
 /*
- * A hash and what follows from it, where it is to be another than that of labels (published
- * examples have hashes like 2x + 3): the hash of an element, and value i of a hash, from which
- * position i comes modulo the size of a filter or section. Both are pure.
+ * A hash that takes the place of the one for labels. Tests use it to run published examples, which
+ * have hashes like 2x + 3.
+ *   hash    the hash of an element
+ *   value   value i of a hash; position i is this value modulo the bits of a filter or section
+ * Both functions are pure.
  */
 struct hash_family {
     struct hash128 (*hash)(const void *element, size_t length);
@@ -31,8 +33,8 @@ struct hash_family {
 };
 
 /*
- * XXH3-64 of `length` bytes with a seed: for tables (give a random seed, so that peers who choose
- * keys cannot choose collisions) and for checksums. O(length).
+ * XXH3-64 of `length` bytes with a seed, for hash tables and for checksums. For a hash table take a
+ * random seed: then a peer that chooses the keys cannot choose collisions. O(length).
  */
 uint64_t hash_seeded(const void *bytes, size_t length, uint64_t seed);
 

@@ -11,9 +11,10 @@
 enum { LABEL_BYTES_MAX = 240 };
 
 /*
- * Whether `length` bytes are a label: UTF-8 without NUL, an attribute [a-z][a-z0-9]*, a colon, a
- * value of at least one byte, at most LABEL_BYTES_MAX bytes in all. 0, or LABEL_REFUSED with a
- * sentence in *out_reason (static storage) that says what is wrong and what would be right.
+ * Checks that `length` bytes are a label: UTF-8 without NUL; an attribute [a-z][a-z0-9]*, a colon
+ * and a value of at least one byte; at most LABEL_BYTES_MAX bytes in all. 0, or LABEL_REFUSED:
+ * *out_reason is then a sentence that says what is wrong and what would be right (static storage).
+ * O(length).
  */
 enum { LABEL_REFUSED = 1 };
 int label_check(const char *bytes, size_t length, const char **out_reason);

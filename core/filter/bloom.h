@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bloom: one Bloom filter as an array of 64-bit words, and what can be said of two of them.
+ * bloom: one Bloom filter as an array of 64-bit words, and comparisons of two filters.
  *
- *   bit p  is  bit p % 64 of word p / 64  in memory,
- *              bit p % 8  of byte p / 8   in stored and sent form (little-endian words).
+ *   in memory            bit p is bit p % 64 of word p / 64
+ *   stored and sent      bit p is bit p % 8 of byte p / 8 (little-endian words)
  *
- * A filter has m bits, any m >= 1; bits beyond m in the last word are always zero. Arrays are
- * borrowed; every array has bloom_words(m) words. Profiles (profile.h) restrict m and say which
- * bits a label sets. Pairwise functions cost O(m / 64).
+ * A filter has m bits, any m >= 1. Bits beyond m in the last word are always zero. Functions borrow
+ * the arrays; every array has bloom_words(m) words. Profiles (core/profile/profile.h) restrict m
+ * and say which bits a label sets. A function of two filters costs O(m / 64).
  */
 #ifndef CORE_FILTER_BLOOM_H
 #define CORE_FILTER_BLOOM_H
@@ -18,26 +18,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Words and bytes that a filter of m bits takes: ceil(m / 64) and ceil(m / 8). */
+/* Size of a filter of m bits: ceil(m / 64) words, ceil(m / 8) bytes. */
 size_t bloom_words(uint32_t m);
 size_t bloom_bytes(uint32_t m);
 
 /*
- * Value i of a hashed element, (low64 + i * (high64 | 1)) mod 2^64, in arithmetic that wraps at 64
- * bits, and its position among `bits` bits, value i mod bits.
- * Double hashing: Kirsch and Mitzenmacher, "Less Hashing, Same Performance", 2006; the "| 1" keeps
- * the step from being zero. bits >= 1.
+ * Double hashing (Kirsch and Mitzenmacher, "Less Hashing, Same Performance", 2006).
+ *   bloom_value      (low64 + i * (high64 | 1)) mod 2^64. The "| 1" makes sure that the step is not
+ * 0. bloom_position   bloom_value mod bits; bits >= 1
  */
 uint64_t bloom_value(struct hash128 hash, uint32_t i);
 uint32_t bloom_position(struct hash128 hash, uint32_t i, uint32_t bits);
 
-/* Sets or tests bit p; p < m. */
+/* Sets, or tests, bit p. p < m. */
 void bloom_set(uint64_t *filter, uint32_t p);
 bool bloom_test(const uint64_t *filter, uint32_t p);
 
 /*
- * Reads m bits from stored form. 0, or BLOOM_MALFORMED when `length` is not bloom_bytes(m) or a
- * bit beyond m is set; the filter is untouched then.
+ * Reads m bits in stored form. 0, or BLOOM_MALFORMED: `length` is not bloom_bytes(m), or a bit
+ * beyond m is set; *out_filter is unchanged then.
  */
 enum { BLOOM_MALFORMED = 1 };
 int bloom_load(uint64_t *out_filter, uint32_t m, const uint8_t *bytes, size_t length);
@@ -45,11 +44,12 @@ int bloom_load(uint64_t *out_filter, uint32_t m, const uint8_t *bytes, size_t le
 /* Writes bloom_bytes(m) bytes in stored form. */
 void bloom_store(const uint64_t *filter, uint32_t m, uint8_t *out_bytes);
 
-/* Set bits of a filter; of bits first .. first + count - 1 only (count may be 0). */
+/* The number of set bits: of the whole filter; of bits first .. first + count - 1 (count may be 0).
+ */
 uint32_t bloom_cardinality(const uint64_t *filter, size_t words);
 uint32_t bloom_cardinality_range(const uint64_t *filter, uint32_t first, uint32_t count);
 
-/* Set bits of (a and b), of (a or b), and of (a or b) within a range. */
+/* The number of set bits of (a and b), of (a or b), and of (a or b) within a range. */
 uint32_t bloom_intersection_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,

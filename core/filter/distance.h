@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distance: exact fractions. Nothing here is floating point, so every machine orders alike.
+ * distance: distances as exact fractions. There is no floating point here, so every machine orders
+ * messages alike.
  *
- * A similarity is shared / all, with shared <= all. Two empty filters have distance 0, so 0/0
- * counts as 1/1. Distance is 1 - similarity.
+ * A similarity is shared / all, with shared <= all. The distance is 1 - similarity. Two empty
+ * filters have distance 0, so 0/0 counts as 1/1.
+ *
+ * Example: 12 shared bits of 16 are a similarity of 0.75 and a distance of 0.25 (250,000 ppm).
  */
 #ifndef CORE_FILTER_DISTANCE_H
 #define CORE_FILTER_DISTANCE_H
@@ -11,25 +14,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One whole, in the millionths that distances are given in. */
+/* Distance 1 in millionths (ppm). */
 enum { DISTANCE_ONE_PPM = 1000000 };
 
 /*
- * For the bit metric: set bits of the intersection over set bits of the union (Jaccard).
- * For the estimated metric: estimated labels, in units of 1/65536 label (estimate.h).
+ * By the bit metric: set bits of the intersection, and of the union (Jaccard).
+ * By the estimated metric: estimated numbers of labels, in 1/65536 label (core/profile/estimate.h).
  */
 struct similarity {
     uint32_t shared;
     uint32_t all;
 };
 
-/* shared / all as a similarity; 0/0 becomes 1/1. shared <= all. */
+/* Makes a similarity; 0/0 becomes 1/1. shared <= all. */
 static inline struct similarity similarity_of(uint32_t shared, uint32_t all)
 {
     return all == 0 ? (struct similarity){1, 1} : (struct similarity){shared, all};
 }
 
-/* < 0, 0 or > 0 as a is less similar than, as similar as, more similar than b. Cross-multiplies. */
+/* < 0: a is less similar than b; 0: they are equal; > 0: a is more similar. By
+ * cross-multiplication. */
 static inline int similarity_compare(struct similarity a, struct similarity b)
 {
     uint64_t left = (uint64_t)a.shared * b.all;
@@ -38,13 +42,13 @@ static inline int similarity_compare(struct similarity a, struct similarity b)
     return (left > right) - (left < right);
 }
 
-/* Whether 1 - shared / all <= ppm / 1,000,000. ppm may exceed one whole: then always true. */
+/* Whether the distance is at most `ppm` millionths. Above 1,000,000 always true. */
 static inline bool distance_within(struct similarity s, uint32_t ppm)
 {
     return (uint64_t)(s.all - s.shared) * DISTANCE_ONE_PPM <= (uint64_t)s.all * ppm;
 }
 
-/* The distance and the similarity in millionths, rounded to nearest; they add up to one whole. */
+/* The distance, and the similarity, in millionths, rounded to nearest. They add up to 1,000,000. */
 uint32_t distance_ppm(struct similarity s);
 uint32_t similarity_ppm(struct similarity s);
 

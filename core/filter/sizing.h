@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sizing: how many bits a filter needs, and its false-positive rate. Floating point is used here
- * and in core/profile/rate.c, nowhere else in core; nothing is ordered by these numbers.
+ * sizing: how many bits a filter needs, and its false-positive rate. This file and
+ * core/profile/rate.c are the only ones in core that use floating point. No message is ordered by
+ * these numbers.
+ *
+ * m bits, d hashes for each label, n labels, p the false-positive rate. Example: n = 20 and p =
+ * 0.01 need m = 192 and d = 7.
  *
  * Formulas: Bloom 1970, Broder and Mitzenmacher 2004.
  */
@@ -11,8 +15,8 @@
 #include <stdint.h>
 
 /*
- * m = ceil(-n ln p / (ln 2)^2) bits for n labels at a false-positive rate p.
- * 0, or SIZING_REFUSED unless 1 <= n <= 100,000,000 and 0 < p < 1 and m fits 32 bits.
+ * Writes m = ceil(-n ln p / (ln 2)^2). 0, or SIZING_REFUSED: not 1 <= n <= 100,000,000, not
+ * 0 < p < 1, or m does not fit 32 bits.
  */
 enum { SIZING_REFUSED = 1 };
 int sizing_bits(uint32_t n, double p, uint32_t *out_m);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary: what a set of filters has in common: their union, how many there are, and the range of
- * their cardinalities; right after each filter that comes or goes, without a look at the others.
+ * summary: what a set of filters has in common: their union, their number, and the range of their
+ * cardinalities. It is right after each added or removed filter, without a look at the others.
  *
- * A counting filter of 32 bits and a histogram of cardinalities: 8 m bytes and a few.
+ * It is a counting filter of 32 bits and a histogram of cardinalities, 8 m bytes and a few.
  */
 #ifndef CORE_FILTER_SUMMARY_H
 #define CORE_FILTER_SUMMARY_H
@@ -12,15 +12,15 @@
 
 struct summary {
     struct counting counting;
-    uint32_t *histogram; /* owned: filters of cardinality 0 .. m */
+    uint32_t *histogram; /* owned; entry c: how many filters have cardinality c, 0 .. m */
     uint64_t count;      /* filters, below 2^32 */
 };
 
-/* An empty one for filters of m >= 1 bits. `alloc` is borrowed. 0 or -ERR_NOMEM. */
+/* Makes an empty summary for filters of m >= 1 bits. `alloc` is borrowed. 0 or -ERR_NOMEM. */
 int summary_init(struct summary *summary, const struct alloc *alloc, uint32_t m);
-void summary_deinit(struct summary *summary); /* a zeroed one is fine */
+void summary_deinit(struct summary *summary); /* a zeroed struct is fine */
 
-/* A filter comes; one that came goes. O(m / 64 + set bits). */
+/* Adds a filter; removes a filter that was added. O(m / 64 + set bits). */
 void summary_add(struct summary *summary, const uint64_t *filter);
 void summary_remove(struct summary *summary, const uint64_t *filter);
 
@@ -30,7 +30,7 @@ const uint64_t *summary_union(const struct summary *summary);
 /* The smallest and the largest cardinality; 0 and 0 when there are no filters. O(m). */
 void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *out_max);
 
-/* Bytes of memory held. */
+/* Bytes of memory that it holds. */
 size_t summary_bytes(const struct summary *summary);
 
 #endif

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encode: a context's labels to its filter, under any profile.
+ * encode: makes the filter of a context's labels, by any profile.
  *
- * Label L sets in its section the bits (value i mod the section's bits), i = 0 .. d - 1, with value
- * i = bloom_value(hash_label(L), i). A section joint(a,b) gets, for every label of a that is a
- * candidate and every label of b that is one, and i = 0 .. d - 1,
+ * Label L sets in its section the bits (value i mod the section's bits) for i = 0 .. d - 1, where
+ * value i is bloom_value(hash_label(L), i). A section joint(a,b) gets, for every candidate label of
+ * attribute a, every candidate label of attribute b, and i = 0 .. d - 1, the bit
  *
  *   ((value i of the one) XOR (value i of the other)) mod the section's bits
  *
- * (the combined multi-dimensional Bloom filter). So the union of several filters no longer claims a
- * combination of which it has each half only. Candidates are
+ * (the combined multi-dimensional Bloom filter). So the union of several filters does not claim a
+ * pair of which one filter has the one half and another filter the other half. Candidates are
  *
- *   of geo    labels whose value is a geohash of 6 characters (0-9, b-z without i, l and o)
- *   of time   labels whose value is a date and hour, 2026-11-20T14 (digits at these places)
- *   of others every label
+ *   of geo     labels whose value is a geohash of 6 characters (0-9, b-z without i, l and o)
+ *   of time    labels whose value is a date and hour, 2026-11-20T14 (digits at these places)
+ *   of others  every label
  *
- * Where one side has no candidate, no joint bit is set. Where a side has several, all pairs count:
- * whatever one would be chosen, a context with fewer labels could choose another and would not be
- * contained any more. So: fewer labels, fewer bits; the filter of a subset is a subset.
+ * Where one side has no candidate, no joint bit is set. Where a side has several, all pairs count.
+ * A rule that picks one of them would pick another one from a context with fewer labels, and then
+ * the filter of the smaller context would not be a subset. As it is: the filter of a subset of the
+ * labels is a subset of the filter.
  */
 #ifndef CORE_PROFILE_ENCODE_H
 #define CORE_PROFILE_ENCODE_H
@@ -27,37 +28,39 @@
 
 enum { ENCODE_CANDIDATES_MAX = 256 };
 
-/* A label that a joint section pairs with others. */
+/* A label that joint sections pair with others. */
 struct encode_candidate {
     struct hash128 hash;
     uint32_t sides; /* bit 2 s: `name` of joint section s; bit 2 s + 1: its `other` */
 };
 
 /*
- * A filter in the making. About 10 KiB; plain, nothing to free. Bits are kept as bytes until the
- * end: storing a byte takes a quarter of what it takes to change a bit.
+ * A filter that is being made. About 10 KiB; there is nothing to free. Until the end each bit is
+ * kept as a byte, because storing a byte takes a quarter of the time of changing a bit.
  */
 struct encoder {
     const struct profile *profile;    /* borrowed */
-    const struct hash_family *family; /* borrowed; NULL: the one of labels */
+    const struct hash_family *family; /* borrowed; NULL: that of labels */
     uint32_t candidate_count;
     uint8_t marks[PROFILE_BITS_MAX]; /* not 0 where the bit is set */
     struct encode_candidate candidates[ENCODE_CANDIDATES_MAX];
 };
 
-/* Begins an empty filter. The profile is one that profile_parse made; it is borrowed. O(m). */
+/* Begins an empty filter. `profile` comes from profile_parse and is borrowed. O(m). */
 void encoder_begin(struct encoder *encoder, const struct profile *profile);
 
-/* The same with another hash, which is borrowed; NULL is that of labels. */
+/* The same with another hash, which is borrowed. NULL: the hash of labels. */
 void encoder_begin_with(struct encoder *encoder, const struct profile *profile,
                         const struct hash_family *family);
 
 /*
- * Adds labels, which have passed label_check; order and repetition do not matter. 0, or when one is
- * refused its number in *out_refused, with those before it added and nothing else changed, and
- * ENCODE_NO_SECTION (the profile has none for the label's attribute) or ENCODE_CROWDED (more than
- * ENCODE_CANDIDATES_MAX different candidates of joint sections). O(length + d) a label, for a
- * candidate also times the candidates so far.
+ * Adds labels, which have passed label_check. Order and repetition do not matter. Returns
+ *   0                   all are added
+ *   ENCODE_NO_SECTION   the profile has no section for the attribute of a label
+ *   ENCODE_CROWDED      more than ENCODE_CANDIDATES_MAX different candidates of joint sections
+ * In the last two cases *out_refused is the number of the refused label. The labels before it are
+ * added, and nothing else has changed. O(length + d) for each label; for a candidate also O(d) for
+ * each earlier candidate.
  */
 enum { ENCODE_NO_SECTION = 1, ENCODE_CROWDED = 2 };
 int encoder_add_all(struct encoder *encoder, const char *const *labels, const size_t *lengths,
@@ -67,16 +70,16 @@ int encoder_add_all(struct encoder *encoder, const char *const *labels, const si
 int encoder_add(struct encoder *encoder, const char *label, size_t length);
 
 /*
- * The same for a keyed label, with the hash of labels: section and candidacy are those of the plain
- * label, and every value comes from the `keyed_count` bytes that stand for it, in joint sections
- * too. 0, ENCODE_NO_SECTION, ENCODE_CROWDED.
+ * The same for one keyed label. The plain label decides the section and whether the label is a
+ * candidate. All values come from the `keyed_count` bytes at `keyed`, hashed as labels are. 0,
+ * ENCODE_NO_SECTION, ENCODE_CROWDED.
  */
 int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
                       const uint8_t *keyed, size_t keyed_count);
 
 /*
  * Writes the filter of all labels added so far, bloom_words(profile->bits) words. More labels may
- * follow, and another end. O(m).
+ * be added afterwards, and encoder_end called again. O(m).
  */
 void encoder_end(const struct encoder *encoder, uint64_t *out_filter);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: how contexts become filters: m bits in all, their sections, d hashes each, a version.
+ * profile: how contexts become filters: m bits in all, their sections, d hashes for each label, a
+ * version.
  *
  * Text form, version 1:
  *
@@ -12,13 +13,13 @@
  *   | wifi                   | geo     | time| topic    | joint(geo,time)|
  *   +------------------------+---------+-----+----------+----------------+
  *
- * A filter is a row of sections in the order of the text; section s owns bits first_bit ..
- * first_bit + bits - 1. A label goes to its attribute's section, labels of attributes without one
- * to the section `any`; where there is none, there is no place for them. A joint section holds
- * pairs of a label of one attribute and one of another (encode.h).
+ * A filter is a row of sections in the order of the text. Section s has the bits first_bit ..
+ * first_bit + bits - 1. A label goes to the section of its attribute. A label whose attribute has
+ * no section goes to the section `any`; if there is none, the label has no place. A joint section
+ * holds pairs of a label of one attribute and a label of another (encode.h).
  *
- * Each profile has exactly one text: numbers without leading zeros, the attributes of a joint
- * section in alphabetical order, one section for all labels without a name.
+ * Each profile has exactly one text: numbers have no leading zeros, the attributes of a joint
+ * section are in alphabetical order, and a single section for all labels has no name.
  */
 #ifndef CORE_PROFILE_PROFILE_H
 #define CORE_PROFILE_PROFILE_H
@@ -29,7 +30,7 @@
 
 enum {
     PROFILE_BITS_MIN = 64,      /* m is a multiple of this */
-    PROFILE_BITS_MAX = 4096,    /* m at most; a section has 1 to that many */
+    PROFILE_BITS_MAX = 4096,    /* m at most; a section has 1 to as many bits */
     PROFILE_HASHES_MAX = 32,    /* d at most */
     PROFILE_SECTIONS_MAX = 16,  /* sections at most */
     PROFILE_TEXT_MAX = 256,     /* bytes of the text form, with its final NUL */
@@ -65,7 +66,7 @@ struct profile_section {
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
 
-    /* Follows from the rest; written by profile_parse, for encode.c. */
+    /* These follow from the fields above. profile_parse writes them, encode.c uses them. */
     uint64_t unit;       /* ceil(2^64 / bits) mod 2^64 */
     uint64_t upper_unit; /* (2^32 mod bits) unit mod 2^64 */
     uint64_t head;      /* "name:" as it lies in memory, and ones where it has bytes; where there */
@@ -83,56 +84,56 @@ struct profile {
     uint32_t section_count;
     struct profile_section sections[PROFILE_SECTIONS_MAX];
 
-    /* As the last ones of a section. */
-    uint32_t any;   /* the section `any`, if ... */
-    bool has_any;   /* ... there is one */
-    bool has_heads; /* heads tell all attributes, and there are some */
+    /* These follow from the sections, too. */
+    uint32_t any; /* the number of the section `any`, if has_any */
+    bool has_any;
+    bool has_heads; /* there are attributes, and `head` is enough to tell each of them */
 };
 
 /*
- * Reads the text form, `length` bytes. 0, or PROFILE_REFUSED with a sentence in *out_reason (static
- * storage) that says what is wrong and what would be right; *out is untouched then.
+ * Reads the text form, `length` bytes. 0, or PROFILE_REFUSED: *out_reason is then a sentence that
+ * says what is wrong and what would be right (static storage), and *out is unchanged.
  */
 enum { PROFILE_REFUSED = 1 };
 int profile_parse(const char *text, size_t length, struct profile *out, const char **out_reason);
 
 /*
- * Writes why profile_parse refuses a text into out_sentence (PROFILE_SENTENCE_MAX bytes, ended by
- * NUL), with the section that is wrong and the sum of the bits where these are what matters: what
- * people should be shown. An empty sentence where the text is not refused. The section is quoted up
- * to 80 bytes, with a question mark for each that is not visible ASCII.
+ * Explains to people why profile_parse refuses a text. Writes a sentence and a NUL into
+ * out_sentence (PROFILE_SENTENCE_MAX bytes), with the wrong section or the sum of the bits where
+ * these matter. The section is quoted up to 80 bytes, with a question mark for each byte that is
+ * not visible ASCII. If the text is not refused, the sentence is empty.
  */
 void profile_explain(const char *text, size_t length, char *out_sentence);
 
-/* Writes the text form and a NUL into out (PROFILE_TEXT_MAX bytes). Parsing it gives it back. */
+/* Writes the text form and a NUL into out (PROFILE_TEXT_MAX bytes). profile_parse reads it back. */
 void profile_print(const struct profile *profile, char *out);
 
-/* Writes one section's name (wifi, any, joint(geo,time); empty for the only one) in the same way.
- */
+/* Writes the name of a section and a NUL into out (PROFILE_TEXT_MAX bytes): wifi, any,
+ * joint(geo,time); empty for a section without a name. */
 void profile_print_name(const struct profile_section *section, char *out);
 
 /*
- * Writes the names of the sections that labels go to, joint ones left out, separated by ", ", and a
- * NUL into out (PROFILE_TEXT_MAX bytes).
+ * Writes the names of the sections, separated by ", ", and a NUL into out (PROFILE_TEXT_MAX bytes).
+ * Joint sections are left out.
  */
 void profile_print_names(const struct profile *profile, char *out);
 
-/* Whether both make the same filters of the same labels. */
+/* Whether both profiles make the same filters of the same labels. */
 bool profile_equal(const struct profile *a, const struct profile *b);
 
 /*
- * The section that a label goes to; NULL where there is none. The label has passed label_check, or
- * else has no colon and goes where the whole of it is no section's name. O(sections).
+ * The section that a label goes to, or NULL if there is none. The label has passed label_check. (A
+ * text without a colon is accepted, too: it is an attribute that no section has.) O(sections).
  */
 const struct profile_section *profile_section_of(const struct profile *profile, const char *label,
                                                  size_t length);
 
 /*
- * The largest power of two that divides the bits of joint section `section` and those of the two
- * sections that its attributes' labels go to. The low bits of an XOR come from low bits alone, so a
- * label that merely collides with another one in its own section also agrees with it in what the
- * joint section's position is modulo this number. 1 (so whenever the joint section has an odd
- * number of bits): collisions there and here have nothing to do with one another. O(sections).
+ * How much a joint section repeats of what the sections of its two attributes say: the largest
+ * power of two that divides the number of bits of all three sections. The low bits of an XOR come
+ * from low bits only. So a label that collides with another one in its own section has the same
+ * joint position as that one modulo this factor. 1 (always so if the joint section has an odd
+ * number of bits): the collisions in the sections are independent of one another. O(sections).
  */
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section);
 
