@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits: the inner loops, one table of them for each instruction set.
+ * bits: the inner loops ("kernels"), one table of functions for each instruction set.
  *
- * bits_scalar.c is the reference and always there. A table is chosen once, when an index is made,
- * and stored in it: no hidden state, no test of the processor in a loop. All tables give the same
- * answers. Filters lie in blocks of BITS_BLOCK, interleaved word by word, so that no sum across
- * lanes is needed:
+ * core/bits/scalar.c is the reference and is always there. A table is chosen once, when an index is
+ * made, and stored in the index: there is no hidden state, and no loop tests the processor. All
+ * tables give the same answers.
+ *
+ * Filters lie in blocks of BITS_BLOCK, interleaved word by word, so that a kernel needs no sum
+ * across the lanes of a vector:
  *
  *   word 0 of filters 0..7 | word 1 of filters 0..7 | ... | word w-1 of filters 0..7
  *
- * What is done to a few filters at a time, each in one piece, has no kernel: union, subset test and
- * counts of two filters are in bloom.h, whose plain loops compilers turn into vector instructions
- * of the baseline. Core asks for them a few times a query or a deposit, not for each message.
+ * Work on two whole filters has no kernel: union, subset test and counts are in
+ * core/filter/bloom.h. Compilers turn those plain loops into vector instructions of the baseline,
+ * and core needs them a few times for each query or deposit, not for each message.
  */
 #ifndef CORE_BITS_BITS_H
 #define CORE_BITS_BITS_H
@@ -23,31 +25,36 @@
 enum { BITS_BLOCK = 8 };
 
 /*
- * Up to BITS_LANES sets of bits lie the other way round, by columns: column p has BITS_LANE_WORDS
- * words, and its bit i (bit i % 64 of word i / 64) is bit p of set i. A query reads only the
- * columns of its own bits.
+ * Up to BITS_LANES sets of bits may also lie by columns. Column p has BITS_LANE_WORDS words. Its
+ * bit i (bit i % 64 of word i / 64) is bit p of set i; i is called the lane of the set.
+ *
+ *   column 0    lane 0 | lane 1 | ... | lane 511        which sets have bit 0?
+ *   column 1    lane 0 | lane 1 | ... | lane 511        which sets have bit 1?
+ *
+ * A query reads only the columns of its own set bits.
  */
 enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX = 13 };
 
-/* What a scan looks for. */
+/* The arguments of `scan`. */
 struct bits_scan {
     const uint64_t *query; /* borrowed */
     size_t words;          /* of a filter, at most 64 */
     uint32_t base;         /* added to each filter's cardinality; the sum is at most 2^13 */
-    uint32_t floor;        /* at most 2^15 */
+    uint32_t floor;        /* in units of 2^-BITS_FLOOR_SHIFT; at most 2^15 */
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
 /*
- * Which lanes reach their thresholds. A lane's threshold is what it needs of its own, given in
- * planes, and base * floor / 2^BITS_FLOOR_SHIFT, rounded down, with the floor of its word.
+ * The arguments of `lanes_reaching`. The threshold of a lane is the sum of two numbers: its own
+ * one, given in planes (see count_columns), and base * floor / 2^BITS_FLOOR_SHIFT rounded down,
+ * with the floor of the lane's word.
  */
 struct bits_reach {
-    const uint64_t *columns;   /* all of them, borrowed as all the rest */
-    const uint16_t *positions; /* of those that are added up, */
-    size_t count;              /* ... how many: at most 4096 */
-    size_t lane_words;         /* 1 .. BITS_LANE_WORDS that matter */
-    const uint64_t *lanes;     /* those that are asked for: a mask */
+    const uint64_t *columns;   /* all columns; borrowed, as are all pointers here */
+    const uint16_t *positions; /* the columns to add up */
+    size_t count;              /* how many columns to add up, at most 4096 */
+    size_t lane_words;         /* how many words of lanes matter, 1 .. BITS_LANE_WORDS */
+    const uint64_t *lanes;     /* a mask of the lanes to test */
     const uint64_t *own;       /* own_planes planes, at most BITS_PLANES_MAX */
     size_t own_planes;
     const uint64_t *floors; /* BITS_LANE_WORDS numbers, each at most 2^15 */
@@ -55,31 +62,32 @@ struct bits_reach {
     size_t planes;          /* every threshold is below 2^planes */
 };
 
-/* What is known of the filters of some lanes: see bound_lanes. */
+/* The arguments of `bound_lanes`: what is known of the filters of each lane. */
 struct bits_bound {
-    const uint8_t *least;
-    const uint8_t *most;
-    uint32_t base;
-    uint32_t floor; /* at most 2^15 */
+    const uint8_t *least; /* smallest number of set bits; 255 means 255 or more */
+    const uint8_t *most;  /* largest number of set bits; 255 means 255 or more */
+    uint32_t base;        /* set bits of the query, 1 .. 255 */
+    uint32_t floor;       /* at most 2^15 */
 };
 enum { BITS_SPREAD_PLANES = 8, BITS_NEEDS = 3, BITS_NEEDS_FIRST = 2, BITS_STRIDE = 32 };
 
 struct bits_kernels {
     const char *name; /* "scalar", "neon", "avx2", "avx512" */
 
-    /* Set bits of `words` words. */
+    /* The number of set bits of `words` words. */
     uint32_t (*cardinality)(const uint64_t *filter, size_t words);
 
     /*
-     * Set bits of (query and x) for each filter x of a block. `block` has words * BITS_BLOCK
-     * words, `out` BITS_BLOCK numbers. No alignment beyond that of the types is needed.
+     * The number of set bits of (query and x) for each filter x of a block. `block` has words *
+     * BITS_BLOCK words, `out` has BITS_BLOCK numbers. The alignment of the types is enough.
      */
     void (*overlaps)(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out);
 
     /*
-     * Which filters of a block have all bits of `query`: bit i for lane i. A query without a bit is
-     * in all of them, and in lanes that hold no filter. Reads only the words in which the query has
-     * a bit: for one label that is half of a block of 512 bits or less.
+     * Which filters of a block have all bits of `query`: bit i of the result for filter i. If the
+     * query has no bit, all 8 bits are set, also for places without a filter. Reads only the words
+     * in which the query has a bit: with one label that is half of a block of 512-bit filters, or
+     * less.
      */
     uint32_t (*supersets)(const uint64_t *query, const uint64_t *block, size_t words);
 
@@ -87,63 +95,66 @@ struct bits_kernels {
     void (*unite)(const uint64_t *block, size_t words, uint64_t *out);
 
     /*
-     * Adds up columns (see above), bit-sliced: bit i of word w of plane p is bit p of the number of
-     * columns given that have lane 64 w + i set. `columns` are all columns, `positions` says which
-     * `count` of them (at most 4096). Writes bits_planes(count) planes; of each, the first
-     * `lane_words` words (1 .. BITS_LANE_WORDS) count.
+     * Adds up columns (see above): for each lane the number of given columns that have the lane
+     * set. The numbers are bit-sliced into planes: bit i of word w of plane p is bit p of the
+     * number of lane 64 w + i. `columns` are all columns; `positions` names the `count` (at most
+     * 4096) to add. Writes bits_planes(count) planes of BITS_LANE_WORDS words; the first
+     * `lane_words` words (1 .. BITS_LANE_WORDS) of each plane are valid.
      */
     void (*count_columns)(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes);
 
     /*
-     * Of `plane_count` planes (at most BITS_PLANES_MAX) as count_columns writes them, and a mask of
-     * lanes (BITS_LANE_WORDS words; those beyond the first `lane_words` are zero).
-     *
-     * keep_largest: of the lanes of each word those stay whose number is the largest of that word;
-     * which that is goes to out_largest (BITS_LANE_WORDS numbers, of which the first `lane_words`
-     * count); 0 for a word of none.
+     * Finds the largest number in each word of lanes. `planes` are plane_count planes (at most
+     * BITS_PLANES_MAX) as count_columns writes them. `mask` has the lanes to look at
+     * (BITS_LANE_WORDS words; those beyond the first `lane_words` are zero). Afterwards the mask
+     * has, in each word, only the lanes with the largest number of that word. out_largest has
+     * BITS_LANE_WORDS numbers, of which the first `lane_words` are valid: the largest number of
+     * each word, 0 for a word without lanes.
      */
     void (*keep_largest)(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest);
 
-    /* The lanes of which at least as many of the columns given are set as their threshold says. Of
-     * out_mask the first `lane_words` words count. Whether there is any. */
+    /* Which lanes reach their thresholds: the number of given columns that have the lane set is at
+     * least the threshold. Writes a mask; its first `lane_words` words are valid. Returns whether
+     * any lane does. */
     bool (*lanes_reaching)(const struct bits_reach *reach, uint64_t *out_mask);
 
-    /* The set bits of a filter, ascending, into out, which has room for 64 * words numbers. How
-     * many. */
+    /* Writes the positions of the set bits, ascending; `out` has room for 64 * words numbers.
+     * Returns how many there are. */
     size_t (*positions)(const uint64_t *filter, size_t words, uint16_t *out);
 
     /*
-     * The numbers of such planes, of which there are at most BITS_SPREAD_PLANES: 64 * lane_words of
-     * them.
+     * Turns at most BITS_SPREAD_PLANES planes into one byte for each lane: 64 * lane_words numbers.
      */
     void (*spread)(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out);
 
     /*
-     * Lane by lane of the first `count`: 1 + the highest floor (see scan) that a filter can pass
-     * that shares at most `shared` bits with a query of `base` bits (1 .. 255) and has between
-     * `least` and `most` bits, of which 255 means any number from there on; 0 if that is below
-     * `floor`. Rounded down. Lanes behind, up to a multiple of BITS_STRIDE, are read as well, and
-     * become 0.
+     * For each of the first `count` lanes: 1 + the highest floor (see scan) that a filter can pass
+     * if it shares at most `shared` bits with a query of `base` bits and has `least` to `most`
+     * bits; 0 if that floor is below `floor`. Rounded down. Also reads the lanes behind, up to a
+     * multiple of BITS_STRIDE, and sets their results to 0.
      */
     void (*bound_lanes)(const struct bits_bound *bound, const uint8_t *shared, size_t count,
                         uint16_t *out);
 
     /*
-     * Lane by lane of BITS_LANES: 1 + the highest floor that any of the filters can pass that
-     * `needs` (BITS_NEEDS rows of BITS_LANES) tells of, when the query of `base` bits (1 .. 255)
-     * shares `shared` bits with their core. needs[j] is what the overlap with the core must exceed
-     * base * e / 8 by, in eighths of a bit, for the floor 2^16 * e / 8, where e is j +
-     * BITS_NEEDS_FIRST; ascending with j, and between these taken for linear. Rounded down; at
-     * least the first of these floors, at most the last, 2^15.
+     * For each of BITS_LANES lanes: 1 + the highest floor that any filter of the lane can pass, if
+     * the query of `base` bits (1 .. 255) shares `shared` bits with the core of the lane
+     * (docs/tree.md, 6). `needs` has BITS_NEEDS rows of BITS_LANES numbers. Row j belongs to the
+     * floor 2^16 * e / 8 with e = j + BITS_NEEDS_FIRST: to pass it, the overlap with the core must
+     * exceed base * e / 8 by needs[j] eighths of a bit. The rows ascend with j; between two rows
+     * the need is linear. Rounded down. The result is at least 1 + the first of these floors and at
+     * most 1 + the last, 2^15.
      */
     void (*promise)(const int16_t *needs, uint32_t base, const uint8_t *shared, uint16_t *out);
 
     /*
-     * Of `count` numbers, a multiple of BITS_STRIDE: the largest; how many are at least `least`;
-     * the first that is (count, if none); and the places of all that are, ascending, of which it
-     * returns how many.
+     * Searches in `count` numbers, a multiple of BITS_STRIDE:
+     *   largest      the largest number
+     *   count_least  how many numbers are at least `least`
+     *   find_least   the place of the first of them; `count` if there is none
+     *   list_least   writes the places of all of them, ascending, and returns how many
      */
     uint16_t (*largest)(const uint16_t *numbers, size_t count);
     size_t (*count_least)(const uint16_t *numbers, size_t count, uint16_t least);
@@ -151,24 +162,24 @@ struct bits_kernels {
     size_t (*list_least)(const uint16_t *numbers, size_t count, uint16_t least,
                          uint16_t *out_places);
 
-    /* About how many columns cost as much as one block of overlaps, both of usual size. */
+    /* About how many columns take as long to add up as one block takes to compare. */
     uint32_t block_columns;
 
     /*
-     * Looks at blocks one after another for the first one with a filter for which
+     * Finds the first block with a filter that passes the floor:
      *
      *   overlap * 2^BITS_FLOOR_SHIFT >= (base + cardinality) * floor.
      *
-     * Returns how many blocks come before it, with its overlaps in `out` and its filters that are
-     * so in *out_lanes, bit i for lane i; or block_count, when there is none: both outputs are
-     * undefined then. `cardinalities` has BITS_BLOCK numbers for each block.
+     * Returns the number of that block; `out` then has its BITS_BLOCK overlaps, and bit i of
+     * *out_lanes says whether filter i passes. Returns block_count if there is none: both outputs
+     * are undefined then. `cardinalities` has BITS_BLOCK numbers for each block.
      */
     size_t (*scan)(const struct bits_scan *scan, const uint64_t *blocks,
                    const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                    uint32_t *out_lanes);
 };
 
-/* Planes that numbers from 0 to `most` take. */
+/* How many planes numbers from 0 to `most` need. */
 static inline size_t bits_planes(size_t most)
 {
 #if defined(__GNUC__)
@@ -183,7 +194,7 @@ static inline size_t bits_planes(size_t most)
 #endif
 }
 
-/* In ascending order; one of another processor is passed over. */
+/* In ascending order. bits_select skips the levels of other processors. */
 enum bits_level {
     BITS_SCALAR,
     BITS_NEON, /* of AArch64 */
@@ -195,10 +206,10 @@ enum bits_level {
 /* The best table at or below `most` that this build has and this machine can run. */
 const struct bits_kernels *bits_select(enum bits_level most);
 
-/* The table of that very level, or NULL where the build or the machine lacks it. */
+/* The table of exactly this level, or NULL if the build or the machine lacks it. */
 const struct bits_kernels *bits_table(enum bits_level level);
 
-/* The level with one of these names: 0; else BITS_UNKNOWN. */
+/* Finds the level with a name. 0 or BITS_UNKNOWN. */
 #define BITS_LEVEL_NAMES "scalar, neon, avx2, avx512"
 enum { BITS_UNKNOWN = 1 };
 int bits_level_parse(const char *name, enum bits_level *out_level);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits_columns: the body of count_columns, for any width. Included by the files that hold a table,
- * each of which has first said what a vector is:
+ * columns: the bodies of count_columns, lanes_reaching and keep_largest, for any vector width. The
+ * file of each table includes this header after it has defined its vector:
  *
  *   vec                   a vector of VEC_WORDS 64-bit words (dividing BITS_LANE_WORDS)
  *   vec_zero, vec_load, vec_store
@@ -17,9 +17,9 @@
  *   vec_scaled(a, n)      of each word a n / 2^BITS_FLOOR_SHIFT, both below 2^32
  *
  * Carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd edition, 5-1): a full
- * adder turns three numbers of one weight into one of that weight and one of twice that. Eight
- * columns are added in registers, and what overflows their three planes is added to the planes
- * above.
+ * adder turns three bits of weight 2^p into one bit of weight 2^p (the sum) and one of weight
+ * 2^(p+1) (the carry). Eight columns are added in registers; the carry out of their three planes is
+ * added to the planes above.
  */
 #ifndef CORE_BITS_COLUMNS_H
 #define CORE_BITS_COLUMNS_H
@@ -42,7 +42,7 @@ struct column_sums {
     size_t above_count;
 };
 
-/* a + b + c: the sum stays in *a, the carry is returned. */
+/* A full adder for a + b + c: stores the sum in *a and returns the carry. */
 static inline vec column_add(vec *a, vec b, vec c)
 {
     vec carry = vec_carry(*a, b, c);
@@ -74,7 +74,7 @@ static inline vec column_plane(const struct column_sums *sums, size_t p)
     return p == 0 ? sums->ones : p == 1 ? sums->twos : p == 2 ? sums->fours : sums->above[p - 3];
 }
 
-/* One vector's worth of lanes of all columns. */
+/* Adds up the given columns for the lanes of one vector. */
 static BITS_INLINE void column_lanes(const uint64_t *columns, const uint16_t *positions,
                                      size_t count, size_t above_count, struct column_sums *sums)
 {
@@ -115,7 +115,7 @@ static BITS_INLINE void columns_counted(const uint64_t *columns, const uint16_t 
     }
 }
 
-/* With the number of planes known beforehand, for filters of 32 to 255 bits, sums stay in
+/* For 32 to 255 columns the number of planes is a constant, so that the compiler keeps the sums in
  * registers. */
 static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes)
@@ -137,10 +137,13 @@ static void count_columns(const uint64_t *columns, const uint16_t *positions, si
 }
 
 /*
- * From the lowest plane up: a lane is at least its threshold in planes 0 .. p if its bit p exceeds
- * that of the threshold, or equals it and the planes below decide: the majority of both and of its
- * inverse. The threshold is the sum of two numbers, and added up on the way: of each of its bits
- * the inverse is what the comparison needs.
+ * Compares number and threshold from the lowest plane up. Let r be whether the number is at least
+ * the threshold in the planes below p. Then the same holds for the planes up to p if bit p of the
+ * number is larger than bit p of the threshold, or if the two bits are equal and r holds. That is
+ * the majority of bit p of the number, the inverse of bit p of the threshold, and r.
+ *
+ * The threshold is the sum of two numbers. It is added up in the same loop; the comparison needs
+ * the inverse of each of its bits only.
  */
 static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t counted,
                                       uint64_t *out_mask)
@@ -173,7 +176,7 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
     return any;
 }
 
-/* The same, for the same reason. */
+/* As in count_columns: a constant number of planes keeps the sums in registers. */
 static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 {
     const size_t counted = bits_planes(reach->count);
@@ -190,7 +193,8 @@ static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
     }
 }
 
-/* In each word those lanes stay that have the highest bit that any has, then the next. */
+/* From the highest plane down: where any lane of a word has the bit, only the lanes with the bit
+ * stay. */
 static void keep_largest(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest)
 {

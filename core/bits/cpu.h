@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu: what this processor can do and the operating system lets it do (saves the registers for).
- * Asked once, when a table of kernels is chosen.
+ * cpu: which instruction sets may be used: the processor has them, and the operating system saves
+ * their registers. Asked once, when a table of kernels is chosen.
  */
 #ifndef CORE_BITS_CPU_H
 #define CORE_BITS_CPU_H

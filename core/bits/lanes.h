@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits_lanes: what is done to a number for each lane, for any width. Included by the files that
- * hold a table, each of which has first said how it looks at BITS_STRIDE numbers:
+ * lanes: the kernels that compute one number for each lane, for any vector width. The file of each
+ * table includes this header after it has defined how it compares BITS_STRIDE numbers:
  *
  *   at_least(numbers, least)   which of them are at least `least`, a bit each
  *
- * The other loops are over numbers in a row, and without branches, so that compilers do as many
- * lanes at once as the instruction set of the file can. Quotients are computed in single precision,
- * as no instruction set divides vectors of integers. BITS_LANES_DIVIDE: in integers instead, and
- * only where need be, as a small processor wants it. Both give the same.
+ * The other loops go over arrays without branches, so that the compiler handles as many lanes at
+ * once as the instruction set can. Quotients are computed in single precision, because no
+ * instruction set divides vectors of integers. With BITS_LANES_DIVIDE they are computed in
+ * integers, and only where needed: that is faster on a small processor. Both give the same results.
  */
 #ifndef CORE_BITS_LANES_H
 #define CORE_BITS_LANES_H
@@ -48,7 +48,7 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
     const uint8_t *restrict most = bound->most;
     int32_t base = (int32_t)bound->base;
     int32_t floor = (int32_t)bound->floor;
-    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* nothing left over */
+    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
 
     for (size_t i = 0; i < end; i++) {
         int32_t overlap = shared[i] < most[i] ? shared[i] : most[i];
@@ -61,7 +61,7 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
 
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };
 
-/* The share of a step that a part of a whole is, rounded down. Both are below 2^16. */
+/* FLOOR_STEP * part / whole, rounded down. Both are below 2^16. */
 static inline int32_t share_of(int32_t part, int32_t whole)
 {
 #if defined(BITS_LANES_DIVIDE)

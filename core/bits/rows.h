@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits_rows: overlaps and scan, for any width. Included by the files that hold a table, each of
- * which has first said how it counts a block:
+ * rows: the bodies of `overlaps` and `scan`, for any vector width. The file of each table includes
+ * this header after it has defined how it counts a block:
  *
  *   lane_counts                             BITS_BLOCK numbers of 32 bits, lane by lane
  *   block_overlaps(query, block, words)     the set bits of (query and x) for each filter x
  *   store_counts(out, counts)
  *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each
  *
- * Where these are inlined, counts stay in registers until a lane reaches the floor.
+ * These are inlined, so that counts stay in registers until a lane reaches the floor.
  */
 #ifndef CORE_BITS_ROWS_H
 #define CORE_BITS_ROWS_H

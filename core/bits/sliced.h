@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sliced: up to BITS_LANES numbers, bit-sliced: bit i of word w of plane p is bit p of number
- * 64 w + i (what count_columns of bits.h writes). And sets of lanes, a bit each.
+ * 64 w + i. count_columns of bits.h writes this form. Also masks: sets of lanes, one bit for each.
  */
 #ifndef CORE_BITS_SLICED_H
 #define CORE_BITS_SLICED_H
@@ -10,34 +10,34 @@
 
 #include <stdbool.h>
 
-/* Planes of numbers, not all in use. */
+/* One number for each lane. */
 struct sliced {
     size_t plane_count;
-    size_t lane_words; /* in use */
+    size_t lane_words; /* words of each plane that are in use */
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
 };
 
-/* The largest number among the lanes of a mask, which holds one at least, and the first such lane.
- */
+/* The largest number among the lanes of a mask, and in *out_lane the first lane that has it. The
+ * mask has at least one lane. */
 uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
                         const uint64_t *mask, uint32_t *out_lane);
 
-/* Lanes of a mask. */
+/* The number of lanes in a mask. */
 uint32_t sliced_count(const uint64_t *mask);
 
-/* Adds to each lane's number that of `planes` (plane_count of them, all lane words). The sums must
- * be below 2^BITS_PLANES_MAX. */
+/* Adds the numbers of `planes` (plane_count planes, all lane words) to those of *sliced, lane by
+ * lane. The sums must be below 2^BITS_PLANES_MAX. */
 void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count);
 
 /* The number of one lane. */
 uint32_t sliced_number(const uint64_t *planes, size_t plane_count, uint32_t lane);
 
-/* Sets or clears bit `lane` of column `position`. */
+/* Sets, clears or tests bit `lane` of column `position`. */
 void sliced_set(uint64_t *columns, uint32_t position, uint32_t lane);
 void sliced_clear(uint64_t *columns, uint32_t position, uint32_t lane);
 bool sliced_test(const uint64_t *columns, uint32_t position, uint32_t lane);
 
-/* The lowest set bit of a word that is not zero. */
+/* The position of the lowest set bit of a word that is not zero. */
 static inline uint32_t sliced_lowest(uint64_t word)
 {
 #if defined(__GNUC__)
@@ -52,10 +52,10 @@ static inline uint32_t sliced_lowest(uint64_t word)
 #endif
 }
 
-/* The set bits of a filter, ascending, into out (64 * words numbers at most). How many. */
+/* Writes the positions of a filter's set bits, ascending, at most 64 * words. Returns how many. */
 size_t sliced_positions(const uint64_t *filter, size_t words, uint16_t *out);
 
-/* A mask of lanes 0 .. count - 1. */
+/* Writes a mask of the lanes 0 .. count - 1. */
 void sliced_first(uint32_t count, uint64_t *out_mask);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits_x86: what the tables for AVX2 and AVX-512 have in common: where 256 bits are enough, or the
- * wider registers no faster. Included by their files only, which are compiled with -mavx2 and
- * -mpopcnt at least.
+ * x86: what the tables for AVX2 and AVX-512 share: kernels for which 256 bits are enough, or wider
+ * registers are no faster. Only the files of these tables include this header; they are compiled
+ * with at least -mavx2 and -mpopcnt.
  */
 #ifndef CORE_BITS_X86_H
 #define CORE_BITS_X86_H
@@ -41,20 +41,20 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
-/* One word of a block's filters, of which lanes i and i + 4 are joined. */
+/* One word of a block: the OR of lanes i and i + 4, for i = 0 .. 3. */
 static inline __m256i half_union(const uint64_t *filters)
 {
     return _mm256_or_si256(_mm256_loadu_si256((const void *)filters),
                            _mm256_loadu_si256((const void *)(filters + BITS_BLOCK / 2)));
 }
 
-/* Neighbours joined: a0|a1, b0|b1, a2|a3, b2|b3. */
+/* The OR of neighbours: a0|a1, b0|b1, a2|a3, b2|b3. */
 static inline __m256i join_pairs(__m256i a, __m256i b)
 {
     return _mm256_or_si256(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-/* Four words a turn, turned over on the way, so that they are stored together. */
+/* Four words a turn, transposed on the way, so that they can be stored together. */
 static void unite(const uint64_t *block, size_t words, uint64_t *out)
 {
     for (; words >= 4; words -= 4) {
