@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bytes: a growable row of bytes with a limit, for output that is built piece by piece.
+ * bytes: a growable array of bytes, for output that is built piece by piece.
  */
 #ifndef PROTO_BYTES_H
 #define PROTO_BYTES_H
@@ -17,13 +17,14 @@ struct bytes {
     size_t capacity;
 };
 
-/* Empty. `alloc` is borrowed until bytes_deinit. */
+/* Makes an empty array. `alloc` is borrowed until bytes_deinit. */
 void bytes_init(struct bytes *bytes, const struct alloc *alloc);
-void bytes_deinit(struct bytes *bytes); /* a zeroed one is fine; usable again after bytes_init */
+void bytes_deinit(struct bytes *bytes); /* a zeroed struct is fine; usable again after bytes_init */
 
 /*
- * Makes room for `more` bytes behind the `count` there are, and returns where they go; count stays.
- * NULL when there is no memory. Amortised O(1) a byte.
+ * Makes room for `more` bytes behind the present ones and returns their place. `count` does not
+ * change: the caller writes the bytes and increases it. NULL: no memory. Amortised O(1) for each
+ * byte.
  */
 uint8_t *bytes_reserve(struct bytes *bytes, size_t more);
 
@@ -31,8 +32,8 @@ uint8_t *bytes_reserve(struct bytes *bytes, size_t more);
 int bytes_append(struct bytes *bytes, const void *data, size_t count);
 
 /*
- * Drops the first `count` bytes, count <= bytes->count; gives memory back when nothing is left.
- * O(what is left).
+ * Removes the first `count` bytes; count <= bytes->count. Frees the memory if no byte is left.
+ * O(remaining bytes).
  */
 void bytes_consume(struct bytes *bytes, size_t count);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits: what the protocol itself allows at most, whatever a server is configured to. A server's
- * own, lower limits are in Welcome.
+ * limits: the limits of the protocol itself. They hold for every server, whatever its
+ * configuration. A server's own, lower limits are in its Welcome. Sizes are in bytes, counts in
+ * elements.
  */
 #ifndef PROTO_LIMITS_H
 #define PROTO_LIMITS_H
@@ -17,7 +18,7 @@ enum {
     LIMIT_TOKEN_BYTES = 32,   /* withdraw token */
     LIMIT_HASH_BYTES = 32,    /* withdraw hash */
     LIMIT_RESUME_BYTES = 64,  /* resume token, at most */
-    LIMIT_CURSOR_BYTES = 32,  /* of Export's pages */
+    LIMIT_CURSOR_BYTES = 32,  /* cursor of Export, at most */
     LIMIT_KEY_BYTES = 32,     /* an epoch's key */
     LIMIT_FILTER_BYTES = 512, /* 4096 bits */
     LIMIT_HOST_BYTES = 63,    /* host name: [a-z0-9] and -, no - at the ends */
@@ -28,8 +29,8 @@ enum {
     LIMIT_SLICES = 32,            /* in Query.exclude */
     LIMIT_HASHES = 32,            /* of one slice */
     LIMIT_SLICES_HASHES = 256,    /* of all slices of a query together */
-    LIMIT_SLICES_PPM = 600000,    /* chance that they have any id, added up, in millionths */
-    LIMIT_DISTANCE_PPM = 1000000, /* one whole, in millionths */
+    LIMIT_SLICES_PPM = 600000,    /* sum of their chances to have any given id, in millionths */
+    LIMIT_DISTANCE_PPM = 1000000, /* distance 1, in millionths */
     LIMIT_RESULTS = 1000,         /* in Results: the largest k */
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */
     LIMIT_FIGURES = 2048,         /* in StatsTaken */

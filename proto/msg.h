@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * msg: requests and responses as plain structs, without a trace of protobuf.
+ * msg: requests and responses as plain structs, without protobuf. hearsay.proto says what each
+ * field means; the comments here say what the struct adds.
  *
  * A decoded message borrows its bytes and strings from the arena that it was decoded with. A
- * message to be encoded borrows whatever its maker points it at. Fields that were absent have the
- * defaults that hearsay.proto states; where presence itself matters there is a has_ flag, or a
- * NULL. Units: ms are Unix milliseconds, ppm millionths of the bit distance, s seconds.
+ * message to be encoded borrows everything that it points to from its maker. An absent field has
+ * the value that hearsay.proto names; where presence itself matters there is a has_ flag, or a
+ * NULL. Units: _ms is Unix milliseconds, _s seconds, _ppm millionths (distances, shares, fills).
  */
 #ifndef PROTO_MSG_H
 #define PROTO_MSG_H
@@ -16,22 +17,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes; data is NULL when the field was absent, not NULL (perhaps with count 0) when present. */
+/* Bytes. data is NULL if the field is absent. If it is present, data is not NULL, even if count is
+ * 0. */
 struct msg_bytes {
     const uint8_t *data;
     size_t count;
 };
 
 /*
- * UTF-8; text is NULL when the field was absent. What was decoded has a NUL behind it and none
- * within; what is to be encoded needs none behind it.
+ * UTF-8. text is NULL if the field is absent. A decoded text has a NUL behind it and none within; a
+ * text to be encoded needs no NUL behind it.
  */
 struct msg_text {
     const char *text;
     size_t length;
 };
 
-/* Numbers are those of hearsay.proto's ErrorCode. */
+/* The numbers of ErrorCode in hearsay.proto. */
 enum msg_error_code {
     MSG_MALFORMED = 1,
     MSG_UNSUPPORTED_VERSION = 2,
@@ -52,7 +54,7 @@ enum msg_error_code {
     MSG_INTERNAL = 17
 };
 
-/* "MALFORMED" and so on; "UNKNOWN" for a number that is none of them. Static storage. */
+/* The name of a code, such as "MALFORMED"; "UNKNOWN" for any other number. Static storage. */
 const char *msg_error_name(enum msg_error_code code);
 
 struct msg_error {
@@ -65,15 +67,15 @@ struct msg_error {
 };
 
 /*
- * Fills an error: printf-style sentence, cut at LIMIT_ERROR_BYTES on a character boundary. `field`
- * may be NULL.
+ * Fills an error. The sentence is made as by printf, and cut at LIMIT_ERROR_BYTES on a character
+ * boundary. `field` may be NULL.
  */
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Copies UTF-8 of `length` bytes into out_text, which has `capacity` >= 1 bytes, and puts a NUL
- * behind it. What does not fit is cut off on a character boundary.
+ * Copies `length` bytes of UTF-8 and a NUL into out_text, which has `capacity` >= 1 bytes. A text
+ * that does not fit is cut on a character boundary.
  */
 void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length);
 
@@ -133,14 +135,14 @@ struct msg_query {
     bool with_payload;
 };
 
-/* The query's k is 0 when absent, as it should be. */
+/* query.k is 0: a watch has no k. */
 struct msg_watch {
     struct msg_query query;
-    uint64_t after_seq; /* UINT64_MAX when absent: only what comes from now on */
+    uint64_t after_seq; /* UINT64_MAX when absent: new messages only */
 };
 
 struct msg_unwatch {
-    uint64_t watch_id; /* 0 when absent: never one that there is */
+    uint64_t watch_id; /* 0 when absent; no watch has this id */
 };
 
 struct msg_get {
@@ -172,7 +174,7 @@ struct msg_report {
     uint64_t work;          /* 0 when absent */
 };
 
-/* Requests of the administrator; see handler_admin.c. Each uses some of these. */
+/* The requests of administration share this struct. Each uses the fields that name it. */
 struct msg_admin {
     struct msg_text host;          /* stats: absent means all of them */
     struct msg_bytes id;           /* remove, restore */
@@ -190,7 +192,7 @@ struct msg_here {
 };
 
 enum msg_request_kind {
-    MSG_REQUEST_UNKNOWN = 0, /* none that this version knows, or none at all */
+    MSG_REQUEST_UNKNOWN = 0, /* a request that this schema does not have, or no body */
     MSG_REQUEST_HELLO,
     MSG_REQUEST_DEPOSIT,
     MSG_REQUEST_QUERY,
@@ -280,14 +282,15 @@ struct msg_host {
     struct msg_text name;
     struct msg_text profile;
     uint32_t suggested_max_distance_ppm;
-    uint64_t messages; /* that it stores at most; 0 when absent */
+    uint64_t messages; /* most messages that it stores; 0 when absent */
     uint64_t bytes;
     enum msg_evict evict;       /* MSG_EVICT_REJECT when absent */
     enum msg_acceptance accept; /* MSG_ACCEPT_OPEN when absent */
     int64_t accept_until_ms;    /* 0 when absent: not said */
     bool has_epoch;             /* the current one */
     struct msg_epoch epoch;
-    const struct msg_text *here; /* here_count labels; none may also mean: ask */
+    const struct msg_text
+        *here; /* here_count labels; also none if the frame had no room for them */
     size_t here_count;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work: what a proof of work on a deposit or a report is about. The bytes are fed to a hash of the
- * caller's (BLAKE2b-256), so that nothing here needs cryptography; docs/protocol.md says the rest.
+ * work: the bytes that a proof of work on a deposit or a report covers. The caller hashes them with
+ * BLAKE2b-256, so that this file needs no cryptography. docs/protocol.md has the rules.
  */
 #ifndef PROTO_WORK_H
 #define PROTO_WORK_H
@@ -12,30 +12,31 @@
 #include <stdint.h>
 
 /*
- * Feeds what the content's hash covers. host: the name of the host that it goes to, which the
- * deposit itself may leave out. store_id: LIMIT_ID_BYTES. Ids, hashes and lengths must be those of
- * a deposit that the codec takes.
+ * Calls `feed` with the bytes of a deposit that the content hash covers, piece by piece. host: the
+ * name of the host that the deposit goes to; the deposit itself may leave it out. store_id:
+ * LIMIT_ID_BYTES bytes. The deposit must be one that the codec accepts. O(size of the deposit).
  */
 void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                void (*feed)(void *context, const void *data, size_t count), void *context);
 
 /*
- * The same for a report of the message `id`. token: the resume token of the Welcome of the session
- * that sends the report, so that one proof does not serve several senders.
+ * The same for a report of the message `id` (LIMIT_ID_BYTES bytes). token: the resume token of the
+ * Welcome of the reporting session. It binds the proof to this session, so that one proof does not
+ * serve several senders.
  */
 void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_id,
                       const uint8_t *token, size_t token_bytes,
                       void (*feed)(void *context, const void *data, size_t count), void *context);
 
 /*
- * What the proof's hash covers: the content's hash (LIMIT_HASH_BYTES) and the number that is sought
- * and sent. out: WORK_PROOF_BYTES.
+ * Writes the WORK_PROOF_BYTES bytes that the proof's hash covers: the content hash
+ * (LIMIT_HASH_BYTES) and the number that the client tries and sends.
  */
 enum { WORK_PROOF_BYTES = LIMIT_HASH_BYTES + 8 };
 void work_proof(const uint8_t *content_hash, uint64_t number, uint8_t *out);
 
-/* Zero bits at the beginning of a hash (LIMIT_HASH_BYTES), from the highest of its first byte on.
- */
+/* The number of zero bits at the beginning of a hash (LIMIT_HASH_BYTES), from the highest bit of
+ * its first byte on. */
 uint32_t work_zero_bits(const uint8_t *hash);
 
 #endif
