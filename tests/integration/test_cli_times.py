@@ -2,15 +2,10 @@
 """The hearsay command and a server that sends the most extreme times. The command shows no wrong
 age, asks for no wrong time and remembers what it has shown."""
 
-import contextlib
-import socket
-import struct
-import threading
-
 import pytest
 
 import cli_runner
-import hearsay_wire as wire
+import fake_server
 from hearsay_wire import pb
 
 LATEST, EARLIEST = 2**63 - 1, -(2**63)
@@ -18,42 +13,15 @@ DAYS = LATEST // 86_400_000
 ON = ["-l", "topic:coffee"]
 
 
-class TimeServer:
+class TimeServer(fake_server.FakeServer):
     """Answers each query with one message; keeps the queries. One connection after another."""
 
     def __init__(self, now_ms, deposited_ms=0, expires_ms=LATEST):
         self.now_ms, self.times = now_ms, {"deposited_ms": deposited_ms, "expires_ms": expires_ms}
         self.queries, self.deposits = [], []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
+        super().__init__()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join(wire.PATIENCE)
-
-    def _serve(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with contextlib.suppress(OSError), connection:
-                connection.settimeout(wire.PATIENCE)
-                self._talk(connection)
-
-    def _talk(self, connection):
-        with connection.makefile("rb") as stream:
-            while len(head := stream.read(4)) == 4:
-                request = pb.Request.FromString(stream.read(*struct.unpack(">I", head)))
-                connection.sendall(wire.frame(self._answer(request)))
-
-    def _answer(self, request):
+    def answer(self, request):
         kind = request.WhichOneof("body")
         if kind == "hello":
             host = pb.HostInfo(name="default", profile="v1:512/4",

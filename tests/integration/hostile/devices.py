@@ -20,6 +20,7 @@ import socket
 import struct
 
 import hearsay_wire as wire
+from hearsay_wire import pb
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCSIFADDR, SIOCGIFFLAGS, SIOCSIFFLAGS = 0x8916, 0x8913, 0x8914
@@ -33,6 +34,30 @@ DEVICES = [f"{PREFIX}::{number:x}" for number in range(2, 0x101)]
 ELSEWHERE = [f"fd00:7117:0:{network:x}::1" for network in range(2, 10)]
 
 _has_entered = False
+
+
+def limited(make_daemon, more="", words="limited"):
+    """A daemon that takes each of these addresses for a sender: (daemon, its address here, its
+    address with IPv4). `more` are lines of the configuration, first those of [daemon]."""
+    daemon = make_daemon(f"listen = [{SERVER}]:0 {words}\nlisten = 127.0.0.2:0 {words}\n{more}")
+    port = int(daemon.find_log(rf"listening on \[{SERVER}\]:(\d+)").group(1))
+    other = int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1))
+    return daemon, (SERVER, port), ("127.0.0.2", other)
+
+
+def greeted(address, source, **options):
+    """A client from `source` that got a Welcome; None when it did not get in."""
+    client = None
+    try:
+        client = wire.Client(address, source=source, hello=False, **options)
+        client.post(pb.Hello(versions=[1]))
+        if client.receive().HasField("welcome"):
+            return client
+    except (wire.Ended, OSError):
+        pass
+    if client is not None:
+        client.close()
+    return None
 
 
 def _unshare():

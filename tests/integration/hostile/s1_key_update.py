@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import certificates
 import hearsay_wire as wire
 import hostile
 import sealed
@@ -46,7 +47,7 @@ FLOODS = {
 
 @pytest.fixture(scope="module")
 def secured(module_daemons, tmp_path_factory):
-    config = sealed.config_lines(str(tmp_path_factory.mktemp("certificate")))
+    config = certificates.config_lines(str(tmp_path_factory.mktemp("certificate")))
     return module_daemons(f"listen = 127.0.0.1:0 tls\n{config}")
 
 
@@ -119,7 +120,7 @@ def test_answers_count_as_output(make_daemon, tmp_path, sanitized):
     """A client that reads nothing, with a byte of data now and then so that it is not dropped:
     what TLS answers counts, and over the bound nothing more is read."""
     bound = 256 * 1024
-    config = sealed.config_lines(str(tmp_path))
+    config = certificates.config_lines(str(tmp_path))
     daemon = make_daemon(f"listen = 127.0.0.1:0 tls limited\n{config}"
                          f"[limits]\nframe = 16K\nsession_output = {bound}\n")
     rng = random.Random(1)
@@ -194,7 +195,7 @@ def measure(program, seconds=4):
     what a connection that reads nothing adds to the daemon's memory."""
     found = {}
     with tempfile.TemporaryDirectory() as directory:
-        config = sealed.config_lines(directory)
+        config = certificates.config_lines(directory)
         for name, work, count in (("idle", flood_for, 0), ("1 flooder", flood_for, 1),
                                   ("8 flooders", flood_for, 8), ("1 trickler", trickle_for, 1),
                                   ("8 tricklers", trickle_for, 8)):

@@ -6,18 +6,15 @@ hearsay command. It meets the imitator once. Afterwards no message of the victim
 the planted key, and the keys that other servers gave must still be there.
 """
 
-import contextlib
 import os
 import re
-import socket
 import ssl
-import struct
-import subprocess
-import threading
 
 import pytest
 
+import certificates
 import cli_runner
+import fake_server
 import hearsay_wire as wire
 from hearsay_wire import pb
 
@@ -28,48 +25,14 @@ PLANTED = bytes(range(32))
 VISITS = 66  # by each of which 64 keys can be given: more than 4,096
 
 
-class Twin:
+class Twin(fake_server.FakeServer):
     """Answers with the Welcome that it is given; keeps the deposits that it gets."""
 
     def __init__(self, welcome, tls=None):
-        self.welcome, self.tls, self.deposits = welcome, tls, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
+        self.welcome, self.deposits = welcome, []
+        super().__init__(tls)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join(wire.PATIENCE)
-
-    def _serve(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            with contextlib.suppress(OSError, ssl.SSLError), connection:
-                connection.settimeout(wire.PATIENCE)
-                if self.tls is None:
-                    self._talk(connection)
-                else:
-                    with self.tls.wrap_socket(connection, server_side=True) as encrypted:
-                        self._talk(encrypted)
-
-    def _talk(self, connection):
-        with connection.makefile("rb") as stream:
-            while True:
-                head = stream.read(4)
-                if len(head) < 4:
-                    return
-                request = pb.Request.FromString(stream.read(*struct.unpack(">I", head)))
-                connection.sendall(wire.frame(self._answer(request)))
-
-    def _answer(self, request):
+    def answer(self, request):
         kind = request.WhichOneof("body")
         if kind == "hello":
             return pb.Response(id=request.id, welcome=self.welcome)
@@ -204,36 +167,22 @@ def test_keys_are_not_pushed_out(daemon, rng):
 # --- with TLS -------------------------------------------------------------------------------------
 
 
-def identity(directory, name):
-    """A key and a certificate that it has signed itself."""
-    certificate, key = (os.path.join(directory, name + ending) for ending in (".pem", ".key"))
-    subprocess.run(
-        ["openssl", "req", "-x509", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=" + name],
-        check=True, capture_output=True, timeout=60)
-    os.chmod(key, 0o600)
-    return certificate, key
-
-
 @pytest.fixture
 def secured(make_daemon, tmp_path):
     """Encrypted listeners for those on site, and for others."""
-    certificate, key = identity(tmp_path, "site")
-    return make_daemon(
-        f"listen = 127.0.0.1:0 tls\nlisten = 127.0.0.1:0 tls local\ntls_certificate = {certificate}\n"
-        f"tls_key = {key}\n{LONG}")
+    return make_daemon("listen = 127.0.0.1:0 tls\nlisten = 127.0.0.1:0 tls local\n" +
+                       certificates.config_lines(tmp_path) + LONG)
 
 
 def tls_twin(welcome, tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*identity(tmp_path, "twin"))
+    context.load_cert_chain(*certificates.self_signed(tmp_path, "twin"))
     return Twin(imitate(welcome), context)
 
 
 def look_at(daemon):
     """(port for others, port for those on site, the Welcome that the latter get)."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context = certificates.any_server()
     welcomes = {}
     for line in daemon.log:
         match = re.search(r"listening on 127\.0\.0\.1:(\d+) tls", line)

@@ -15,14 +15,8 @@ import siege
 from hearsay_wire import pb
 
 PARTS = 64
-RATES_OFF = "[limits]\nqueries_per_minute = 0\ndeposits_per_minute = 0\n"
-
-
-def limited(make_daemon, more):
-    """A daemon that takes each of devices' addresses for a sender, and its address."""
-    daemon = make_daemon(f"durability = relaxed\nlisten = [{devices.SERVER}]:0 limited\n{more}")
-    port = daemon.find_log(rf"listening on \[{devices.SERVER}\]:(\d+)").group(1)
-    return daemon, (devices.SERVER, int(port))
+RELAXED = "durability = relaxed\n"
+RATES_OFF = RELAXED + "[limits]\nqueries_per_minute = 0\ndeposits_per_minute = 0\n"
 
 
 def worst_query(crowd, **fields):
@@ -72,21 +66,21 @@ def completed_while_waiting(daemon, address, devices_used, connections):
 
 def test_one_address_with_many_connections(make_daemon):
     """One search of an address is under way at a time: hardly one ends before the honest one."""
-    daemon, address = limited(make_daemon, RATES_OFF)
+    daemon, address, _ = devices.limited(make_daemon, RATES_OFF)
     assert completed_while_waiting(daemon, address, 1, 15) <= 3
 
 
 def test_sixteen_addresses(make_daemon):
     """Each has its turn, and none may end two of its queries before the honest search ends."""
-    daemon, address = limited(make_daemon, RATES_OFF)
+    daemon, address, _ = devices.limited(make_daemon, RATES_OFF)
     assert completed_while_waiting(daemon, address, 16, 3) <= 16
 
 
 def test_a_query_costs_what_it_makes_the_server_do(make_daemon):
     """A full bucket pays for no more parts than it has tokens."""
     burst = 300
-    daemon, address = limited(
-        make_daemon, f"[limits]\nqueries_per_minute = 1\nquery_burst = {burst}\n")
+    daemon, address, _ = devices.limited(
+        make_daemon, f"{RELAXED}[limits]\nqueries_per_minute = 1\nquery_burst = {burst}\n")
     crowd = many.Crowd()
     with wire.Client(daemon.socket_path) as administrator, \
             wire.Client(address, source=devices.DEVICES[0]) as attacker:
@@ -100,7 +94,7 @@ def test_a_query_costs_what_it_makes_the_server_do(make_daemon):
 
 def test_full_slices_are_refused(make_daemon):
     """Slices that have every id would keep any message from bounding the search."""
-    daemon, address = limited(make_daemon, "")
+    daemon, address, _ = devices.limited(make_daemon, RELAXED)
     with wire.Client(address, source=devices.DEVICES[0]) as attacker:
         full = [pb.Slice(bits=b"\xff" * 1000, hashes=32, seed=n) for n in range(8)]
         refusal = attacker.refused(worst_query(many.Crowd(), exclude=full))

@@ -79,15 +79,11 @@ def grown(connect, administrator, resident_bytes, rng):
 
 
 def limited(make_daemon, more):
-    daemon = make_daemon(f"listen = [{devices.SERVER}]:0 limited\n"
-                         f"listen = 127.0.0.1:0 limited\n{more}")
-    ports = {name: int(daemon.find_log(rf"listening on {pattern}:(\d+)").group(1))
-             for name, pattern in ((devices.SERVER, rf"\[{devices.SERVER}\]"),
-                                   ("127.0.0.1", r"127\.0\.0\.1"))}
+    """The daemon, and a function that connects to it from a device."""
+    daemon, address, ipv4 = devices.limited(make_daemon, more)
 
     def connect(source):
-        host = "127.0.0.1" if "." in source else devices.SERVER
-        return wire.Client((host, ports[host]), source=source)
+        return wire.Client(ipv4 if "." in source else address, source=source)
     return daemon, connect
 
 

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+import certificates
 import cli_runner
 import hearsay_wire as wire
 import sealed
@@ -25,7 +26,7 @@ MIB = 1024 * 1024
 
 def server_context(directory, version=ssl.TLSVersion.TLSv1_3):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*sealed.make_certificate(directory))
+    context.load_cert_chain(*certificates.self_signed(directory))
     context.minimum_version = context.maximum_version = version
     context.num_tickets = 0  # they would take the first numbers of records
     if version == ssl.TLSVersion.TLSv1_2:

@@ -7,11 +7,10 @@ import contextlib
 import os
 import select
 import socket
-import ssl
-import subprocess
 import tempfile
 import time
 
+import certificates
 import devices
 import hearsay_wire as wire
 from hearsay_wire import pb
@@ -20,49 +19,8 @@ SESSIONS, ATTACKING = 256, 16
 HANDSHAKES = 64
 
 
-def certificate(directory):
-    """Lines of the configuration that name a key and a certificate, both made here."""
-    names = [os.path.join(directory, name) for name in ("server.key", "server.pem")]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-subj", "/CN=hearsay", "-days", "2", "-keyout", names[0], "-out", names[1]],
-        capture_output=True, check=True, timeout=60)
-    os.chmod(names[0], 0o600)
-    return f"tls_key = {names[0]}\ntls_certificate = {names[1]}\n"
-
-
-def any_certificate():
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
-def limited(make_daemon, words="limited", more=""):
-    """A daemon that takes each of devices' addresses for a sender, and its address."""
-    daemon = make_daemon(f"listen = [{devices.SERVER}]:0 {words}\n"
-                         f"listen = 127.0.0.2:0 {words}\n{more}")
-    port = int(daemon.find_log(rf"listening on \[{devices.SERVER}\]:(\d+)").group(1))
-    other = int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1))
-    return daemon, (devices.SERVER, port), ("127.0.0.2", other)
-
-
 def watch(client):
     client.call(pb.Watch(query=wire.query_of(["topic:watched"], k=0)))
-
-
-def greeted(address, source, **options):
-    """A newcomer that got a Welcome; None when it did not get in."""
-    client = None
-    try:
-        client = wire.Client(address, source=source, hello=False, **options)
-        client.post(pb.Hello(versions=[1]))
-        if client.receive().HasField("welcome"):
-            return client
-    except (wire.Ended, OSError):
-        pass
-    if client is not None:
-        client.close()
-    return None
 
 
 def take_all_sessions(address):
@@ -70,7 +28,7 @@ def take_all_sessions(address):
     taken = []
     for source in devices.DEVICES[:ATTACKING]:
         for _ in range(SESSIONS // ATTACKING):
-            client = greeted(address, source)
+            client = devices.greeted(address, source)
             if client is not None:
                 watch(client)
                 taken.append(client)
@@ -79,7 +37,7 @@ def take_all_sessions(address):
 
 def gets_in(address, source, **options):
     """Whether a newcomer is greeted."""
-    client = greeted(address, source, **options)
+    client = devices.greeted(address, source, **options)
     if client is not None:
         client.close()
     return client is not None
@@ -101,7 +59,7 @@ def words_of(clients):
 
 def test_newcomers_from_elsewhere_get_in(make_daemon):
     """40 newcomers, of IPv4 and of another /64, all get a Welcome; attackers lose one each."""
-    _, address, ipv4 = limited(make_daemon)
+    _, address, ipv4 = devices.limited(make_daemon)
     taken = take_all_sessions(address)
     newcomers = [wire.Client(ipv4, source=f"127.0.1.{n + 1}") for n in range(20)]
     newcomers += [wire.Client(address, source=devices.ELSEWHERE[n % 8]) for n in range(20)]
@@ -115,7 +73,7 @@ def test_newcomers_from_elsewhere_get_in(make_daemon):
 
 def test_a_phone_of_the_same_network_gets_in(make_daemon):
     """A guest network is one /64: its phones are senders of their own."""
-    _, address, _ = limited(make_daemon)
+    _, address, _ = devices.limited(make_daemon)
     taken = take_all_sessions(address)
     phones = [wire.Client(address, source=devices.DEVICES[100 + n]) for n in range(20)]
     for phone in phones:
@@ -127,12 +85,12 @@ def test_a_phone_of_the_same_network_gets_in(make_daemon):
 def test_a_session_for_each_address(make_daemon):
     """A device with 255 addresses of the /64 has a session for each, and none is idle: newcomers
     from elsewhere get in."""
-    _, address, ipv4 = limited(make_daemon)
-    taken = [greeted(address, source) for source in devices.DEVICES]
-    taken.append(greeted(ipv4, "127.0.3.1"))
+    _, address, ipv4 = devices.limited(make_daemon)
+    taken = [devices.greeted(address, source) for source in devices.DEVICES]
+    taken.append(devices.greeted(ipv4, "127.0.3.1"))
     assert all(taken)
-    newcomers = [greeted(ipv4, f"127.0.1.{n + 1}") for n in range(20)]
-    newcomers += [greeted(address, source) for source in devices.ELSEWHERE]
+    newcomers = [devices.greeted(ipv4, f"127.0.1.{n + 1}") for n in range(20)]
+    newcomers += [devices.greeted(address, source) for source in devices.ELSEWHERE]
     assert all(newcomers), f"{sum(map(bool, newcomers))} of {len(newcomers)}"
     taken[-1].call(pb.Ping())
     for client in (*taken, *newcomers):
@@ -141,14 +99,14 @@ def test_a_session_for_each_address(make_daemon):
 
 def test_who_watches_stays(make_daemon):
     """The attackers lose sessions, not those who were there with one: 20 honest watchers."""
-    _, address, ipv4 = limited(make_daemon)
+    _, address, ipv4 = devices.limited(make_daemon)
     honest = [wire.Client(ipv4, source=f"127.0.2.{n + 1}") for n in range(20)]
     for client in honest:
         watch(client)
     taken = []
     for source in devices.DEVICES[:ATTACKING + 4]:
         for _ in range(SESSIONS // ATTACKING):
-            client = greeted(address, source)
+            client = devices.greeted(address, source)
             if client is not None:
                 taken.append(client)
     for client in honest:
@@ -159,7 +117,7 @@ def test_who_watches_stays(make_daemon):
 
 def test_an_address_has_an_eighth(make_daemon):
     """However many sessions_per_address allows."""
-    _, address, _ = limited(make_daemon, more="[limits]\nsessions = 64\n"
+    _, address, _ = devices.limited(make_daemon, more="[limits]\nsessions = 64\n"
                                               "sessions_per_address = 64\n")
     taken = [wire.Client(address, source=devices.DEVICES[0]) for _ in range(8)]
     assert taken[0].welcome.limits.sessions_per_address == 8
@@ -171,7 +129,7 @@ def test_an_address_has_an_eighth(make_daemon):
 
 def test_an_exempt_client_is_not_dropped(make_daemon):
     """Clients of this machine keep their sessions, and one more gets in beside the attackers."""
-    daemon, address, _ = limited(make_daemon)
+    daemon, address, _ = devices.limited(make_daemon)
     exempt = daemon.client()
     watch(exempt)
     taken = take_all_sessions(address)
@@ -215,15 +173,15 @@ class Silent:
 def test_handshakes_beside_silent_ones(make_daemon):
     """60 newcomers shake hands while 64 silent connections of 4 addresses come again and again."""
     with tempfile.TemporaryDirectory() as directory:
-        lines = certificate(directory)
-        _, address, ipv4 = limited(make_daemon, "tls limited", lines)
+        lines = certificates.config_lines(directory)
+        _, address, ipv4 = devices.limited(make_daemon, lines, "tls limited")
         silent = Silent(address, devices.DEVICES[:4], HANDSHAKES // 4)
         got_in = 0
         for n in range(60):
             silent.renew()
             target, source = ((ipv4, f"127.0.1.{n + 1}") if n % 2 else
                               (address, devices.DEVICES[100 + n]))
-            got_in += gets_in(target, source, tls=any_certificate())
+            got_in += gets_in(target, source, tls=certificates.any_server())
         silent.close()
         assert got_in == 60, f"{got_in} of 60"
 
@@ -231,11 +189,11 @@ def test_handshakes_beside_silent_ones(make_daemon):
 def test_all_addresses_of_a_network_shake_hands(make_daemon):
     """200 addresses of one /64 with a silent connection each: the oldest makes room."""
     with tempfile.TemporaryDirectory() as directory:
-        lines = certificate(directory)
-        _, address, ipv4 = limited(make_daemon, "tls limited", lines)
+        lines = certificates.config_lines(directory)
+        _, address, ipv4 = devices.limited(make_daemon, lines, "tls limited")
         silent = Silent(address, devices.DEVICES[:200], 1)
         for n in range(20):
-            assert gets_in(ipv4, f"127.0.1.{n + 1}", tls=any_certificate())
+            assert gets_in(ipv4, f"127.0.1.{n + 1}", tls=certificates.any_server())
             silent.renew()
         silent.close()
 
@@ -248,7 +206,7 @@ def hold_sessions(source, end):
     address = (devices.SERVER, 7117)
     held = []
     while time.monotonic() < end:
-        client = greeted(address, source, patience=5)
+        client = devices.greeted(address, source, patience=5)
         if client is None:
             time.sleep(0.05)
         else:
@@ -291,9 +249,9 @@ def measure(program):
             figures["newcomers' sessions that are taken, %"] = count_newcomers(daemon, 8, 0.05)
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
-        with siege.MeasuredDaemon(program, certificate(directory), tls=True) as daemon:
+        with siege.MeasuredDaemon(program, certificates.config_lines(directory), tls=True) as daemon:
             with siege.attackers(hold_handshakes, devices.DEVICES[:4], 20):
                 time.sleep(2)
                 figures["newcomers' handshakes that are done, %"] = count_newcomers(
-                    daemon, 8, 0.05, tls=any_certificate())
+                    daemon, 8, 0.05, tls=certificates.any_server())
     return figures

@@ -13,13 +13,9 @@ TOPIC = ["topic:market"]
 NO_RATES = "deposits_per_minute = 0\nqueries_per_minute = 0\nsessions_per_address = 32\n"
 
 
-def limited(make_daemon, host="", limits=""):
-    """A daemon that takes each of devices' addresses for a sender: its address, and that of IPv4."""
-    daemon = make_daemon(f"listen = [{devices.SERVER}]:0 limited\nlisten = 127.0.0.2:0 limited\n"
-                         f"[limits]\n{NO_RATES}{limits}[host default]\n{host}")
-    port = int(daemon.find_log(rf"listening on \[{devices.SERVER}\]:(\d+)").group(1))
-    other = int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1))
-    return daemon, (devices.SERVER, port), ("127.0.0.2", other)
+def limited(make_daemon, host=""):
+    """devices.limited without rates; `host` are lines of [host default]."""
+    return devices.limited(make_daemon, f"[limits]\n{NO_RATES}[host default]\n{host}")
 
 
 def deposit(client, rng, labels=None, **fields):
@@ -264,29 +260,16 @@ class Attack:
     def step(self, victims):
         """Takes sessions until there are none, leaves messages, reports what others left."""
         for source in self.sources:
-            client = self.greeted(source)
+            client = devices.greeted(self.address, source)
             while client is not None:
                 self.held.append(client)
-                client = self.greeted(source)
+                client = devices.greeted(self.address, source)
         for client in self.of_each():
             with contextlib.suppress(wire.Ended, OSError, AssertionError):
                 try_deposits(client, self.rng, 4)
                 for message_id in victims:
                     with contextlib.suppress(wire.Refused):
                         client.call(pb.Report(id=message_id))
-
-    def greeted(self, source):
-        client = None
-        try:
-            client = wire.Client(self.address, source=source, hello=False)
-            client.post(pb.Hello(versions=[1]))
-            if client.receive().HasField("welcome"):
-                return client
-        except (wire.Ended, OSError):
-            pass
-        if client is not None:
-            client.close()
-        return None
 
     def of_each(self):
         """A session of each source that still has one."""

@@ -9,17 +9,11 @@ from hearsay_wire import pb
 
 MESSAGES, PAGE = 3_000, 64
 BURST = 16
+# A bucket that hardly regains anything.
+CONFIG = f"durability = relaxed\n[limits]\nqueries_per_minute = 1\nquery_burst = {BURST}\n"
 # The connection, the watch, and a quarter of the burst that is left to other requests.
 PAGES = BURST - 1 - 1 - BURST // 4
 K_MAX = 100
-
-
-def limited(make_daemon):
-    """A daemon with a bucket that hardly regains anything, and its address."""
-    daemon = make_daemon(f"durability = relaxed\nlisten = [{devices.SERVER}]:0 limited\n"
-                         f"[limits]\nqueries_per_minute = 1\nquery_burst = {BURST}\n")
-    port = daemon.find_log(rf"listening on \[{devices.SERVER}\]:(\d+)").group(1)
-    return daemon, (devices.SERVER, int(port))
 
 
 def figure(client, name):
@@ -32,7 +26,7 @@ def watch_all(crowd):
 
 
 def test_a_watch_reads_no_more_than_it_pays_for(make_daemon):
-    daemon, address = limited(make_daemon)
+    daemon, address, _ = devices.limited(make_daemon, CONFIG)
     crowd = many.Crowd()
     with wire.Client(daemon.socket_path) as administrator, \
             wire.Client(address, source=devices.DEVICES[0]) as attacker:
@@ -90,7 +84,7 @@ def test_many_watches_hold_no_pages(make_daemon, sanitized):
 
 
 def test_who_is_exempt_catches_up_at_once(make_daemon):
-    daemon, _ = limited(make_daemon)
+    daemon, _, _ = devices.limited(make_daemon, CONFIG)
     crowd = many.Crowd()
     with wire.Client(daemon.socket_path) as administrator:
         crowd.load(administrator, MESSAGES)

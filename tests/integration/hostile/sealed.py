@@ -12,9 +12,9 @@ import os
 import socket
 import ssl
 import struct
-import subprocess
 import tempfile
 
+import certificates
 import hearsay_wire as wire
 
 ALERT, HANDSHAKE, APPLICATION = 21, 22, 23
@@ -199,8 +199,7 @@ class Sealed:
 
 def careless(version=ssl.TLSVersion.TLSv1_3):
     """A client's context that believes every certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context = certificates.any_server()
     context.minimum_version = context.maximum_version = version
     if version == ssl.TLSVersion.TLSv1_2:
         context.set_ciphers("ECDHE+AESGCM+AES256")
@@ -217,20 +216,3 @@ def connect(address, version=ssl.TLSVersion.TLSv1_3, source=None):
     except BaseException:
         stream.close()
         raise
-
-
-def make_certificate(directory):
-    """(certificate, key) for nobody in particular, good for a day."""
-    paths = [os.path.join(directory, name) for name in ("flood.pem", "flood.key")]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-         "-days", "1", "-subj", "/CN=localhost", "-out", paths[0], "-keyout", paths[1]],
-        check=True, capture_output=True, timeout=60)
-    os.chmod(paths[1], 0o600)
-    return paths
-
-
-def config_lines(directory):
-    """For section [daemon]: a certificate for listeners with `tls`."""
-    certificate, key = make_certificate(directory)
-    return f"tls_certificate = {certificate}\ntls_key = {key}\n"

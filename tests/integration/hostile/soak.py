@@ -23,13 +23,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import certificates  # noqa: E402
 import devices  # noqa: E402
 import hearsay_wire as wire  # noqa: E402
 import many  # noqa: E402
 import s1_key_update as s1  # noqa: E402
 import s3_worst_queries as s3  # noqa: E402
 import s7_all_sessions as s7  # noqa: E402
-import sealed  # noqa: E402
 import siege  # noqa: E402
 from hearsay_wire import pb  # noqa: E402
 
@@ -179,7 +179,7 @@ def run(program, minutes):
     wrong = 0
     with tempfile.TemporaryDirectory() as directory:
         config = (f"listen = {TLS_PLACE[0]}:{TLS_PLACE[1]} tls limited\n"
-                  f"{sealed.config_lines(directory)}")
+                  f"{certificates.config_lines(directory)}")
         with siege.MeasuredDaemon(program, config) as daemon:
             phones = [Phone(source, seed) for seed, source in enumerate(PHONES)]
             for phone in phones:
