@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/watch_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/system/container.h"
+#include "daemon/watch/watch.h"
+#include "tests/lib/check.h"
+
+static void note_push(struct watch_client *client, const struct msg_match *match)
+{
+    assert_true(client->count < WATCH_FIXTURE_PUSHES_MAX);
+    assert_true(client->room > 0);
+    client->room--;
+    client->seqs[client->count] = match->seq;
+    client->watches[client->count] = match->watch_id;
+    client->numbers[client->count] = match->result.id.data[0];
+    client->has_payload[client->count] = match->result.payload.data != NULL;
+    if (client->has_payload[client->count]) { /* each message's payload is its id's first byte */
+        assert_int_equal(match->result.payload.count, 1);
+        assert_int_equal(match->result.payload.data[0], match->result.id.data[0]);
+    }
+    client->count++;
+}
+
+static void on_respond(struct requester *handler, const struct msg_response *response)
+{
+    struct watch_client *client = CONTAINER_OF(handler, struct watch_client, client);
+
+    if (handler->is_gone) {
+        return;
+    }
+    if (response->kind == MSG_RESPONSE_MATCH) {
+        note_push(client, &response->match);
+        return;
+    }
+    client->answer = response->kind;
+    if (response->kind == MSG_RESPONSE_WATCHING) {
+        client->watch_id = response->watching.watch_id;
+        client->watching_seq = response->watching.seq;
+    } else if (response->kind == MSG_RESPONSE_ERROR) {
+        client->refusal = response->error.code;
+    }
+}
+
+static void on_work_ended(struct requester *client)
+{
+    (void)client; /* it is the fixture's, and stays */
+}
+
+unsigned watch_fixture_room_asked;
+
+static bool on_has_room(const struct requester *client)
+{
+    watch_fixture_room_asked++;
+    return ((const struct watch_client *)(const void *)client)->room > 0;
+}
+
+void watch_fixture_leave(struct watch_client *client)
+{
+    client->client.is_gone = true;
+    watch_client_gone(client->fixture->service, &client->client);
+}
+
+static bool on_queued(struct requester *handler, size_t bytes)
+{
+    struct watch_client *client = CONTAINER_OF(handler, struct watch_client, client);
+
+    client->queued = bytes;
+    if (bytes > client->queued_max) {
+        client->dropped = MSG_QUOTA;
+        watch_fixture_leave(client);
+    }
+    return !handler->is_gone;
+}
+
+static void on_drop(struct requester *handler, enum msg_error_code code, const char *sentence)
+{
+    struct watch_client *client = CONTAINER_OF(handler, struct watch_client, client);
+
+    assert_true(strlen(sentence) > 10);
+    client->dropped = code;
+    watch_fixture_leave(client);
+}
+
+static const struct requester_events events = {
+    .respond = on_respond,
+    .work_ended = on_work_ended,
+    .has_room = on_has_room,
+    .queued = on_queued,
+    .drop = on_drop,
+};
+
+static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+{
+    const struct watch_fixture *fixture = context;
+
+    *out_wall_ms = fixture->wall_ms;
+    *out_monotonic_ms = fixture->wall_ms;
+}
+
+static void client_init(struct watch_fixture *fixture, struct watch_client *client)
+{
+    memset(client, 0, sizeof(*client));
+    client->client.events = &events;
+    client->fixture = fixture;
+    client->room = WATCH_FIXTURE_PUSHES_MAX;
+    client->queued_max = SIZE_MAX;
+}
+
+static int setup_with(void **state, const char *cache)
+{
+    struct watch_fixture *fixture = calloc(1, sizeof(*fixture));
+    char reason[CONFIG_REASON_BYTES];
+
+    assert_non_null(fixture);
+    fixture->wall_ms = INT64_C(1800000000000);
+    config_defaults(&fixture->config);
+    (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
+    assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", cache, reason), 0);
+    assert_int_equal(
+        config_set(&fixture->config, "test", "limits", "watches_per_session", "8", reason), 0);
+    assert_int_equal(config_set(&fixture->config, "test", "limits", "watches", "10", reason), 0);
+    assert_int_equal(config_finish(&fixture->config, reason), 0);
+    fail_alloc_init(&fixture->alloc);
+    fixture->persist = fake_persist_new();
+    const struct service_options options = {
+        .alloc = &fixture->alloc.alloc,
+        .config = &fixture->config,
+        .persist = fixture->persist,
+        .hash_seed = 7,
+        .read_clocks = read_clocks,
+        .clock_context = fixture,
+    };
+    assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
+    for (unsigned i = 0; i < WATCH_FIXTURE_CLIENTS; i++) {
+        client_init(fixture, &fixture->clients[i]);
+    }
+    *state = fixture;
+    return 0;
+}
+
+int watch_fixture_setup(void **state)
+{
+    return setup_with(state, "1M");
+}
+
+int watch_fixture_setup_uncached(void **state)
+{
+    return setup_with(state, "0");
+}
+
+/* Nothing may be left of watches whose clients have gone, also while reads were under way. */
+int watch_fixture_teardown(void **state)
+{
+    struct watch_fixture *fixture = *state;
+
+    for (unsigned i = 0; i < WATCH_FIXTURE_CLIENTS; i++) {
+        if (!fixture->clients[i].client.is_gone) {
+            watch_fixture_leave(&fixture->clients[i]);
+        }
+    }
+    while (fake_persist_commit(fixture->persist) + fake_persist_answer_reads(fixture->persist) >
+           0) {
+    }
+    assert_int_equal(fixture->service->working, 0);
+    assert_int_equal(fixture->service->watch->counts.watches, 0);
+    assert_int_equal(fixture->service->watch->counts.matches, 0);
+    assert_int_equal(fixture->service->watch->counts.bytes, 0);
+    assert_null(fixture->service->watch->watchers);
+    assert_null(fixture->service->watch->ready);
+    assert_null(fixture->service->watch->catching);
+    handler_close(fixture->service);
+    assert_int_equal(fixture->alloc.live_blocks, 0);
+    fake_persist_free(fixture->persist);
+    free(fixture);
+    return 0;
+}
+
+/* Contexts of different places have nothing in common. */
+static const uint8_t *filter_of(unsigned place)
+{
+    static uint8_t filter[WATCH_FIXTURE_FILTER_BYTES];
+
+    memset(filter, 0, sizeof(filter));
+    filter[place] = 0xff;
+    filter[place + 1] = 0x03;
+    return filter;
+}
+
+void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, uint32_t ttl_s)
+{
+    uint8_t id[MESSAGE_ID_BYTES] = {0};
+    const uint32_t number = ++fixture->deposits;
+    struct msg_request request = {.id = 9, .name = "deposit", .kind = MSG_REQUEST_DEPOSIT};
+
+    id[0] = (uint8_t)number;
+    memcpy(id + 1, &number, sizeof(number));
+    request.deposit = (struct msg_deposit){
+        .id = {id, sizeof(id)},
+        .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES},
+        .media_type = {"text/plain", 10},
+        .payload = {id, 1},
+        .has_ttl = true,
+        .ttl_s = ttl_s,
+        .reach_ppm = LIMIT_DISTANCE_PPM,
+    };
+    handler_handle(fixture->service, &fixture->clients[WATCH_FIXTURE_CLIENTS - 1].client, &request);
+}
+
+void watch_fixture_deposit(struct watch_fixture *fixture, unsigned place, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        watch_fixture_deposit_for(fixture, place, 3600);
+    }
+    (void)fake_persist_commit(fixture->persist);
+    assert_int_equal(fixture->clients[WATCH_FIXTURE_CLIENTS - 1].answer,
+                     count > 0 ? (int)MSG_RESPONSE_DEPOSITED : 0);
+}
+
+void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_client *client,
+                               unsigned place, int64_t after_seq, bool with_payload)
+{
+    const struct msg_query_part part = {.filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES}};
+    struct msg_request request = {.id = 5, .name = "watch", .kind = MSG_REQUEST_WATCH};
+
+    request.watch.query = (struct msg_query){
+        .parts = &part,
+        .part_count = 1,
+        .max_distance_ppm = 500000,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = MSG_METRIC_BITS,
+        .order = MSG_ORDER_SIMILARITY,
+        .with_payload = with_payload,
+    };
+    request.watch.after_seq = after_seq == WATCH_FIXTURE_NOW ? UINT64_MAX : (uint64_t)after_seq;
+    client->answer = MSG_RESPONSE_PONG;
+    handler_handle(fixture->service, &client->client, &request);
+}
+
+void watch_fixture_watch(struct watch_fixture *fixture, struct watch_client *client,
+                         int64_t after_seq)
+{
+    watch_fixture_watch_place(fixture, client, 1, after_seq, false);
+    assert_int_equal(client->answer, MSG_RESPONSE_WATCHING);
+}
+
+void watch_fixture_settle(struct watch_fixture *fixture)
+{
+    watch_tick(fixture->service);
+    do {
+        watch_turn(fixture->service);
+    } while (fake_persist_answer_reads(fixture->persist) > 0 || watch_is_due(fixture->service));
+}
+
+void watch_fixture_expect(const struct watch_client *client, uint64_t first, size_t count)
+{
+    assert_int_equal(client->count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(client->seqs[i], first + i);
+        assert_int_equal(client->numbers[i], (uint8_t)(first + i));
+    }
+}
