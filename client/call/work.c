@@ -2,9 +2,9 @@
 #include "client/call/work.h"
 
 #include <sodium.h>
-#include <time.h>
 
 #include "client/call/client.h"
+#include "client/now.h"
 #include "proto/work.h"
 
 static void feed(void *context, const void *data, size_t count)
@@ -61,21 +61,17 @@ int64_t hearsay_work_ms(const struct hearsay *server)
     enum { TRIES = 5000 };
     static const uint8_t content[LIMIT_HASH_BYTES];
     const uint32_t bits = hearsay_welcome(server)->limits.work_bits;
-    struct timespec began;
-    struct timespec ended;
     uint32_t most = 0;
 
     if (bits == 0) {
         return 0;
     }
-    (void)clock_gettime(CLOCK_MONOTONIC, &began); /* cannot fail with this clock */
+    const int64_t began_ns = now_monotonic_ns();
     for (uint64_t i = 0; i < TRIES; i++) {
         const uint32_t zero = try_number(content, i);
         most = zero > most ? zero : most;
     }
-    (void)clock_gettime(CLOCK_MONOTONIC, &ended);
-    double ns =
-        (double)(ended.tv_sec - began.tv_sec) * 1e9 + (double)(ended.tv_nsec - began.tv_nsec);
+    double ns = (double)(now_monotonic_ns() - began_ns);
     for (uint32_t bit = 0; bit < bits && bit < 64; bit++) {
         ns *= 2;
     }

@@ -161,6 +161,25 @@ int cli_open(const struct cli *cli, const char *path)
     return fd;
 }
 
+ssize_t cli_read(int fd, char *buffer, size_t most)
+{
+    size_t count = 0;
+    while (count < most) {
+        ssize_t got = read(fd, buffer + count, most - count);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            break;
+        }
+        count += (size_t)got;
+    }
+    return (ssize_t)count;
+}
+
 void cli_close(int fd)
 {
     if (fd > STDIN_FILENO) {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "client/cli/term/args.h"
 #include "client/cli/term/out.h"
@@ -107,6 +108,9 @@ int cli_misuse_word(const struct cli *cli, const char *word);
 /* Opens a file for reading, "-" is standard input. Returns the descriptor, or -1 after saying why.
  */
 int cli_open(const struct cli *cli, const char *path);
+/* Reads up to `most` bytes, or up to the end. Returns the number of bytes, or -1 with errno. */
+ssize_t cli_read(int fd, char *buffer, size_t most);
+
 void cli_close(int fd); /* leaves standard input open */
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/base/place.h"
+#include "client/cli/term/number.h"
 
 /* Whether the options ask for TLS. */
 static bool is_wanted(const struct cli *cli)
@@ -17,9 +18,7 @@ static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_in
 {
     char pin[2 * sizeof(info->pin) + 1];
 
-    for (size_t i = 0; i < sizeof(info->pin); i++) {
-        (void)snprintf(pin + 2 * i, 3, "%02x", info->pin[i]);
-    }
+    number_print_hex(info->pin, sizeof(info->pin), pin);
     cli_complain(cli, "met %s for the first time, and believed it; its pin is %s", cli->server,
                  pin);
 }

@@ -16,40 +16,47 @@ static const struct {
     [PLACE_CONFIG] = {"XDG_CONFIG_HOME", ".config"},
 };
 
-/* What fails shows at the file. */
-static void make_folders(char *path)
+void place_make_folders(char *path)
 {
     for (char *at = path + 1; *at != '\0'; at++) {
         if (*at == '/') {
             *at = '\0';
-            (void)mkdir(path, 0700);
+            (void)mkdir(path, 0700); /* an error shows when the file is opened */
             *at = '/';
         }
     }
 }
 
-int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
-               char out_path[PLACE_PATH_BYTES])
+int place_path(enum place_kind kind, const char *name, char out_path[PLACE_PATH_BYTES])
 {
     const char *folder = getenv(places[kind].variable);
     const char *home = getenv("HOME");
     int written = 0;
-    if (folder != NULL && folder[0] == '/') { /* the rules have relative ones ignored */
-        written = snprintf(out_path, PLACE_PATH_BYTES, "%s/hearsay/%s", folder, name);
+    if (folder != NULL && folder[0] == '/') { /* XDG: relative paths are ignored */
+        written = snprintf(out_path, PLACE_PATH_BYTES, "%s/%s", folder, name);
     } else if (home != NULL && home[0] == '/') {
-        written = snprintf(out_path, PLACE_PATH_BYTES, "%s/%s/hearsay/%s", home,
-                           places[kind].below_home, name);
+        written =
+            snprintf(out_path, PLACE_PATH_BYTES, "%s/%s/%s", home, places[kind].below_home, name);
     } else {
         return PLACE_NONE;
     }
-    if (written < 0 || written >= PLACE_PATH_BYTES) {
+    return written < 0 || written >= PLACE_PATH_BYTES ? PLACE_TOO_LONG : 0;
+}
+
+int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
+               char out_path[PLACE_PATH_BYTES])
+{
+    char below[256];
+    (void)snprintf(below, sizeof(below), "hearsay/%s", name); /* names are short literals */
+    const int rc = place_path(kind, below, out_path);
+    if (rc == PLACE_TOO_LONG) {
         cli_complain(cli, "the path of the file %s is too long", name);
         return CLI_NEGATIVE;
     }
-    if (make) {
-        make_folders(out_path);
+    if (rc == 0 && make) {
+        place_make_folders(out_path);
     }
-    return CLI_DONE;
+    return rc == 0 ? CLI_DONE : rc;
 }
 
 bool place_is_private(const struct stat *state)

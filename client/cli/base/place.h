@@ -8,15 +8,27 @@
 enum { PLACE_PATH_BYTES = 4096 };
 
 enum place_kind {
-    PLACE_STATE, /* $XDG_STATE_HOME/hearsay, else ~/.local/state/hearsay */
-    PLACE_CONFIG /* $XDG_CONFIG_HOME/hearsay, else ~/.config/hearsay */
+    PLACE_STATE, /* $XDG_STATE_HOME, else ~/.local/state */
+    PLACE_CONFIG /* $XDG_CONFIG_HOME, else ~/.config */
 };
 
+/* Named outcomes. They are negative, so that no exit code has the same value. */
+enum {
+    PLACE_NONE = -1,    /* neither the variable nor HOME is set */
+    PLACE_TOO_LONG = -2 /* the path exceeds PLACE_PATH_BYTES */
+};
+
+/* The path of `name` in that folder. 0, PLACE_NONE, PLACE_TOO_LONG. */
+int place_path(enum place_kind kind, const char *name, char out_path[PLACE_PATH_BYTES]);
+
+/* Makes the folders above a file (mode 0700); changes `path` meanwhile. Ignores errors: opening the
+ * file fails then. */
+void place_make_folders(char *path);
+
 /*
- * The path of the file `name`; its folders are made (mode 0700) where `make`. CLI_DONE; PLACE_NONE,
- * silently, when there is no home; or CLI_NEGATIVE after saying why.
+ * The path of the file hearsay/`name` in that folder; makes its folders where `make` is set.
+ * CLI_DONE; PLACE_NONE, silently; or CLI_NEGATIVE after saying why.
  */
-enum { PLACE_NONE = -1 };
 int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
                char out_path[PLACE_PATH_BYTES]);
 

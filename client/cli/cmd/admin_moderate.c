@@ -85,9 +85,7 @@ static void print_reported(const struct cli *cli, const struct hearsay_reported 
     const struct hearsay_message *message = &reported->message;
     char deposited[WHEN_BYTES];
     when_print(message->deposited_ms, deposited);
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        (void)fprintf(stream, "%02x", message->id[i]);
-    }
+    out_hex(&cli->out, message->id, HEARSAY_ID_BYTES);
     (void)fprintf(stream, "  %s  %s", deposited,
                   reported->pending ? "waits for review" : (reported->hidden ? "hidden" : "shown"));
     if (reported->reports > 0) {

@@ -39,9 +39,7 @@ static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH
         hearsay_hash(ban->filter, ban->filter_bytes, hash);
         bytes = hash;
     }
-    for (size_t i = 0; i < HEARSAY_HASH_BYTES; i++) {
-        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    }
+    number_print_hex(bytes, HEARSAY_HASH_BYTES, out);
 }
 
 /* What a handle stands for; room for the copy of a ban. */

@@ -7,8 +7,7 @@
 #include <sys/stat.h>
 
 #include "client/cli/base/connect.h"
-
-enum { PATH_BYTES = 4096 };
+#include "client/cli/base/place.h"
 
 /* What admin_group, a package, and a daemon that somebody starts by hand make. */
 #define SHARED_SOCKET  "/run/hearsay/admin.sock"
@@ -20,38 +19,26 @@ static bool is_socket(const char *path)
     return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* The socket in the state directory of the user, as hearsayd chooses it. False: there is none. */
-static bool print_own_socket(char out[PATH_BYTES])
-{
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int length = -1;
-    if (state != NULL && state[0] == '/') {
-        length = snprintf(out, PATH_BYTES, "%s/hearsayd/hearsayd.sock", state);
-    } else if (home != NULL && home[0] == '/') {
-        length = snprintf(out, PATH_BYTES, "%s/.local/state/hearsayd/hearsayd.sock", home);
-    }
-    return length >= 0 && length < PATH_BYTES;
-}
-
 /* Where the daemon's socket is. CLI_DONE with a path in `out`, or CLI_CONNECTION after saying where
  * it was looked for. */
-static int find_socket(const struct cli *cli, char out[PATH_BYTES])
+static int find_socket(const struct cli *cli, char out[PLACE_PATH_BYTES])
 {
     static const char *const named[] = {"HEARSAY_ADMIN", "HEARSAY_SERVER"};
-    char own[PATH_BYTES] = "";
+    char own[PLACE_PATH_BYTES] = "";
     for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
         const char *value = getenv(named[i]);
         const bool is_usable =
             value != NULL && (i == 0 ? value[0] != '\0' : strchr(value, '/') != NULL);
-        if (is_usable && snprintf(out, PATH_BYTES, "%s", value) < PATH_BYTES) {
+        if (is_usable && snprintf(out, PLACE_PATH_BYTES, "%s", value) < PLACE_PATH_BYTES) {
             return CLI_DONE;
         }
     }
-    const char *const usual[] = {SHARED_SOCKET, PACKAGE_SOCKET, print_own_socket(own) ? own : NULL};
+    /* in the state directory of the user, as hearsayd chooses it */
+    const bool has_own = place_path(PLACE_STATE, "hearsayd/hearsayd.sock", own) == 0;
+    const char *const usual[] = {SHARED_SOCKET, PACKAGE_SOCKET, has_own ? own : NULL};
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
         if (usual[i] != NULL && is_socket(usual[i])) {
-            (void)snprintf(out, PATH_BYTES, "%s", usual[i]);
+            (void)snprintf(out, PLACE_PATH_BYTES, "%s", usual[i]);
             return CLI_DONE;
         }
     }
@@ -68,7 +55,7 @@ int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_
 {
     const struct hearsay_host *found = NULL;
     struct cli local = *cli;
-    char path[PATH_BYTES];
+    char path[PLACE_PATH_BYTES];
     int code = CLI_DONE;
     if (!cli->server_is_said) {
         code = find_socket(cli, path);

@@ -157,9 +157,7 @@ static int print_lines(const struct cli *cli, const struct shown *shown)
     }
     (void)fprintf(stream, "fill     %" PRIu32 " of %" PRIu32 " bits, %.1f %%\nfilter   ", set,
                   shown->filter.bits, 100.0 * set / shown->filter.bits);
-    for (uint32_t i = 0; i < shown->filter.byte_count; i++) {
-        (void)fprintf(stream, "%02x", shown->filter.bytes[i]);
-    }
+    out_hex(&cli->out, shown->filter.bytes, shown->filter.byte_count);
     (void)fputc('\n', stream);
     return CLI_DONE;
 }

@@ -96,13 +96,11 @@ static int print_json(const struct cli *cli, const struct hearsay_receipt *recei
     return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
 }
 
-static void print_hex(FILE *stream, const char *title, const uint8_t *bytes, size_t count)
+static void print_hex(const struct out *out, const char *title, const uint8_t *bytes, size_t count)
 {
-    (void)fputs(title, stream);
-    for (size_t i = 0; i < count; i++) {
-        (void)fprintf(stream, "%02x", bytes[i]);
-    }
-    (void)fputc('\n', stream);
+    (void)fputs(title, out->stream);
+    out_hex(out, bytes, count);
+    (void)fputc('\n', out->stream);
 }
 
 static void print_lines(const struct cli *cli, const struct hearsay_receipt *receipt,
@@ -110,8 +108,8 @@ static void print_lines(const struct cli *cli, const struct hearsay_receipt *rec
 {
     char expires[WHEN_BYTES];
     when_print(deposited->expires_ms, expires);
-    print_hex(cli->out.stream, "id       ", receipt->id, HEARSAY_ID_BYTES);
-    print_hex(cli->out.stream, "token    ", receipt->token, HEARSAY_TOKEN_BYTES);
+    print_hex(&cli->out, "id       ", receipt->id, HEARSAY_ID_BYTES);
+    print_hex(&cli->out, "token    ", receipt->token, HEARSAY_TOKEN_BYTES);
     (void)fprintf(cli->out.stream, "expires  %s\n", expires);
     if (deposited->held) {
         (void)fputs("held     the operator looks at it before anybody sees it\n", cli->out.stream);

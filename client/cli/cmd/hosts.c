@@ -2,9 +2,8 @@
 /* hosts: the message stores that the server has, and how contexts become filters there. */
 #include <string.h>
 
-#include "client/cli/cmd/commands.h"
-
 #include "client/cli/base/connect.h"
+#include "client/cli/cmd/commands.h"
 
 struct hosts_options {
     bool json;

@@ -2,10 +2,10 @@
 /* ping: is the server there, how fast does it answer, what is it. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/term/clock.h"
 #include "client/cli/term/when.h"
 
 struct ping_options {
@@ -20,13 +20,6 @@ static const struct args_option ping_options[] = {
      .offset = offsetof(struct ping_options, json),
      .help = "one line of JSON"},
 };
-
-static int64_t now_us(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static int print_json(const struct cli *cli, const struct hearsay_welcome *welcome,
                       const struct hearsay_pong *pong, int64_t took_us)
@@ -60,9 +53,7 @@ static void print_lines(const struct cli *cli, const struct hearsay_welcome *wel
     (void)fputs("agent  ", stream);
     out_text(&cli->out, welcome->agent[0] != '\0' ? welcome->agent : "-", 0);
     (void)fprintf(stream, ", protocol %" PRIu32 "\nstore  ", welcome->version);
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        (void)fprintf(stream, "%02x", welcome->store_id[i]);
-    }
+    out_hex(&cli->out, welcome->store_id, HEARSAY_ID_BYTES);
     (void)fprintf(stream, "\nclock  %s, clock_trusted: %s\n", now,
                   pong->clock_trusted ? "true" : "false");
 }
@@ -80,9 +71,9 @@ static int ping_run(struct cli *cli, void *options, int word_count, char *const 
     }
     struct hearsay_pong pong;
     struct hearsay_error error;
-    int64_t began_us = now_us();
+    int64_t began_us = clock_monotonic_us();
     int status = hearsay_ping(server, cli_timeout(cli), &pong, &error);
-    int64_t took_us = now_us() - began_us;
+    int64_t took_us = clock_monotonic_us() - began_us;
     if (status != HEARSAY_OK) {
         code = cli_report(cli, &error);
     } else if (chosen->json) {

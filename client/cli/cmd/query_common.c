@@ -83,9 +83,7 @@ static void print_row(const struct cli *cli, const struct query_options *options
     size_t used = 6 + BAR_CELLS + 6;
     bool ids = options->ids || result->payload_omitted;
     if (ids) {
-        for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-            (void)fprintf(stream, "%02x", result->id[i]);
-        }
+        out_hex(&cli->out, result->id, HEARSAY_ID_BYTES);
         (void)fputc(' ', stream);
         used += 2 * HEARSAY_ID_BYTES + 1;
     }

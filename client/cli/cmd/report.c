@@ -2,9 +2,8 @@
 /* report: tell the operator that a message should not be there. */
 #include <string.h>
 
-#include "client/cli/cmd/commands.h"
-
 #include "client/cli/base/connect.h"
+#include "client/cli/cmd/commands.h"
 
 struct report_options {
     const char *host;

@@ -2,9 +2,8 @@
 /* summary: what the messages of a host have in common. */
 #include <inttypes.h>
 
-#include "client/cli/cmd/commands.h"
-
 #include "client/cli/base/connect.h"
+#include "client/cli/cmd/commands.h"
 
 struct summary_options {
     const char *host;

@@ -132,21 +132,16 @@ int channel_read_all(const struct cli *cli, json_t **out_file)
         return fail(cli, "open", path);
     }
     char *text = malloc(FILE_BYTES_MAX + 1);
-    ssize_t got = 0;
-    size_t count = 0;
-    while (text != NULL && count <= FILE_BYTES_MAX &&
-           (got = read(fd, text + count, FILE_BYTES_MAX + 1 - count)) > 0) {
-        count += (size_t)got;
-    }
+    const ssize_t count = text != NULL ? cli_read(fd, text, FILE_BYTES_MAX + 1) : 0;
     if (text == NULL) {
         code = cli_report_nomem(cli);
-    } else if (got < 0) {
+    } else if (count < 0) {
         code = fail(cli, "read", path);
     } else if (count > FILE_BYTES_MAX) {
         cli_complain(cli, "%s is no file of channels: it has over %d bytes", path, FILE_BYTES_MAX);
         code = CLI_NEGATIVE;
     } else {
-        code = parse(cli, path, text, count, out_file);
+        code = parse(cli, path, text, (size_t)count, out_file);
     }
     free(text);
     cli_close(fd);

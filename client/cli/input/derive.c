@@ -23,25 +23,17 @@ static int fail(char *out_sentence, const char *what, const char *path)
     return DERIVE_FAILED;
 }
 
-static int default_path(char out_path[PATH_MAX], char *out_sentence)
+static int default_path(char out_path[PLACE_PATH_BYTES], char *out_sentence)
 {
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int written = 0;
-    if (state != NULL && state[0] == '/') { /* the XDG rules have relative ones ignored */
-        written = snprintf(out_path, PATH_MAX, "%s/hearsay/import-secret", state);
-    } else if (home != NULL && home[0] == '/') {
-        written = snprintf(out_path, PATH_MAX, "%s/.local/state/hearsay/import-secret", home);
-    } else {
-        (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES,
-                       "neither XDG_STATE_HOME nor HOME is set: name a state file with --state");
-        return DERIVE_FAILED;
+    const int rc = place_path(PLACE_STATE, "hearsay/import-secret", out_path);
+    if (rc == 0) {
+        return 0;
     }
-    if (written < 0 || written >= PATH_MAX) {
-        (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "the state file's path is too long");
-        return DERIVE_FAILED;
-    }
-    return 0;
+    (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "%s",
+                   rc == PLACE_NONE
+                       ? "neither XDG_STATE_HOME nor HOME is set: name a state file with --state"
+                       : "the state file's path is too long");
+    return DERIVE_FAILED;
 }
 
 /* 0, DERIVE_FAILED, or DERIVE_ABSENT where there is no such file. */
@@ -79,18 +71,6 @@ static int read_secret(const char *path, uint8_t *out_secret, char *out_sentence
     return status;
 }
 
-/* Makes the folders above `path`, which is changed meanwhile. What fails shows at the file. */
-static void make_folders(char *path)
-{
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            (void)mkdir(path, 0700);
-            *at = '/';
-        }
-    }
-}
-
 static bool write_secret(int fd)
 {
     uint8_t secret[DERIVE_SECRET_BYTES];
@@ -112,7 +92,7 @@ static int make_secret(const char *path, char *out_sentence)
         errno = ENAMETOOLONG;
         return fail(out_sentence, "cannot make the state file", path);
     }
-    make_folders(temporary);
+    place_make_folders(temporary);
     int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
     if (fd < 0) {
         return fail(out_sentence, "cannot make the state file", path);
@@ -131,7 +111,7 @@ static int make_secret(const char *path, char *out_sentence)
 int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
                 char out_sentence[DERIVE_SENTENCE_BYTES])
 {
-    char standard[PATH_MAX];
+    char standard[PLACE_PATH_BYTES];
     if (sodium_init() < 0) {
         (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "the system gives no random numbers");
         return DERIVE_FAILED;

@@ -39,18 +39,13 @@ static int read_all(const struct cli *cli, int fd, const char *name, struct payl
     if (out->bytes == NULL) {
         return cli_report_nomem(cli);
     }
-    while (out->count < PAYLOAD_BYTES_MAX + 1) {
-        ssize_t got = read(fd, out->bytes + out->count, PAYLOAD_BYTES_MAX + 1 - out->count);
-        if (got == 0) {
-            out->whole = true;
-            break;
-        }
-        if (got < 0 && errno != EINTR) {
-            cli_complain(cli, "cannot read %s: %s", name, strerror(errno));
-            return CLI_USAGE;
-        }
-        out->count += got > 0 ? (size_t)got : 0;
+    const ssize_t count = cli_read(fd, out->bytes, PAYLOAD_BYTES_MAX + 1);
+    if (count < 0) {
+        cli_complain(cli, "cannot read %s: %s", name, strerror(errno));
+        return CLI_USAGE;
     }
+    out->count = (size_t)count;
+    out->whole = count <= PAYLOAD_BYTES_MAX;
     struct stat state;
     out->size_bytes = out->count;
     if (!out->whole && fstat(fd, &state) == 0 && S_ISREG(state.st_mode) &&

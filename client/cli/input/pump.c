@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/input/pump.h"
 #include "client/cli/base/connect.h"
+#include "client/cli/term/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How a step of the pump ends; exit codes are returned as they are, and are not negative. */
@@ -16,9 +16,7 @@ enum { PUMP_GO_ON = -1 };
 
 int64_t pump_now_ms(void)
 {
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_monotonic_us() / 1000;
 }
 
 static struct pump_item *item_at(const struct pump *pump, uint64_t at)

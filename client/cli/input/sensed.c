@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "client/cli/term/clock.h"
 #include "client/cli/term/number.h"
 #include "client/cli/term/when.h"
 
@@ -90,7 +90,6 @@ static int add_time(const struct cli *cli, struct hearsay_context *context, cons
     int64_t ms = 0;
     if (when_parse(text, &ms) != 0) {
         uint64_t ago_ms = 0;
-        struct timespec now;
         if (strcmp(text, "now") != 0 &&
             (number_parse_duration(text, &ago_ms) != 0 || ago_ms > INT64_MAX / 4)) {
             return cli_misuse(cli,
@@ -98,8 +97,7 @@ static int add_time(const struct cli *cli, struct hearsay_context *context, cons
                               "(ago), nor a moment such as 2026-11-20T14:00Z",
                               text);
         }
-        (void)clock_gettime(CLOCK_REALTIME, &now); /* there is always that clock */
-        ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - (int64_t)ago_ms;
+        ms = clock_unix_ms() - (int64_t)ago_ms;
     }
     struct hearsay_error error;
     if (hearsay_context_add_time(context, ms, &error) != HEARSAY_OK) {
@@ -111,37 +109,6 @@ static int add_time(const struct cli *cli, struct hearsay_context *context, cons
 
 /* --- the scan --------------------------------------------------------------------------------- */
 
-/* All of a file, at most one byte over the limit. 0 with *out_text owned, or an errno. */
-static int read_all(int fd, char **out_text, size_t *out_count)
-{
-    char *text = NULL;
-    size_t count = 0;
-    size_t capacity = 0;
-    for (;;) {
-        if (count == capacity) {
-            capacity = capacity == 0 ? 64 * 1024 : 2 * capacity;
-            char *more = realloc(text, capacity);
-            if (more == NULL) {
-                free(text);
-                return ENOMEM;
-            }
-            text = more;
-        }
-        ssize_t got = read(fd, text + count, capacity - count);
-        if (got < 0 && errno != EINTR) {
-            int reason = errno;
-            free(text);
-            return reason;
-        }
-        count += got > 0 ? (size_t)got : 0;
-        if (got == 0 || count > HEARSAY_SCAN_BYTES_MAX) {
-            *out_text = text;
-            *out_count = count;
-            return 0;
-        }
-    }
-}
-
 static int add_scan(const struct cli *cli, struct hearsay_context *context, const char *path)
 {
     int fd = cli_open(cli, path);
@@ -149,17 +116,18 @@ static int add_scan(const struct cli *cli, struct hearsay_context *context, cons
         return CLI_USAGE;
     }
     struct hearsay_error error;
-    char *text = NULL;
-    size_t count = 0;
-    int reason = read_all(fd, &text, &count);
+    char *text = malloc(HEARSAY_SCAN_BYTES_MAX + 1);
+    const ssize_t count = text != NULL ? cli_read(fd, text, HEARSAY_SCAN_BYTES_MAX + 1) : -1;
+    const int reason = text != NULL ? errno : ENOMEM;
     cli_close(fd);
-    if (reason != 0) {
+    if (count < 0) {
         cli_complain(cli, "cannot read %s: %s", path, strerror(reason));
+        free(text);
         return reason == ENOMEM ? CLI_NEGATIVE : CLI_USAGE;
     }
     int code = CLI_DONE;
     size_t sightings = 0;
-    if (hearsay_context_add_scan(context, text, count, &sightings, &error) != HEARSAY_OK) {
+    if (hearsay_context_add_scan(context, text, (size_t)count, &sightings, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
     } else if (sightings == 0) {
         cli_complain(cli, "the scan saw no access point");

@@ -123,6 +123,13 @@ int number_round_distance(double value, uint32_t *out_millionths)
     return 0;
 }
 
+void number_print_hex(const uint8_t *bytes, size_t count, char *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    }
+}
+
 int number_parse_hex(const char *text, uint8_t *out_bytes, size_t count)
 {
     size_t length = strlen(text);

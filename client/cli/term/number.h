@@ -35,6 +35,9 @@ int number_parse_distance(const char *text, uint32_t *out_millionths);
 /* The same from a JSON number; refused where it is no whole number of millionths. */
 int number_round_distance(double value, uint32_t *out_millionths);
 
+/* `count` bytes as 2 * count hexadecimal digits and a NUL. */
+void number_print_hex(const uint8_t *bytes, size_t count, char *out);
+
 /* Exactly 2 * count hexadecimal digits into `count` bytes. */
 int number_parse_hex(const char *text, uint8_t *out_bytes, size_t count);
 

@@ -78,6 +78,13 @@ static size_t fold_length(const char *text, size_t room)
     return strcspn(text, " "); /* a word wider than the terminal */
 }
 
+void out_hex(const struct out *out, const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(out->stream, "%02x", bytes[i]);
+    }
+}
+
 void out_fold(const struct out *out, const char *text, size_t column)
 {
     const size_t room = out->width > column ? out->width - column : 0;

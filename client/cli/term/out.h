@@ -39,6 +39,9 @@ void out_text(const struct out *out, const char *text, size_t width);
  */
 void out_fold(const struct out *out, const char *text, size_t column);
 
+/* Hexadecimal digits, two a byte. */
+void out_hex(const struct out *out, const uint8_t *bytes, size_t count);
+
 /* A bar of `cells` cells in steps of an eighth, and the similarity with two decimals. */
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells);
 
