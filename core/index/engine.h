@@ -13,7 +13,7 @@
 #include "core/index/index.h"
 #include "core/index/memo.h"
 
-/* What a cursor needs to know of the search that it walks for; owned by index_search.c. */
+/* What a cursor needs to know of the search that it walks for; owned by search.c. */
 struct index_probe {
     const struct index_query *query;
     const uint64_t *filter;   /* the part's */
@@ -103,17 +103,13 @@ struct index_engine {
     size_t (*places)(const void *engine); /* numbers of places: see index_probe_offer */
     size_t (*bytes)(const void *engine);
     uint32_t (*height)(const void *engine); /* NULL: 1 */
-    const char *(*check)(const void *engine);
 
-    /* Many inserts are to come; they have come. NULL where it makes no difference. See
-     * index_load_begin. */
-    void (*load_begin)(void *engine);
-    int (*load_end)(void *engine, const struct index_stop *stop);  /* 0; with all messages there
-                                                                      -ERR_NOMEM, INDEX_STOPPED */
+    /* See index_arrange; NULL: an engine without an arrangement. */
+    int (*arrange)(void *engine, const struct index_stop *stop);
     void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
     /*
-     * A walk for one part. Made and freed by index_search.c; step returns 0 (end) or INDEX_MORE. At
+     * A walk for one part. Made and freed by search.c; step returns 0 (end) or INDEX_MORE. At
      * a first look an engine that knows where its best messages are offers some of these and leaves
      * the rest: all parts share the k best, and the sooner good ones are known the more is ruled
      * out. When it returns for that reason it sets probe->first_look to false and says what it has
@@ -126,16 +122,10 @@ struct index_engine {
 
     /* Walks on with a cursor that is not for step, and copies what it visits: at most
      * INDEX_COPY_MAX messages, whose filters follow one another. 0 (end) or INDEX_MORE. NULL where
-     * there is no load_end. */
+     * there is no arrange. */
     int (*cursor_copy)(void *engine, void *cursor, struct index_item *out_items,
                        uint64_t *out_filters, size_t *out_count);
 };
 enum { INDEX_COPY_MAX = 4096 };
-
-/* The unsorted list, every filter compared with every query. */
-extern const struct index_engine list_engine;
-
-/* The BloomFilterTree: most filters are ruled out without being read. */
-extern const struct index_engine tree_engine;
 
 #endif

@@ -66,7 +66,4 @@ void idmap_move(struct idmap *map, const uint8_t *id, uint32_t from, uint32_t to
 size_t idmap_count(const struct idmap *map);
 size_t idmap_bytes(const struct idmap *map);
 
-/* NULL, or what is wrong with the tables themselves (static storage). For tests. O(n). */
-const char *idmap_check(const struct idmap *map);
-
 #endif

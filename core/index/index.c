@@ -8,23 +8,6 @@
 #include "core/filter/bloom.h"
 #include "core/index/inner.h"
 
-const struct index_engine *const *index_engines(void)
-{
-    static const struct index_engine *const engines[] = {&list_engine, &tree_engine, NULL};
-
-    return engines;
-}
-
-const struct index_engine *index_engine_named(const char *name)
-{
-    for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
-        if (strcmp((*engine)->name, name) == 0) {
-            return *engine;
-        }
-    }
-    return NULL;
-}
-
 int index_new(const struct index_engine *engine, const struct index_options *options,
               struct index **out_index)
 {
@@ -105,24 +88,12 @@ int index_insert(struct index *index, const struct index_item *item, const uint6
     return result;
 }
 
-void index_load_begin(struct index *index)
-{
-    if (index->engine->load_begin != NULL) {
-        index->engine->load_begin(index->handle);
-    }
-}
-
-int index_load_end_unless(struct index *index, const struct index_stop *stop)
+int index_arrange(struct index *index, const struct index_stop *stop)
 {
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         index_part_moved(part);
     }
-    return index->engine->load_end != NULL ? index->engine->load_end(index->handle, stop) : 0;
-}
-
-int index_load_end(struct index *index)
-{
-    return index_load_end_unless(index, NULL);
+    return index->engine->arrange != NULL ? index->engine->arrange(index->handle, stop) : 0;
 }
 
 void index_wear(const struct index *index, struct index_wear *out_wear)
@@ -175,9 +146,4 @@ size_t index_bytes(const struct index *index)
 uint32_t index_height(const struct index *index)
 {
     return index->engine->height != NULL ? index->engine->height(index->handle) : 1;
-}
-
-const char *index_check(const struct index *index)
-{
-    return index->engine->check(index->handle);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index: messages' filters, found again by similarity. The face of every engine (the list, the
- * BloomFilterTree), and the search that runs over one or more indexes.
+ * index: the filters of messages, and the search for those that are most similar to a query's.
  *
- * An engine is one file with one `const struct index_engine`, and a row in index_engines().
- * It keeps filters and items and walks them with a cursor. What is common to all stands in index.c
- * and index_search.c: the conditions of a query, the k best, and what happens to searches under way
- * when messages come and go.
+ * An index is this interface around an engine, which keeps filters and items and walks them with a
+ * cursor (engine.h). The daemon's engine is the BloomFilterTree (core/tree/); tests and the bench
+ * compare it with a plain list (tests/reference/). What all engines share is here and in search.c:
+ * the conditions of a query, the k best, and what happens to a running search when messages come
+ * and go.
  *
- * A search is resumable: search_step looks at a bounded number of filters, and the answer is right
- * for the moment of the last step: messages deposited meanwhile are in it, removed or expired ones
- * are not. Not thread-safe: an index and its searches belong to one thread.
+ * A search runs in steps, each of which looks at a bounded number of filters. The answer is right
+ * for the moment of the last step: it has messages that were inserted during the search, and no
+ * message that was removed or has expired. Not thread-safe: an index and its searches belong to one
+ * thread.
  */
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H
@@ -27,6 +28,7 @@
 #include <stdint.h>
 
 struct index;
+struct index_engine;
 struct index_search;
 
 /* Named outcomes. */
@@ -34,7 +36,7 @@ enum {
     INDEX_EXISTS = 1,    /* insert: the id is there already */
     INDEX_NOT_FOUND = 2, /* remove, find: there is no such id */
     INDEX_MORE = 3,      /* search_step: not done, call again */
-    INDEX_STOPPED = 4    /* load_end_unless: it was wanted */
+    INDEX_STOPPED = 4    /* arrange: `stop` ended the call */
 };
 
 struct index_options {
@@ -43,14 +45,7 @@ struct index_options {
     const struct estimate *estimate;    /* borrowed: the tables of that profile */
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed;                 /* random, against chosen collisions of ids */
-    bool quick_inserts; /* of the tree: what is inserted one by one stands behind the rest, as it
-                           comes, and is arranged by the next load or renewal only */
-    uint32_t fanout;    /* of the tree: groups a node, 2 .. 512; 0, or what is beyond: 512 */
 };
-
-/* The engines there are, ended by NULL. index_engine_named: NULL when there is none such. */
-const struct index_engine *const *index_engines(void);
-const struct index_engine *index_engine_named(const char *name);
 
 /* An empty index. -ERR_NOMEM. */
 int index_new(const struct index_engine *engine, const struct index_options *options,
@@ -65,14 +60,6 @@ void index_free(struct index *index);
  */
 int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter);
 
-/*
- * Brackets many inserts, as at a start: they are quick then, and what makes searches quick is done
- * once, at the end, in O(n log n). Searches may be under way; they are right but slow until the
- * end. index_load_end: 0, or -ERR_NOMEM: all messages are there, and searches stay slow.
- */
-void index_load_begin(struct index *index);
-int index_load_end(struct index *index);
-
 /* Lets a long call end early. The call asks is_wanted every few milliseconds, and ends when the
  * answer is true. */
 struct index_stop {
@@ -86,15 +73,20 @@ static inline bool index_stop_is_wanted(const struct index_stop *stop)
     return stop != NULL && stop->is_wanted(stop->context);
 }
 
-/* The same, but gives up when it is wanted (NULL: never): INDEX_STOPPED then, with all messages
- * there and searches slow. */
-int index_load_end_unless(struct index *index, const struct index_stop *stop);
+/*
+ * Arranges all messages, so that searches read few filters. Inserted messages are unarranged until
+ * then: a search compares each of them, as a list would. Searches may be under way. O(n log n).
+ *
+ * 0; INDEX_STOPPED when `stop` (NULL: never) ended the call; -ERR_NOMEM. Unless 0, all messages are
+ * there, and searches stay as slow as before.
+ */
+int index_arrange(struct index *index, const struct index_stop *stop);
 
-/* What makes searches slower than they were after the last load: arranging all anew (renewal.h)
+/* What makes searches slower than they were after the last index_arrange; a renewal (renewal.h)
  * mends it. O(messages / 4,096). */
 struct index_wear {
-    size_t unarranged; /* messages that are compared as a list compares them */
-    size_t removed;    /* of the arranged ones, since they were */
+    size_t unarranged; /* messages that every search compares */
+    size_t removed;    /* arranged messages that were removed since */
 };
 void index_wear(const struct index *index, struct index_wear *out_wear);
 
@@ -118,9 +110,6 @@ size_t index_bytes(const struct index *index);
 /* Levels that a search may go down, from 1: of a list 1; of the tree its root, nodes and groups,
  * and summaries of nodes where it has them. O(1). */
 uint32_t index_height(const struct index *index);
-
-/* NULL, or what is wrong with its structure (static storage). For tests. O(n). */
-const char *index_check(const struct index *index);
 
 /* What a search ranks by. */
 enum index_metric {
@@ -151,7 +140,6 @@ struct index_query {
     /* Messages whose ids these have are left out; borrowed until the search is freed. */
     const struct scalable_slice *exclude;
     uint32_t exclude_count; /* 0: none */
-    bool best_path;         /* only the best path, where the engine has one: see tree_path.c */
     uint64_t budget;        /* comparisons in all, about; 0: as many as it takes. See is_exact */
 };
 enum { INDEX_PARTS_MAX = 64 };
@@ -192,8 +180,8 @@ uint64_t index_search_bytes(const struct index_search *search);
  * their place, only because of sender_share. */
 bool index_search_is_capped(const struct index_search *search);
 
-/* Whether the answer is proven to be the true one: always, unless the query's budget ended it or
- * only the best path was followed. */
+/* Whether the answer is proven to be the true one: always, unless the query's budget ended the
+ * search, or the engine left messages out on purpose (a heuristic of tests and bench). */
 bool index_search_is_exact(const struct index_search *search);
 
 #endif

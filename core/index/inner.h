@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_inner: what an index and its searches consist of. Included by index.c, index_search.c and
+ * index_inner: what an index and its searches consist of. Included by index.c, search.c and
  * renewal.c only.
  */
 #ifndef CORE_INDEX_INNER_H

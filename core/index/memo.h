@@ -2,7 +2,7 @@
 /*
  * memo: what is known of an index's messages while one search runs, two bits a place: whether a
  * message was tested, and how the test ended. A place is a number that the index's engine gives its
- * messages (index_engine.h); it means another message once messages come or go, and all is
+ * messages (engine.h); it means another message once messages come or go, and all is
  * forgotten then.
  */
 #ifndef CORE_INDEX_MEMO_H

@@ -197,7 +197,6 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
 {
     int result = 0;
 
-    index_load_begin(renewal->fresh);
     while (result == 0 && renewal->batches != NULL) {
         struct batch *batch = renewal->batches;
 
@@ -209,7 +208,7 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
         free_batch(renewal, batch);
     }
     if (result == 0) {
-        result = index_load_end_unless(renewal->fresh, stop);
+        result = index_arrange(renewal->fresh, stop);
     }
     return result == INDEX_STOPPED ? RENEWAL_STOPPED : result;
 }

@@ -10,10 +10,10 @@
  * what its parts want contained.
  *
  *   standing.c        queries, and the index as a whole
- *   standing_node.c   groups within nodes
- *   standing_place.c  which group a part goes to; insert and remove
- *   standing_match.c  messages matched
- *   standing_arrange.c  groups made anew, and what is learnt from messages
+ *   node.c   groups within nodes
+ *   place.c  which group a part goes to; insert and remove
+ *   match.c  messages matched
+ *   arrange.c  groups made anew, and what is learnt from messages
  *   standing_check.c  every invariant
  */
 #ifndef CORE_STANDING_INNER_H
@@ -54,7 +54,7 @@ struct standing_group {
     struct standing_node *node;
     uint32_t lane;
     uint32_t blocks;   /* of filters allocated */
-    uint8_t class;     /* of the words that it may stand in: see standing_place.c */
+    uint8_t class;     /* of the words that it may stand in: see place.c */
     bool loose;        /* not to be ruled out, or hardly ever */
     uint16_t key_bits; /* set bits of key */
     uint64_t key[];
@@ -141,7 +141,7 @@ static inline const uint64_t *standing_filter(const struct standing_query *query
     return query->filters + 2 * (size_t)part * query->words;
 }
 
-/* ---- standing_node.c ---- */
+/* ---- node.c ---- */
 
 /* A new, empty node at the end of the directory. NULL without memory. */
 struct standing_node *standing_node_new(struct standing *standing);
@@ -183,7 +183,7 @@ struct standing_summary {
 void standing_summarise(const struct standing *standing, const struct standing_group *group,
                         struct standing_summary *out);
 
-/* ---- standing_place.c ---- */
+/* ---- place.c ---- */
 
 /* Puts all parts in; unless 0 (-ERR_NOMEM), none is. Takes all out. */
 int standing_place_query(struct standing *standing, struct standing_query *query);
@@ -193,7 +193,7 @@ void standing_displace_query(struct standing *standing, struct standing_query *q
  * that one is gone. */
 bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot);
 
-/* ---- standing_arrange.c ---- */
+/* ---- arrange.c ---- */
 
 /* What so many messages more tell about the groups. */
 void standing_learn(struct standing *standing, uint32_t count);

@@ -111,7 +111,4 @@ size_t standing_bytes(const struct standing *standing);
 /* Parts compared with messages so far, since the beginning: for tests and figures. */
 uint64_t standing_compared(const struct standing *standing);
 
-/* NULL, or what is wrong with its structure (static storage). For tests. O(n). */
-const char *standing_check(const struct standing *standing);
-
 #endif

@@ -2,20 +2,17 @@
 /*
  * Which messages should share a group. Nothing here bears on what is found, only on how fast.
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 
 #include "core/base/err.h"
 
 enum {
-    NODE_WINDOW = 512, /* of a node that is repacked while others wait: 64 KiB of compares */
     CANDIDATES = 24,   /* nearest to the first of a group, of which the others are taken */
-    SAMPLES = 64,
     ANY_PERCENT = 100, /* of all bits may be in the union of messages that fit nowhere */
-    SMALL_LEAST = 2,   /* messages of a group that is not full, */
-    QUICK_LEAST = 4,   /* ... of a node that is repacked; */
-    SMALL_PARTS = 3    /* there are a third as many of these as of full ones */
+    SMALL_LEAST = 2,   /* messages of a group that is not full */
+    SMALL_PARTS = 3    /* at most a third as many such groups as full ones */
 };
 
 /* Groups of a window, or of a node. */
@@ -144,7 +141,7 @@ static void move_row(struct tree_arranger *arranger, size_t from, size_t to)
 }
 
 struct candidate {
-    int32_t score; /* 4 |a and b| - |b|: see tree_cluster.c */
+    int32_t score; /* 4 |a and b| - |b|: see cluster.c */
     uint32_t row;
 };
 
@@ -357,93 +354,4 @@ void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, si
                            SMALL_LEAST, most_small);
     (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
     tree_gather_alike(arranger, positions, first);
-}
-
-/* The same while others wait: a message around which no full group forms is not asked again. */
-static void arrange_quickly(struct tree_arranger *arranger, uint32_t *positions, size_t count)
-{
-    size_t grouped = form_groups(arranger, positions, count, arranger->most_percent,
-                                 arranger->may_be_small ? SMALL_LEAST : QUICK_LEAST, SIZE_MAX);
-
-    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
-}
-
-/* ---- a node ---- */
-
-static uint32_t overlap_of(const struct tree *tree, uint32_t position, const uint64_t *filter)
-{
-    uint64_t words[PROFILE_WORDS_MAX];
-
-    tree_read_filter(tree, tree_spot_at(tree, position), words);
-    for (size_t w = 0; w < tree->words; w++) {
-        words[w] &= filter[w];
-    }
-    return tree->kernels->cardinality(words, tree->words);
-}
-
-/* Of some samples, the one that differs in the most bits from the given filter. */
-static void find_far(const struct tree *tree, const uint32_t *positions, size_t count,
-                     const uint64_t *filter, uint64_t *out)
-{
-    size_t step = count / SAMPLES + 1;
-    int32_t least = INT32_MAX;
-    uint32_t far = positions[0];
-
-    for (size_t i = 0; i < count; i += step) {
-        int32_t score = 2 * (int32_t)overlap_of(tree, positions[i], filter) -
-                        tree_cardinality(tree_spot_at(tree, positions[i]));
-
-        if (score < least) {
-            least = score;
-            far = positions[i];
-        }
-    }
-    tree_read_filter(tree, tree_spot_at(tree, far), out);
-}
-
-/*
- * Sorts by how much nearer a message is to the one of two distant messages than to the other, so
- * that the halves are less alike than the whole. A counting sort, stable.
- */
-static void sort_between(struct tree_arranger *arranger, uint32_t *positions, size_t count)
-{
-    const struct tree *tree = arranger->tree;
-    uint64_t first[PROFILE_WORDS_MAX];
-    uint64_t a[PROFILE_WORDS_MAX];
-    uint64_t b[PROFILE_WORDS_MAX];
-    size_t keys = (size_t)tree->bits * 2 + 1;
-
-    tree_read_filter(tree, tree_spot_at(tree, positions[0]), first);
-    find_far(tree, positions, count, first, a);
-    find_far(tree, positions, count, a, b);
-    memset(arranger->histogram, 0, (keys + 1) * sizeof *arranger->histogram);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t key =
-            tree->bits + overlap_of(tree, positions[i], a) - overlap_of(tree, positions[i], b);
-
-        arranger->scores[i] = key;
-        arranger->histogram[key + 1]++;
-    }
-    for (size_t key = 0; key < keys; key++) {
-        arranger->histogram[key + 1] += arranger->histogram[key];
-    }
-    for (size_t i = 0; i < count; i++) {
-        arranger->moved[arranger->histogram[arranger->scores[i]]++] = positions[i];
-    }
-    memcpy(positions, arranger->moved, count * sizeof *positions);
-}
-
-void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size_t count)
-{
-    if (count <= 1) {
-        return;
-    }
-    sort_between(arranger, positions, count);
-    if (count <= NODE_WINDOW) {
-        arrange_quickly(arranger, positions, count);
-        return;
-    }
-    size_t half = (count / 2 + TREE_GROUP - 1) / TREE_GROUP * TREE_GROUP;
-    tree_arrange_node(arranger, positions, half);
-    tree_arrange_node(arranger, positions + half, count - half);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 
 #include "core/base/err.h"
 
-/* Of a node's groups, how many a rebuild fills: the rest is room for what comes. */
 enum {
-    FILL_NUMERATOR = 7, /* of a node's groups are made by a rebuild */
+    /* A rebuild of a big tree gives a node 7/8 of the groups that a node can have. Inserts never
+     * open groups in such a node; 8/8 has not been measured. */
+    FILL_NUMERATOR = 7,
     FILL_DENOMINATOR = 8,
-    HOLES = 64 /* of the slots of a new node, at most, stay free so that groups lie in one block */
+    HOLES = 64 /* at most 1/64 of a new node's slots stay free, so that groups lie in one block */
 };
 
 int tree_grow_directory(struct tree *tree, uint32_t more)
@@ -193,22 +194,22 @@ static void fill_node(struct tree *tree, struct tree_node *node, const struct tr
     tree_summarise(tree, node);
 }
 
-/* Puts the new nodes where `old_count` nodes are, from `place` on, which are freed. */
-static void build_install(struct tree *tree, struct build *build, uint32_t place,
-                          uint32_t old_count, const struct tree_order *order)
+/* Puts the new nodes in the place of all nodes, which are freed. */
+static void build_install(struct tree *tree, struct build *build, const struct tree_order *order)
 {
+    uint32_t old_count = tree->node_count;
     struct share share = {0};
 
     for (uint32_t n = 0; n < build->count; n++) {
-        tree_enter_node(tree, build->nodes[n], place + old_count + n);
+        tree_enter_node(tree, build->nodes[n], old_count + n);
     }
     for (uint32_t n = 0; next_share(order, build->groups_a_node, &share); n++) {
         fill_node(tree, build->nodes[n], order, &share);
     }
     for (uint32_t n = 0; n < old_count; n++) {
-        tree_leave_node(tree, tree->nodes[place]);
+        tree_leave_node(tree, tree->nodes[0]);
     }
-    tree_cursors_replaced(tree, place, old_count, build->count);
+    tree_cursors_replaced(tree, 0, old_count, build->count);
     alloc_release(tree->alloc, build->nodes, build->count, sizeof *build->nodes);
 }
 
@@ -227,7 +228,7 @@ struct dense {
     size_t taken;   /* messages that are in new nodes */
 };
 
-/* A tree to which nothing but quick inserts has come. */
+/* Whether the tree is dense, as it is while messages are only inserted. */
 static bool is_dense(const struct tree *tree)
 {
     for (uint32_t n = 0; n < tree->node_count; n++) {
@@ -353,9 +354,6 @@ static void keep_rest(struct tree *tree, const struct tree_order *order, struct 
         uint32_t count = node->message_count;
 
         tree_refill(tree, node, names, first);
-        if (!tree->quick_inserts) {
-            tree_summarise(tree, node);
-        }
         names += count;
         first = 0;
     }
@@ -426,66 +424,24 @@ static size_t list_positions(const struct tree_node *node, uint32_t *out)
     return count;
 }
 
-/* Groups that a new node gets: all, if room is left for more, else an even share. */
-static uint32_t share_groups(const struct tree *tree, size_t groups)
-{
-    size_t most = (size_t)tree->fanout - (tree->fanout + 7) / 8;
-    size_t nodes = (groups + most - 1) / most;
-
-    return (uint32_t)((groups + nodes - 1) / nodes);
-}
-
-int tree_repack(struct tree *tree, struct tree_node *node)
-{
-    struct tree_order order;
-    struct tree_arranger arranger = {.tree = tree};
-    struct build build;
-    int error = order_init(tree, &order, node->message_count);
-
-    if (error == 0) {
-        (void)list_positions(node, order.positions);
-        if (tree_is_sparse(tree)) {
-            error = tree_arranger_init(&arranger, tree, &order, order.count);
-            if (error == 0) {
-                tree_arrange_node(&arranger, order.positions, order.count);
-                tree_part_loose(&arranger);
-            }
-            tree_arranger_deinit(&arranger);
-        } else {
-            order_plainly(&order);
-        }
-    }
-    if (error == 0) {
-        error = build_init(tree, &build, &order, share_groups(tree, order.group_count));
-    }
-    if (error == 0) {
-        build_install(tree, &build, node->place, 1, &order);
-    }
-    order_deinit(tree, &order);
-    return error;
-}
-
-/* Groups that a rebuild puts into a node. */
+/* Groups of a new node in a big tree. */
 static uint32_t filled_groups(const struct tree *tree)
 {
     return (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
 }
 
-/* The same once it is known how many there are in all. In a small tree as few nodes as will do, all
- * alike: to count one takes the same time, whatever it has, but one of few groups is compared in
- * order. Where nothing is inserted into arranged nodes they need no room. */
+/* Groups of a new node, once the number of all groups is known. A small tree gets as few nodes as
+ * possible, all with about the same number of groups: counting the columns of a node takes the same
+ * time however many groups it has, but a node of few groups is compared in order. */
 static uint32_t built_groups(const struct tree *tree, size_t groups)
 {
-    size_t most = filled_groups(tree);
-
     if (groups < tree->fanout) {
         return (uint32_t)groups;
     }
     if (!tree_is_small(tree)) {
-        return (uint32_t)most;
+        return filled_groups(tree);
     }
-    most = tree->quick_inserts ? tree->fanout : most;
-    size_t nodes = (groups + most - 1) / most;
+    size_t nodes = (groups + tree->fanout - 1) / tree->fanout;
     return (uint32_t)((groups + nodes - 1) / nodes);
 }
 
@@ -535,7 +491,7 @@ static int build_beside(struct tree *tree, const struct tree_order *order, uint3
     int error = build_init(tree, &build, order, groups_a_node);
 
     if (error == 0) {
-        build_install(tree, &build, 0, tree->node_count, order);
+        build_install(tree, &build, order);
     }
     return error;
 }

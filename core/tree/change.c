@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Insert and remove. Each is bounded work: a quick insert goes behind the last message; another one
- * looks at the columns of the few nodes that summaries name, or of all; and at most one node is
- * repacked, split or merged.
+ * Insert and remove.
+ *
+ * A new message goes behind the last one, into an unarranged node: a deposit waits for nothing. A
+ * later rebuild (build.c) arranges the messages. A removal joins small groups and merges at most
+ * two nodes, so that each change is a bounded amount of work.
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
 
-enum {
-    JOIN_PARTS = 2,       /* a message joins a group if at most half of its bits are new there */
-    SLACK_NUMERATOR = 13, /* new groups may be opened while slots <= 13/12 of the messages, */
-    SLACK_DENOMINATOR = 12,
-    SLACK_SLOTS = 256,   /* and some */
-    FEW = TREE_GROUP / 2 /* a group of no more is joined to another where it fits */
-};
+/* A group with no more messages than this is joined to another group, if one has room. */
+enum { FEW = TREE_GROUP / 2 };
 
 const uint8_t *tree_id_at(const void *tree, uint32_t position)
 {
@@ -24,130 +21,32 @@ const uint8_t *tree_id_at(const void *tree, uint32_t position)
 
 /* ---- insert ---- */
 
-/* Where a message would do best. */
-struct choice {
-    struct tree_node *like; /* the node of the group that shares the most bits; NULL: no node */
-    uint32_t like_shared;
-    struct tree_node *room; /* the group that shares the most among those with room, or NULL */
-    uint32_t room_group;
-    uint32_t room_shared;
-};
-
-static void choose_in_node(const struct tree *tree, struct tree_node *node,
-                           const uint16_t *positions, size_t count, struct choice *choice)
+/* The last node, if new messages may go there; or NULL. An arranged node stays as it is, except
+ * when the tree has no other node: few messages should not take two nodes. */
+static struct tree_node *open_node(const struct tree *tree)
 {
-    struct sliced sliced;
-    uint64_t mask[BITS_LANE_WORDS];
-    uint32_t lane = 0;
-    uint64_t room = 0;
-
-    sliced.plane_count = bits_planes(count);
-    sliced.lane_words = tree_lane_words(node);
-
-    tree->kernels->count_columns(node->columns, positions, count, sliced.lane_words, sliced.planes);
-    sliced_first(node->group_count, mask);
-    uint32_t shared = sliced_largest(tree->kernels, &sliced, mask, &lane);
-    if (choice->like == NULL || shared > choice->like_shared) {
-        choice->like = node;
-        choice->like_shared = shared;
-    }
-    for (size_t w = 0; w < sliced.lane_words; w++) {
-        room |= node->room[w];
-    }
-    if (room == 0) {
-        return;
-    }
-    shared = sliced_largest(tree->kernels, &sliced, node->room, &lane);
-    if (choice->room == NULL || shared > choice->room_shared) {
-        choice->room = node;
-        choice->room_group = lane;
-        choice->room_shared = shared;
-    }
-}
-
-/* All nodes are looked at; with summaries the few that these name, and those without. */
-static struct choice choose(const struct tree *tree, const uint16_t *positions, size_t count)
-{
-    struct tree_promising promising[TREE_PROMISING];
-    struct choice choice = {.like = NULL};
-    uint32_t found = tree_promising_nodes(tree, positions, count, promising);
-
-    for (uint32_t i = 0; i < found; i++) {
-        choose_in_node(tree, promising[i].node, positions, count, &choice);
-    }
-    for (uint32_t n = 0; n < tree->node_count; n++) {
-        if (found == 0 || tree->nodes[n]->span_count == 0) {
-            choose_in_node(tree, tree->nodes[n], positions, count, &choice);
-        }
-    }
-    return choice;
-}
-
-/*
- * Unarranged: the last group, the next one, or the first of a new node. An arranged node stays as
- * it is, unless it is all there is: few messages should not take two nodes.
- */
-static struct choice choose_last(const struct tree *tree)
-{
-    struct choice choice = {.like = NULL};
     struct tree_node *last = tree->node_count > 0 ? tree->nodes[tree->node_count - 1] : NULL;
 
-    if (last != NULL && (!last->is_arranged || tree->node_count == 1)) {
-        choice.like = tree_has_space(tree, last) ? last : NULL;
-        if (last->groups[last->group_count - 1].used < last->groups[last->group_count - 1].room) {
-            choice.room = last;
-            choice.room_group = last->group_count - 1;
-            choice.room_shared = UINT32_MAX;
-        }
-    }
-    return choice;
-}
-
-/* Whether a message is well in the group with room: most of its bits are there already, and the
- * union stays as sparse as a bulk build would have it. */
-static bool fits(const struct tree *tree, const struct choice *choice, size_t cardinality)
-{
-    size_t added = cardinality - choice->room_shared;
-    uint64_t whole[PROFILE_WORDS_MAX];
-
-    if (added * JOIN_PARTS > cardinality) {
-        return false;
-    }
-    tree_group_union(tree, choice->room, choice->room_group, whole);
-    return (tree->kernels->cardinality(whole, tree->words) + added) * 100 <=
-           (size_t)tree->bits * TREE_UNION_PERCENT;
-}
-
-static bool should_join(const struct tree *tree, const struct choice *choice, size_t cardinality)
-{
-    if (choice->room == NULL) {
-        return false;
-    }
-    if (tree->loading || tree->quick_inserts || fits(tree, choice, cardinality)) {
-        return true;
-    }
-    return (uint64_t)tree->slot_count * SLACK_DENOMINATOR >
-           (uint64_t)tree->count * SLACK_NUMERATOR + SLACK_SLOTS * SLACK_DENOMINATOR;
+    return last != NULL && (!last->is_arranged || tree->node_count == 1) ? last : NULL;
 }
 
 /*
  * Slots that a new node gets at once. Storage that grows by an eighth at a time is copied nine
- * times before a node is full. So the node behind a full one of messages as they came gets all
- * its slots: that node is likely to be filled, too. The first node starts small, as an index may
- * stay small.
+ * times before a node is full. So a node behind a full unarranged one gets all its slots at once:
+ * it is likely to fill up, too. The first node starts small, because an index may stay small.
  */
 static uint32_t first_slots(const struct tree *tree)
 {
-    bool follows = (tree->loading || tree->quick_inserts) && tree->node_count > 0 &&
-                   !tree->nodes[tree->node_count - 1]->is_arranged;
+    bool follows = tree->node_count > 0 && !tree->nodes[tree->node_count - 1]->is_arranged;
 
     return follows ? tree->fanout * TREE_GROUP : TREE_GROUP;
 }
 
+/* Adds an empty node behind the last one. 0 or -ERR_NOMEM. */
 static int add_node(struct tree *tree, struct tree_node **out_node)
 {
-    int error = tree_grow_directory(tree, 1);
-    struct tree_node *node = error == 0 ? tree_node_new(tree) : NULL;
+    int rc = tree_grow_directory(tree, 1);
+    struct tree_node *node = rc == 0 ? tree_node_new(tree) : NULL;
 
     if (node == NULL) {
         return -ERR_NOMEM;
@@ -157,63 +56,38 @@ static int add_node(struct tree *tree, struct tree_node **out_node)
         return -ERR_NOMEM;
     }
     tree_enter_node(tree, node, tree->node_count);
-    if (!tree->quick_inserts) {
-        node->is_arranged = !tree->loading;
-        tree_summarise(tree, node);
-    }
     tree_cursors_replaced(tree, node->place, 0, 1);
     *out_node = node;
     return 0;
 }
 
-/* Room for a group in the node of the most similar one, which is repacked if need be. 0 or
+/* A group with room for one more message: the last one, or one that is opened here. 0 or
  * -ERR_NOMEM. */
-static int make_space(struct tree *tree, const uint16_t *positions, size_t count,
-                      struct choice *choice)
+static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *out_group)
 {
-    uint32_t place = choice->like->place;
-    int error = tree_repack(tree, choice->like);
+    struct tree_node *node = open_node(tree);
+    int rc = 0;
 
-    if (error != 0) {
-        return error;
-    }
-    *choice = choose(tree, positions, count);
-    if (!tree_has_space(tree, choice->like)) { /* one repack is enough for one insert */
-        choice->like = tree->nodes[place];
-    }
-    return 0;
-}
+    if (node != NULL) {
+        const struct tree_group *last = &node->groups[node->group_count - 1];
 
-/* A group with room for a message, which it opens if need be. 0 or -ERR_NOMEM. */
-static int find_group(struct tree *tree, const uint64_t *filter, struct tree_node **out_node,
-                      uint32_t *out_group)
-{
-    uint16_t positions[PROFILE_BITS_MAX];
-    bool unarranged = tree->loading || tree->quick_inserts;
-    size_t count = unarranged ? 0 : sliced_positions(filter, tree->words, positions);
-    struct choice choice = unarranged ? choose_last(tree) : choose(tree, positions, count);
-    int error = 0;
-
-    if (!should_join(tree, &choice, count) && choice.like != NULL &&
-        !tree_has_space(tree, choice.like)) {
-        error = make_space(tree, positions, count, &choice);
+        if (last->used < last->room) {
+            *out_node = node;
+            *out_group = node->group_count - 1;
+            return 0;
+        }
     }
-    if (error == 0 && should_join(tree, &choice, count)) {
-        *out_node = choice.room;
-        *out_group = choice.room_group;
-        return 0;
+    if (node == NULL || !tree_has_space(tree, node)) {
+        rc = add_node(tree, &node);
     }
-    if (error == 0 && choice.like == NULL) {
-        error = add_node(tree, &choice.like);
+    if (rc == 0) {
+        rc = tree_reserve(tree, node, tree_next_end(node));
     }
-    if (error == 0) {
-        error = tree_reserve(tree, choice.like, tree_next_end(choice.like));
+    if (rc == 0) {
+        *out_node = node;
+        *out_group = tree_open_group(tree, node);
     }
-    if (error == 0) {
-        *out_node = choice.like;
-        *out_group = tree_open_group(tree, choice.like);
-    }
-    return error;
+    return rc;
 }
 
 int tree_insert(void *engine, const struct index_item *item, const uint64_t *filter)
@@ -226,16 +100,14 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
     if (idmap_find(&tree->ids, item->id, tree_id_at, tree, &position)) {
         return INDEX_EXISTS;
     }
-    int error = idmap_reserve(&tree->ids);
-    if (error == 0) {
-        error = find_group(tree, filter, &spot.node, &group);
+    int rc = idmap_reserve(&tree->ids);
+    if (rc == 0) {
+        rc = find_group(tree, &spot.node, &group);
     }
-    if (error != 0) {
-        return error;
+    if (rc != 0) {
+        return rc;
     }
-    if (tree->loading || tree->quick_inserts) {
-        spot.node->is_arranged = false;
-    }
+    spot.node->is_arranged = false;
     spot.slot = tree_put(tree, spot.node, group, item, filter,
                          (uint16_t)tree->kernels->cardinality(filter, tree->words));
     idmap_insert(&tree->ids, item->id, tree_position(spot));

@@ -6,7 +6,7 @@
  * far from all centres become centres, and all that is done once more. The centres lie by columns,
  * so that a message is compared with 512 of them in the time of a few blocks of filters.
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 

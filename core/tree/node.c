@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ static uint32_t add_group(struct tree *tree, struct tree_node *node, uint32_t fi
     return group;
 }
 
-uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room)
+static uint32_t append_group(struct tree *tree, struct tree_node *node, uint32_t room)
 {
     return add_group(tree, node, node->slot_count, room);
 }
@@ -211,7 +211,7 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
                     const uint32_t *names, uint32_t count)
 {
-    uint32_t group = tree_append_group(tree, node, count);
+    uint32_t group = append_group(tree, node, count);
     uint64_t whole[PROFILE_WORDS_MAX] = {0};
     uint64_t filter[PROFILE_WORDS_MAX];
 
@@ -379,7 +379,7 @@ void tree_take(struct tree *tree, struct tree_spot spot)
 void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree_node *to)
 {
     uint32_t last = from->group_count - 1;
-    uint32_t target = tree_append_group(tree, to, from->groups[last].used);
+    uint32_t target = append_group(tree, to, from->groups[last].used);
 
     copy_group(tree, from, last, to, target);
     clear_group(tree, from, last);
@@ -425,7 +425,7 @@ void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *name
         uint64_t filter[PROFILE_WORDS_MAX];
 
         if ((slot - first) % TREE_GROUP == 0) {
-            (void)tree_append_group(tree, node, TREE_GROUP);
+            (void)append_group(tree, node, TREE_GROUP);
         }
         tree_read_filter(tree, from, filter);
         to.slot =

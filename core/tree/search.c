@@ -374,20 +374,7 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
     struct tree_cursor *c = cursor;
     uint64_t before = index_probe_work(probe);
 
-    walk.tree = engine;
-    walk.cursor = cursor;
-    walk.probe = probe;
-    walk.ready = false;
-    walk.looked = false;
-    walk.next = c->room;
-    walk.floor = index_probe_floor(probe);
-    walk.position_count = 0;
-    walk.wanted_count = 0;
-    walk.pending_count = 0;
-    if (probe->query->best_path) {
-        walk_path(&walk);
-        c->left = 0;
-    }
+    walk_begin(&walk, engine, cursor, probe);
     forget_if_changed(&walk);
     while (c->left > 0 && !walk.looked &&
            (index_probe_work(probe) - before < budget || index_probe_work(probe) == before)) {

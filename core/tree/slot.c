@@ -3,7 +3,7 @@
  * A node's storage, and the messages in its slots: allocated, read, written, cleared. Groups,
  * unions and ids are not touched here: node.c does that.
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * query must share with it for any message's sake: the less, the more bits that has besides, but
  * the more, the more bits it has in all (docs/tree.md has the proof).
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 
@@ -171,26 +171,6 @@ static void set_core(const struct tree *tree, struct tree_summary *summary, uint
     }
 }
 
-/* Notes whether a core of so many bits shares many of them with any message. */
-static void note_full(const struct tree *tree, struct tree_summary *summary, uint32_t lane,
-                      uint32_t core_bits)
-{
-    if (core_bits * 100 > tree->bits * CORE_FILL_PERCENT) {
-        sliced_set(summary->full, 0, lane);
-    } else {
-        sliced_clear(summary->full, 0, lane);
-    }
-}
-
-static void read_core(const struct tree *tree, const struct tree_summary *summary, uint32_t lane,
-                      uint64_t *out)
-{
-    memset(out, 0, tree->words * sizeof *out);
-    for (uint32_t bit = 0; bit < tree->bits; bit++) {
-        out[bit / 64] |= (uint64_t)sliced_test(summary->columns, bit, lane) << bit % 64;
-    }
-}
-
 /* What a message needs that has so many bits, `outside` of them outside of the core. */
 static int16_t need_of(uint32_t cardinality, uint32_t outside, uint32_t number)
 {
@@ -242,7 +222,6 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node)
     for (uint32_t span = 0; span < node->span_count; span++) {
         set_core(tree, summary, node->span_lane + span, none);
         set_needs(summary, node->span_lane + span, needs_none);
-        note_full(tree, summary, node->span_lane + span, 0);
     }
     own_units(summary, node->span_lane / TREE_UNIT, unit_count(node), NULL);
     node->span_count = 0;
@@ -427,8 +406,6 @@ void tree_summarise(struct tree *tree, struct tree_node *node)
         (void)summarise_span(&span, core, needs);
         set_core(tree, summary, node->span_lane + s, core);
         set_needs(summary, node->span_lane + s, needs);
-        note_full(tree, summary, node->span_lane + s,
-                  tree->kernels->cardinality(core, tree->words));
     }
 }
 
@@ -515,126 +492,4 @@ void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t grou
         outside = 0;
     }
     lower_needs(&summary->needs[lane], BITS_LANES, cardinality, outside);
-}
-
-/* Puts a node in its place among the best so far, once. How many these are. */
-static uint32_t note_promising(struct tree_promising *promising, uint32_t count,
-                               struct tree_node *node, uint32_t shared)
-{
-    uint32_t at = 0;
-
-    while (at < count && promising[at].node != node) {
-        at++;
-    }
-    if (at == count && count < TREE_PROMISING) {
-        count++;
-    } else if (at == count) {
-        at--; /* in the last one's place */
-    }
-    if (promising[at].node != NULL && shared <= promising[at].shared) {
-        return count;
-    }
-    for (; at > 0 && promising[at - 1].shared < shared; at--) {
-        promising[at] = promising[at - 1];
-    }
-    promising[at] = (struct tree_promising){node, shared};
-    return count;
-}
-
-uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions, size_t count,
-                              struct tree_promising *out)
-{
-    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
-    uint64_t largest[BITS_LANE_WORDS];
-    uint64_t mask[BITS_LANE_WORDS];
-    uint32_t found = 0;
-
-    memset(out, 0, TREE_PROMISING * sizeof *out);
-    for (uint32_t i = 0; i < tree->summary_count; i++) {
-        const struct tree_summary *summary = tree->summaries[i];
-
-        if (summary->used == 0) {
-            continue;
-        }
-        tree->kernels->count_columns(summary->columns, positions, count, BITS_LANE_WORDS, planes);
-        for (size_t w = 0; w < BITS_LANE_WORDS; w++) {
-            mask[w] = ~summary->full[w];
-        }
-        tree->kernels->keep_largest(planes, bits_planes(count), BITS_LANE_WORDS, mask, largest);
-        for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-            struct tree_node *node =
-                mask[w] != 0 ? summary->owners[(w * 64 + sliced_lowest(mask[w])) / TREE_UNIT]
-                             : NULL;
-
-            if (node != NULL) {
-                found = note_promising(out, found, node, (uint32_t)largest[w]);
-            }
-        }
-    }
-    return found;
-}
-
-static bool owns_lanes(const struct tree *tree, const struct tree_node *node)
-{
-    uint32_t first = node->span_lane / TREE_UNIT;
-    uint32_t end = first + unit_count(node);
-
-    if (node->span_summary >= tree->summary_count || node->span_lane % TREE_UNIT != 0 ||
-        end > TREE_UNITS || node->span_count > TREE_SPANS) {
-        return false;
-    }
-    while (first < end && summary_of(tree, node)->owners[first] == node) {
-        first++;
-    }
-    return first == end;
-}
-
-const char *tree_check_units(const struct tree *tree)
-{
-    for (uint32_t i = 0; i < tree->summary_count; i++) {
-        const struct tree_summary *summary = tree->summaries[i];
-        uint32_t used = 0;
-
-        for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
-            const struct tree_node *owner = summary->owners[unit];
-
-            used += owner != NULL;
-            if (owner != NULL && (owner->span_count == 0 || owner->span_summary != i)) {
-                return "tree: a unit of a summary is of no node";
-            }
-        }
-        if (used != summary->used) {
-            return "tree: a summary does not know how many units are used";
-        }
-    }
-    return NULL;
-}
-
-const char *tree_check_summary(const struct tree *tree, struct tree_node *node)
-{
-    uint64_t core[PROFILE_WORDS_MAX];
-
-    if (node->span_count == 0) {
-        return NULL;
-    }
-    if (!owns_lanes(tree, node)) {
-        return "tree: a node's spans have lanes that are not its own";
-    }
-    const struct tree_summary *summary = summary_of(tree, node);
-    for (uint32_t group = 0; group < node->group_count; group++) {
-        const struct tree_group *it = &node->groups[group];
-        uint32_t lane = lane_of(node, group);
-
-        read_core(tree, summary, lane, core);
-        for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
-            uint64_t filter[PROFILE_WORDS_MAX];
-
-            tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
-            if (!needs_hold(&summary->needs[lane], node->cardinalities[slot],
-                            count_outside(tree, filter, core))) {
-                return "tree: a message needs less than its summary says";
-            }
-        }
-    }
-    return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_walk: what the files of the tree's search share. Included by them and by tree_copy.c only.
+ * tree_walk: what the files of the tree's search share. Included by them and by copy.c only.
  */
 #ifndef CORE_TREE_WALK_H
 #define CORE_TREE_WALK_H
@@ -8,7 +8,7 @@
 #include <assert.h>
 
 #include "core/bits/sliced.h"
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 enum {
     PENDING_MAX = 64,
@@ -79,7 +79,23 @@ struct walk {
     uint16_t wanted[PROFILE_BITS_MAX];
 };
 
-/* ---- tree_open.c: messages compared ---- */
+/* A step of a cursor begins; positions and pending groups are not zeroed. */
+static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_cursor *cursor,
+                              struct index_probe *probe)
+{
+    walk->tree = tree;
+    walk->cursor = cursor;
+    walk->probe = probe;
+    walk->ready = false;
+    walk->looked = false;
+    walk->next = cursor->room;
+    walk->floor = index_probe_floor(probe);
+    walk->position_count = 0;
+    walk->wanted_count = 0;
+    walk->pending_count = 0;
+}
+
+/* ---- open.c: messages compared ---- */
 
 /* Opens a group soon, if it may still hold something then: 1 + the highest floor that it passes is
  * `reach`, and its union shares so many bits with the query. */
@@ -92,12 +108,12 @@ void walk_flush(struct walk *walk);
 /* Compares all messages of a node, in order, as the list does. */
 void walk_sweep(struct walk *walk, const struct tree_node *node);
 
-/* ---- tree_bound.c: groups ruled out ---- */
+/* ---- bound.c: groups ruled out ---- */
 
 /* Whether the query has as many bits as bounds are computed for: 1 .. 255. */
 bool walk_can_bound(const struct walk *walk);
 
-/* Whether columns of a node are no help: see tree_bound.c. */
+/* Whether columns of a node are no help: see bound.c. */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
 
 /* The groups that may hold messages with all bits of the `contains` filter stay in the mask; all,
@@ -126,10 +142,5 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
  * are most of the node, all of it. What it promises then. */
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                         uint16_t least);
-
-/* ---- tree_path.c ---- */
-
-/* The best path alone, all at once: not exact. */
-void walk_path(struct walk *walk);
 
 #endif

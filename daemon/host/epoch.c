@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
+#include "core/tree/engine.h"
 
 int epoch_new(const struct persist_epoch *stored, const struct index_options *options,
               struct epoch **out_epoch)
@@ -23,7 +24,7 @@ int epoch_new(const struct persist_epoch *stored, const struct index_options *op
         epoch->kept_ms = stored->kept_ms;
         memcpy(epoch->key, stored->key, sizeof(epoch->key));
     }
-    int rc = index_new(index_engine_named("tree"), options, &epoch->index);
+    int rc = index_new(&tree_engine, options, &epoch->index);
     if (rc == 0) {
         rc = summary_init(&epoch->summary, options->alloc, options->profile->bits);
     }

@@ -29,7 +29,6 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
             .estimate = host->estimate,
             .kernels = kernels,
             .hash_seed = hash_seed,
-            .quick_inserts = true, /* a deposit waits for nothing: docs/tree.md */
         };
         rc = epoch_new(NULL, &host->index_options, &host->epochs[0]);
     }

@@ -439,5 +439,5 @@ const char *shares_check(const struct shares *shares)
     if (records != shares->record_count || sharers != shares->sharer_count) {
         return "there are other records or sharers than are counted";
     }
-    return idmap_check(&shares->ids);
+    return NULL;
 }

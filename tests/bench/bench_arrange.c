@@ -23,6 +23,7 @@
 #include "tests/bench/options.h"
 #include "tests/bench/report.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum {
     K = 10,
@@ -376,7 +377,6 @@ static int run(const struct filters_options *options, const struct profile *prof
     trial.options.profile = &trial.filters.profile;
     trial.options.estimate = trial.estimate;
     trial.options.hash_seed = 4711;
-    trial.options.quick_inserts = true;
     trial.count = trial.filters.stored.count - trial.filters.stored.count / HELD_BACK;
     if (rc == 0 && (trial.count < HELD_BACK || trial.filters.queries.count == 0)) {
         rc = bench_fail("there is nothing to store or to ask");

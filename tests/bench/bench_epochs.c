@@ -18,6 +18,7 @@
 #include "tests/bench/filters.h"
 #include "tests/bench/options.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum {
     PLACES = 2000,
@@ -107,13 +108,11 @@ static int new_index(const struct run *run, const struct index_engine *engine, s
         .estimate = run->estimate,
         .kernels = run->kernels,
         .hash_seed = 4711,
-        .quick_inserts = true,
     };
 
     if (index_new(engine, &options, out) != 0) {
         return bench_fail("memory is short");
     }
-    index_load_begin(*out);
     return 0;
 }
 
@@ -171,11 +170,11 @@ static int build(struct run *run)
     for (size_t i = 0; i < run->options->messages && rc == 0; i++) {
         rc = add_message(run, i);
     }
-    if (rc == 0 && index_load_end(run->whole) != 0) {
+    if (rc == 0 && index_arrange(run->whole, NULL) != 0) {
         rc = bench_fail("memory is short");
     }
     for (size_t e = 0; e < epochs && rc == 0; e++) {
-        if (index_load_end(run->trees[e]) != 0 || index_load_end(run->lists[e]) != 0) {
+        if (index_arrange(run->trees[e], NULL) != 0 || index_arrange(run->lists[e], NULL) != 0) {
             rc = bench_fail("memory is short");
         }
     }

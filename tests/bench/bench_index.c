@@ -15,6 +15,7 @@
 #include "tests/bench/index_plot.h"
 #include "tests/bench/options.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
 
@@ -22,7 +23,6 @@ enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
 struct contender {
     const char *name;
     const struct index_engine *engine;
-    bool best_path; /* that heuristic of it */
 };
 
 struct options {
@@ -31,11 +31,9 @@ struct options {
     struct contender contenders[ENGINES_MAX];
     size_t engine_count;
     uint32_t k;
-    uint32_t fanout;
     uint64_t budget;
     bool contains;   /* ask for one label of each query's */
-    bool one_by_one; /* inserted as deposits are, not in bulk */
-    bool quick_inserts;
+    bool one_by_one; /* not arranged after the inserts */
     bool json;
     bool estimated;           /* ranked by estimated labels instead of bits */
     const char *profile_text; /* what --profile said, or NULL */
@@ -48,7 +46,6 @@ struct options {
 struct side {
     const char *name;
     const struct index_engine *engine;
-    bool best_path;
     struct index *index;
     double *query_ns; /* the median of each query's rounds */
     double bytes;
@@ -131,8 +128,6 @@ static int build(const struct run *run, struct side *side, double list_bytes)
         .estimate = run->estimate,
         .kernels = run->kernels,
         .hash_seed = 4711,
-        .fanout = run->options->fanout,
-        .quick_inserts = run->options->quick_inserts,
     };
     const size_t count = run->filters.stored.count;
 
@@ -140,11 +135,8 @@ static int build(const struct run *run, struct side *side, double list_bytes)
         return bench_fail("memory is short");
     }
     const int64_t begin = stats_cpu_ns();
-    if (!run->options->one_by_one) {
-        index_load_begin(side->index);
-    }
     if (insert_range(run, side, 0, count) != 0 ||
-        (!run->options->one_by_one && index_load_end(side->index) != 0)) {
+        (!run->options->one_by_one && index_arrange(side->index, NULL) != 0)) {
         return bench_fail("%s: memory is short", side->name);
     }
     side->build_ns = (double)(stats_cpu_ns() - begin) / (double)count;
@@ -215,7 +207,6 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
         .metric = run->options->estimated ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
-        .best_path = side->best_path,
         .budget = run->options->budget,
     };
     const int64_t begin = stats_now_ns();
@@ -320,7 +311,6 @@ static int measure(struct run *run)
 
         side->name = run->options->contenders[s].name;
         side->engine = run->options->contenders[s].engine;
-        side->best_path = run->options->contenders[s].best_path;
         side->query_ns = calloc(queries, sizeof(*side->query_ns));
         if (run->truth == NULL || side->query_ns == NULL) {
             return bench_fail("memory is short");
@@ -422,14 +412,13 @@ static int parse_engines(char *text, void *destination)
 
     options->engine_count = 0;
     for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
-        const bool best_path = strcmp(name, "best-path") == 0;
-        const struct index_engine *engine = index_engine_named(best_path ? "tree" : name);
+        const struct index_engine *engine = engine_named(name);
 
         if (engine == NULL || options->engine_count == ENGINES_MAX) {
             return bench_fail("--engine takes up to %d names that --help lists, not %s",
                               ENGINES_MAX, name);
         }
-        options->contenders[options->engine_count++] = (struct contender){name, engine, best_path};
+        options->contenders[options->engine_count++] = (struct contender){name, engine};
     }
     return options->engine_count > 0 ? 0 : bench_fail("--engine takes names with commas between");
 }
@@ -463,7 +452,7 @@ static void print_engines(char *out, size_t room)
 {
     int used = snprintf(out, room, "of:");
 
-    for (const struct index_engine *const *engine = index_engines(); *engine != NULL; engine++) {
+    for (const struct index_engine *const *engine = all_engines(); *engine != NULL; engine++) {
         used += snprintf(out + used, room - (size_t)used, " %s", (*engine)->name);
     }
     (void)snprintf(out + used, room - (size_t)used,
@@ -533,17 +522,9 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
          .parse = parse_engines,
          .destination = options,
          .help = engines},
-        {.name = "fanout",
-         .value = "N",
-         .u32 = &options->fanout,
-         .most = UINT32_MAX,
-         .help = "groups a node of the tree (default: 512)"},
         {.name = "one-by-one",
          .flag = &options->one_by_one,
-         .help = "built by single inserts, not in bulk"},
-        {.name = "quick-inserts",
-         .flag = &options->quick_inserts,
-         .help = "what is inserted one by one is not arranged, as in the daemon"},
+         .help = "messages are inserted and not arranged"},
     };
     const struct option_row result_rows[] = {
         {.name = "json",
@@ -576,7 +557,7 @@ int bench_index(int argc, char **argv)
 {
     struct options options = {
         .filters = filters_standard,
-        .contenders = {{"list", &list_engine, false}, {"tree", &tree_engine, false}},
+        .contenders = {{"list", &list_engine}, {"tree", &tree_engine}},
         .engine_count = 2,
         .k = 10,
     };

@@ -15,6 +15,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum {
     PLACES = 2000,
@@ -183,7 +184,6 @@ static int fill_tree(const struct profile *profile, struct index *index, struct 
     uint64_t state = 2;
     uint64_t filter[WORDS];
 
-    index_load_begin(index);
     for (uint32_t i = 0; i < STORED; i++) {
         struct index_item item = {
             .deposited_ms = i, .expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
@@ -195,7 +195,7 @@ static int fill_tree(const struct profile *profile, struct index *index, struct 
             return bench_fail("memory is short");
         }
     }
-    return index_load_end(index) == 0 ? 0 : bench_fail("memory is short");
+    return index_arrange(index, NULL) == 0 ? 0 : bench_fail("memory is short");
 }
 
 /* One search for what contains `wanted`; the caller frees it. NULL: memory is short. */

@@ -11,6 +11,7 @@
 #include "tests/bench/filters.h"
 #include "tests/bench/rivals.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum { LARGE = 1000000, SMALL = 10000, SMALL_TURNS = 20, QUERIES = 10, ROUNDS = 31, K = 10 };
 

@@ -24,6 +24,7 @@
 #include "tests/bench/filters.h"
 #include "tests/bench/options.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum {
     BATCH = 64,
@@ -98,13 +99,11 @@ static int load_index(const struct run *run, struct index **out_index)
         .estimate = run->estimate,
         .kernels = run->kernels,
         .hash_seed = 4711,
-        .quick_inserts = true, /* as in the daemon */
     };
 
     if (index_new(&tree_engine, &options, out_index) != 0) {
         return bench_fail("memory is short");
     }
-    index_load_begin(*out_index);
     for (size_t i = 0; i < run->options->messages; i++) {
         const struct index_item item = item_number(i);
 
@@ -112,7 +111,7 @@ static int load_index(const struct run *run, struct index **out_index)
             return bench_fail("memory is short");
         }
     }
-    return index_load_end(*out_index) == 0 ? 0 : bench_fail("memory is short");
+    return index_arrange(*out_index, NULL) == 0 ? 0 : bench_fail("memory is short");
 }
 
 /* Watch number i: a context of the workload's queries; beyond these, of messages spread over all.

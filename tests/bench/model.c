@@ -12,6 +12,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
+#include "tests/reference/engines.h"
 
 static int insert_all(struct index *index, uint64_t seed, size_t count, double *out_seconds)
 {
@@ -49,12 +50,10 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
             .profile = &profile,
             .estimate = estimate,
             .kernels = bits_select(BITS_BEST),
-            .quick_inserts = true,
         };
-        rc = index_new(index_engine_named("tree"), &options, &index);
+        rc = index_new(engine_named("tree"), &options, &index);
     }
     if (rc == 0 && in_bulk) {
-        index_load_begin(index);
     }
     if (rc == 0) {
         rc = insert_all(index, seed, count, &out->seconds);
@@ -62,7 +61,7 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
     if (rc == 0 && in_bulk) {
         const int64_t start_ns = stats_now_ns();
 
-        rc = index_load_end(index);
+        rc = index_arrange(index, NULL);
         out->seconds += (double)(stats_now_ns() - start_ns) / 1e9;
     }
     if (rc == 0) {

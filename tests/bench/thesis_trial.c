@@ -8,6 +8,7 @@
 #include "core/index/engine.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
+#include "tests/reference/engines.h"
 
 enum { BYTES_A_BIT = 4 }; /* the thesis's program keeps each bit in an int */
 
@@ -87,11 +88,10 @@ static int build_core(struct thesis_trial *trial, enum thesis_column who)
         return bench_fail("memory is short");
     }
     begin = stats_cpu_ns();
-    index_load_begin(*bulk);
     if (insert_all(trial, *bulk) != 0) {
         return -1;
     }
-    if (index_load_end(*bulk) != 0) {
+    if (index_arrange(*bulk, NULL) != 0) {
         return bench_fail("memory is short");
     }
     trial->bulk_us[who] = us_a_filter(trial, begin);

@@ -7,6 +7,7 @@
 
 #include "daemon/host/service.h"
 #include "tests/lib/check.h"
+#include "tests/reference/check.h"
 
 /* --- what is left ----------------------------------------------------------------------------- */
 
@@ -68,13 +69,13 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
     *out_wall_ms = *out_monotonic_ms = *(const int64_t *)context;
 }
 
-static void check_index(struct power_proof *proof, struct service *service)
+static void check_indexes(struct power_proof *proof, struct service *service)
 {
     const struct host *host = service_host(service, NULL);
     size_t indexed = 0;
 
     for (size_t i = 0; i < host->epoch_count; i++) {
-        const char *wrong = index_check(host->epochs[i]->index);
+        const char *wrong = check_index(host->epochs[i]->index);
 
         if (wrong != NULL) {
             complain(proof, wrong, 0);
@@ -124,7 +125,7 @@ static void check_service(struct power_proof *proof, struct persist *persist)
         (void)snprintf(proof->reason, sizeof(proof->reason), "no service: %.900s", reason);
         return;
     }
-    check_index(proof, service);
+    check_indexes(proof, service);
     service_free(service);
 }
 

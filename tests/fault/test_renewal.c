@@ -14,6 +14,8 @@
 #include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/reference/check.h"
+#include "tests/reference/engines.h"
 
 enum { MESSAGES = 700, BITS = 64, FANOUT = 8, K = 12, NOTES = 2100 };
 
@@ -79,8 +81,6 @@ static struct fixture *begin(void)
         .profile = &profile,
         .kernels = bits_select(BITS_SCALAR),
         .hash_seed = 99,
-        .quick_inserts = true,
-        .fanout = FANOUT,
     };
 
     memset(&fixture, 0, sizeof fixture);
@@ -89,7 +89,7 @@ static struct fixture *begin(void)
     options.estimate = fixture.estimate;
     assert_int_equal(index_new(&list_engine, &options, &fixture.list), 0);
     options.alloc = &fixture.alloc.alloc;
-    assert_int_equal(index_new(&tree_engine, &options, &fixture.tree), 0);
+    assert_int_equal(index_new(small_tree_engine(FANOUT), &options, &fixture.tree), 0);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         insert_next(&fixture);
     }
@@ -186,12 +186,12 @@ static void run(bool many)
         failed = fixture->alloc.requests >= n; /* maybe of a message's own memory */
         fail_alloc_arm(&fixture->alloc, 0);
         assert_true(result == 0 || (failed && result == -ERR_NOMEM));
-        assert_null(index_check(fixture->tree));
+        assert_null(check_index(fixture->tree));
         assert_int_equal(index_count(fixture->tree), index_count(fixture->list));
         assert_int_equal(fixture->alloc.live_bytes, index_bytes(fixture->tree));
         check_search(fixture, under_way);
         assert_int_equal(renew(fixture, many), 0);
-        assert_null(index_check(fixture->tree));
+        assert_null(check_index(fixture->tree));
         assert_int_equal(index_count(fixture->tree), index_count(fixture->list));
         check_search(fixture, search_begin(fixture, fixture->tree));
         end(fixture);

@@ -6,6 +6,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/reference/check.h"
 
 enum { QUERIES = 900, BITS = 64, PARTS = 2 };
 
@@ -52,7 +53,7 @@ static void begin_index(struct fixture *fixture)
 
 static void check_structure(const struct fixture *fixture)
 {
-    const char *wrong = standing_check(fixture->standing);
+    const char *wrong = check_standing(fixture->standing);
 
     if (wrong != NULL) {
         fail_msg("%s", wrong);

@@ -17,6 +17,7 @@
 #include "daemon/net/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/server_fixture.h"
+#include "tests/reference/check.h"
 
 enum {
     PEERS = 2,
@@ -580,7 +581,7 @@ static void check_store(struct play *play)
     persist->interface->read_release(persist, &read);
     FUZZ_CHECK(indexed == host_count(the_host(play)));
     for (size_t i = 0; i < the_host(play)->epoch_count; i++) {
-        FUZZ_CHECK(index_check(the_host(play)->epochs[i]->index) == NULL);
+        FUZZ_CHECK(check_index(the_host(play)->epochs[i]->index) == NULL);
     }
     FUZZ_CHECK(the_host(play)->usage.messages == indexed);
 }

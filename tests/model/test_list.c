@@ -10,6 +10,8 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
+#include "tests/reference/engines.h"
 
 enum { WORDS = 2, BITS = 64 * WORDS, MESSAGES_MAX = 16384 + 2 * 4096 + 100, K = 7, SEARCHES = 20 };
 
@@ -164,7 +166,7 @@ static void check_all(const struct fail_alloc *alloc, size_t bytes_beside)
 
     assert_int_equal(index_count(list), count);
     assert_int_equal(index_bytes(list), alloc->live_bytes - bytes_beside);
-    assert_null(index_check(list));
+    assert_null(check_index(list));
     for (size_t b = 0; b < sizeof budgets / sizeof budgets[0]; b++) {
         check_search(&alloc->alloc, budgets[b], 0);
     }
@@ -221,7 +223,7 @@ static void test_many_messages(void **state)
             check_all(&alloc, bytes_beside);
         }
     }
-    assert_null(index_check(list));
+    assert_null(check_index(list));
     index_free(list);
     estimate_free(estimate);
     assert_int_equal(alloc.live_blocks, 0);

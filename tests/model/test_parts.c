@@ -5,7 +5,7 @@
  * come and go, and what is read is little, as the k best are shared and all trees are looked at
  * before any is searched to its end.
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,8 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
+#include "tests/reference/engines.h"
 
 enum {
     TREES = 12,
@@ -99,22 +101,8 @@ static void insert_some(uint32_t tree, uint32_t count)
 
 /* ---- indexes ---- */
 
-static struct tree *created; /* by the engine below */
-
-static int create_seen(const struct index_options *options, void **out_engine)
-{
-    int error = tree_engine.create(options, out_engine);
-
-    created = error == 0 ? *out_engine : NULL;
-    return error;
-}
-
 static void begin_world(const struct bits_kernels *kernels, uint32_t fanout, bool small)
 {
-    static struct index_engine engine;
-
-    engine = tree_engine;
-    engine.create = create_seen;
     rng_init(&world.rng);
     world.next_id = 1;
     assert_int_equal(estimate_new(alloc_system(), &profile, &world.estimate), 0);
@@ -124,13 +112,11 @@ static void begin_world(const struct bits_kernels *kernels, uint32_t fanout, boo
             .profile = &profile,
             .estimate = world.estimate,
             .kernels = kernels,
-            .fanout = fanout,
-            .quick_inserts = true,
             .hash_seed = rng_next(&world.rng),
         };
 
-        assert_int_equal(index_new(&engine, &options, &world.trees[t]), 0);
-        world.inner[t] = created;
+        assert_int_equal(index_new(small_tree_engine(fanout), &options, &world.trees[t]), 0);
+        world.inner[t] = tree_of_index(world.trees[t]);
         world.inner[t]->small_most = small ? TREE_SMALL_MOST : 0;
         assert_int_equal(index_new(&list_engine, &options, &world.lists[t]), 0);
     }
@@ -138,15 +124,14 @@ static void begin_world(const struct bits_kernels *kernels, uint32_t fanout, boo
 
 static void load(uint32_t tree, uint32_t count)
 {
-    index_load_begin(world.trees[tree]);
     insert_some(tree, count);
-    assert_int_equal(index_load_end(world.trees[tree]), 0);
+    assert_int_equal(index_arrange(world.trees[tree], NULL), 0);
 }
 
 static void end_world(void)
 {
     for (uint32_t t = 0; t < TREES; t++) {
-        const char *wrong = index_check(world.trees[t]);
+        const char *wrong = check_index(world.trees[t]);
 
         if (wrong != NULL) {
             fail_msg("%s", wrong);
@@ -266,7 +251,7 @@ static void change(uint32_t *removed)
         assert_int_equal(index_remove(world.lists[tree], bytes, NULL), gone);
         *removed += gone == 0;
     } else {
-        assert_int_equal(index_load_end(world.trees[tree]), 0);
+        assert_int_equal(index_arrange(world.trees[tree], NULL), 0);
     }
 }
 
@@ -361,12 +346,11 @@ static uint64_t read_with_near_in(const struct bits_kernels *kernels, uint32_t n
 
     begin_world(kernels, 512, true);
     for (uint32_t t = 0; t < TREES; t++) {
-        index_load_begin(world.trees[t]);
         insert_some(t, EACH);
         for (uint32_t i = 0; t == near && i < NEAR; i++) {
             insert(t, 0);
         }
-        assert_int_equal(index_load_end(world.trees[t]), 0);
+        assert_int_equal(index_arrange(world.trees[t], NULL), 0);
     }
     for (uint32_t r = 0; r < ROUNDS; r++) {
         struct asked asked;

@@ -15,6 +15,8 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
+#include "tests/reference/engines.h"
 
 enum { IDS = 6000, WORDS = 2, BITS = 128, SEARCHES = 4, PLACES = 40 };
 
@@ -214,7 +216,7 @@ static void end_renewal(void)
     renewal_free(world.renewal);
     world.renewal = NULL;
     world.phase = PHASE_NONE;
-    assert_null(index_check(world.tree));
+    assert_null(check_index(world.tree));
     assert_int_equal(index_count(world.tree), world.count);
 }
 
@@ -285,11 +287,9 @@ static void begin_world(uint32_t fanout)
         .estimate = world.estimate,
         .kernels = bits_select(BITS_BEST),
         .hash_seed = rng_next(&world.rng),
-        .quick_inserts = rng_chance(&world.rng, 80),
-        .fanout = fanout,
     };
     assert_int_equal(index_new(&list_engine, &options, &world.list), 0);
-    assert_int_equal(index_new(&tree_engine, &options, &world.tree), 0);
+    assert_int_equal(index_new(small_tree_engine(fanout), &options, &world.tree), 0);
 }
 
 static void end_world(void)
@@ -414,10 +414,8 @@ static void test_wear(void **state)
         .profile = &profile,
         .estimate = world.estimate,
         .kernels = bits_select(BITS_BEST),
-        .quick_inserts = true,
-        .fanout = 16,
     };
-    assert_int_equal(index_new(&tree_engine, &options, &world.tree), 0);
+    assert_int_equal(index_new(small_tree_engine(16), &options, &world.tree), 0);
     fill(COUNT);
     index_wear(world.tree, &wear);
     assert_int_equal(wear.unarranged, COUNT);
@@ -437,8 +435,7 @@ static void test_wear(void **state)
     index_wear(world.tree, &wear);
     assert_int_equal(wear.removed, 50);
     assert_int_equal(wear.unarranged, 50);
-    index_load_begin(world.tree);
-    assert_int_equal(index_load_end(world.tree), 0);
+    assert_int_equal(index_arrange(world.tree, NULL), 0);
     index_wear(world.tree, &wear);
     assert_int_equal(wear.unarranged + wear.removed, 0);
     end_world();

@@ -13,6 +13,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
 
 enum {
     QUERIES_MAX = 1200, /* more than a node of groups */
@@ -205,7 +206,7 @@ static void make_asked(struct asked *asked)
 
 static void check_structure(void)
 {
-    const char *wrong = standing_check(world.standing);
+    const char *wrong = check_standing(world.standing);
 
     if (wrong != NULL) {
         fail_msg("%s", wrong);

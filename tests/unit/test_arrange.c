@@ -11,6 +11,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/reference/check.h"
 
 enum { BITS = 64, HOSTS = 2, SECOND_MS = 1000, MANY = 6000 };
 
@@ -87,7 +88,7 @@ static int teardown(void **state)
     assert_int_equal(fixture->working, 0);
     assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
     for (uint32_t h = 0; h < HOSTS; h++) {
-        assert_null(index_check(fixture->hosts[h].epochs[0]->index));
+        assert_null(check_index(fixture->hosts[h].epochs[0]->index));
         assert_int_equal(fixture->hosts[h].epochs[0]->users, 0);
         host_deinit(&fixture->hosts[h]);
     }
@@ -541,7 +542,7 @@ static void changes_in_each_phase_are_kept(void **state)
     assert_int_equal(fixture->hosts[0].epochs[0]->users, 0);
     change(fixture, step++);
     assert_true(step > 406);
-    assert_null(index_check(index_of(fixture, 0)));
+    assert_null(check_index(index_of(fixture, 0)));
     assert_int_equal(index_count(index_of(fixture, 0)), MANY);
     for (uint32_t i = 0; i < step; i++) {
         assert_true(holds(fixture, 0, 10000 + i) && !holds(fixture, 0, 2 * i) &&
@@ -622,7 +623,7 @@ static void memory_may_fail(void **state)
         failed = fixture->alloc.requests >= n;
         fail_alloc_arm(&fixture->alloc, 0);
         assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
-        assert_null(index_check(index_of(fixture, 0)));
+        assert_null(check_index(index_of(fixture, 0)));
         assert_int_equal(index_count(index_of(fixture, 0)), 5000);
         assert_int_equal(fixture->hosts[0].epochs[0]->users, 0);
         assert_int_equal(figures_of(fixture).failed, failed ? n : n - 1);

@@ -8,6 +8,7 @@
 #include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/engines.h"
 
 enum {
     MESSAGES = 2000,
@@ -118,7 +119,7 @@ static int setup(void **state)
                                           .profile = &profile,
                                           .estimate = estimate,
                                           .kernels = bits_select(BITS_SCALAR)};
-    assert_int_equal(index_new(index_engine_named("list"), &options, &messages), 0);
+    assert_int_equal(index_new(engine_named("list"), &options, &messages), 0);
     rng_init(&rng);
     for (int s = 0; s < SLICES; s++) {
         slices[s] = (struct scalable_slice){

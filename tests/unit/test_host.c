@@ -9,6 +9,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
 
 enum { BITS = 512, FILTER_BYTES = BITS / 8, WORDS = BITS / 64 };
 
@@ -164,7 +165,7 @@ static void no_memory_admits_nothing(void **state)
         rc = host_admit(&host, &message);
         assert_true(rc == 0 || rc == -ERR_NOMEM);
         assert_int_equal(index_count(host.epochs[0]->index), rc == 0 ? 1 : 0);
-        assert_null(index_check(host.epochs[0]->index));
+        assert_null(check_index(host.epochs[0]->index));
     }
     assert_true(n > 1);
     host_deinit(&host);

@@ -8,6 +8,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
 
 enum { MANY = 3000 };
 
@@ -62,7 +63,7 @@ static void remove_at(struct owner *owner, struct idmap *map, uint32_t position)
 
 static void check_all(const struct owner *owner, const struct idmap *map)
 {
-    const char *wrong = idmap_check(map);
+    const char *wrong = check_idmap(map);
 
     if (wrong != NULL) {
         fail_msg("%s", wrong);
@@ -157,7 +158,7 @@ static void test_empty(void **state)
     assert_false(idmap_find(&map, id, id_at, &owner, &position));
     assert_int_equal(position, 7);
     assert_int_equal(idmap_bytes(&map), 0);
-    assert_null(idmap_check(&map));
+    assert_null(check_idmap(&map));
     idmap_remove(&map, id, 0); /* nothing there: nothing done */
     idmap_deinit(&map);
 }

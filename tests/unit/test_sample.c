@@ -69,7 +69,7 @@ static uint64_t needed(const struct truth *truth, size_t i, uint16_t floor)
     return (uint64_t)(truth->base + truth->cardinalities[i]) * floor;
 }
 
-/* As floors are defined in index_engine.h. */
+/* As floors are defined in engine.h. */
 static bool reaches(const struct truth *truth, size_t i, uint16_t floor)
 {
     return (uint64_t)truth->overlaps[i] << BITS_FLOOR_SHIFT >= needed(truth, i, floor);

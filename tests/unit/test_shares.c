@@ -3,6 +3,7 @@
 #include "daemon/host/shares.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,6 +97,7 @@ static uint32_t oldest_in(const struct entry *table, uint32_t address)
 static void check_all(const struct shares *shares, const struct entry *table)
 {
     assert_null(shares_check(shares));
+    assert_null(check_idmap(&shares->ids));
     for (uint32_t tag = 1; tag <= ADDRESSES; tag++) {
         for (int is_wide = 0; is_wide < 2; is_wide++) {
             const struct usage right = usage_in(table, tag, is_wide == 1);
@@ -202,6 +204,7 @@ static void counts_are_exact(void **state)
     assert_int_equal(shares.record_count, 0);
     assert_int_equal(shares.sharer_count, 0);
     assert_null(shares_check(&shares));
+    assert_null(check_idmap(&shares.ids));
     shares_deinit(&shares);
 }
 
@@ -225,6 +228,7 @@ static void equal_tags_are_told_apart(void **state)
         assert_int_equal(usage.bytes, 100);
     }
     assert_null(shares_check(&shares));
+    assert_null(check_idmap(&shares.ids));
     assert_true(shares_pick_wide(&shares, 5, false, id, &bytes));
     assert_false(shares_pick(&shares, 5, id, &bytes));
     take_out(&shares, 1);
@@ -252,6 +256,7 @@ static void memory_that_runs_out(void **state)
             rc = shares_add(&shares, id, &sender, 10, &added);
             assert_true(rc == 0 ? added : rc == -ERR_NOMEM && !added);
             assert_null(shares_check(&shares));
+            assert_null(check_idmap(&shares.ids));
             shares_usage(&shares, 7, true, &usage);
             assert_int_equal(usage.messages, number + (rc == 0 ? 1 : 0));
         }

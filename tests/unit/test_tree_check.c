@@ -3,7 +3,7 @@
  * The tree's own check can fail: each invariant is broken by hand, and the check names it. What is
  * broken is put back, which the check confirms.
  */
-#include "core/tree/tree.h"
+#include "core/tree/inner.h"
 
 #include <string.h>
 
@@ -11,6 +11,8 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/reference/check.h"
+#include "tests/reference/engines.h"
 
 enum {
     BITS = 256,
@@ -83,11 +85,9 @@ static int set_up(void **state)
         .estimate = f->estimate,
         .kernels = bits_select(BITS_BEST),
         .hash_seed = 4711,
-        .fanout = FANOUT,
     };
-    assert_int_equal(tree_engine.create(&options, &engine), 0);
+    assert_int_equal(small_tree_engine(FANOUT)->create(&options, &engine), 0);
     f->tree = engine;
-    tree_engine.load_begin(engine);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         struct index_item item;
         uint64_t filter[WORDS];
@@ -95,7 +95,7 @@ static int set_up(void **state)
         make_message(i, &item, filter);
         assert_int_equal(tree_engine.insert(engine, &item, filter), 0);
     }
-    assert_int_equal(tree_engine.load_end(engine, NULL), 0);
+    assert_int_equal(tree_engine.arrange(engine, NULL), 0);
     choose_places(f);
     *state = f;
     return 0;
@@ -113,7 +113,7 @@ static int tear_down(void **state)
 
 static void check_names(const struct fixture *f, const char *expected)
 {
-    const char *found = tree_engine.check(f->tree);
+    const char *found = check_tree(f->tree);
 
     if (found == NULL || strcmp(found, expected) != 0) {
         fail_msg("found \"%s\", not \"%s\"", found == NULL ? "nothing" : found, expected);
@@ -122,7 +122,7 @@ static void check_names(const struct fixture *f, const char *expected)
 
 static void check_sound(const struct fixture *f)
 {
-    const char *found = tree_engine.check(f->tree);
+    const char *found = check_tree(f->tree);
 
     if (found != NULL) {
         fail_msg("found \"%s\", not nothing", found);

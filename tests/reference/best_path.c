@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The best path alone, to compare with: what the 2016 thesis does (simQuery), on this tree. At each
- * level only the child whose union filter is nearest to the query is followed; at the leaf it and
- * its two neighbours are searched. Fast, and often wrong, as it does not look anywhere else.
+ * The best path: the heuristic of the 2016 thesis (simQuery) on the BloomFilterTree. At each level
+ * the search follows only the child whose union filter is nearest to the query; at the lowest level
+ * it compares that group and its two neighbours. This is fast, and often wrong, because the search
+ * looks nowhere else.
  */
-#include "core/tree/walk.h"
-
 #include <string.h>
 
 #include "core/filter/bloom.h"
+#include "core/tree/walk.h"
+#include "tests/reference/engines.h"
 
 /* The node whose union is nearest to the query by Jaccard distance. */
 static const struct tree_node *nearest_node(const struct walk *walk)
@@ -35,7 +36,7 @@ static const struct tree_node *nearest_node(const struct walk *walk)
     return nearest;
 }
 
-void walk_path(struct walk *walk)
+static void follow_path(struct walk *walk)
 {
     const struct tree_node *node = nearest_node(walk);
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
@@ -56,4 +57,25 @@ void walk_path(struct walk *walk)
         walk_open(walk, node, group, REACH_MOST, (uint16_t)walk->probe->cardinality);
     }
     walk_flush(walk);
+}
+
+/* The whole search is one step. */
+static int best_path_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget)
+{
+    struct walk walk;
+
+    (void)budget;
+    walk_begin(&walk, engine, cursor, probe);
+    follow_path(&walk);
+    return 0;
+}
+
+const struct index_engine *best_path_engine(void)
+{
+    static struct index_engine engine;
+
+    engine = tree_engine;
+    engine.name = "best-path";
+    engine.cursor_step = best_path_step;
+    return &engine;
 }

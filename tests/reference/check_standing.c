@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standing_check: what must be true of the index at any time between two calls. */
 #include <string.h>
 
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
 #include "core/standing/inner.h"
+#include "tests/reference/check.h"
 
 static bool has(const uint64_t *mask, uint32_t lane)
 {
@@ -120,7 +120,7 @@ static const char *check_node(const struct standing *standing, const struct stan
     return NULL;
 }
 
-const char *standing_check(const struct standing *standing)
+const char *check_standing(const struct standing *standing)
 {
     size_t parts = 0;
     size_t groups = 0;

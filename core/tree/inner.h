@@ -10,19 +10,19 @@
  *   group   a leaf: up to 8 similar filters, in slots one after another. Slots are interleaved in
  *           blocks of 8, of which one call of `scan` compares as many as there are
  *
- *   tree_node.c     messages and groups within a node, and their summaries
- *   tree_arrange.c  which messages should share a group
- *   tree_cluster.c  ... and which a node; tree_order.c the order of groups
- *   tree_build.c    nodes made from arranged messages: bulk build, split and repack
- *   tree_change.c   insert and remove
- *   tree_summary.c  what nodes have in common
- *   tree_search.c   cursors; tree_bound.c groups ruled out, tree_open.c messages compared,
+ *   node.c     messages and groups within a node, and their summaries
+ *   arrange.c  which messages should share a group
+ *   cluster.c  ... and which a node; order.c the order of groups
+ *   build.c    nodes made from arranged messages: bulk build, split and repack
+ *   change.c   insert and remove
+ *   summary.c  what nodes have in common
+ *   search.c   cursors; bound.c groups ruled out, open.c messages compared,
  *                   tree_path.c the thesis's heuristic
- *   tree_copy.c     all messages copied out
+ *   copy.c     all messages copied out
  *   tree_check.c    every invariant
  */
-#ifndef CORE_TREE_TREE_H
-#define CORE_TREE_TREE_H
+#ifndef CORE_TREE_INNER_H
+#define CORE_TREE_INNER_H
 
 #include "core/bits/bits.h"
 #include "core/index/engine.h"
@@ -32,7 +32,6 @@ enum {
     TREE_GROUP = BITS_BLOCK,  /* messages a group, at most */
     TREE_GROUPS = BITS_LANES, /* groups a node, at most */
     TREE_SLOTS = TREE_GROUP * TREE_GROUPS,
-    TREE_FANOUT_MIN = 2,
     TREE_UNION_PERCENT = 40, /* of all bits may be in the union of a group, if possible; */
     TREE_SMALL_PERCENT = 33, /* ... in a tree of at most */
     TREE_SMALL_MOST = 65536, /* ... so many messages */
@@ -66,7 +65,6 @@ enum {
 
 struct tree_summary {
     int16_t needs[BITS_NEEDS * BITS_LANES];
-    uint64_t full[BITS_LANE_WORDS];       /* lanes whose cores share bits with anything */
     struct tree_node *owners[TREE_UNITS]; /* NULL: free */
     uint32_t used;                        /* units that are not */
     uint64_t *columns;                    /* into storage, at the start of a cache line */
@@ -110,23 +108,21 @@ struct tree_cursor;
 struct tree {
     const struct alloc *alloc;
     const struct bits_kernels *kernels;
-    uint32_t bits; /* m */
-    size_t words;  /* of a filter */
-    uint32_t fanout;
+    uint32_t bits;                   /* m */
+    size_t words;                    /* of a filter */
+    uint32_t fanout;                 /* groups a node, at most: TREE_GROUPS, but fewer in tests */
     uint64_t seed;                   /* for sampling */
     size_t small_most;               /* messages of a small tree: see tree_is_small */
     size_t count;                    /* messages */
     size_t slot_count;               /* of all nodes */
     struct tree_node **nodes;        /* in order */
     struct tree_node **by_number;    /* NULL where there is none */
-    struct tree_summary **summaries; /* summary_count of them, see tree_summary.c */
+    struct tree_summary **summaries; /* summary_count of them, see summary.c */
     uint32_t summary_count;          /* 0 in a tree of few nodes */
     uint32_t node_count;
-    uint32_t node_room; /* of both */
-    bool quick_inserts; /* messages are arranged when they are loaded, not when inserted */
-    bool loading;       /* messages come in bulk: arranged at the end */
-    uint64_t changes;   /* grows with each: groups may change lanes */
-    size_t removed;     /* from arranged nodes, since all was arranged */
+    uint32_t node_room;            /* of both */
+    uint64_t changes;              /* grows with each: groups may change lanes */
+    size_t removed;                /* from arranged nodes, since all was arranged */
     const struct index_stop *stop; /* of the rebuild under way; or NULL */
     struct idmap ids;              /* to positions */
     struct tree_cursor *cursors;
@@ -223,9 +219,6 @@ uint32_t tree_open_group(struct tree *tree, struct tree_node *node);
 /* Leaves slots free that are reserved, so that the next group begins behind them. */
 void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count);
 
-/* Opens the next group right behind the last, of `room` slots, which are reserved. */
-uint32_t tree_append_group(struct tree *tree, struct tree_node *node, uint32_t room);
-
 /* Puts a message into a group that has room. Returns its slot. Does not touch the ids. */
 uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
                   const struct index_item *item, const uint64_t *filter, uint16_t cardinality);
@@ -264,7 +257,7 @@ static inline bool tree_are_alike(uint32_t shared, uint32_t one, uint32_t other)
 void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
                       uint64_t *out);
 
-/* ---- tree_arrange.c ---- */
+/* ---- arrange.c ---- */
 
 enum { TREE_LOOSE = 0x80 /* a group of messages that are not much alike, or of few */ };
 
@@ -307,10 +300,6 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
                        struct tree_order *order, size_t window);
 void tree_arranger_deinit(struct tree_arranger *arranger);
 
-/* One node's worth of positions, split into windows by similarity. Adds the groups to the order.
- * O(n log n + n window). */
-void tree_arrange_node(struct tree_arranger *arranger, uint32_t *positions, size_t count);
-
 /* One window. */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count);
 
@@ -322,19 +311,19 @@ void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size
  * little, and should not spoil nodes that rule out much. O(n) */
 void tree_part_loose(struct tree_arranger *arranger);
 
-/* Whether lanes may be spent freely: see tree_arrange.c. */
+/* Whether lanes may be spent freely: see arrange.c. */
 bool tree_is_small(const struct tree *tree);
 
 /* Whether similar filters are worth looking for: not if they are nearly full anyway. */
 bool tree_is_sparse(const struct tree *tree);
 
-/* ---- tree_cluster.c ---- */
+/* ---- cluster.c ---- */
 
 /* Orders all positions so that similar ones are near one another. 0, -ERR_NOMEM or INDEX_STOPPED.
  * O(n log n) for a bounded number of centres. */
 int tree_cluster(struct tree_arranger *arranger);
 
-/* ---- tree_build.c ---- */
+/* ---- build.c ---- */
 
 /* Room in the directories for `more` nodes. 0 or -ERR_NOMEM. */
 int tree_grow_directory(struct tree *tree, uint32_t more);
@@ -343,21 +332,18 @@ int tree_grow_directory(struct tree *tree, uint32_t more);
 void tree_enter_node(struct tree *tree, struct tree_node *node, uint32_t place);
 void tree_leave_node(struct tree *tree, struct tree_node *node);
 
-/* A full node: its messages anew in full groups, and in two nodes if these are many. */
-int tree_repack(struct tree *tree, struct tree_node *node);
-
 /* All messages anew. 0; INDEX_STOPPED with the tree as it was; -ERR_NOMEM with all messages there,
  * maybe not where they were. A tree that was just loaded takes little more memory by it than it
  * has, any other one twice as much meanwhile. */
 int tree_rebuild(struct tree *tree);
 
-/* ---- tree_change.c ---- */
+/* ---- change.c ---- */
 
 int tree_insert(void *engine, const struct index_item *item, const uint64_t *filter);
 int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item);
 const uint8_t *tree_id_at(const void *tree, uint32_t position);
 
-/* ---- tree_summary.c ---- */
+/* ---- summary.c ---- */
 
 /* Summaries for `room` nodes, where that is worth it. 0 or -ERR_NOMEM with those that
  * were there. */
@@ -376,25 +362,7 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);
 
-/* The nodes whose cores share the most bits with a message, best first: where it would do well. Of
- * those that are summarised; how many, at most TREE_PROMISING. */
-enum { TREE_PROMISING = 4 };
-
-struct tree_promising {
-    struct tree_node *node;
-    uint32_t shared;
-};
-
-uint32_t tree_promising_nodes(const struct tree *tree, const uint16_t *positions, size_t count,
-                              struct tree_promising *out);
-
-/* NULL, or what is wrong with a node's summary. */
-const char *tree_check_summary(const struct tree *tree, struct tree_node *node);
-
-/* NULL, or what is wrong with who owns the summaries' lanes. */
-const char *tree_check_units(const struct tree *tree);
-
-/* ---- tree_search.c ---- */
+/* ---- search.c ---- */
 
 int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor);
 void tree_cursor_free(void *engine, void *cursor);
@@ -409,9 +377,5 @@ int tree_cursor_copy(void *engine, void *cursor, struct index_item *out_items,
  */
 void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,
                            uint32_t new_count);
-
-/* ---- tree_check.c ---- */
-
-const char *tree_check(const void *engine);
 
 #endif

@@ -14,14 +14,15 @@
  * lower position, so nothing not yet visited is missed and cursors need not be told of changes.
  * Messages inserted meanwhile go to the end, behind every cursor, so each walk ends.
  */
-#include "core/index/engine.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
+#include "core/index/engine.h"
 #include "core/index/idmap.h"
 #include "core/index/sample.h"
+#include "tests/reference/check.h"
+#include "tests/reference/engines.h"
 
 enum {
     SMALL_MESSAGES = 512,
@@ -367,10 +368,10 @@ static const char *check_message(const struct list *list, size_t position)
     return NULL;
 }
 
-static const char *list_check(const void *engine)
+const char *check_list(const void *engine)
 {
     const struct list *list = engine;
-    const char *reason = idmap_check(&list->ids);
+    const char *reason = check_idmap(&list->ids);
 
     if (reason != NULL) {
         return reason;
@@ -565,7 +566,6 @@ const struct index_engine list_engine = {
     .count = list_count,
     .places = list_count,
     .bytes = list_bytes,
-    .check = list_check,
     .cursor_new = list_cursor_new,
     .cursor_free = list_cursor_free,
     .cursor_restart = list_cursor_restart,

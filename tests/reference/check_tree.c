@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/tree/tree.h"
-
 #include <string.h>
 
 #include "core/bits/sliced.h"
+#include "core/tree/inner.h"
+#include "tests/reference/check.h"
 
 /* What summaries should say, computed anew. */
 struct tally {
@@ -172,6 +172,105 @@ static const char *check_tally(const struct tree *tree, const struct tree_node *
     return NULL;
 }
 
+/* ---- summaries ---- */
+
+/* Units of a summary that a node's spans take. */
+static uint32_t unit_count(const struct tree_node *node)
+{
+    return (node->span_count + TREE_UNIT - 1) / TREE_UNIT;
+}
+
+static bool owns_lanes(const struct tree *tree, const struct tree_node *node)
+{
+    uint32_t first = node->span_lane / TREE_UNIT;
+    uint32_t end = first + unit_count(node);
+
+    if (node->span_summary >= tree->summary_count || node->span_lane % TREE_UNIT != 0 ||
+        end > TREE_UNITS || node->span_count > TREE_SPANS) {
+        return false;
+    }
+    while (first < end && tree->summaries[node->span_summary]->owners[first] == node) {
+        first++;
+    }
+    return first == end;
+}
+
+/* The lane of the span that a group is in. */
+static uint32_t lane_of(const struct tree_node *node, uint32_t group)
+{
+    uint32_t span = node->span_count - 1;
+
+    while (node->span_first[span] > group) {
+        span--;
+    }
+    return node->span_lane + span;
+}
+
+/* Whether a lane needs no more than a message does: c e - 8 x for each e (see tree_summary). */
+static bool needs_hold(const struct tree *tree, const struct tree_summary *summary, uint32_t lane,
+                       struct tree_spot spot)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    int32_t cardinality = tree_cardinality(spot);
+    int32_t outside = 0;
+    bool hold = true;
+
+    tree_read_filter(tree, spot, filter);
+    for (uint32_t bit = 0; bit < tree->bits; bit++) {
+        outside +=
+            (filter[bit / 64] >> bit % 64 & 1) != 0 && !sliced_test(summary->columns, bit, lane);
+    }
+    for (int32_t j = 0; j < BITS_NEEDS; j++) {
+        hold = hold && summary->needs[j * BITS_LANES + (int32_t)lane] <=
+                           cardinality * (BITS_NEEDS_FIRST + j) - 8 * outside;
+    }
+    return hold;
+}
+
+static const char *check_summary(const struct tree *tree, struct tree_node *node)
+{
+    if (node->span_count == 0) {
+        return NULL;
+    }
+    if (!owns_lanes(tree, node)) {
+        return "tree: a node's spans have lanes that are not its own";
+    }
+    const struct tree_summary *summary = tree->summaries[node->span_summary];
+    for (uint32_t group = 0; group < node->group_count; group++) {
+        const struct tree_group *it = &node->groups[group];
+
+        for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+            if (!needs_hold(tree, summary, lane_of(node, group), (struct tree_spot){node, slot})) {
+                return "tree: a message needs less than its summary says";
+            }
+        }
+    }
+    return NULL;
+}
+
+static const char *check_units(const struct tree *tree)
+{
+    for (uint32_t i = 0; i < tree->summary_count; i++) {
+        const struct tree_summary *summary = tree->summaries[i];
+        uint32_t used = 0;
+
+        for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
+            const struct tree_node *owner = summary->owners[unit];
+
+            used += owner != NULL;
+            if (owner != NULL && (owner->span_count == 0 || owner->span_summary != i)) {
+                return "tree: a unit of a summary is of no node";
+            }
+        }
+        if (used != summary->used) {
+            return "tree: a summary does not know how many units are used";
+        }
+    }
+    return NULL;
+}
+
+/* ---- nodes ---- */
+
 static const char *check_node(const struct tree *tree, struct tree_node *node)
 {
     struct tally tally = {.low = UINT32_MAX, .newest_ms = INT64_MIN};
@@ -198,7 +297,7 @@ static const char *check_node(const struct tree *tree, struct tree_node *node)
     if (reason == NULL) {
         reason = check_tally(tree, node, &tally);
     }
-    return reason != NULL ? reason : tree_check_summary(tree, node);
+    return reason != NULL ? reason : check_summary(tree, node);
 }
 
 static const char *check_directory(const struct tree *tree)
@@ -228,10 +327,10 @@ static const char *check_directory(const struct tree *tree)
                : "tree: the numbers of ids and of messages differ";
 }
 
-const char *tree_check(const void *engine)
+const char *check_tree(const void *engine)
 {
     const struct tree *tree = engine;
-    const char *reason = idmap_check(&tree->ids);
+    const char *reason = check_idmap(&tree->ids);
 
     if (reason == NULL) {
         reason = check_directory(tree);
@@ -239,5 +338,5 @@ const char *tree_check(const void *engine)
     for (uint32_t n = 0; reason == NULL && n < tree->node_count; n++) {
         reason = check_node(tree, tree->nodes[n]);
     }
-    return reason != NULL ? reason : tree_check_units(tree);
+    return reason != NULL ? reason : check_units(tree);
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/tree/tree.h"
-
-#include <string.h>
+#include "core/tree/engine.h"
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
+#include "core/tree/inner.h"
 
 static int tree_create(const struct index_options *options, void **out_engine)
 {
     struct tree *tree = alloc_zeroed(options->alloc, 1, sizeof *tree);
-    uint32_t fanout = options->fanout;
 
     if (tree == NULL) {
         return -ERR_NOMEM;
@@ -18,8 +16,7 @@ static int tree_create(const struct index_options *options, void **out_engine)
     tree->kernels = options->kernels;
     tree->bits = options->profile->bits;
     tree->words = bloom_words(tree->bits);
-    tree->fanout = fanout < TREE_FANOUT_MIN || fanout > TREE_GROUPS ? TREE_GROUPS : fanout;
-    tree->quick_inserts = options->quick_inserts;
+    tree->fanout = TREE_GROUPS;
     tree->seed = options->hash_seed;
     tree->small_most = TREE_SMALL_MOST;
     idmap_init(&tree->ids, options->alloc, options->hash_seed);
@@ -100,22 +97,14 @@ static uint32_t tree_height(const void *engine)
     return tree->summary_count > 0 ? 4 : 3;
 }
 
-static void tree_load_begin(void *engine)
+static int tree_arrange(void *engine, const struct index_stop *stop)
 {
     struct tree *tree = engine;
 
-    tree->loading = true;
-}
-
-static int tree_load_end(void *engine, const struct index_stop *stop)
-{
-    struct tree *tree = engine;
-
-    tree->loading = false;
     tree->stop = stop;
-    int error = tree_rebuild(tree);
+    int rc = tree_rebuild(tree);
     tree->stop = NULL;
-    return error;
+    return rc;
 }
 
 static void tree_wear(const void *engine, struct index_wear *out_wear)
@@ -139,9 +128,7 @@ const struct index_engine tree_engine = {
     .places = tree_places,
     .bytes = tree_bytes,
     .height = tree_height,
-    .check = tree_check,
-    .load_begin = tree_load_begin,
-    .load_end = tree_load_end,
+    .arrange = tree_arrange,
     .wear = tree_wear,
     .cursor_new = tree_cursor_new,
     .cursor_free = tree_cursor_free,

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/idmap.h"
+#include "tests/reference/check.h"
+
+/* Every entry is reached from its home: no empty slot lies between. */
+static const char *check_table(const struct idmap_table *table)
+{
+    const size_t mask = table->slot_count - 1;
+    size_t used = 0;
+
+    for (size_t slot = 0; slot < table->slot_count; slot++) {
+        if (table->slots[slot].place == 0) {
+            continue;
+        }
+        used++;
+        for (size_t at = table->slots[slot].tag & mask; at != slot; at = (at + 1) & mask) {
+            if (table->slots[at].place == 0) {
+                return "idmap: a gap lies between an entry and its home";
+            }
+        }
+    }
+    if (used != table->used) {
+        return "idmap: the number of entries is wrong";
+    }
+    return used <= table->slot_count / 4 * 3 ? NULL : "idmap: too many entries for the table";
+}
+
+const char *check_idmap(const struct idmap *map)
+{
+    const char *reason = check_table(&map->current);
+
+    if (reason == NULL) {
+        reason = check_table(&map->old);
+    }
+    for (size_t slot = 0; reason == NULL && slot < map->swept; slot++) {
+        if (slot < map->old.slot_count && map->old.slots[slot].place != 0) {
+            reason = "idmap: an entry lies where the old table was swept";
+        }
+    }
+    if (reason == NULL && idmap_count(map) > map->current.slot_count / 4 * 3) {
+        reason = "idmap: the old table's entries do not fit the current one";
+    }
+    return reason;
+}
