@@ -23,15 +23,16 @@ struct requester_events {
     /* Sends a response. Borrows what the response points to for the call. Does nothing when the
      * client is gone. */
     void (*respond)(struct requester *client, const struct msg_response *response);
-    /* Some work of the client ended (requester_work_end). May free a client that is gone and has no
-     * other work. */
+    /* Some work of the client ended (requester_work_end). */
     void (*work_ended)(struct requester *client);
     /* Whether a push may be sent now: little output waits to be sent. */
     bool (*has_room)(const struct requester *client);
     /* Reports that pushes of `bytes` are queued besides the waiting output. False: that is over the
-     * limit, and the client was dropped. */
+     * limit, and the client was dropped: see `drop`. */
     bool (*queued)(struct requester *client, size_t bytes);
-    /* Drops the client at once. The client is told the reason when it connects again. */
+    /* Drops the client: nothing is sent or received any more, and is_gone is set. The client, its
+     * watches and its sender stay valid until the call returns to the loop. The client is told the
+     * reason when it connects again. */
     void (*drop)(struct requester *client, enum msg_error_code code, const char *sentence);
 };
 
@@ -67,7 +68,7 @@ void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code
 
 /*
  * Begins and ends work whose answer comes later: `bytes` is the memory that the work holds, and
- * `answer_bytes` the output that its answer may take. The end may free the client.
+ * `answer_bytes` the output that its answer may take.
  */
 void requester_work_begin(struct requester *client, size_t bytes, size_t answer_bytes);
 void requester_work_end(struct requester *client, size_t bytes, size_t answer_bytes);

@@ -84,7 +84,6 @@ struct watcher {
     bool has_failed; /* a match or a page found no memory. No match may be missing, so the next
                       * turn drops the client */
     struct watch_payloads *payloads; /* being read; NULL: none */
-    uint32_t users;                  /* calls and reads that still use it; see watcher_leave */
 };
 
 struct watch_payloads {
@@ -103,9 +102,8 @@ struct watcher *watcher_of(struct service *service, struct requester *client);
 void watcher_make_ready(struct watcher *watcher);
 void watcher_make_unready(struct watcher *watcher);
 
-/* Ends one use (watcher->users). Frees the watcher when its client is gone and this was the last
- * use. */
-void watcher_leave(struct watcher *watcher);
+/* Frees the watcher when its client is gone and no payloads are being read. */
+void watcher_free_if_unused(struct watcher *watcher);
 
 /* ---- queue.c ---- */
 
@@ -116,7 +114,7 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
 void watch_forget_matches(struct watch *watch);
 
 /* Sends the matches that the client has room for, at most `most`. Returns how many. May drop the
- * client: the caller is a user of the watcher (watcher->users). */
+ * client, which frees nothing before the loop's sessions_reap. */
 uint32_t watch_send(struct watcher *watcher, uint32_t most);
 
 /* ---- catch.c ---- */

@@ -94,9 +94,7 @@ static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 }
 
 /*
- * Matches the first deposits that wait. Returns the number of matches. No client is dropped before
- * all matches of a batch are queued (watch_queue): a drop takes watches out of the index, and the
- * batch points to them.
+ * Matches the first deposits that wait. Returns the number of matches.
  */
 static size_t match_batch(struct service *service, uint32_t *out_deposits)
 {

@@ -152,7 +152,6 @@ static bool read_payloads(struct watcher *watcher)
         memcpy(wanted->id, match->id, MESSAGE_ID_BYTES);
     }
     watcher->payloads = payloads;
-    watcher->users++;
     service_work_begin(service);
     requester_work_begin(watcher->client, sizeof(*payloads), 0);
     service->persist->interface->read(service->persist, &payloads->read);
@@ -177,9 +176,7 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
         push(watcher, match, &item,
              is_whole && match->watch->with_payload ? &entry->message : NULL);
     }
-    if (watcher->client != NULL) { /* or pushing was too much, and all of it is gone */
-        free_match(watcher, &watcher->queue, match);
-    }
+    free_match(watcher, &watcher->queue, match);
 }
 
 static void on_payloads(struct persist_read *read)
@@ -193,16 +190,16 @@ static void on_payloads(struct persist_read *read)
         service_storage_failed(service, "reading payloads", read->reason);
     }
     watcher->payloads = NULL;
-    for (size_t i = 0; i < read->entry_count && watcher->client != NULL; i++) {
+    for (size_t i = 0; i < read->entry_count && !client->is_gone; i++) {
         send_read(watcher, &read->entries[i], read->failed);
     }
-    if (watcher->client != NULL) {
+    if (!client->is_gone) {
         watcher_make_ready(watcher);
     }
     service->persist->interface->read_release(service->persist, read);
     alloc_release(service->alloc, payloads, 1, sizeof(*payloads));
     service_work_end(service);
-    watcher_leave(watcher);
+    watcher_free_if_unused(watcher);
     requester_work_end(client, sizeof(struct watch_payloads), 0);
 }
 
@@ -224,9 +221,7 @@ static bool send_first(struct watcher *watcher)
     } else {
         push(watcher, match, &item, NULL); /* no memory to read it: Get may have more luck */
     }
-    if (watcher->client != NULL) {
-        free_match(watcher, &watcher->queue, match);
-    }
+    free_match(watcher, &watcher->queue, match);
     return true;
 }
 
@@ -234,15 +229,12 @@ uint32_t watch_send(struct watcher *watcher, uint32_t most)
 {
     uint32_t sent = 0;
 
-    while (watcher->client != NULL && watcher->queue != NULL && watcher->payloads == NULL &&
-           watcher->client->events->has_room(watcher->client) && sent < most &&
-           send_first(watcher)) {
+    while (watcher->queue != NULL && watcher->payloads == NULL && sent < most &&
+           watcher->client->events->has_room(watcher->client) && send_first(watcher)) {
         sent++;
     }
-    if (watcher->client != NULL) {
-        (void)watcher->client->events->queued(watcher->client, watcher->queued_bytes);
-    }
-    if (watcher->client != NULL && sent == most && watcher->queue != NULL) {
+    (void)watcher->client->events->queued(watcher->client, watcher->queued_bytes);
+    if (sent == most && watcher->queue != NULL) {
         watcher_make_ready(watcher); /* it has its next turn with the others */
     }
     return sent;

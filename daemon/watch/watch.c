@@ -64,14 +64,14 @@ void watch_client_gone(struct service *service, struct requester *client)
     if (watcher == NULL) {
         return;
     }
-    watcher->users++;
     while (watcher->watches != NULL) {
         watch_free(watcher->watches);
     }
     client->watcher = NULL;
     watcher->client = NULL;
+    watcher_make_unready(watcher);
     DL_DELETE(service->watch->watchers, watcher);
-    watcher_leave(watcher);
+    watcher_free_if_unused(watcher);
 }
 
 bool watch_client_has_room(struct service *service, struct requester *client)
@@ -197,7 +197,7 @@ bool watch_end(struct service *service, struct requester *client, uint64_t numbe
 
 /* ---- turns ---- */
 
-/* Drops the clients that too much was queued for. A drop leaves the watcher in the list. */
+/* Drops the clients that too much was queued for. */
 static void end_overflows(struct service *service)
 {
     struct watcher *watcher;
@@ -207,7 +207,7 @@ static void end_overflows(struct service *service)
         struct requester *client = watcher->client;
 
         next = watcher->ready_next;
-        if (client == NULL || client->is_gone) {
+        if (client->is_gone) {
             watcher_make_unready(watcher);
         } else if (watcher->has_failed) {
             service->watch->counts.failed++;
@@ -230,12 +230,10 @@ static void send_all(struct service *service)
 
         watcher = service->watch->ready;
         watcher_make_unready(watcher);
-        watcher->users++; /* sending may drop the client */
         const uint32_t sent = watch_send(watcher, share);
-        if (watcher->client != NULL && watcher->queue == NULL) {
+        if (watcher->queue == NULL) {
             watch_catch_resume(watcher); /* also when all that waited had gone from the index */
         }
-        watcher_leave(watcher);
         left -= sent < left ? sent : left;
     }
 }

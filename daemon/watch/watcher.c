@@ -46,11 +46,9 @@ void watcher_make_unready(struct watcher *watcher)
     }
 }
 
-void watcher_leave(struct watcher *watcher)
+void watcher_free_if_unused(struct watcher *watcher)
 {
-    watcher->users--;
-    if (watcher->client == NULL && watcher->users == 0) {
-        watcher_make_unready(watcher);
+    if (watcher->client == NULL && watcher->payloads == NULL) {
         alloc_release(watcher->service->alloc, watcher, 1, sizeof(*watcher));
     }
 }
