@@ -76,7 +76,7 @@ static ssize_t read_whole(const char *path, char *buffer, struct file_state *out
         length += count > 0 ? (size_t)count : 0;
     } while ((count > 0 && length <= HERE_FILE_BYTES_MAX) || (count < 0 && errno == EINTR));
     const int saved_errno = errno;
-    (void)close(descriptor); /* it was only read */
+    (void)close(descriptor); /* nothing was written */
     errno = saved_errno;
     *out_state = (struct file_state){.device = (uint64_t)status.st_dev,
                                      .inode = (uint64_t)status.st_ino,

@@ -77,7 +77,7 @@ static int fail(char *out_reason, const char *where, const char *why, const char
     return -ERR_SYSTEM;
 }
 
-/* What a daemon may do that has become its user, as all have at a reload. */
+/* After the start the daemon is not root any more, so a reload cannot bind such a port. */
 #define LOW_PORT_REMEDY                                                                         \
     "; ports below 1024 are root's: choose one from 1024 on, or have root start hearsayd with " \
     "`user`, or use hearsayd.socket; a reload cannot bind such a port, a restart can"
@@ -101,7 +101,7 @@ static const char *remedy_for(int rc)
 
 /* --- TCP -------------------------------------------------------------------------------------- */
 
-/* Where it listens, as the configuration has it; the address is empty where that is unknown. */
+/* The address and the words, as a line of the configuration; the address is empty if unknown. */
 static struct config_listener bound_to(const struct listener *listener)
 {
     struct config_listener bound = {.kind = CONFIG_LISTENER_TCP,
@@ -159,7 +159,7 @@ void listener_adopt_words(struct listener *listener, const struct config *config
     }
 }
 
-/* Has the kernel bind an address that it does not have. 0, or libuv's. */
+/* Lets the kernel bind an address that this machine does not have yet. 0 or a libuv error. */
 static int set_freebind(struct listener *listener)
 {
     const int on = 1;
@@ -184,7 +184,7 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
     int rc = uv_ip4_addr(config->address, config->port, &address.in4);
     if (rc != 0) {
         rc = uv_ip6_addr(config->address, config->port, &address.in6);
-        flags = UV_TCP_IPV6ONLY; /* so that [::] and 0.0.0.0 can both be named */
+        flags = UV_TCP_IPV6ONLY; /* so that [::] and 0.0.0.0 can be bound both */
     }
     if (rc != 0) {
         return rc;
@@ -203,7 +203,7 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
 
 /* --- Unix ------------------------------------------------------------------------------------- */
 
-/* A socket file that nobody listens on is what a killed daemon left: it is removed. */
+/* Removes a socket file that no process listens on: a daemon that was killed left it. */
 static bool remove_stale(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -224,7 +224,7 @@ static bool remove_stale(const char *path)
     return refused && unlink(path) == 0;
 }
 
-/* libuv says EACCES of a directory that is not there. */
+/* Tells a missing directory from missing rights: libuv returns EACCES for both. */
 static bool is_without_directory(const char *path)
 {
     char directory[sizeof(((struct config_listener *)0)->path)];
@@ -239,7 +239,7 @@ static bool is_without_directory(const char *path)
     return stat(directory, &status) != 0 && errno == ENOENT;
 }
 
-/* Whether something other than a socket has the path, so that nobody need be looked for. */
+/* Whether the path is a file that is no socket: then no other program has the address. */
 static bool is_other_file(const char *path)
 {
     struct stat status;
@@ -255,7 +255,7 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     }
     listener->uv.handle.data = listener;
     listener->is_open = true;
-    const mode_t mask = umask(0177); /* for its owner and root alone */
+    const mode_t mask = umask(0177); /* for the owner and root only */
     rc = uv_pipe_bind(&listener->uv.pipe, config->path);
     if (rc == UV_EADDRINUSE && remove_stale(config->path)) {
         rc = uv_pipe_bind(&listener->uv.pipe, config->path);
@@ -265,12 +265,12 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
         return UV_ENOENT;
     }
     if (rc == 0) {
-        memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have room for 108 */
+        memcpy(listener->path, config->path, strlen(config->path) + 1); /* both have 108 bytes */
     }
     return rc;
 }
 
-/* Gives a socket that is bound and not listened on to the administrators' group. 0, or libuv's. */
+/* Gives the socket to the administrators' group, before it listens. 0 or a libuv error. */
 static int share_with_group(struct listener *listener)
 {
     const gid_t group = listener->home->admin_group;
@@ -382,7 +382,7 @@ void listener_close(struct listener *listener)
     listener->waits_a_turn = false;
     listener->is_closing = true;
     if (listener->path[0] != '\0') {
-        (void)unlink(listener->path); /* libuv does so itself where it bound it */
+        (void)unlink(listener->path); /* uv_close may do so, too */
     }
     uv_close(&listener->uv.handle, on_closed);
 }

@@ -51,7 +51,7 @@ static void on_persist_closed(void *context)
     uv_close((uv_handle_t *)&server->reload, NULL);
 }
 
-/* When nobody is connected and nothing is under way any more, the store is closed. */
+/* Closes the store when the server stops, no session is left, and no work is under way. */
 static void finish_if_quiet(struct server *server)
 {
     if (!server->stopping || server->store_closing || server->sessions.first != NULL ||
@@ -101,7 +101,7 @@ static void on_terminate(uv_signal_t *signal, int number)
 {
     struct server *server = signal->data;
 
-    if (server->stopping) { /* asked twice: no more patience with the clients */
+    if (server->stopping) { /* the second signal: does not wait for clients */
         sessions_close(&server->sessions);
         return;
     }
@@ -128,7 +128,7 @@ static void on_reload(uv_signal_t *signal, int number)
     (void)number;
 
     if (!server->stopping) {
-        (void)server_reload(server, reason); /* it has said how it went */
+        (void)server_reload(server, reason); /* it has logged the result */
     }
 }
 
@@ -140,7 +140,7 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
-/* Handles that cannot fail to be made, by libuv's documentation, but for want of memory. */
+/* By libuv's documentation, these calls fail only without memory. */
 static int init_handles(struct server *server)
 {
     const uint64_t watchdog_ms = notify_watchdog_interval_ms();
@@ -223,7 +223,7 @@ static int make_service(struct server *server, char *out_reason)
     return rc;
 }
 
-/* Tells all greeted clients. */
+/* Sends the new labels to all greeted clients. */
 static void on_here_changed(void *context, const struct host *host)
 {
     struct server *server = context;
@@ -259,7 +259,7 @@ static void close_all(struct server *server)
     sessions_deinit(&server->sessions);
     server_tls_deinit(&server->tls);
     if (uv_loop_close(&server->loop.uv) != 0) {
-        log_error("the loop closed with handles left open"); /* our mistake; tests look for it */
+        log_error("the loop closed with handles left open"); /* a bug; tests look for it */
     }
     if (server->lock >= 0) {
         datadir_unlock(server->lock);
@@ -285,7 +285,7 @@ int server_start(struct server *server, const struct options *options, const str
     worker_uv_init(&server->worker, &server->loop.uv);
 
     rc = server_open_addresses(server, out_reason);
-    if (rc == 0) { /* as the user, who must be able to do it again at a reload */
+    if (rc == 0) { /* as the configured user: a reload does it again */
         rc = server_tls_load(&server->tls, config, out_reason);
     }
     if (rc == 0) {
@@ -320,13 +320,13 @@ int server_start(struct server *server, const struct options *options, const str
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
 
-/* Last, when all files and threads are there; what it refuses is not needed to serve. */
+/* Last, when all files are open and all threads run: serving needs no call that is refused. */
 static void filter_calls(struct server *server)
 {
     if (server->unfiltered == NULL) {
         server->unfiltered = privilege_filter_calls();
     }
-    if (server->unfiltered != NULL) { /* `call_filter = no` is the operator's will */
+    if (server->unfiltered != NULL) { /* not a warning if the operator wants it so */
         log_write(server->config.no_call_filter ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
                   "system calls are not filtered: %s", server->unfiltered);
     }
@@ -339,7 +339,7 @@ void server_run(struct server *server)
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);
     notify_ready("serving");
-    loop_wake(&server->loop); /* the first turn begins to arrange what was loaded */
+    loop_wake(&server->loop); /* the first turn begins to arrange the messages */
     close_all(server);
     log_info("stopped");
 }

@@ -13,7 +13,7 @@
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
 
-/* Where a listener may be put that is not there yet; NULL: all places are taken for now. */
+/* A free place for a new listener. NULL: all are open or closing. */
 static struct listener *free_place(struct server *server)
 {
     for (size_t i = 0; i < server->listener_count; i++) {
@@ -31,7 +31,7 @@ void server_open_home(struct server *server)
         (struct listener_home){.loop = &server->loop, .accept = server_accept, .context = server};
 }
 
-/* Sockets of the service manager replace the TCP ones that are configured. */
+/* Takes the sockets of the service manager, which replace the configured TCP addresses. */
 static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
 {
     struct notify_socket sockets[CONFIG_LISTENERS_MAX];
@@ -44,13 +44,13 @@ static int take_inherited(struct server *server, size_t *out_count, char *out_re
     return rc == 0 ? 0 : -ERR_SYSTEM;
 }
 
-/* Those of one kind. Nobody is accepted before the loop runs. */
+/* Binds all configured addresses of one kind. */
 static int listen_on(struct server *server, enum config_listener_kind kind, char *out_reason)
 {
     for (size_t i = 0; i < server->config.listener_count; i++) {
         const struct config_listener *config = &server->config.listeners[i];
         if (config->kind == kind) {
-            /* There are inherited ones and configured ones, CONFIG_LISTENERS_MAX of each. */
+            /* Never NULL: at most CONFIG_LISTENERS_MAX are inherited, and as many configured. */
             const int rc = listener_bind(free_place(server), &server->home, config, out_reason);
             if (rc < 0) {
                 return rc;
@@ -60,7 +60,7 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
     return 0;
 }
 
-/* What a reload, as the new user, could not do. */
+/* Warns if the new user cannot read the configuration, as a reload must. */
 static void check_readable(const struct server *server)
 {
     const char *file = server->config.file;
@@ -71,7 +71,7 @@ static void check_readable(const struct server *server)
     }
 }
 
-/* The default socket's directory, which a service manager makes, or else root. */
+/* Makes the directory of the default socket; under a service manager it is there already. */
 static void make_socket_directory(const struct config *config, const struct privilege_user *user)
 {
     static const char path[] = CONFIG_ADMIN_SOCKET;
@@ -82,9 +82,9 @@ static void make_socket_directory(const struct config *config, const struct priv
             const size_t length = (size_t)(strrchr(path, '/') - path);
             memcpy(directory, path, length);
             directory[length] = '\0';
-            /* What fails here is met again, and told, when the socket is bound. */
+            /* After a failure, binding the socket fails, too, and reports it. */
             if (mkdir(directory, 0755) == 0) {
-                (void)!chmod(directory, 0755); /* whatever the umask: the group must get through */
+                (void)!chmod(directory, 0755); /* whatever the umask is: the group needs access */
                 (void)!(user != NULL && lchown(directory, user->uid, user->gid));
             }
         }
@@ -167,7 +167,7 @@ static bool has_inherited(const struct server *server)
     return false;
 }
 
-/* The open listener of that place that no other line of the configuration has claimed. */
+/* The open listener of that address, unless another line of the configuration has claimed it. */
 static struct listener *find_open(struct server *server, const struct server_listen *listen,
                                   const struct config_listener *config)
 {
@@ -181,7 +181,8 @@ static struct listener *find_open(struct server *server, const struct server_lis
     return NULL;
 }
 
-/* One address and all addresses of a machine exclude each other. */
+/* Adds to the reason that the daemon itself has the port: a port cannot be bound for one address
+ * and for all addresses at the same time. */
 static void explain_own_port(const struct server *server, const struct config_listener *config,
                              char *out_reason)
 {
@@ -216,7 +217,7 @@ static int prepare_one(struct server *server, const struct config_listener *conf
             explain_own_port(server, config, out_reason);
         }
         if (rc != 0) {
-            return rc < 0 ? rc : 0; /* an optional one that cannot be had is left out */
+            return rc < 0 ? rc : 0; /* an optional address is left out */
         }
         listen->is_new[listener - server->listeners] = true;
     }
@@ -225,20 +226,20 @@ static int prepare_one(struct server *server, const struct config_listener *conf
 }
 
 int server_listen_prepare(struct server *server, const struct config *fresh,
-                          struct server_listen *listen, char *out_reason)
+                          struct server_listen *out_listen, char *out_reason)
 {
     const bool keeps_tcp = has_inherited(server);
     int rc = 0;
 
-    memset(listen, 0, sizeof(*listen));
+    memset(out_listen, 0, sizeof(*out_listen));
     for (size_t i = 0; i < fresh->listener_count && rc == 0; i++) {
         const struct config_listener *config = &fresh->listeners[i];
         if (config->kind == CONFIG_LISTENER_UNIX || !keeps_tcp) {
-            rc = prepare_one(server, config, listen, out_reason);
+            rc = prepare_one(server, config, out_listen, out_reason);
         }
     }
     if (rc != 0) {
-        server_listen_cancel(server, listen);
+        server_listen_cancel(server, out_listen);
     }
     return rc;
 }

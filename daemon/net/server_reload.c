@@ -18,7 +18,7 @@ void server_check_certificate(struct server *server, const struct config *config
     (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
 }
 
-/* All lines of the reason go to the log; the first one, and how many others, to who asked. */
+/* Logs all lines of the reason. Leaves the first one, and the number of the others, in `reason`. */
 static void refuse_reload(char *reason)
 {
     char *line = reason;

@@ -10,7 +10,8 @@
 #include "core/base/err.h"
 #include "daemon/system/log.h"
 
-/* With one record more, which may wait for its end, still less than one read of plain bytes. */
+/* One read of encrypted bytes. With a record of 16 KiB that is not complete yet, this is still less
+ * than a read of plain bytes. */
 enum { SCRATCH_BYTES = 32 * 1024 };
 
 static const int64_t DAY_MS = (int64_t)24 * 3600 * 1000;
@@ -32,7 +33,7 @@ static bool is_wanted(const struct config *config, enum config_security security
     return false;
 }
 
-/* All contexts have the same certificate. NULL: there is none. */
+/* Some context: all have the same certificate. NULL: none is loaded. */
 static const struct tls_context *any_context(const struct server_tls *tls)
 {
     for (int i = CONFIG_TLS; i < CONFIG_SECURITIES; i++) {

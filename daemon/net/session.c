@@ -25,7 +25,7 @@ static void on_work_ended(struct requester *client)
     struct session *session = session_of_client(client);
 
     if (session->state == SESSION_CLOSED) {
-        loop_add_gone(session->all->loop, &session->entry); /* the last one lets it be freed */
+        loop_add_gone(session->all->loop, &session->entry); /* if all has ended, it is freed */
     } else if (session_takes_requests(session)) {
         session_mark_ready_if_held(session);
     } else {
@@ -136,7 +136,7 @@ static void on_ended(struct transport *transport, bool clean)
     if (!clean || (session->state == SESSION_ENDING && session_is_done(session))) {
         session_close(session);
     } else if (session_takes_requests(session)) {
-        session_mark_ready(session); /* what it asked before its end is answered */
+        session_mark_ready(session); /* the requests before the end are answered */
     }
 }
 
@@ -160,7 +160,7 @@ static void on_closed(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->stream_closed = true;
-    loop_add_gone(session->all->loop, &session->entry); /* may be freed */
+    loop_add_gone(session->all->loop, &session->entry); /* if all has ended, it is freed */
 }
 
 const struct transport_events session_transport_events = {
@@ -194,7 +194,7 @@ static void time_out(struct session *session, const char *sentence)
     session_end(session);
 }
 
-/* Whether the handshake, or Hello, has had its time; a refused client has less. */
+/* Whether the handshake, Hello or the end took longer than its timeout. */
 static bool is_late(const struct session *session, int64_t now_ms)
 {
     const int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;
@@ -251,7 +251,7 @@ void sessions_deinit(struct sessions *all)
     }
 }
 
-/* No session is freed while these walk over the list: only sessions_reap frees. */
+/* Walking over the list is safe though sessions may be dropped: only sessions_reap frees. */
 void sessions_push(struct sessions *all, const struct msg_response *response)
 {
     struct session *session;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session begins, or does not: who it is as far as limits are concerned, and whether there is
- * a place for it. What is needed only by those who stay is done last, as those who are refused may
- * come by the thousand.
+ * How a session begins: which limits apply to its address, and whether there is a place for it.
+ * What only sessions that stay need is done last, since thousands of connections may be refused.
  */
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,9 +17,9 @@
 enum { KEEPALIVE_S = 60 };
 
 /*
- * Whether the peer of a Unix socket may administer: our user, root, and whoever can connect where
- * the socket's mode lets only the administrators' group. In a user namespace every user that it
- * does not know has one uid, which may be ours, too: nobody is known by that one.
+ * Whether the client of a Unix socket is an administrator: our own user, root, and every client of
+ * a socket whose mode admits the administrators' group only. In a user namespace all unknown users
+ * share one uid, which may be our own, too: PRIVILEGE_UNKNOWN_UID identifies no user.
  */
 static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
 {
@@ -36,7 +35,8 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
            (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
 
-/* A connection without a handshake costs little, one with it much: these have a bound. */
+/* Switches TLS on if the listener has it. UV_EBUSY: too many handshakes are under way; each costs
+ * far more CPU time than a request. */
 static int secure(struct session *session, enum config_security security)
 {
     if (security == CONFIG_PLAIN) {
@@ -53,8 +53,8 @@ static int secure(struct session *session, enum config_security security)
 }
 
 /*
- * Says why a connection is not taken, and ends it; when many are ending so already, or its address
- * has been told again and again, it is closed without a word.
+ * Answers a new connection with an error and ends it. Closes it without an error if !is_told, or if
+ * many sessions are ending so already.
  */
 static void refuse(struct session *session, const struct listener *listener, bool is_told,
                    uint64_t retry_after_ms, const char *sentence)
@@ -65,9 +65,9 @@ static void refuse(struct session *session, const struct listener *listener, boo
     session_note_refused(session);
     if (session->client.sender != NULL) {
         senders_leave(session->client.sender);
-        session->client.sender = NULL; /* it takes nobody's place while it ends */
+        session->client.sender = NULL; /* while it ends, it takes no place of its address */
     }
-    /* Being told over TLS takes a handshake, which those who are taken may need. */
+    /* The error takes a handshake, which the clients that stay may need. */
     if (!is_answered ||
         (listener->security != CONFIG_PLAIN && session_room_handshakes_are_short(session->all)) ||
         secure(session, listener->security) != 0) {
@@ -80,7 +80,7 @@ static void refuse(struct session *session, const struct listener *listener, boo
     session_end(session);
 }
 
-/* Who it is, as far as limits are concerned; false: it has gone already. */
+/* The addresses of both ends; AF_UNIX for a Unix socket. False: the client has gone already. */
 static bool find_address(const struct session *session, bool is_unix,
                          struct sockaddr_storage *out_peer, struct sockaddr_storage *out_local)
 {
@@ -96,14 +96,14 @@ static bool find_address(const struct session *session, bool is_unix,
     if (uv_tcp_getpeername(tcp, (struct sockaddr *)out_peer, &peer_size) != 0) {
         return false;
     }
-    /* Our own end tells what is on link, which counts with IPv6 only. */
+    /* Our own address tells which addresses are on link; that matters with IPv6 only. */
     return out_peer->ss_family != AF_INET6 ||
            uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
 }
 
 /*
- * Counts the connection with those of its address, unless that is exempt. Whether it may stay so
- * far; otherwise it was refused.
+ * Counts the connection with those of its address, unless the address is exempt. False: that are
+ * too many, and the connection was refused.
  */
 static bool enter(struct session *session, const struct listener *listener)
 {
@@ -133,7 +133,7 @@ static bool enter(struct session *session, const struct listener *listener)
     return rc == 0;
 }
 
-/* Refuses a connection that was counted already, and says why unless its address was told often. */
+/* Refuses a connection that was counted already; with an error, unless its address got many. */
 static void refuse_counted(struct session *session, const struct listener *listener,
                            uint64_t retry_after_ms, const char *sentence)
 {
@@ -146,8 +146,8 @@ static void refuse_counted(struct session *session, const struct listener *liste
 }
 
 /*
- * Whether the connection may stay: its address may come again so soon, which costs as much as a
- * query, and there is a place for it. Otherwise it was refused.
+ * Whether the connection may stay: a connection costs its address as much as a query, and one of
+ * the places for all sessions must be free. False: it was refused.
  */
 static bool is_welcome(struct session *session, const struct listener *listener)
 {
@@ -173,7 +173,7 @@ static bool is_welcome(struct session *session, const struct listener *listener)
     return true;
 }
 
-/* What is set up for those only who stay. */
+/* Sets up a session that stays. */
 static void settle(struct session *session, const struct listener *listener)
 {
     struct transport *transport = &session->transport;
@@ -185,7 +185,7 @@ static void settle(struct session *session, const struct listener *listener)
         session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
     } else {
         (void)uv_tcp_nodelay(&transport->uv.tcp, 1); /* only slower without */
-        /* who watches may be silent for long, and yet be gone */
+        /* a client that watches may send nothing for hours, and yet be gone */
         (void)uv_tcp_keepalive(&transport->uv.tcp, 1, KEEPALIVE_S);
     }
     transport_read(transport);
@@ -193,14 +193,20 @@ static void settle(struct session *session, const struct listener *listener)
 
 int session_accept(struct sessions *all, struct listener *listener)
 {
-    sessions_reap(all); /* places of sessions that were dropped are free */
+    const struct transport_options options = {
+        .loop = &all->loop->uv,
+        .is_pipe = listener->is_unix,
+        .events = &session_transport_events,
+        .alloc = all->alloc,
+        .frame_bytes = all->service->config.limits.frame_bytes,
+    };
+
+    sessions_reap(all); /* the places of sessions that were dropped are free */
     struct session *session = alloc_zeroed(all->alloc, 1, sizeof(*session));
     if (session == NULL) {
         return UV_ENOMEM;
     }
-    int rc = transport_init(&session->transport, &all->loop->uv, listener->is_unix,
-                            &session_transport_events, all->alloc,
-                            all->service->config.limits.frame_bytes);
+    int rc = transport_init(&session->transport, &options);
     if (rc != 0) {
         alloc_release(all->alloc, session, 1, sizeof(*session));
         return rc;

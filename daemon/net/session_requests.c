@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session takes requests out of what it has received, when, and for how long: bounded by what
- * it may hold, and by what time it had lately.
+ * How a session takes requests from the bytes that it has received: when, as long as no bound is
+ * reached, and for how long, by the CPU time that it used lately.
  */
 #include <inttypes.h>
 
@@ -19,9 +19,9 @@ enum {
 /* --- requests --------------------------------------------------------------------------------- */
 
 /*
- * Whether the answers under way and one more would still fit the output: they may come all at
- * once, and a client that reads must not be dropped for it. An empty session always has room for
- * one, since its output is at least two frames.
+ * Whether the answers of the requests in flight and one more fit the output bound. They may all
+ * come at once, and a client that reads must not be dropped for that. A session without requests in
+ * flight always has room for one answer, since the bound is at least two frames.
  */
 static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
 {
@@ -58,7 +58,7 @@ static void act(struct session *session, const struct msg_request *request)
         session_end(session);
     } else if (handler_welcome(service, &session->client, request)) {
         if (session->state == SESSION_CLOSED) {
-            return; /* dropped: there was no memory for the Welcome */
+            return; /* dropped: no memory for the Welcome */
         }
         session_move_to(session, SESSION_OPEN);
         log_debug("session %" PRIu64 " speaks version %d, %s", session->number, LIMIT_VERSION,
@@ -68,8 +68,8 @@ static void act(struct session *session, const struct msg_request *request)
     }
 }
 
-/* What is over a rate has to be read to be refused: that has a rate, too. Then nothing more is read
- * until the next second. */
+/* Refusing a request over a rate limit costs CPU time, too, so refusals have a rate limit of their
+ * own. Above that limit the session takes no request until the next second. */
 static void hold_back_if_over(struct session *session, size_t length)
 {
     struct service *service = session->all->service;
@@ -106,7 +106,7 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     arena_reset(&all->decode_arena);
 }
 
-/* The stream cannot be read any further: says why, and ends. */
+/* The bytes are no frame: answers with an error and ends the session. */
 static void refuse_stream(struct session *session, int outcome, size_t length)
 {
     if (outcome == FRAME_EMPTY) {
@@ -120,7 +120,7 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
     session_end(session);
 }
 
-/* Decrypts one record more, also of the handshake. Whether there may be more. */
+/* Decrypts one more record, or does one step of the handshake. Whether there may be more. */
 static bool pull(struct session *session)
 {
     const bool has_more = transport_pull(&session->transport);
@@ -132,8 +132,8 @@ static bool pull(struct session *session)
 }
 
 /*
- * Takes requests until there are none, until it may not take more, or for a slice of time. Whether
- * there may be more to take.
+ * Takes requests until there are none, a bound is reached, or until_ns. Returns whether there may
+ * be more to take.
  */
 static bool take_some(struct session *session, uint64_t until_ns)
 {
@@ -171,16 +171,16 @@ static bool take_some(struct session *session, uint64_t until_ns)
         }
     }
     if (session_takes_requests(session)) {
-        transport_pause(transport); /* session_process is called again when there is room */
+        transport_pause(transport); /* below the bound again: session_mark_ready */
     }
     return false;
 }
 
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
-    sessions_reap(session->all); /* a client that was dropped has no part in this request */
+    sessions_reap(session->all); /* for this request, dropped clients do not watch any more */
     const bool has_more = take_some(session, began_ns + slice_ns);
-    session_check_output(session); /* TLS answers some records by itself */
+    session_check_output(session); /* TLS may have added records of its own */
     session_spend(session, began_ns);
     if (has_more && session->state != SESSION_CLOSED) {
         transport_pause(&session->transport);
@@ -193,14 +193,13 @@ void session_process(struct session *session, uint64_t slice_ns)
     const uint64_t began_ns = service_monotonic_ns(session->all->service);
 
     if (!session->entry.is_busy && session_is_over_share(session, began_ns)) {
-        session_mark_ready(session); /* others of its sender had the share since */
+        session_mark_ready(session); /* other connections of the sender used the share */
         return;
     }
     session_process_since(session, began_ns, slice_ns);
 }
 
-/* --- bounds that have room again ---------------------------------------------------------------
- */
+/* --- below a bound again ---------------------------------------------------------------------- */
 
 void session_resume(struct session *session)
 {

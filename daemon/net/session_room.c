@@ -5,7 +5,7 @@
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"
 
-enum { SHARES = 8 }; /* an address has one part in so many of the handshakes */
+enum { SHARES = 8 }; /* an address may have an eighth of the handshakes */
 
 static uint32_t held_by(const struct session *session, enum sender_use use)
 {
@@ -41,7 +41,7 @@ static bool may_be_dropped(const struct session *session, const struct session *
            (is_idle(session, now_ms) && !watch_is_watching(&session->client));
 }
 
-/* Whether `a` is dropped rather than `b`; both may be. */
+/* Whether `a` is dropped before `b`, if both may be dropped. */
 static bool is_dropped_first(const struct session *a, const struct session *b, int64_t now_ms)
 {
     const int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);
@@ -87,8 +87,8 @@ bool session_room_handshakes_are_short(const struct sessions *all)
     return all->handshakes > handshakes_max(all) / 2;
 }
 
-/* The oldest handshake of the sender that has most, or of this one sender; NULL: there is none that
- * may be dropped. Sessions are listed in the order in which they came. */
+/* The oldest handshake of `only`, or, if that is NULL, of the sender with the most handshakes.
+ * NULL: none may be dropped. The list of sessions is in the order in which they came. */
 static struct session *find_handshake(const struct sessions *all, const struct sender *only)
 {
     struct session *session;
@@ -122,6 +122,6 @@ bool session_room_make_handshake(struct sessions *all, const struct session *new
         return false;
     }
     session_note_drop(chosen, DROP_ROOM);
-    session_reset(chosen); /* nothing can be said before the handshake is done */
+    session_reset(chosen); /* before the handshake no error can be sent */
     return true;
 }

@@ -44,7 +44,7 @@ bool session_room_make(struct sessions *all, const struct session *newcomer);
  */
 bool session_room_make_handshake(struct sessions *all, const struct session *newcomer);
 
-/* Whether more than half of all handshakes are taken: then the silent ones go sooner. */
+/* Whether more than half of all handshakes are taken: then their timeout is shorter. */
 bool session_room_handshakes_are_short(const struct sessions *all);
 
 #endif

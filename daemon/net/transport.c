@@ -8,27 +8,25 @@
 #include "daemon/net/transport_tls.h"
 #include "proto/tls/tls.h"
 
-/* Of what still comes after the end, so that it does not destroy the last answers. */
-enum { THROWN_AWAY_MAX = 256 * 1024 };
+enum {
+    THROWN_AWAY_MAX = 256 * 1024,   /* bytes that are read after transport_end */
+    HANDSHAKE_READ_BYTES = 4 * 1024 /* one read during a handshake: after transport_end all of it
+                                     * is decrypted at once */
+};
 
-/* One read during a handshake; a client that is refused has all of it taken at once. */
-enum { HANDSHAKE_READ_BYTES = 4 * 1024 };
-
-int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
-                   const struct transport_events *events, const struct alloc *alloc,
-                   size_t frame_bytes)
+int transport_init(struct transport *transport, const struct transport_options *options)
 {
     memset(transport, 0, sizeof(*transport));
-    const int rc = is_pipe ? uv_pipe_init(loop, &transport->uv.pipe, 0)
-                           : uv_tcp_init(loop, &transport->uv.tcp);
+    const int rc = options->is_pipe ? uv_pipe_init(options->loop, &transport->uv.pipe, 0)
+                                    : uv_tcp_init(options->loop, &transport->uv.tcp);
     if (rc != 0) {
         return rc;
     }
     transport->uv.handle.data = transport;
-    transport->events = events;
-    frame_decoder_init(&transport->input, alloc, frame_bytes);
-    bytes_init(&transport->output, alloc);
-    bytes_init(&transport->writing, alloc);
+    transport->events = options->events;
+    frame_decoder_init(&transport->input, options->alloc, options->frame_bytes);
+    bytes_init(&transport->output, options->alloc);
+    bytes_init(&transport->writing, options->alloc);
     return 0;
 }
 
@@ -60,7 +58,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     struct transport *transport = handle->data;
     uint8_t *room = NULL;
     size_t bytes = 0;
-    (void)suggested; /* always the same, and larger than we may want to hold */
+    (void)suggested; /* always 64 KiB */
 
     const size_t most = transport->events->reading(transport);
     if (transport->tls != NULL) {
@@ -76,7 +74,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
 }
 
-/* Whoever goes on and on is not listened to for ever; its end is not noticed then. */
+/* Bytes were read after transport_end. Over the limit reads stop, and `ended` does not come. */
 static void throw_away(struct transport *transport, size_t count)
 {
     transport->thrown_away += count;
@@ -95,8 +93,7 @@ bool transport_pull(struct transport *transport)
     if (rc == 0 || rc == TLS_RECORD) {
         return true;
     }
-    /* The handshake's answer, or the reason why there is none; and what waited for the handshake.
-     */
+    /* Writes what the handshake or an alert needs, and output that waited for the handshake. */
     if (was_shaking_hands || tls_pipe_waiting(transport->tls) > 0) {
         transport_flush(transport);
     }
@@ -107,7 +104,8 @@ bool transport_pull(struct transport *transport)
     return false;
 }
 
-/* After the end of our side only the handshake matters: without it the last answers cannot go. */
+/* After transport_end only the handshake goes on: it must be done before the last answers are
+ * encrypted. */
 static void receive_encrypted(struct transport *transport, size_t count)
 {
     if (transport->ending) {
@@ -180,7 +178,7 @@ void transport_pause(struct transport *transport)
 static void on_shutdown(uv_shutdown_t *request, int status)
 {
     (void)request;
-    (void)status; /* the peer is gone: its end comes through on_read as well */
+    (void)status; /* an error: on_read gets it, too */
 }
 
 static void note_progress(struct transport *transport)
@@ -188,14 +186,14 @@ static void note_progress(struct transport *transport)
     transport->progress_ms = (int64_t)uv_now(transport->uv.handle.loop);
 }
 
-/* All that was being written is through. */
+/* The bytes in `writing` are written. */
 static void finish_write(struct transport *transport)
 {
     bytes_consume(&transport->writing, transport->writing.count);
     note_progress(transport);
 }
 
-/* libuv shuts a stream down after the writes that it has; ours must all be with it by then. */
+/* libuv shuts down after the writes that it has: `output` must be empty by then. */
 static void shut_down_when_written(struct transport *transport)
 {
     if (!transport->ending || transport->shut_down || transport->closing ||
@@ -229,7 +227,7 @@ static void on_write(uv_write_t *request, int status)
     transport->events->written(transport);
 }
 
-/* Leaves to the loop what the socket did not take at once. */
+/* Has libuv write the rest of `writing`, which the socket did not take at once. */
 static void write_rest(struct transport *transport, size_t written)
 {
     uv_buf_t buf = uv_buf_init((char *)transport->writing.data + written,
@@ -246,7 +244,7 @@ static void write_rest(struct transport *transport, size_t written)
     note_progress(transport);
 }
 
-/* Puts what is to go out next into `writing`. Whether there is anything. */
+/* Moves output into `writing`, encrypted if need be. Returns whether there is any. */
 static bool fill_writing(struct transport *transport)
 {
     if (transport->tls != NULL) {
@@ -268,7 +266,7 @@ static bool fill_writing(struct transport *transport)
 void transport_flush(struct transport *transport)
 {
     while (!transport->write_active && !transport->closing && fill_writing(transport)) {
-        /* Mostly the socket takes it all, and another turn of the loop to be told so is saved. */
+        /* Mostly the socket takes all bytes, and no other turn of the loop is needed. */
         const uv_buf_t buf =
             uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
         const int written = uv_try_write(&transport->uv.stream, &buf, 1);
@@ -349,7 +347,7 @@ void transport_reset(struct transport *transport)
     uv_os_fd_t descriptor = -1;
 
     if (!transport->closing && uv_fileno(&transport->uv.handle, &descriptor) == 0) {
-        /* only slower without; and Unix sockets do without */
+        /* an error is ignored: the kernel then keeps TIME_WAIT; Unix sockets have none */
         (void)setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
     }
     transport_close(transport);

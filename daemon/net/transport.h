@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport: one client's stream on the loop. Reads into a frame decoder, writes from a queue of
- * bytes, and closes in good order. Knows nothing of messages.
+ * transport: one client's stream, TCP or Unix, plain or TLS. Reads bytes into a frame decoder and
+ * writes bytes from a buffer. Knows nothing of messages.
  *
- * Output is appended to `output` and goes out with transport_flush; while a write is under way the
- * next bytes gather in `output`. Memory for the handle is the owner's and may be freed only after
- * `closed`.
+ * The owner appends to `output` and calls transport_flush. While a write is under way, the next
+ * bytes gather in `output`. The transport is embedded in memory of its owner, who may free that
+ * memory only after `closed`.
+ *
+ * For the loop's thread only. An event may close the transport.
  */
 #ifndef DAEMON_NET_TRANSPORT_H
 #define DAEMON_NET_TRANSPORT_H
@@ -21,14 +23,17 @@ struct tls_pipe;
 struct transport;
 
 struct transport_events {
-    /* It is about to be read: at most how many bytes, not 0. */
+    /* A read begins. Returns how many bytes it may read at most, not 0. */
     size_t (*reading)(struct transport *transport);
-    /* Bytes were added to `input`, or, with encryption, transport_pull may add some. */
+    /* Bytes were added to `input`. With TLS: transport_pull may add some. */
     void (*readable)(struct transport *transport);
-    /* The peer sent its end (clean), or the stream failed. A clean end may come more than once. */
+    /* clean: the client has ended its side of the stream; may be called more than once. Otherwise
+     * reading or writing has failed. */
     void (*ended)(struct transport *transport, bool clean);
-    void (*written)(struct transport *transport); /* a write is through; output may be short now */
-    void (*closed)(struct transport *transport);  /* nothing of it is in use by the loop any more */
+    /* A write is done. */
+    void (*written)(struct transport *transport);
+    /* After transport_close: libuv does not use the transport any more. */
+    void (*closed)(struct transport *transport);
 };
 
 struct transport {
@@ -40,81 +45,84 @@ struct transport {
     } uv;
     const struct transport_events *events;
     struct frame_decoder input;
-    struct bytes output;  /* waits */
-    struct bytes writing; /* with the loop until the write is through */
-    struct tls_pipe *tls; /* owned; NULL: nothing is encrypted */
-    uint8_t *scratch;     /* borrowed, with tls: for what is read, between two calls of nobody */
+    struct bytes output;  /* waits to be written */
+    struct bytes writing; /* libuv has it until the write is done */
+    struct tls_pipe *tls; /* owned; NULL: plain */
+    uint8_t *scratch;     /* borrowed, with TLS only: the buffer of one read of encrypted bytes */
     size_t scratch_bytes;
     uv_write_t write_request;
     uv_shutdown_t shutdown_request;
-    size_t write_remaining; /* as the loop said when it was last asked */
-    size_t thrown_away;     /* bytes, since it is ending */
-    int64_t progress_ms;    /* when the peer last took bytes, or there were none to take */
-    bool reading;
-    bool write_active;
-    bool ending;    /* what still comes in is thrown away */
-    bool shut_down; /* our end was sent, or will be after the writes under way */
-    bool closing;
+    size_t write_remaining; /* bytes that libuv had still to write, when last asked */
+    size_t thrown_away;     /* bytes read and thrown away since transport_end */
+    int64_t progress_ms;    /* loop time: when the client last took bytes, or none waited */
+    bool reading;           /* reads are on */
+    bool write_active;      /* libuv has `writing` */
+    bool ending;            /* transport_end was called: bytes that come in are thrown away */
+    bool shut_down;         /* our side of the stream ends after the writes under way */
+    bool closing;           /* transport_close was called */
 };
 
-/*
- * Makes the handle, for uv_accept or uv_..._open. is_pipe: a Unix socket. frame_bytes: the limit of
- * one frame. 0 or a libuv error; after an error nothing needs closing.
+struct transport_options {
+    uv_loop_t *loop;
+    bool is_pipe;                          /* a Unix socket; otherwise TCP */
+    const struct transport_events *events; /* borrowed, as the loop and the allocator are */
+    const struct alloc *alloc;
+    size_t frame_bytes; /* limit of one frame */
+};
+
+/* Makes the handle, for uv_accept or uv_..._open. 0, or a libuv error: then nothing needs closing.
  */
-int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
-                   const struct transport_events *events, const struct alloc *alloc,
-                   size_t frame_bytes);
+int transport_init(struct transport *transport, const struct transport_options *options);
 
 /*
- * Encrypts all that comes and goes, from the first byte on. Takes the pipe. The scratch is borrowed
- * until `closed` and may be that of other transports of the same loop, too.
+ * Switches TLS on, before the first byte. Takes the pipe. Borrows the scratch until `closed`; all
+ * transports of a loop may share one.
  */
 void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_t *scratch,
                       size_t scratch_bytes);
 
-/* Whether a handshake is under way. */
+/* Whether a TLS handshake is under way. */
 bool transport_is_shaking_hands(const struct transport *transport);
 
-/* Whether its TLS failed; and whether because of TLS_IDLE_RECORDS_MAX. */
+/* Whether TLS has failed for any reason; whether because of TLS_IDLE_RECORDS_MAX. */
 bool transport_tls_failed(const struct transport *transport);
 bool transport_is_flooded(const struct transport *transport);
 
 /*
- * With encryption: takes at most one record of what was read, and puts its bytes of the protocol
- * into `input`. Whether there may be more to take; without encryption never. `ended` may be called
- * before this returns. To be called until it returns false before more is read; whoever has no time
- * for that pauses the transport. The cost of a call is bounded: one record, or one step of a
- * handshake.
+ * With TLS: decrypts at most one record of what was read, or does one step of the handshake, and
+ * adds the bytes to `input`. Returns whether there may be more; without TLS always false. `ended`
+ * may be called before this returns. The owner calls this until it returns false before more is
+ * read, or else pauses the transport.
  */
 bool transport_pull(struct transport *transport);
 
-/* Reading on and off; both may be called at any time. */
+/* Switches reads on and off. Both may be called at any time. transport_read may call `ended`. */
 void transport_read(struct transport *transport);
 void transport_pause(struct transport *transport);
 
-/* Sends what is in `output`, unless a write is under way: then when that is through. */
+/* Writes `output`, now or when the write under way is done. May call `written` and `ended`. */
 void transport_flush(struct transport *transport);
 
-/* Bytes that wait or are being written, encrypted ones too. O(1). */
+/* Bytes that wait or are being written, before and after encryption. O(1). */
 size_t transport_output_bytes(const struct transport *transport);
 
-/* Whether bytes have waited for longer than patience_ms without the peer taking any. now_ms: loop
- * time. */
+/* Whether bytes have waited for more than patience_ms and the client took none. now_ms: loop time.
+ */
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms);
 
 /*
- * Ends it gently: what is in `output` goes out, then our end of the stream; what the peer still
- * sends is thrown away until its end (`ended`), so that nothing destroys the last answers on their
- * way; but no more than 256 KiB of it, then `ended` does not come. The owner closes it after
- * `ended` or when it loses patience.
+ * Ends the stream gently: writes `output`, then ends our side. Bytes that the client still sends
+ * are read and thrown away until it ends its side (`ended`), since unread bytes would make the
+ * kernel reset the connection and lose the last answers. After 256 KiB of them reads stop, and
+ * `ended` does not come. The owner calls transport_close after `ended`, or after a timeout.
  */
 void transport_end(struct transport *transport);
 
-/* Closes it at once; `closed` comes later. Harmless when it is closing. */
+/* Closes the stream at once; `closed` comes in a later turn of the loop. Twice is fine. */
 void transport_close(struct transport *transport);
 
-/* The same, and what is under way in either direction is lost: TCP resets the connection, and keeps
- * nothing of it. */
+/* The same, but TCP resets the connection: bytes under way in both directions are lost, and the
+ * kernel keeps no TIME_WAIT state. */
 void transport_reset(struct transport *transport);
 
 #endif

@@ -5,15 +5,14 @@
 #include "daemon/system/log.h"
 #include "proto/tls/tls.h"
 
-/* Encrypted bytes are a copy: not of all output at once. */
-enum { WRITE_BYTES = 64 * 1024 };
-
-/* Of plain bytes that one record holds. */
-enum { RECORD_BYTES = 16 * 1024 };
+enum {
+    WRITE_BYTES = 64 * 1024, /* output that is encrypted at a time: the copy takes memory */
+    RECORD_BYTES = 16 * 1024 /* plain bytes of one record at most */
+};
 
 int transport_tls_pull(struct transport *transport)
 {
-    uint8_t *room = transport->scratch; /* what was in the scratch has been fed */
+    uint8_t *room = transport->scratch; /* free: its bytes have been fed to the pipe */
     size_t bytes = transport->scratch_bytes;
     size_t count = 0;
 
@@ -31,7 +30,7 @@ int transport_tls_pull(struct transport *transport)
     return rc;
 }
 
-/* What is for the wire, into `writing`. */
+/* Moves encrypted bytes from the pipe into `writing`. */
 static int take_wire(struct transport *transport)
 {
     const size_t waiting = tls_pipe_waiting(transport->tls);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_tls: the encrypted part of a transport. Within transport only.
+ * transport_tls: what a transport does with TLS. For transport.c only.
  */
 #ifndef DAEMON_NET_TRANSPORT_TLS_H
 #define DAEMON_NET_TRANSPORT_TLS_H
@@ -8,15 +8,15 @@
 #include "daemon/net/transport.h"
 
 /*
- * Takes at most one record of what was fed to the pipe, and puts its bytes of the protocol into
- * `input`, or throws them away when the transport is ending. 0 or TLS_RECORD: there may be more;
- * TLS_MORE: there is no more; TLS_ENDED, TLS_FAILED, or negative without memory: it has ended.
+ * Decrypts at most one record of what was fed to the pipe and adds its bytes to `input`; throws
+ * them away when the transport is ending. 0 or TLS_RECORD: there may be more; TLS_MORE: there is no
+ * more; TLS_ENDED, TLS_FAILED or -ERR_NOMEM: the stream has ended.
  */
 int transport_tls_pull(struct transport *transport);
 
 /*
- * Moves what waits in `output`, a bounded part of it, encrypted into `writing`, and what the
- * handshake has to say. 0, TLS_FAILED, or negative without memory.
+ * Encrypts up to 64 KiB of `output` into `writing`, and adds the bytes that the handshake sends. 0,
+ * TLS_FAILED or -ERR_NOMEM.
  */
 int transport_tls_send(struct transport *transport);
 

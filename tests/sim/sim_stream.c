@@ -142,21 +142,16 @@ bool sim_stream_close_all(void)
     return count > 0;
 }
 
-/* --- in the place of daemon/net/transport.c
- * ------------------------------------------------------- */
+/* --- in the place of daemon/net/transport.c --------------------------------------------------- */
 
-int transport_init(struct transport *transport, uv_loop_t *loop, bool is_pipe,
-                   const struct transport_events *events, const struct alloc *alloc,
-                   size_t frame_bytes)
+int transport_init(struct transport *transport, const struct transport_options *options)
 {
-    (void)loop;
-    (void)is_pipe;
     memset(transport, 0, sizeof(*transport));
-    transport->events = events;
+    transport->events = options->events;
     transport->progress_ms = sim_stream_now_ms;
-    frame_decoder_init(&transport->input, alloc, frame_bytes);
-    bytes_init(&transport->output, alloc);
-    bytes_init(&transport->writing, alloc);
+    frame_decoder_init(&transport->input, options->alloc, options->frame_bytes);
+    bytes_init(&transport->output, options->alloc);
+    bytes_init(&transport->writing, options->alloc);
     return 0;
 }
 

@@ -86,9 +86,12 @@ static void open_pair(struct fixture *fixture, bool is_tcp)
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     loop_socket_pair(is_tcp, ends);
     fixture->peer = ends[1];
-    assert_int_equal(transport_init(&fixture->transport, &fixture->loop, !is_tcp, &events,
-                                    &fixture->alloc.alloc, FRAME_BYTES),
-                     0);
+    const struct transport_options options = {.loop = &fixture->loop,
+                                              .is_pipe = !is_tcp,
+                                              .events = &events,
+                                              .alloc = &fixture->alloc.alloc,
+                                              .frame_bytes = FRAME_BYTES};
+    assert_int_equal(transport_init(&fixture->transport, &options), 0);
     const int rc = is_tcp ? uv_tcp_open(&fixture->transport.uv.tcp, ends[0])
                           : uv_pipe_open(&fixture->transport.uv.pipe, ends[0]);
     assert_int_equal(rc, 0);
