@@ -58,7 +58,7 @@ static bool same_state(const struct file_state *a, const struct file_state *b)
 /* Reads the whole file, and at most one byte more than is allowed. Negative with errno set. */
 static ssize_t read_whole(const char *path, char *buffer, struct file_state *out_state)
 {
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
     size_t length = 0;
     ssize_t count = 0;
@@ -75,7 +75,7 @@ static ssize_t read_whole(const char *path, char *buffer, struct file_state *out
         count = read(descriptor, buffer + length, HERE_FILE_BYTES_MAX + 1 - length);
         length += count > 0 ? (size_t)count : 0;
     } while ((count > 0 && length <= HERE_FILE_BYTES_MAX) || (count < 0 && errno == EINTR));
-    const int saved_errno = errno;
+    int saved_errno = errno;
     (void)close(descriptor); /* nothing was written */
     errno = saved_errno;
     *out_state = (struct file_state){.device = (uint64_t)status.st_dev,
@@ -87,12 +87,12 @@ static ssize_t read_whole(const char *path, char *buffer, struct file_state *out
 }
 
 /* Sets the host's labels from a file's text; NULL: there is no file. False: the text is wrong. */
-static bool take(struct watched *watched, const char *text, size_t length)
+static bool take_labels(struct watched *watched, const char *text, size_t length)
 {
     struct host *host = host_of(watched);
     char reason[HERE_REASON_BYTES] = "";
     bool changed = false;
-    const int rc =
+    int rc =
         service_set_here(watched->watch->options.service, host, text, length, &changed, reason);
 
     if (rc != 0) {
@@ -108,9 +108,9 @@ static bool take(struct watched *watched, const char *text, size_t length)
 static void read_file(struct watched *watched)
 {
     const struct config_host *config = &host_of(watched)->config;
-    const bool is_other = strcmp(watched->path, config->here_file) != 0;
+    bool is_other = strcmp(watched->path, config->here_file) != 0;
     struct file_state state = {.inode = 0};
-    const ssize_t length = read_whole(config->here_file, watched->watch->buffer, &state);
+    ssize_t length = read_whole(config->here_file, watched->watch->buffer, &state);
 
     if (length < 0 && (is_other || watched->state.inode != 0)) {
         log_warning("host %s: %s cannot be read: %s; the here labels stay as they were",
@@ -119,9 +119,9 @@ static void read_file(struct watched *watched)
     }
     memcpy(watched->path, config->here_file, sizeof(watched->path));
     watched->state = state;
-    const bool taken = length >= 0 && take(watched, watched->watch->buffer, (size_t)length);
+    bool taken = length >= 0 && take_labels(watched, watched->watch->buffer, (size_t)length);
     if (!taken && is_other) {
-        (void)take(watched, NULL, 0); /* the labels of the other file do not stay */
+        (void)take_labels(watched, NULL, 0); /* the labels of the other file do not stay */
     }
 }
 
@@ -177,7 +177,7 @@ void here_watch_reload(struct here_watch *watch)
             read_file(watched);
         } else {
             watched->path[0] = '\0';
-            (void)take(watched, NULL, 0);
+            (void)take_labels(watched, NULL, 0);
         }
     }
 }

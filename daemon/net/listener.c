@@ -30,7 +30,7 @@ static int accept_one(struct listener *listener)
         loop_wake(listener->home->loop);
         return LISTENER_LATER;
     }
-    const int rc = listener->home->accept(listener);
+    int rc = listener->home->accept(listener);
     listener->accepted += rc != LISTENER_LATER;
     return rc;
 }
@@ -71,7 +71,7 @@ void listener_retry(struct listener *listener)
     }
 }
 
-static int fail(char *out_reason, const char *where, const char *why, const char *remedy)
+static int report_failure(char *out_reason, const char *where, const char *why, const char *remedy)
 {
     snprintf(out_reason, CONFIG_REASON_BYTES, "cannot listen on %s: %s%s", where, why, remedy);
     return -ERR_SYSTEM;
@@ -130,7 +130,7 @@ static struct config_listener bound_to(const struct listener *listener)
 
 static void log_bound(const struct listener *listener)
 {
-    const struct config_listener bound = bound_to(listener);
+    struct config_listener bound = bound_to(listener);
     char text[CONFIG_LISTENER_BYTES];
 
     config_value_print_listener(&bound, text);
@@ -146,8 +146,8 @@ void listener_set_words(struct listener *listener, const struct config_listener 
 
 void listener_adopt_words(struct listener *listener, const struct config *config)
 {
-    const struct config_listener bound = bound_to(listener);
-    const struct config_listener none = {.kind = CONFIG_LISTENER_TCP};
+    struct config_listener bound = bound_to(listener);
+    struct config_listener none = {.kind = CONFIG_LISTENER_TCP};
 
     listener_set_words(listener, &none);
     for (size_t i = 0; i < config->listener_count; i++) {
@@ -162,10 +162,10 @@ void listener_adopt_words(struct listener *listener, const struct config *config
 /* Lets the kernel bind an address that this machine does not have yet. 0 or a libuv error. */
 static int set_freebind(struct listener *listener)
 {
-    const int on = 1;
+    int on = 1;
     uv_os_fd_t descriptor = -1;
 
-    const int rc = uv_fileno(&listener->uv.handle, &descriptor);
+    int rc = uv_fileno(&listener->uv.handle, &descriptor);
     /* Linux takes this option for IPv6 sockets, too. */
     return rc == 0 && setsockopt(descriptor, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)) != 0
                ? uv_translate_sys_error(errno)
@@ -212,14 +212,13 @@ static bool remove_stale(const char *path)
     if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         return false;
     }
-    const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) {
         return false;
     }
     memcpy(address.sun_path, path, strlen(path) + 1); /* config bounds its length */
-    const bool refused =
-        connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
-        errno == ECONNREFUSED;
+    bool refused = connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
+                   errno == ECONNREFUSED;
     (void)close(descriptor);
     return refused && unlink(path) == 0;
 }
@@ -255,7 +254,7 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     }
     listener->uv.handle.data = listener;
     listener->is_open = true;
-    const mode_t mask = umask(0177); /* for the owner and root only */
+    mode_t mask = umask(0177); /* for the owner and root only */
     rc = uv_pipe_bind(&listener->uv.pipe, config->path);
     if (rc == UV_EADDRINUSE && remove_stale(config->path)) {
         rc = uv_pipe_bind(&listener->uv.pipe, config->path);
@@ -273,7 +272,7 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
 /* Gives the socket to the administrators' group, before it listens. 0 or a libuv error. */
 static int share_with_group(struct listener *listener)
 {
-    const gid_t group = listener->home->admin_group;
+    gid_t group = listener->home->admin_group;
 
     if (!listener->home->shares_sockets) {
         return 0;
@@ -290,7 +289,7 @@ static int share_with_group(struct listener *listener)
 int listener_bind(struct listener *listener, const struct listener_home *home,
                   const struct config_listener *config, char *out_reason)
 {
-    const bool is_unix = config->kind == CONFIG_LISTENER_UNIX;
+    bool is_unix = config->kind == CONFIG_LISTENER_UNIX;
     char where[128];
 
     memset(listener, 0, sizeof(*listener));
@@ -303,10 +302,11 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
     int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
     if (rc == 0 && is_unix && (rc = share_with_group(listener)) != 0) {
         listener_close(listener);
-        return fail(out_reason, config->path, uv_strerror(rc),
-                    "; its group could not be set to `admin_group`: the user that hearsayd runs as "
-                    "must be a member of that group (`usermod -aG GROUP USER`, or "
-                    "SupplementaryGroups= in the unit)");
+        return report_failure(
+            out_reason, config->path, uv_strerror(rc),
+            "; its group could not be set to `admin_group`: the user that hearsayd runs as "
+            "must be a member of that group (`usermod -aG GROUP USER`, or "
+            "SupplementaryGroups= in the unit)");
     }
     rc = rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
     if (rc != 0) {
@@ -316,11 +316,11 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
             return LISTENER_SKIPPED;
         }
         if (is_unix && rc == UV_EADDRINUSE && is_other_file(config->path)) {
-            return fail(out_reason, config->path, "what is there is no socket",
-                        "; remove it if nobody needs it, or choose another path");
+            return report_failure(out_reason, config->path, "what is there is no socket",
+                                  "; remove it if nobody needs it, or choose another path");
         }
-        return fail(out_reason, is_unix ? config->path : where, uv_strerror(rc),
-                    rc == UV_EACCES && !is_unix ? LOW_PORT_REMEDY : remedy_for(rc));
+        return report_failure(out_reason, is_unix ? config->path : where, uv_strerror(rc),
+                              rc == UV_EACCES && !is_unix ? LOW_PORT_REMEDY : remedy_for(rc));
     }
     if (is_unix) {
         char text[CONFIG_LISTENER_BYTES];
@@ -354,7 +354,7 @@ int listener_inherit(struct listener *listener, const struct listener_home *home
     }
     if (rc != 0) {
         listener_close(listener);
-        return fail(out_reason, "the inherited socket", uv_strerror(rc), "");
+        return report_failure(out_reason, "the inherited socket", uv_strerror(rc), "");
     }
     if (listener->is_unix) {
         log_info("listening on an inherited Unix socket");

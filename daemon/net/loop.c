@@ -14,7 +14,7 @@ enum {
 int loop_init(struct loop *loop)
 {
     *loop = (struct loop){.is_closing = false};
-    const int rc = uv_loop_init(&loop->uv);
+    int rc = uv_loop_init(&loop->uv);
     if (rc != 0) {
         return rc;
     }
@@ -151,8 +151,8 @@ bool loop_takes_arrivals(struct loop *loop, uint64_t now_ns)
     if (loop->arrivals.spent_ns < ARRIVALS_NS) {
         return true;
     }
-    const uint64_t over_ns = loop->arrivals.spent_ns - ARRIVALS_NS + 1;
-    const uint64_t wait_ms = (over_ns * ARRIVALS_SHARE + 999999) / 1000000;
+    uint64_t over_ns = loop->arrivals.spent_ns - ARRIVALS_NS + 1;
+    uint64_t wait_ms = (over_ns * ARRIVALS_SHARE + 999999) / 1000000;
     if (!loop->is_closing && !loop_awaits_arrivals(loop)) {
         (void)uv_timer_start(&loop->arrival, on_arrival_time, wait_ms, 0); /* has a callback */
     }

@@ -73,7 +73,7 @@ static void on_check(uv_check_t *handle)
 static void on_tick(uv_timer_t *timer)
 {
     struct server *server = timer->data;
-    const int64_t now_ms = loop_now_ms(&server->loop);
+    int64_t now_ms = loop_now_ms(&server->loop);
 
     sessions_tick(&server->sessions, now_ms);
     if (!server->stopping) {
@@ -143,7 +143,7 @@ static void on_watchdog(uv_timer_t *timer)
 /* By libuv's documentation, these calls fail only without memory. */
 static int init_handles(struct server *server)
 {
-    const uint64_t watchdog_ms = notify_watchdog_interval_ms();
+    uint64_t watchdog_ms = notify_watchdog_interval_ms();
     int rc = 0;
 
     uv_prepare_init(&server->loop.uv, &server->prepare);
@@ -187,7 +187,7 @@ static int open_store(struct server *server, char *out_reason)
     if (rc != 0) {
         return rc;
     }
-    const struct persist_sqlite_options options = {
+    struct persist_sqlite_options options = {
         .loop = &server->loop.uv,
         .directory = config->data,
         .relaxed = config->relaxed,
@@ -215,7 +215,7 @@ static int make_service(struct server *server, char *out_reason)
     server_init_control(server);
     randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
     randombytes_buf(options.sender_key, sizeof(options.sender_key));
-    const int rc = handler_open(&options, &server->service, out_reason);
+    int rc = handler_open(&options, &server->service, out_reason);
     if (rc == 0) {
         sessions_init(&server->sessions, &server->loop, server->alloc, server->service,
                       &server->tls);
@@ -227,7 +227,7 @@ static int make_service(struct server *server, char *out_reason)
 static void on_here_changed(void *context, const struct host *host)
 {
     struct server *server = context;
-    const struct msg_response response = {
+    struct msg_response response = {
         .kind = MSG_RESPONSE_HERE_CHANGED,
         .here_changed = {.host = {host->config.name, strlen(host->config.name)},
                          .labels = host->here->labels,
@@ -239,12 +239,12 @@ static void on_here_changed(void *context, const struct host *host)
 
 static int watch_here_files(struct server *server, char *out_reason)
 {
-    const struct here_watch_options options = {.loop = &server->loop.uv,
-                                               .service = server->service,
-                                               .changed = on_here_changed,
-                                               .context = server};
+    struct here_watch_options options = {.loop = &server->loop.uv,
+                                         .service = server->service,
+                                         .changed = on_here_changed,
+                                         .context = server};
 
-    const int rc = here_watch_start(&options, &server->here_watch);
+    int rc = here_watch_start(&options, &server->here_watch);
     if (rc != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
     }

@@ -25,7 +25,7 @@ static void add_figures(void *context, struct figures *figures)
     }
 }
 
-static int reload(void *context, char *out_reason)
+static int on_reload(void *context, char *out_reason)
 {
     return server_reload(context, out_reason);
 }
@@ -53,7 +53,7 @@ void server_init_control(struct server *server)
 {
     server->control = (struct service_control){.context = server,
                                                .add_figures = add_figures,
-                                               .reload = reload,
+                                               .reload = on_reload,
                                                .epoch_changed = epoch_changed,
                                                .host_opened = host_opened};
 }

@@ -51,7 +51,7 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
         const struct config_listener *config = &server->config.listeners[i];
         if (config->kind == kind) {
             /* Never NULL: at most CONFIG_LISTENERS_MAX are inherited, and as many configured. */
-            const int rc = listener_bind(free_place(server), &server->home, config, out_reason);
+            int rc = listener_bind(free_place(server), &server->home, config, out_reason);
             if (rc < 0) {
                 return rc;
             }
@@ -79,7 +79,7 @@ static void make_socket_directory(const struct config *config, const struct priv
 
     for (size_t i = 0; i < config->listener_count; i++) {
         if (strcmp(config->listeners[i].path, path) == 0) {
-            const size_t length = (size_t)(strrchr(path, '/') - path);
+            size_t length = (size_t)(strrchr(path, '/') - path);
             memcpy(directory, path, length);
             directory[length] = '\0';
             /* After a failure, binding the socket fails, too, and reports it. */
@@ -186,7 +186,7 @@ static struct listener *find_open(struct server *server, const struct server_lis
 static void explain_own_port(const struct server *server, const struct config_listener *config,
                              char *out_reason)
 {
-    const size_t used = strlen(out_reason);
+    size_t used = strlen(out_reason);
 
     for (size_t i = 0; i < server->listener_count; i++) {
         const struct listener *listener = &server->listeners[i];
@@ -212,7 +212,7 @@ static int prepare_one(struct server *server, const struct config_listener *conf
                      "the listeners of the last reload are still closing; try again");
             return -ERR_SYSTEM;
         }
-        const int rc = listener_bind(listener, &server->home, config, out_reason);
+        int rc = listener_bind(listener, &server->home, config, out_reason);
         if (rc < 0) {
             explain_own_port(server, config, out_reason);
         }
@@ -228,7 +228,7 @@ static int prepare_one(struct server *server, const struct config_listener *conf
 int server_listen_prepare(struct server *server, const struct config *fresh,
                           struct server_listen *out_listen, char *out_reason)
 {
-    const bool keeps_tcp = has_inherited(server);
+    bool keeps_tcp = has_inherited(server);
     int rc = 0;
 
     memset(out_listen, 0, sizeof(*out_listen));

@@ -31,8 +31,8 @@ static void refuse_reload(char *reason)
         line = end != NULL ? end + 1 : NULL;
     } while (line != NULL);
 
-    const size_t others = config_reason_first(reason);
-    const size_t used = strlen(reason);
+    size_t others = config_reason_first(reason);
+    size_t used = strlen(reason);
     if (others > 0) {
         snprintf(reason + used, CONFIG_REASON_BYTES - used, " (and %zu more error%s, see the log)",
                  others, others == 1 ? "" : "s");

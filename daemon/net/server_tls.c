@@ -68,9 +68,9 @@ enum server_tls_verdict server_tls_judge(const struct server_tls *tls, const str
                                          int64_t now_ms, char *out_sentence)
 {
     enum { SOON_DAYS = 14 };
-    const int64_t end_ms = server_tls_not_after_ms(tls);
-    const time_t end = (time_t)(end_ms / 1000);
-    const int64_t left_ms = end_ms - now_ms;
+    int64_t end_ms = server_tls_not_after_ms(tls);
+    time_t end = (time_t)(end_ms / 1000);
+    int64_t left_ms = end_ms - now_ms;
     char date[32] = "?";
     struct tm parts;
 
@@ -118,7 +118,7 @@ int server_tls_load(struct server_tls *tls, const struct config *config, char *o
     int rc = 0;
 
     for (int i = CONFIG_TLS; i < CONFIG_SECURITIES && rc == 0; i++) {
-        const struct tls_server_options options = {
+        struct tls_server_options options = {
             .certificate = config->tls_certificate,
             .key = config->tls_key,
             .client_ca = i == CONFIG_MUTUAL_TLS ? path_or_null(config->tls_client_ca) : NULL,

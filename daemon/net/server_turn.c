@@ -27,14 +27,14 @@ enum {
 int server_accept(struct listener *listener)
 {
     struct server *server = listener->home->context;
-    const uint64_t began_ns = service_monotonic_ns(server->service);
+    uint64_t began_ns = service_monotonic_ns(server->service);
 
     if (!loop_takes_arrivals(&server->loop, began_ns)) {
         return LISTENER_LATER;
     }
-    const int rc = session_accept(&server->sessions, listener);
-    const uint64_t now_ns = service_monotonic_ns(server->service);
-    const uint64_t spent_ns = (now_ns - began_ns) * (rc == SESSION_REFUSED ? REFUSALS_COUNT : 1);
+    int rc = session_accept(&server->sessions, listener);
+    uint64_t now_ns = service_monotonic_ns(server->service);
+    uint64_t spent_ns = (now_ns - began_ns) * (rc == SESSION_REFUSED ? REFUSALS_COUNT : 1);
     loop_spend_on_arrivals(&server->loop, now_ns, spent_ns);
     return rc == SESSION_REFUSED ? 0 : rc;
 }
@@ -71,8 +71,8 @@ void server_flush(struct server *server)
 static bool process_until(struct server *server, struct loop_entry *entry, uint64_t slice_ns,
                           uint64_t until_ns)
 {
-    const uint64_t now_ns = service_monotonic_ns(server->service);
-    const uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    uint64_t now_ns = service_monotonic_ns(server->service);
+    uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 
     loop_remove_ready(&server->loop, entry);
     slice_ns = slice_ns < SESSION_SLICE_NS ? slice_ns : SESSION_SLICE_NS;
@@ -84,12 +84,12 @@ static bool process_until(struct server *server, struct loop_entry *entry, uint6
  * time. */
 static void process_ready(struct server *server)
 {
-    const uint64_t until_ns = service_monotonic_ns(server->service) + READY_NS;
+    uint64_t until_ns = service_monotonic_ns(server->service) + READY_NS;
     const struct loop_entry *entry;
     size_t waiting = 0;
 
     DL_COUNT2(server->loop.ready, entry, waiting, ready_next);
-    const uint64_t slice_ns = waiting == 0 ? 0 : READY_NS / waiting;
+    uint64_t slice_ns = waiting == 0 ? 0 : READY_NS / waiting;
     while (waiting-- > 0 && server->loop.ready != NULL &&
            process_until(server, server->loop.ready, slice_ns, until_ns)) {
     }
@@ -113,7 +113,7 @@ static struct loop_entry *next_busy(const struct server *server)
 /* Busy sessions take turns, round robin by sender, until their time is used. */
 static void process_busy(struct server *server)
 {
-    const uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;
+    uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;
     bool has_time = true;
 
     while (has_time && server->loop.busy != NULL) {
@@ -133,11 +133,11 @@ void server_turn(struct server *server)
     process_ready(server);
     server_flush(server); /* these clients do not wait for busy ones */
     process_busy(server);
-    const bool is_searching =
+    bool is_searching =
         handler_run_searches(service, SEARCH_BUDGET, service_monotonic_ns(service) + BUSY_NS);
-    const bool is_arranging = service_turn(service);
+    bool is_arranging = service_turn(service);
     watch_turn(service);
-    const bool is_arriving = take_arrivals(server); /* last: connected clients come first */
+    bool is_arriving = take_arrivals(server); /* last: connected clients come first */
     server_flush(server);
     sessions_reap(&server->sessions);
     loop_end_turn(&server->loop,

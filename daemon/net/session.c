@@ -44,8 +44,8 @@ void session_push(struct session *session, const struct msg_response *response)
 static bool on_has_room(const struct requester *client)
 {
     const struct session *session = CONTAINER_OF(client, const struct session, client);
-    const uint64_t most = session->all->service->config.limits.session_output_bytes / 4;
-    const size_t waiting = transport_output_bytes(&session->transport);
+    uint64_t most = session->all->service->config.limits.session_output_bytes / 4;
+    size_t waiting = transport_output_bytes(&session->transport);
 
     return session->state == SESSION_OPEN && waiting < PUSH_BYTES_MAX && waiting < most;
 }
@@ -84,7 +84,7 @@ static size_t on_reading(struct transport *transport)
 {
     struct session *session = session_of(transport);
     const struct sessions *all = session->all;
-    const bool is_later = session->entry.is_ready || all->loop->spent_ns > SESSION_SLICE_NS;
+    bool is_later = session->entry.is_ready || all->loop->spent_ns > SESSION_SLICE_NS;
 
     session->read_began_ns = service_monotonic_ns(all->service);
     return is_later ? READ_BYTES_LATER : READ_BYTES;
@@ -95,8 +95,8 @@ static size_t on_reading(struct transport *transport)
 static void on_readable(struct transport *transport)
 {
     struct session *session = session_of(transport);
-    const uint64_t began_ns = session->read_began_ns;
-    const uint64_t spent_ns = session->all->loop->spent_ns;
+    uint64_t began_ns = session->read_began_ns;
+    uint64_t spent_ns = session->all->loop->spent_ns;
 
     session->activity_ms = loop_now_ms(session->all->loop);
     if (session->entry.is_ready || session_is_over_share(session, began_ns)) {
@@ -197,8 +197,8 @@ static void time_out(struct session *session, const char *sentence)
 /* Whether the handshake, Hello or the end took longer than its timeout. */
 static bool is_late(const struct session *session, int64_t now_ms)
 {
-    const int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;
-    const int64_t most_ms = session->state == SESSION_ENDING ? LINGER_MS : hello_ms;
+    int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;
+    int64_t most_ms = session->state == SESSION_ENDING ? LINGER_MS : hello_ms;
 
     return session->state != SESSION_OPEN && now_ms - session->since_ms >= most_ms;
 }
@@ -206,7 +206,7 @@ static bool is_late(const struct session *session, int64_t now_ms)
 void session_tick(struct session *session, int64_t now_ms)
 {
     const struct config_limits *limits = &session->all->service->config.limits;
-    const bool is_ending = session->state == SESSION_ENDING;
+    bool is_ending = session->state == SESSION_ENDING;
 
     if (session->state == SESSION_CLOSED) {
         return;

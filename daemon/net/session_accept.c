@@ -37,7 +37,7 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
 
 /* Switches TLS on if the listener has it. UV_EBUSY: too many handshakes are under way; each costs
  * far more CPU time than a request. */
-static int secure(struct session *session, enum config_security security)
+static int begin_tls(struct session *session, enum config_security security)
 {
     if (security == CONFIG_PLAIN) {
         return 0;
@@ -45,7 +45,7 @@ static int secure(struct session *session, enum config_security security)
     if (!session_room_make_handshake(session->all, session)) {
         return UV_EBUSY;
     }
-    const int rc = server_tls_secure(session->all->tls, security, &session->transport);
+    int rc = server_tls_secure(session->all->tls, security, &session->transport);
     if (rc == 0) {
         session_begin_handshake(session);
     }
@@ -56,12 +56,12 @@ static int secure(struct session *session, enum config_security security)
  * Answers a new connection with an error and ends it. Closes it without an error if !is_told, or if
  * many sessions are ending so already.
  */
-static void refuse(struct session *session, const struct listener *listener, bool is_told,
-                   uint64_t retry_after_ms, const char *sentence)
+static void refuse_new(struct session *session, const struct listener *listener, bool is_told,
+                       uint64_t retry_after_ms, const char *sentence)
 {
     struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
 
-    const bool is_answered = session_count_refused(session) && is_told;
+    bool is_answered = session_count_refused(session) && is_told;
     session_note_refused(session);
     if (session->client.sender != NULL) {
         senders_leave(session->client.sender);
@@ -70,7 +70,7 @@ static void refuse(struct session *session, const struct listener *listener, boo
     /* The error takes a handshake, which the clients that stay may need. */
     if (!is_answered ||
         (listener->security != CONFIG_PLAIN && session_room_handshakes_are_short(session->all)) ||
-        secure(session, listener->security) != 0) {
+        begin_tls(session, listener->security) != 0) {
         session_reset(session);
         return;
     }
@@ -105,7 +105,7 @@ static bool find_address(const struct session *session, bool is_unix,
  * Counts the connection with those of its address, unless the address is exempt. False: that are
  * too many, and the connection was refused.
  */
-static bool enter(struct session *session, const struct listener *listener)
+static bool count_address(struct session *session, const struct listener *listener)
 {
     struct service *service = session->all->service;
     struct requester *client = &session->client;
@@ -123,12 +123,13 @@ static bool enter(struct session *session, const struct listener *listener)
     sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
     client->sender_tag = senders_tag(service->senders, &address);
     client->wide_tag = senders_wide_tag(service->senders, &address);
-    const int rc = senders_enter(service->senders, &address, &service->sender_limits,
-                                 service_monotonic_ms(service), &client->sender);
+    int rc = senders_enter(service->senders, &address, &service->sender_limits,
+                           service_monotonic_ms(service), &client->sender);
     if (rc != 0) {
-        refuse(session, listener, rc == SENDER_REFUSED, SESSION_RETRY_MS,
-               "as many connections of this address as are taken here are open; close one, or try "
-               "again later");
+        refuse_new(
+            session, listener, rc == SENDER_REFUSED, SESSION_RETRY_MS,
+            "as many connections of this address as are taken here are open; close one, or try "
+            "again later");
     }
     return rc == 0;
 }
@@ -139,10 +140,10 @@ static void refuse_counted(struct session *session, const struct listener *liste
 {
     struct service *service = session->all->service;
     struct sender *sender = session->client.sender;
-    const bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits,
-                                                       1, service_monotonic_ms(service)) == 0;
+    bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits, 1,
+                                                 service_monotonic_ms(service)) == 0;
 
-    refuse(session, listener, is_told, retry_after_ms, sentence);
+    refuse_new(session, listener, is_told, retry_after_ms, sentence);
 }
 
 /*
@@ -155,10 +156,9 @@ static bool is_welcome(struct session *session, const struct listener *listener)
     struct service *service = all->service;
     struct sender *sender = session->client.sender;
 
-    const uint64_t wait_ms = sender == NULL
-                                 ? 0
-                                 : sender_take(sender, SENDER_QUERY, &service->sender_limits, 1,
-                                               service_monotonic_ms(service));
+    uint64_t wait_ms = sender == NULL ? 0
+                                      : sender_take(sender, SENDER_QUERY, &service->sender_limits,
+                                                    1, service_monotonic_ms(service));
     if (wait_ms > 0) {
         refuse_counted(session, listener, wait_ms,
                        "this address sends more queries than are taken here");
@@ -174,7 +174,7 @@ static bool is_welcome(struct session *session, const struct listener *listener)
 }
 
 /* Sets up a session that stays. */
-static void settle(struct session *session, const struct listener *listener)
+static void set_up(struct session *session, const struct listener *listener)
 {
     struct transport *transport = &session->transport;
 
@@ -193,7 +193,7 @@ static void settle(struct session *session, const struct listener *listener)
 
 int session_accept(struct sessions *all, struct listener *listener)
 {
-    const struct transport_options options = {
+    struct transport_options options = {
         .loop = &all->loop->uv,
         .is_pipe = listener->is_unix,
         .events = &session_transport_events,
@@ -214,16 +214,16 @@ int session_accept(struct sessions *all, struct listener *listener)
     session->client.events = &session_client_events;
     session_add(all, session);
     rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
-    if (rc == 0 && !(enter(session, listener) && is_welcome(session, listener))) {
+    if (rc == 0 && !(count_address(session, listener) && is_welcome(session, listener))) {
         return SESSION_REFUSED;
     }
     if (rc == 0) {
-        rc = secure(session, listener->security);
+        rc = begin_tls(session, listener->security);
     }
     if (rc != 0) {
         session_close(session);
         return rc;
     }
-    settle(session, listener);
+    set_up(session, listener);
     return 0;
 }

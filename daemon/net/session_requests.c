@@ -25,7 +25,7 @@ enum {
  */
 static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
 {
-    const size_t waiting = transport_output_bytes(&session->transport);
+    size_t waiting = transport_output_bytes(&session->transport);
 
     return waiting < limits->session_output_bytes / 2 &&
            waiting + session->client.answer_bytes + limits->frame_bytes <=
@@ -46,7 +46,7 @@ static bool may_take_more(struct session *session)
            !session->is_held_back && has_room_for_answer(session, limits);
 }
 
-static void act(struct session *session, const struct msg_request *request)
+static void handle_request(struct session *session, const struct msg_request *request)
 {
     struct service *service = session->all->service;
 
@@ -76,7 +76,7 @@ static void hold_back_if_over(struct session *session, size_t length)
     struct requester *client = &session->client;
 
     if (client->is_over_rate && client->sender != NULL) {
-        const uint32_t cost = 1 + (uint32_t)(length / OVER_BYTES);
+        uint32_t cost = 1 + (uint32_t)(length / OVER_BYTES);
         session->is_held_back = sender_take(client->sender, SENDER_OVER, &service->sender_limits,
                                             cost, service_monotonic_ms(service)) > 0;
     }
@@ -88,11 +88,10 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     struct msg_request request;
     struct msg_response refusal = {.kind = MSG_RESPONSE_ERROR};
 
-    const int rc =
-        codec_decode_request(frame, length, &all->decode_arena, &request, &refusal.error);
+    int rc = codec_decode_request(frame, length, &all->decode_arena, &request, &refusal.error);
     if (rc == 0) {
         session->client.is_over_rate = false;
-        act(session, &request);
+        handle_request(session, &request);
         hold_back_if_over(session, length);
     } else if (rc < 0) {
         session_fail(session);
@@ -121,9 +120,9 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
 }
 
 /* Decrypts one more record, or does one step of the handshake. Whether there may be more. */
-static bool pull(struct session *session)
+static bool pull_record(struct session *session)
 {
-    const bool has_more = transport_pull(&session->transport);
+    bool has_more = transport_pull(&session->transport);
 
     if (!transport_is_shaking_hands(&session->transport)) {
         session_end_handshake(session);
@@ -146,8 +145,8 @@ static bool take_some(struct session *session, uint64_t until_ns)
         if (taken > 0 && service_monotonic_ns(session->all->service) >= until_ns) {
             return true;
         }
-        const int outcome = frame_next(&transport->input, &frame, &length);
-        if (outcome == FRAME_MORE && pull(session)) {
+        int outcome = frame_next(&transport->input, &frame, &length);
+        if (outcome == FRAME_MORE && pull_record(session)) {
             taken++;
             continue;
         }
@@ -179,7 +178,7 @@ static bool take_some(struct session *session, uint64_t until_ns)
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
     sessions_reap(session->all); /* for this request, dropped clients do not watch any more */
-    const bool has_more = take_some(session, began_ns + slice_ns);
+    bool has_more = take_some(session, began_ns + slice_ns);
     session_check_output(session); /* TLS may have added records of its own */
     session_spend(session, began_ns);
     if (has_more && session->state != SESSION_CLOSED) {
@@ -190,7 +189,7 @@ void session_process_since(struct session *session, uint64_t began_ns, uint64_t 
 
 void session_process(struct session *session, uint64_t slice_ns)
 {
-    const uint64_t began_ns = service_monotonic_ns(session->all->service);
+    uint64_t began_ns = service_monotonic_ns(session->all->service);
 
     if (!session->entry.is_busy && session_is_over_share(session, began_ns)) {
         session_mark_ready(session); /* other connections of the sender used the share */

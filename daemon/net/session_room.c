@@ -29,9 +29,9 @@ static bool may_be_dropped(const struct session *session, const struct session *
         !session_takes_requests(session)) {
         return false;
     }
-    const uint32_t theirs = held_by(session, SENDER_CONNECTIONS);
-    const uint32_t ours = held_by(newcomer, SENDER_CONNECTIONS);
-    const uint32_t of_network =
+    uint32_t theirs = held_by(session, SENDER_CONNECTIONS);
+    uint32_t ours = held_by(newcomer, SENDER_CONNECTIONS);
+    uint32_t of_network =
         sender_network_holds(session->client.sender, newcomer->client.sender, SENDER_CONNECTIONS);
 
     if (theirs != ours) {
@@ -44,8 +44,8 @@ static bool may_be_dropped(const struct session *session, const struct session *
 /* Whether `a` is dropped before `b`, if both may be dropped. */
 static bool is_dropped_first(const struct session *a, const struct session *b, int64_t now_ms)
 {
-    const int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);
-    const bool a_is_idle = is_idle(a, now_ms);
+    int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);
+    bool a_is_idle = is_idle(a, now_ms);
 
     if (by_sender != 0) {
         return by_sender > 0;
@@ -58,7 +58,7 @@ static bool is_dropped_first(const struct session *a, const struct session *b, i
 
 bool session_room_make(struct sessions *all, const struct session *newcomer)
 {
-    const int64_t now_ms = loop_now_ms(all->loop);
+    int64_t now_ms = loop_now_ms(all->loop);
     struct session *session;
     struct session *chosen = NULL;
 
@@ -109,10 +109,10 @@ static struct session *find_handshake(const struct sessions *all, const struct s
 
 bool session_room_make_handshake(struct sessions *all, const struct session *newcomer)
 {
-    const uint32_t max = handshakes_max(all);
-    const uint32_t share = max / SHARES > 0 ? max / SHARES : 1;
+    uint32_t max = handshakes_max(all);
+    uint32_t share = max / SHARES > 0 ? max / SHARES : 1;
     const struct sender *sender = newcomer->client.sender;
-    const bool has_its_share = sender != NULL && sender_holds(sender, SENDER_HANDSHAKES) >= share;
+    bool has_its_share = sender != NULL && sender_holds(sender, SENDER_HANDSHAKES) >= share;
 
     if (!has_its_share && all->handshakes < max) {
         return true;

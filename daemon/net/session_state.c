@@ -107,9 +107,9 @@ bool session_is_over_share(struct session *session, uint64_t now_ns)
  */
 void session_spend(struct session *session, uint64_t began_ns)
 {
-    const uint64_t now_ns = service_monotonic_ns(session->all->service);
-    const uint64_t took_ns = now_ns - began_ns;
-    const uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
+    uint64_t now_ns = service_monotonic_ns(session->all->service);
+    uint64_t took_ns = now_ns - began_ns;
+    uint64_t fresh_ns = took_ns < session->fresh_ns ? took_ns : session->fresh_ns;
     struct account *account = account_of(session);
 
     account_leak(account, began_ns, SHARE);
@@ -124,7 +124,7 @@ void session_spend(struct session *session, uint64_t began_ns)
 void session_mark_ready(struct session *session)
 {
     if (!session->entry.is_ready && session->state != SESSION_CLOSED) {
-        const uint64_t now_ns = service_monotonic_ns(session->all->service);
+        uint64_t now_ns = service_monotonic_ns(session->all->service);
         loop_add_ready(session->all->loop, &session->entry, session_is_over_share(session, now_ns));
     }
 }
@@ -153,7 +153,7 @@ static size_t output_bytes(const struct session *session)
 
 void session_count_output(struct session *session)
 {
-    const size_t now = session->state == SESSION_CLOSED ? 0 : output_bytes(session);
+    size_t now = session->state == SESSION_CLOSED ? 0 : output_bytes(session);
 
     session->all->output_bytes += now;
     session->all->output_bytes -= session->counted_output;
@@ -162,7 +162,7 @@ void session_count_output(struct session *session)
 
 /* What the end of a session changes at once. The caller closes the stream, and sessions_reap does
  * the rest: a function of this session, of its watches or of its sender may be on the stack. */
-static void leave(struct session *session)
+static void leave_loop(struct session *session)
 {
     loop_remove(session->all->loop, &session->entry);
     session_end_handshake(session);
@@ -175,7 +175,7 @@ static void leave(struct session *session)
 void session_close(struct session *session)
 {
     if (session->state != SESSION_CLOSED) {
-        leave(session);
+        leave_loop(session);
         transport_close(&session->transport);
     }
 }
@@ -183,7 +183,7 @@ void session_close(struct session *session)
 void session_reset(struct session *session)
 {
     if (session->state != SESSION_CLOSED) {
-        leave(session);
+        leave_loop(session);
         transport_reset(&session->transport);
     }
 }
@@ -349,7 +349,7 @@ void session_respond(struct requester *client, const struct msg_response *respon
     if (session->state == SESSION_CLOSED) {
         return;
     }
-    const int rc = codec_encode_response(response, limits->frame_bytes, &session->transport.output);
+    int rc = codec_encode_response(response, limits->frame_bytes, &session->transport.output);
     if (rc == CODEC_TOO_LARGE && response->kind != MSG_RESPONSE_ERROR) {
         requester_refuse(client, response->id, MSG_TOO_LARGE, NULL,
                          "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",

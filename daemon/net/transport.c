@@ -17,8 +17,8 @@ enum {
 int transport_init(struct transport *transport, const struct transport_options *options)
 {
     memset(transport, 0, sizeof(*transport));
-    const int rc = options->is_pipe ? uv_pipe_init(options->loop, &transport->uv.pipe, 0)
-                                    : uv_tcp_init(options->loop, &transport->uv.tcp);
+    int rc = options->is_pipe ? uv_pipe_init(options->loop, &transport->uv.pipe, 0)
+                              : uv_tcp_init(options->loop, &transport->uv.tcp);
     if (rc != 0) {
         return rc;
     }
@@ -60,7 +60,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     size_t bytes = 0;
     (void)suggested; /* always 64 KiB */
 
-    const size_t most = transport->events->reading(transport);
+    size_t most = transport->events->reading(transport);
     if (transport->tls != NULL) {
         bytes =
             transport_is_shaking_hands(transport) ? HANDSHAKE_READ_BYTES : transport->scratch_bytes;
@@ -88,8 +88,8 @@ bool transport_pull(struct transport *transport)
     if (transport->tls == NULL || transport->closing) {
         return false;
     }
-    const bool was_shaking_hands = transport_is_shaking_hands(transport);
-    const int rc = transport_tls_pull(transport);
+    bool was_shaking_hands = transport_is_shaking_hands(transport);
+    int rc = transport_tls_pull(transport);
     if (rc == 0 || rc == TLS_RECORD) {
         return true;
     }
@@ -234,7 +234,7 @@ static void write_rest(struct transport *transport, size_t written)
                                (unsigned int)(transport->writing.count - written));
 
     transport->write_request.data = transport;
-    const int rc = uv_write(&transport->write_request, &transport->uv.stream, &buf, 1, on_write);
+    int rc = uv_write(&transport->write_request, &transport->uv.stream, &buf, 1, on_write);
     if (rc != 0) {
         transport->events->ended(transport, false);
         return;
@@ -257,7 +257,7 @@ static bool fill_writing(struct transport *transport)
     if (transport->output.count == 0) {
         return false;
     }
-    const struct bytes empty = transport->writing;
+    struct bytes empty = transport->writing;
     transport->writing = transport->output;
     transport->output = empty;
     return true;
@@ -267,9 +267,9 @@ void transport_flush(struct transport *transport)
 {
     while (!transport->write_active && !transport->closing && fill_writing(transport)) {
         /* Mostly the socket takes all bytes, and no other turn of the loop is needed. */
-        const uv_buf_t buf =
+        uv_buf_t buf =
             uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
-        const int written = uv_try_write(&transport->uv.stream, &buf, 1);
+        int written = uv_try_write(&transport->uv.stream, &buf, 1);
         if (written < 0 && written != UV_EAGAIN) {
             transport->events->ended(transport, false);
             return;
@@ -286,7 +286,7 @@ void transport_flush(struct transport *transport)
 
 size_t transport_output_bytes(const struct transport *transport)
 {
-    const size_t encrypted = transport->tls != NULL ? tls_pipe_waiting(transport->tls) : 0;
+    size_t encrypted = transport->tls != NULL ? tls_pipe_waiting(transport->tls) : 0;
 
     return transport->output.count + transport->writing.count + encrypted;
 }
@@ -296,7 +296,7 @@ bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t pat
     if (!transport->write_active) {
         return false;
     }
-    const size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
+    size_t remaining = uv_stream_get_write_queue_size(&transport->uv.stream);
     if (remaining != transport->write_remaining) {
         transport->write_remaining = remaining;
         transport->progress_ms = now_ms;
@@ -311,7 +311,7 @@ void transport_end(struct transport *transport)
     }
     transport->ending = true;
     const struct alloc *alloc = transport->input.alloc;
-    const size_t limit = transport->input.limit_bytes;
+    size_t limit = transport->input.limit_bytes;
     frame_decoder_deinit(&transport->input);
     frame_decoder_init(&transport->input, alloc, limit);
     transport_flush(transport);
@@ -343,7 +343,7 @@ void transport_close(struct transport *transport)
 
 void transport_reset(struct transport *transport)
 {
-    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
     uv_os_fd_t descriptor = -1;
 
     if (!transport->closing && uv_fileno(&transport->uv.handle, &descriptor) == 0) {

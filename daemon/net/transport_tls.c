@@ -20,7 +20,7 @@ int transport_tls_pull(struct transport *transport)
         frame_decoder_reserve(&transport->input, RECORD_BYTES, &room, &bytes) != 0) {
         return -ERR_NOMEM;
     }
-    const int rc = tls_pipe_read(transport->tls, room, bytes, &count);
+    int rc = tls_pipe_read(transport->tls, room, bytes, &count);
     if (rc == 0 && !transport->ending) {
         frame_decoder_commit(&transport->input, count);
     }
@@ -33,7 +33,7 @@ int transport_tls_pull(struct transport *transport)
 /* Moves encrypted bytes from the pipe into `writing`. */
 static int take_wire(struct transport *transport)
 {
-    const size_t waiting = tls_pipe_waiting(transport->tls);
+    size_t waiting = tls_pipe_waiting(transport->tls);
 
     if (waiting == 0) {
         return 0;
@@ -53,8 +53,8 @@ int transport_tls_send(struct transport *transport)
 
     while (tls_pipe_is_open(transport->tls) && transport->output.count > 0 && left > 0 &&
            written > 0) {
-        const size_t some = transport->output.count < left ? transport->output.count : left;
-        const int rc = tls_pipe_write(transport->tls, transport->output.data, some, &written);
+        size_t some = transport->output.count < left ? transport->output.count : left;
+        int rc = tls_pipe_write(transport->tls, transport->output.data, some, &written);
         if (rc != 0) {
             return rc;
         }
