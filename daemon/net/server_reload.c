@@ -21,15 +21,13 @@ void server_check_certificate(struct server *server, const struct config *config
 /* Logs all lines of the reason. Leaves the first one, and the number of the others, in `reason`. */
 static void refuse_reload(char *reason)
 {
-    char *line = reason;
-
-    do {
-        char *end = strchr(line, '\n');
+    for (const char *line = reason; line != NULL;) {
+        const char *end = strchr(line, '\n');
 
         log_error("configuration not reloaded, the old one stays: %.*s",
                   (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
         line = end != NULL ? end + 1 : NULL;
-    } while (line != NULL);
+    }
 
     size_t others = config_reason_first(reason);
     size_t used = strlen(reason);
