@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = "client|core|daemon|docs|proto|scripts|systemd|tests"
 LINES_MAX = 250
 LONG = ("docs/protocol.md", "docs/reliability.md")  # every field; every attack and the last run
+TO_COME = ("client/web/", "client/bridge/")  # CONTRIBUTING.md has their rooms already
 HISTORY = ("docs/notes/findings-0.1.0.md", "NEWS.md")  # they name files as they were
 
 FENCE = re.compile(r"^( *)```.*?^ *```", re.MULTILINE | re.DOTALL)
@@ -63,7 +64,7 @@ def main():
                 wrong.append(f"{name}: the link {link} leads nowhere")
         if name not in HISTORY:
             wrong += [f"{name}: there is no {path}" for path in PATH.findall(prose)
-                      if "MODULE" not in path and not path_exists(path)]
+                      if "MODULE" not in path and path not in TO_COME and not path_exists(path)]
         if name.startswith("docs/") and not name.startswith("docs/notes/") and name not in LONG \
                 and text.count("\n") > LINES_MAX:
             wrong.append(f"{name}: {text.count(chr(10))} lines; move notes to docs/notes/")
