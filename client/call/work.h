@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work: finds the number that a server wants as a proof of work on a deposit or report. */
+/* work: computes the proof of work that a server asks for on a deposit or report. */
 #ifndef CLIENT_CALL_WORK_H
 #define CLIENT_CALL_WORK_H
 
@@ -7,13 +7,14 @@
 #include "proto/msg.h"
 
 /*
- * Fills deposit->work so that the proof has `bits` zero bits; 2^bits tries on average. The deposit
- * is as it will be sent. host: the name of the host that it goes to.
+ * Sets deposit->work so that the proof has `bits` zero bits. Takes 2^bits tries on average. All
+ * other fields of the deposit must be final. host: the name of the host that will store the
+ * deposit.
  */
 void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                uint32_t bits);
 
-/* The same for a report, with as many bits as the Welcome of this session asks for. */
+/* The same for a report, with as many bits as this Welcome asks for. */
 void work_find_report(struct msg_report *report, const char *host,
                       const struct hearsay_welcome *welcome);
 

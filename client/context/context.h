@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * context: labels to the filter that is sent. No I/O.
- */
+/* context: encodes labels as a filter. No I/O. */
 #ifndef CLIENT_CONTEXT_CONTEXT_H
 #define CLIENT_CONTEXT_CONTEXT_H
 
@@ -11,10 +9,11 @@
 #include <stddef.h>
 
 /*
- * The filter of `count` labels under a profile, joint sections included (core/profile/encode.h),
- * keyed with what is in `keys` (NULL: nothing). At least one label; repeated ones change nothing.
- * 0, or HEARSAY_ERR_ARGUMENT with the label named, and the sections that there are where its
- * attribute has none. O(labels * d), and pairs of joint sections.
+ * The filter of `count` labels, at least 1, under a profile, joint sections included
+ * (core/profile/encode.h). keys NULL: not keyed. Repeated labels change nothing. 0, or
+ * HEARSAY_ERR_ARGUMENT, which names the label, and the profile's sections where none takes the
+ * label's attribute. O(labels * d), plus the pairs of joint sections; d is the profile's number of
+ * hashes.
  */
 int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
                    const char *const *labels, size_t count, struct hearsay_filter *out_filter,

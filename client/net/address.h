@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * address: where a server is, out of a string. Parses, looks nothing up.
- */
+/* address: parses the text of a server's address. Looks no name up. */
 #ifndef CLIENT_NET_ADDRESS_H
 #define CLIENT_NET_ADDRESS_H
 
@@ -13,7 +11,7 @@ struct address {
     enum address_kind kind;
     char host[256]; /* TCP: a name, or an address without brackets */
     char port[6];   /* TCP: decimal */
-    char path[108]; /* Unix: as long as sun_path takes, with its NUL */
+    char path[108]; /* Unix: the size of sun_path, NUL included */
 };
 
 /*
@@ -22,7 +20,7 @@ struct address {
  */
 int address_parse(const char *text, struct address *out_address, struct hearsay_error *out_error);
 
-/* HOST:PORT or [IPV6]:PORT of a TCP address, as in the file of known servers. */
+/* Writes HOST:PORT or [IPV6]:PORT of a TCP address, the form of the file of known servers. */
 enum { ADDRESS_NAME_BYTES = 272 };
 void address_print(const struct address *address, char out_name[ADDRESS_NAME_BYTES]);
 

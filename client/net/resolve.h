@@ -2,9 +2,9 @@
 /*
  * resolve: names to addresses, with a deadline.
  *
- * getaddrinfo knows no deadline, so a name (not a numeric address) is looked up on a thread of its
- * own. Where the deadline passes first, the thread is left to end by itself and frees what it
- * holds.
+ * getaddrinfo has no timeout, so a name is looked up on a thread of its own; a numeric address
+ * needs no thread. When the deadline passes first, the caller goes on, and the thread frees its
+ * memory when getaddrinfo returns.
  */
 #ifndef CLIENT_NET_RESOLVE_H
 #define CLIENT_NET_RESOLVE_H

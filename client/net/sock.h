@@ -21,8 +21,8 @@ enum {
 };
 
 /*
- * Connects; tries every address of a name, each with its share of the time that is left. 0 with
- * *out_fd owned, close-on-exec and non-blocking; HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT,
+ * Connects; tries every address of a name. Each address gets an equal share of the remaining time.
+ * 0 with *out_fd owned, close-on-exec and non-blocking; HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT,
  * HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM.
  */
 int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd,

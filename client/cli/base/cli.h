@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli: what all commands share: the exit codes, the command table's row, error messages.
+ * cli: what all commands share: the exit codes, the rows of the command table, error messages.
  */
 #ifndef CLIENT_CLI_BASE_CLI_H
 #define CLIENT_CLI_BASE_CLI_H
@@ -18,26 +18,26 @@
 /* Exit codes. */
 enum {
     CLI_DONE = 0,
-    CLI_NEGATIVE = 1,   /* nothing found, lines skipped; or this machine failed: disk, memory */
+    CLI_NEGATIVE = 1,   /* nothing found, lines skipped; or a local error: disk, memory */
     CLI_USAGE = 2,      /* the command was wrong */
     CLI_CONNECTION = 3, /* no connection, or it broke */
-    CLI_REFUSED = 4,    /* the server said no */
-    CLI_NO_READER = 141 /* the reader of standard output has gone: as a shell reports SIGPIPE */
+    CLI_REFUSED = 4,    /* the server refused the request */
+    CLI_NO_READER = 141 /* the reader of standard output is gone: the status of SIGPIPE in shells */
 };
 
 struct cli_command;
 
-/* One run of the program. Options that every command has stand here. */
+/* One run of the program, with the options that every command has. */
 struct cli {
     struct out out; /* standard output */
     struct out err; /* standard error */
     const struct cli_command *command;
-    const char *server;  /* --server, or else HEARSAY_SERVER or the default */
-    bool server_is_said; /* by --server */
-    uint64_t timeout_ms; /* of each wait; 0: not said */
-    bool tls;            /* the rest of TLS implies it: see connect.h */
+    const char *server;  /* --server, else HEARSAY_SERVER, else the default */
+    bool server_is_said; /* --server was given */
+    uint64_t timeout_ms; /* --timeout, of each wait; 0: not given */
+    bool tls;            /* --tls; the options below imply it */
     struct args_list tls_pins;
-    const char *tls_ca; /* these three NULL: not given */
+    const char *tls_ca; /* NULL: not given; also the next two */
     const char *tls_certificate;
     const char *tls_key;
     bool help;
@@ -47,51 +47,51 @@ struct cli {
 struct cli_command {
     const char *name;
     const char *summary;   /* one line */
-    const char *arguments; /* of the usage line, behind the name */
+    const char *arguments; /* in the usage line, after the name */
     const char *details;   /* paragraphs of the help, "" for none */
     const char *examples;  /* lines of the help */
     const struct args_option *options;
     size_t option_count;
     const void *defaults; /* a struct of options, options_bytes of it */
     size_t options_bytes;
-    /* Of a command that has commands of its own, whose names begin with its name and a space; ended
-       by NULL. Such a one has no options and is not run itself. NULL: it has none. */
+    /* Subcommands, ended by NULL; the name of each begins with this name and a space. A command
+       with subcommands has no options and is not run itself. NULL: no subcommands. */
     const struct cli_command *const *children;
-    /* Returns an exit code. `options` is a filled copy of defaults; words are the rest of argv. */
+    /* Returns an exit code. `options` is a filled copy of defaults; `words` is the rest of argv. */
     int (*run)(struct cli *cli, void *options, int word_count, char *const *words);
 };
 
 enum { CLI_OPTIONS_BYTES_MAX = 512 };
 
-/* "hearsay: " and a sentence on standard error; what %s brings in is made harmless. */
+/* Prints "hearsay: " and a sentence on standard error; control characters in it are escaped. */
 void cli_complain(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same, and where to find help. Returns CLI_USAGE. */
+/* The same, and a hint where to find help. Returns CLI_USAGE. */
 int cli_misuse(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Describes a library error. Returns the exit code that belongs to it. */
+/* Prints an error of the library. Returns its exit code. */
 int cli_report(const struct cli *cli, const struct hearsay_error *error);
 
-/* Out of memory. Returns CLI_NEGATIVE. */
+/* Prints that memory is out. Returns CLI_NEGATIVE. */
 int cli_report_nomem(const struct cli *cli);
 
 /*
- * Flushes standard output. CLI_DONE; CLI_NO_READER without a word, as the reader of a pipe has what
- * it wanted; or CLI_NEGATIVE after saying why.
+ * Flushes standard output. CLI_DONE; CLI_NO_READER, silently, when the reader of a pipe has gone;
+ * CLI_NEGATIVE after saying why.
  */
 int cli_flush(const struct cli *cli);
 
-/* Says so where the proof of work that the server asks of each deposit will take long. */
+/* Warns when the proof of work that the server asks for will take a second or more. */
 void cli_say_work(const struct cli *cli, const struct hearsay *server);
 
-/* The longest wait for one answer, in milliseconds: --timeout, else 10 s. */
+/* The timeout of one request in milliseconds: --timeout, else 10 s. */
 int cli_timeout(const struct cli *cli);
 
 /*
- * The host of that name (NULL: the default one) as the server has it: CLI_DONE, or CLI_USAGE after
- * naming those that there are.
+ * The server's host of that name (NULL: the default one). CLI_DONE, or CLI_USAGE after printing the
+ * names of its hosts.
  */
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host);
@@ -99,10 +99,10 @@ int cli_find_host(const struct cli *cli, const struct hearsay *server, const cha
 /* Reads a message id. CLI_DONE or CLI_USAGE after saying why. */
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES]);
 
-/* How many bits of a filter are set. */
+/* The number of set bits of a filter. */
 uint32_t cli_count_bits(const struct hearsay_filter *filter);
 
-/* Says that there are words too many. Returns CLI_USAGE. */
+/* Prints that `word` is one too many. Returns CLI_USAGE. */
 int cli_misuse_word(const struct cli *cli, const char *word);
 
 /* Opens a file for reading, "-" is standard input. Returns the descriptor, or -1 after saying why.

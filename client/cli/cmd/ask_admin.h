@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin: what the commands for the operator (cmd_admin_*.c) share: one question over a connection
- * of its own.
+ * ask_admin: what the operator's commands (admin_*.c) share: connecting to the daemon's Unix socket
+ * and one request over it.
  */
 #ifndef CLIENT_CLI_CMD_ASK_ADMIN_H
 #define CLIENT_CLI_CMD_ASK_ADMIN_H
@@ -12,21 +12,21 @@
 enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 
 /*
- * Connects to --server, or else to the daemon's Unix socket: HEARSAY_ADMIN, HEARSAY_SERVER where it
- * is a path, or the first socket that is there of those that a daemon makes by itself. Sees that
- * there is a host of that name (NULL: any will do). CLI_DONE with *out_server owned, or an exit
- * code after saying why.
+ * Connects to --server, else to HEARSAY_ADMIN, else to HEARSAY_SERVER if it is a path, else to the
+ * first of the usual sockets of a daemon that exists. Checks that the server has the host (NULL: no
+ * check). CLI_DONE with *out_server owned, or an exit code after saying why.
  */
 int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server);
 
 /*
- * Asks. CLI_DONE with *out_reply borrowed from the connection, or an exit code after saying why,
- * and what would be right where we are no administrator. `slow`: what may take minutes.
+ * Sends the request and waits. slow: waits up to ADMIN_PATIENCE_MS. CLI_DONE with *out_reply
+ * borrowed from the connection, or an exit code after saying why; a user who is no administrator is
+ * told how to become one.
  */
 int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsay_admin *admin,
               bool slow, const struct hearsay_admin_reply **out_reply);
 
-/* Both, for commands that print `done` when it is done. */
+/* admin_connect and admin_ask; prints `done` on success. Returns an exit code. */
 int admin_do(const struct cli *cli, const struct hearsay_admin *admin, const char *done);
 
 #endif

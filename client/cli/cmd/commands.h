@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands: the rows of the command table; each in cmd_<name>.c. */
+/* commands: the rows of the command table, each in the file of its name. */
 #ifndef CLIENT_CLI_CMD_COMMANDS_H
 #define CLIENT_CLI_CMD_COMMANDS_H
 

@@ -23,27 +23,27 @@ struct query_options {
     const char *batch;
     const char *memory;           /* file of hearsay_recent */
     const char *unseen;           /* file of hearsay_seen */
-    const char *group;            /* where its secret is */
-    struct hearsay_group *shared; /* no option: that group, once it is read; NULL: none */
+    const char *group;            /* where the secret of a group is: see secret.h */
+    struct hearsay_group *shared; /* no option: that group once it was read; NULL: none */
     uint32_t miss;                /* millionths */
-    bool here;                    /* what the access point says is around it, too */
+    bool here;                    /* add the labels of the access point's surroundings */
     int epoch;                    /* enum epoch_choice */
     const char *channel;          /* its name */
     bool ids;
     bool json;
 };
 
-/* Fills all that does not depend on labels or k. Two moments become server times. */
+/* Fills the fields that do not depend on labels; --since and --until become server times. */
 void query_prepare(const struct query_options *options, const struct hearsay *server,
                    const struct hearsay_host *host, struct hearsay_query *out_query);
 
-/* One result, as JSON or as a row, the first with a heading. CLI_DONE or an exit code. */
+/* Prints a result as JSON or as a row, the first row with a heading. CLI_DONE or an exit code. */
 int query_print_result(const struct cli *cli, const struct query_options *options,
                        const struct hearsay_result *result, int64_t now_ms, bool is_first);
 
 /*
- * What --memory remembers, under the host's profile: *out_recent is owned (hearsay_recent_close),
- * NULL without the option. What hearsay_recent_open says.
+ * Opens the file of --memory under the host's profile. *out_recent is owned (hearsay_recent_close),
+ * NULL without the option. Returns what hearsay_recent_open does.
  */
 int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
                       struct hearsay_recent **out_recent, struct hearsay_error *out_error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asked: what a query looks for, as its parts: the filter of a context for each epoch that is asked
- * in, keyed with the epoch's key and a group's secret, where there are any.
+ * asked: makes the parts of a query: one filter of the context for each epoch that is searched,
+ * keyed with the epoch's key and the group's secret if there are any.
  */
 #ifndef CLIENT_CLI_INPUT_ASKED_H
 #define CLIENT_CLI_INPUT_ASKED_H
@@ -9,16 +9,16 @@
 #include "client/cli/base/cli.h"
 #include "client/cli/input/epoch.h"
 
-/* What the parts are made of. All borrowed. */
+/* The input. All borrowed. */
 struct asked_from {
     const struct hearsay_host *host;
     const struct hearsay_group *group;   /* NULL: none */
-    const struct epochs *epochs;         /* to ask in */
+    const struct epochs *epochs;         /* to search */
     const char *const *labels;           /* of the context */
-    size_t label_count;                  /* 0: of `lately` alone */
-    const char *const *contains;         /* labels that must be there */
-    size_t contains_count;               /* 0: no such condition */
-    const struct hearsay_recent *lately; /* the contexts of before, put to it; NULL: none */
+    size_t label_count;                  /* 0: only `lately` counts */
+    const char *const *contains;         /* labels that each message must have */
+    size_t contains_count;               /* 0: no condition */
+    const struct hearsay_recent *lately; /* recent contexts to add to the filter; NULL: none */
 };
 
 struct asked {
@@ -28,10 +28,10 @@ struct asked {
 };
 
 /*
- * Makes the parts and puts them into the query, which borrows them: the open epoch's, then the
- * others' as they come, as many as the server takes. Epochs for whose key no label is known are
- * left out. HEARSAY_OK; what hearsay_encode_keyed says, about `contains` where *out_about_contains;
- * HEARSAY_ERR_ARGUMENT where no part is left. To be freed in any case.
+ * Makes the parts and sets them in the query, which borrows them: first the open epoch, then the
+ * others in order, as many as the server takes. HEARSAY_OK; an error of hearsay_encode, which is
+ * about `contains` when *out_about_contains is set; HEARSAY_ERR_ARGUMENT when the memory is empty.
+ * Call asked_free in any case.
  */
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
                struct hearsay_query *query, bool *out_about_contains,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * channel: contexts by name, in a file of JSON, channels in the command's configuration folder:
+ * channel: named contexts, in the JSON file `channels` of the command's configuration folder:
  *
  *   {"channels": {"kitchen": {"labels": ["geo:u281zd"], "group": "/home/me/team", "host": "cafe"}}}
  *
- * People may edit it. It is replaced whole or not at all (mode 0600).
+ * People may edit the file. It is replaced as a whole, or not at all (mode 0600).
  */
 #ifndef CLIENT_CLI_INPUT_CHANNEL_H
 #define CLIENT_CLI_INPUT_CHANNEL_H
@@ -15,19 +15,18 @@
 
 enum { CHANNEL_NAME_BYTES = 63, CHANNELS_MAX = 1000 };
 
-/* One of them. The strings are borrowed from the object. */
+/* One channel. Its strings are borrowed from `file`. */
 struct channel {
     json_t *file; /* owned: channel_free */
     json_t *labels;
-    const char *group; /* absolute path of the file with its secret, or NULL */
+    const char *group; /* absolute path of the file with the group's secret, or NULL */
     const char *host;  /* or NULL */
 };
 
-/* Whether a name may be one: letters, digits, '.', '_' and '-'. */
+/* Whether a name is allowed: letters, digits, '.', '_' and '-', no '-' at its start. */
 bool channel_is_name(const char *name);
 
-/* All channels, an object; there need be no file. CLI_DONE with *out_file owned, or an exit code.
- */
+/* Reads the file; an absent one counts as empty. CLI_DONE with *out_file owned, or an exit code. */
 int channel_read_all(const struct cli *cli, json_t **out_file);
 
 /* Replaces the file. CLI_DONE or an exit code. */
@@ -36,11 +35,12 @@ int channel_write_all(const struct cli *cli, const json_t *file);
 /* The object with the channels of such a file. */
 json_t *channel_table(const json_t *file);
 
-/* CLI_DONE, or CLI_USAGE after naming the channels that there are. */
+/* Finds a channel by name. CLI_DONE, or an exit code after saying why; CLI_USAGE lists the names.
+ */
 int channel_find(const struct cli *cli, const char *name, struct channel *out_channel);
 void channel_free(struct channel *channel); /* a zeroed one is fine */
 
-/* Adds its labels. CLI_DONE or an exit code. */
+/* Adds the channel's labels to a context. CLI_DONE or an exit code. */
 int channel_add_labels(const struct cli *cli, const struct channel *channel,
                        struct hearsay_context *context);
 

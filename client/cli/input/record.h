@@ -17,25 +17,25 @@ struct record {
     struct hearsay_context *context; /* owned; NULL with has_filter */
     bool has_filter;
     struct hearsay_filter filter;
-    const char *host;       /* NULL: not said */
+    const char *host;       /* NULL: not given */
     const char *media_type; /* NULL: text/plain */
     const void *payload;    /* borrowed from object or decoded */
     size_t payload_bytes;
     uint8_t *decoded; /* owned */
     uint64_t epoch;
     bool has_epoch;
-    uint32_t ttl_s; /* 0: not said */
+    uint32_t ttl_s; /* 0: not given */
     uint32_t reach;
     bool has_expiry;
     int64_t expires_ms;
     bool has_id;
     uint8_t id[HEARSAY_ID_BYTES];
     bool has_hash;
-    bool no_withdrawal; /* withdraw_hash is there, and null */
+    bool no_withdrawal; /* the line has withdraw_hash: null */
     uint8_t withdraw_hash[HEARSAY_HASH_BYTES];
 };
 
-/* 0, JSONLINE_WRONG or JSONLINE_NOMEM. After any of them record_deinit is due. */
+/* 0, JSONLINE_WRONG or JSONLINE_NOMEM. Call record_deinit in any case. */
 int record_parse(const char *line, size_t length, struct record *out_record,
                  struct jsonline_error *out_error);
 void record_deinit(struct record *record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secret: --group, the secret that a group shares. It is read from a file or asked for on the
- * terminal; on the command line others could read it in the list of processes.
+ * secret: the option --group, and reading the secret of a group from a file or from the terminal. A
+ * secret on the command line is visible to others in the list of processes.
  */
 #ifndef CLIENT_CLI_INPUT_SECRET_H
 #define CLIENT_CLI_INPUT_SECRET_H
@@ -16,17 +16,17 @@
     }
 
 /*
- * The group of an option's value: "-" asks on the terminal; the name of a file, or what has a '/',
- * is read, its first line being the secret (a file that others may read is refused, see
- * place_check_private); anything else is the secret itself, with a warning.
- * CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after saying why. Takes some
- * tenths of a second.
+ * The group of an option's value. "-": asks for the secret on the terminal. The name of an existing
+ * file, or any value with a '/': the secret is the first line of this file, which is refused when
+ * others may read it (place_check_private). Anything else: the value is the secret itself, and the
+ * user is warned. CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after saying
+ * why. Takes some tenths of a second.
  */
 int secret_group(const struct cli *cli, const char *value, struct hearsay_group **out_group);
 
 /*
- * Opens a sealed result in place; it borrows from *out_content then, which is owned. HEARSAY_OK,
- * HEARSAY_NOT_OURS, ERR_NOMEM; one without its payload is left as it is.
+ * Opens a sealed result: on success `result` borrows from *out_content, which is owned. A result
+ * without its payload stays unchanged. HEARSAY_OK, HEARSAY_NOT_OURS, ERR_NOMEM.
  */
 int secret_open(const struct hearsay_group *group, struct hearsay_result *result,
                 struct hearsay_content *out_content, struct hearsay_error *out_error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sensed: the options by which a command is told a context: labels as they stand, and what a device
- * senses, which libhearsay turns into labels. Reads the scan; asks no server.
+ * sensed: the options that describe a context: plain labels, and sensed data, which libhearsay
+ * turns into labels.
  */
 #ifndef CLIENT_CLI_INPUT_SENSED_H
 #define CLIENT_CLI_INPUT_SENSED_H
@@ -60,7 +60,7 @@ struct sensed {
         .value = "TEXT", .help = "a topic, in capitals or not; once for each"       \
     }
 
-/* Whether any of them was given, be it --neighbours alone. */
+/* Whether any of these options was given, also --neighbours alone. */
 bool sensed_given(const struct sensed *sensed);
 
 /*
@@ -70,23 +70,23 @@ bool sensed_given(const struct sensed *sensed);
 int sensed_read(const struct cli *cli, const struct sensed *sensed,
                 struct hearsay_context **out_context);
 
-/* The same, but it may be empty. */
+/* The same, but the context may be empty. */
 int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
                      struct hearsay_context **out_context);
 
 /*
- * Adds the labels of what is around the access point, which the server says. CLI_DONE, or an exit
- * code after saying why: also when it says none and the context is empty.
+ * Adds the labels of the access point's surroundings, which the server gives. CLI_DONE, or an exit
+ * code after saying why: also when the server gives none and the context is empty.
  */
 int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                     struct hearsay_context *context);
 
-/* The keyed filter of such a context under the profile of a host. CLI_DONE, or an exit code. */
+/* The keyed filter of a context under a host's profile. CLI_DONE, or an exit code. */
 int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
                   const struct hearsay_keys *keys, const struct hearsay_context *context,
                   struct hearsay_filter *out_filter);
 
-/* The keys of a line of JSON that say the same; for tables of keys. */
+/* The keys of a JSON line that describe a context; for tables of keys. */
 #define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args: a command's options by table, on getopt_long. Writes into the command's own struct of
- * options, which is filled with its defaults before.
+ * args: reads a command's options by a table, with getopt_long. Writes into the command's struct of
+ * options, which already holds the defaults.
  */
 #ifndef CLIENT_CLI_TERM_ARGS_H
 #define CLIENT_CLI_TERM_ARGS_H
@@ -19,7 +19,7 @@ enum args_kind {
     ARGS_DURATION, /* uint64_t in ms, min .. max of them */
     ARGS_DISTANCE, /* uint32_t in millionths */
     ARGS_MOMENT,   /* struct args_moment: 6h (ago) or 2026-11-20T14:00Z */
-    ARGS_CHOICE    /* int: the place in `choices` */
+    ARGS_CHOICE    /* int: the index in `choices` */
 };
 
 struct args_list {
@@ -44,7 +44,7 @@ struct args_option {
     const char *const *choices; /* ended by NULL */
 };
 
-/* A row of options and the struct that they fill. */
+/* A table of options and the struct that they fill. */
 struct args_group {
     const struct args_option *options;
     size_t count;
@@ -54,9 +54,9 @@ struct args_group {
 enum { ARGS_SENTENCE_BYTES = 400, ARGS_OPTIONS_MAX = 64, ARGS_GROUPS_MAX = 2 };
 
 /*
- * Reads argv[1] and after. `stop`: end at the first word that is no option, else options may stand
- * anywhere before "--". 0 with *out_first the first of the remaining words in argv, which getopt
- * may have reordered; ARGS_WRONG with a sentence in out_sentence. ARGS_NOMEM.
+ * Reads argv from argv[1] on. stop: ends at the first word that is no option; else options may
+ * stand anywhere before "--". 0 with *out_first, the index of the first remaining word in argv
+ * (getopt may reorder argv); ARGS_WRONG with a sentence; ARGS_NOMEM.
  */
 enum { ARGS_WRONG = 1, ARGS_NOMEM = 2 };
 int args_parse(int argc, char **argv, const struct args_group *groups, size_t group_count,
@@ -69,8 +69,8 @@ void args_free(const struct args_group *group);
 void args_print_help(FILE *stream, const struct args_group *group);
 
 /*
- * The name nearest to `word` by edits (insert, delete, change, swap neighbours), or NULL where none
- * is near enough to be meant.
+ * The name with the smallest edit distance to `word` (insert, delete, change, swap neighbours);
+ * NULL when none is similar enough to suggest it.
  */
 const char *args_nearest(const char *word, const char *const *names, size_t count);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number: numbers as people write them, read exactly, with their range checked.
+ * number: reads and prints numbers in the forms that people write.
  *
- * All return 0, or NUMBER_REFUSED with *out_value untouched. Signs, spaces, trailing characters and
- * empty strings are refused.
+ * number_parse_*: 0, or NUMBER_REFUSED with *out_value unchanged. Signs, spaces, trailing
+ * characters and empty strings are refused.
  */
 #ifndef CLIENT_CLI_TERM_NUMBER_H
 #define CLIENT_CLI_TERM_NUMBER_H
@@ -22,7 +22,7 @@ int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out_val
  */
 int number_parse_duration(const char *text, uint64_t *out_ms);
 
-/* Milliseconds in the largest unit that gives them back exactly: 250ms, 90s, 24h, 3d. */
+/* Prints milliseconds in the largest unit that is exact: 250ms, 90s, 24h, 3d. */
 enum { NUMBER_DURATION_BYTES = 24 };
 void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
 
@@ -32,7 +32,7 @@ void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
  */
 int number_parse_distance(const char *text, uint32_t *out_millionths);
 
-/* The same from a JSON number; refused where it is no whole number of millionths. */
+/* The same for a JSON number; refused when it is no whole number of millionths. */
 int number_round_distance(double value, uint32_t *out_millionths);
 
 /* `count` bytes as 2 * count hexadecimal digits and a NUL. */

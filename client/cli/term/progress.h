@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * progress: a bar on standard error with rate and time left, only where that is a terminal.
- */
+/* progress: a bar on standard error with rate and remaining time, if that is a terminal. */
 #ifndef CLIENT_CLI_TERM_PROGRESS_H
 #define CLIENT_CLI_TERM_PROGRESS_H
 
@@ -14,16 +12,16 @@ struct progress {
     uint64_t total_bytes;  /* of the input; 0: not known */
     int64_t began_ms;      /* monotonic, as all times here */
     int64_t drawn_ms;
-    bool drawn; /* a bar stands on the terminal's line */
+    bool drawn; /* the bar is on the terminal now */
 };
 
-/* fd: the input, whose size is taken where it is a file. */
+/* fd: the input; a file's size becomes total_bytes. */
 void progress_init(struct progress *progress, const struct out *err, int fd, int64_t now_ms);
 
-/* Draws, a few times a second at most. bytes of the input and messages are dealt with. */
+/* Draws the bar, at most a few times a second. `bytes` of the input and `messages` are done. */
 void progress_show(struct progress *progress, uint64_t bytes, uint64_t messages, int64_t now_ms);
 
-/* Takes the bar away, before anything else is written to standard error. */
+/* Removes the bar, before anything else is written to standard error. */
 void progress_hide(struct progress *progress);
 
 #endif

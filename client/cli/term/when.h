@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * when: points in time and ages as text. Pure, in 64 bits whatever time_t is, without time zones.
+ * when: moments and ages as text. Pure; uses 64 bits where time_t has 32; knows UTC only.
  */
 #ifndef CLIENT_CLI_TERM_WHEN_H
 #define CLIENT_CLI_TERM_WHEN_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WHEN_BYTES = 40 }; /* room for any of these texts */
+enum { WHEN_BYTES = 40 }; /* size of any text below */
 
 /* Unix milliseconds as ISO 8601 in UTC, 2026-11-20T14:05:09.123Z. Any int64. */
 void when_print(int64_t ms, char out[WHEN_BYTES]);
@@ -20,11 +20,10 @@ void when_print(int64_t ms, char out[WHEN_BYTES]);
 enum { WHEN_REFUSED = 1 };
 int when_parse(const char *text, int64_t *out_ms);
 
-/* How much later `later_ms` is, negative when it is earlier. INT64_MAX or INT64_MIN where an int64
- * cannot hold the difference: a server may send any times. */
+/* later_ms - earlier_ms; INT64_MAX or INT64_MIN where it overflows: a server may send any times. */
 int64_t when_difference(int64_t later_ms, int64_t earlier_ms);
 
-/* A span in one unit, rounded down: "now" below a second, then 42s, 5m, 3h, 12d. */
+/* Prints a span in one unit, rounded down: "now" below a second, then 42s, 5m, 3h, 12d. */
 void when_print_span(int64_t ms, char out[WHEN_BYTES]);
 
 #endif
