@@ -7,29 +7,29 @@
 #include "core/base/err.h"
 #include "daemon/config/config.h"
 #include "daemon/config/table.h"
-#include "daemon/config/value.h"
+#include "daemon/settings/key.h"
 
 /* The name of the administrator's socket in the data directory. */
 #define SOCKET_NAME "/hearsayd.sock"
 
-static struct config_source source_of(const struct config *config, char *reason)
+static struct settings_source source_of(const struct config *config, char *reason)
 {
-    return (struct config_source){.name = config->file[0] != '\0' ? config->file : "configuration",
-                                  .reason = reason};
+    return (struct settings_source){
+        .name = config->file[0] != '\0' ? config->file : "configuration", .reason = reason};
 }
 
 /* The same place, in that line of it. */
-static struct config_source at_line(const struct config_source *source, unsigned line)
+static struct settings_source at_line(const struct settings_source *source, unsigned line)
 {
-    struct config_source place = *source;
+    struct settings_source place = *source;
 
     place.line = line;
     return place;
 }
 
-static unsigned line_of(const struct config *config, const struct config_key *key)
+static unsigned line_of(const struct config *config, const struct settings_key *key)
 {
-    return config->key_lines[key - config_keys];
+    return config->key_lines[key - config_table.keys];
 }
 
 /* --- what follows from the rest --------------------------------------------------------------- */
@@ -142,36 +142,38 @@ static const struct relation relations[] = {
 };
 
 static int check_relation(const struct config *config, const struct relation *relation,
-                          const struct config_source *source)
+                          const struct settings_source *source)
 {
-    const struct config_key *greater = config_key_find(CONFIG_SECTION_LIMITS, relation->greater);
-    const struct config_key *lesser = config_key_find(CONFIG_SECTION_LIMITS, relation->lesser);
-    uint64_t greater_value = config_key_get(greater, config);
-    uint64_t lesser_value = config_key_get(lesser, config);
+    const struct settings_key *greater =
+        settings_find(&config_table, CONFIG_SECTION_LIMITS, relation->greater);
+    const struct settings_key *lesser =
+        settings_find(&config_table, CONFIG_SECTION_LIMITS, relation->lesser);
+    uint64_t greater_value = settings_get(greater, config);
+    uint64_t lesser_value = settings_get(lesser, config);
     unsigned greater_line = line_of(config, greater);
     unsigned lesser_line = line_of(config, lesser);
-    struct config_source place =
+    struct settings_source place =
         at_line(source, greater_line > lesser_line ? greater_line : lesser_line);
-    char greater_text[CONFIG_NUMBER_BYTES];
-    char lesser_text[CONFIG_NUMBER_BYTES];
+    char greater_text[SETTINGS_NUMBER_BYTES];
+    char lesser_text[SETTINGS_NUMBER_BYTES];
 
     if (greater_value >= lesser_value * relation->factor + relation->more) {
         return 0;
     }
-    config_key_print(greater, greater_value, greater_text);
-    config_key_print(lesser, lesser_value, lesser_text);
-    return config_refuse(&place, "`%s` is %s, too little for `%s` of %s: %s", greater->name,
-                         greater_text, lesser->name, lesser_text, relation->rule);
+    settings_print_value(greater, greater_value, greater_text);
+    settings_print_value(lesser, lesser_value, lesser_text);
+    return settings_refuse(&place, "`%s` is %s, too little for `%s` of %s: %s", greater->name,
+                           greater_text, lesser->name, lesser_text, relation->rule);
 }
 
 /* Welcome lists all hosts in one frame. */
-static int check_hosts_fit(const struct config *config, const struct config_source *source)
+static int check_hosts_fit(const struct config *config, const struct settings_source *source)
 {
     enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
     size_t bytes = WELCOME_BYTES;
-    struct config_source place;
+    struct settings_source place;
     char text[PROFILE_TEXT_MAX];
-    char frame[CONFIG_NUMBER_BYTES];
+    char frame[SETTINGS_NUMBER_BYTES];
 
     for (size_t i = 0; i < config->host_count; i++) {
         profile_print(&config->hosts[i].profile, text);
@@ -180,16 +182,17 @@ static int check_hosts_fit(const struct config *config, const struct config_sour
     if (bytes <= config->limits.frame_bytes) {
         return 0;
     }
-    config_value_print_number(CONFIG_TYPE_SIZE, config->limits.frame_bytes, frame);
-    place = at_line(source, line_of(config, config_key_find(CONFIG_SECTION_LIMITS, "frame")));
-    return config_refuse(&place,
-                         "`frame` is %s, but to tell a client of %zu hosts takes up to "
-                         "%zu bytes: raise it, or have fewer hosts",
-                         frame, config->host_count, bytes);
+    settings_print_number(SETTINGS_TYPE_SIZE, config->limits.frame_bytes, frame);
+    place = at_line(source,
+                    line_of(config, settings_find(&config_table, CONFIG_SECTION_LIMITS, "frame")));
+    return settings_refuse(&place,
+                           "`frame` is %s, but to tell a client of %zu hosts takes up to "
+                           "%zu bytes: raise it, or have fewer hosts",
+                           frame, config->host_count, bytes);
 }
 
 /* Encryption needs keys, and builds that can have it. */
-static int check_tls(const struct config *config, const struct config_source *source)
+static int check_tls(const struct config *config, const struct settings_source *source)
 {
     enum config_security most = CONFIG_PLAIN;
     const char *lacking = NULL;
@@ -202,8 +205,9 @@ static int check_tls(const struct config *config, const struct config_source *so
         return 0;
     }
     if (!HEARSAY_TLS) {
-        return config_refuse(source, "a `listen` asks for tls, but this hearsayd was built without "
-                                     "it: leave tls out, or build with OpenSSL");
+        return settings_refuse(source,
+                               "a `listen` asks for tls, but this hearsayd was built without "
+                               "it: leave tls out, or build with OpenSSL");
     }
     if (config->tls_certificate[0] == '\0') {
         lacking = "tls_certificate";
@@ -214,38 +218,38 @@ static int check_tls(const struct config *config, const struct config_source *so
     }
     return lacking == NULL
                ? 0
-               : config_refuse(source, "a `listen` with %s needs `%s`, the path of a PEM file",
-                               most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
+               : settings_refuse(source, "a `listen` with %s needs `%s`, the path of a PEM file",
+                                 most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
 }
 
 /* A host has a limited number of epochs, which all may be asked in at once. */
-static int check_host_epochs(const struct config_host *host, const struct config_source *source)
+static int check_host_epochs(const struct config_host *host, const struct settings_source *source)
 {
     const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
-    const struct config_source place = at_line(source, host->line);
-    char length[CONFIG_NUMBER_BYTES];
-    char keep[CONFIG_NUMBER_BYTES];
+    const struct settings_source place = at_line(source, host->line);
+    char length[SETTINGS_NUMBER_BYTES];
+    char keep[SETTINGS_NUMBER_BYTES];
 
     if (host->epoch_length_s > 0 && host->epoch_keep_s > most_s) {
-        config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_length_s, length);
-        config_value_print_number(CONFIG_TYPE_DURATION, host->epoch_keep_s, keep);
-        return config_refuse(&place,
-                             "[host %s]: `epoch_keep` is %s, which is more than %d times "
-                             "`epoch_length`, %s: make epochs longer, or keep them shorter",
-                             host->name, keep, CONFIG_EPOCHS_KEPT, length);
+        settings_print_number(SETTINGS_TYPE_DURATION, host->epoch_length_s, length);
+        settings_print_number(SETTINGS_TYPE_DURATION, host->epoch_keep_s, keep);
+        return settings_refuse(&place,
+                               "[host %s]: `epoch_keep` is %s, which is more than %d times "
+                               "`epoch_length`, %s: make epochs longer, or keep them shorter",
+                               host->name, keep, CONFIG_EPOCHS_KEPT, length);
     }
     if (host->epoch_length_s == 0 && host->refuses_open) {
-        return config_refuse(&place,
-                             "[host %s]: `epoch_open` is refuse, and without `epoch_length` "
-                             "there is no other epoch: nothing could be deposited",
-                             host->name);
+        return settings_refuse(&place,
+                               "[host %s]: `epoch_open` is refuse, and without `epoch_length` "
+                               "there is no other epoch: nothing could be deposited",
+                               host->name);
     }
     return 0;
 }
 
 int config_finish(struct config *config, char *out_reason)
 {
-    struct config_source source = source_of(config, out_reason);
+    struct settings_source source = source_of(config, out_reason);
     bool is_right = true;
 
     source.collects = true;
@@ -265,42 +269,14 @@ int config_finish(struct config *config, char *out_reason)
 
 /* --- reload ----------------------------------------------------------------------------------- */
 
-/* The keys of [daemon] and [limits]. */
-static int check_key(const struct config_source *source, const struct config_key *key,
-                     const struct config *running, const struct config *fresh)
-{
-    const struct config_source place = at_line(source, line_of(fresh, key));
-    char old[CONFIG_NUMBER_BYTES];
-    char new[CONFIG_NUMBER_BYTES];
-
-    switch (key->type) {
-    case CONFIG_TYPE_PATH:
-    case CONFIG_TYPE_USER:
-    case CONFIG_TYPE_GROUP:
-        if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
-            return 0;
-        }
-        return config_refuse(&place, "`%s` changed to %.400s, which needs a restart", key->name,
-                             (const char *)fresh + key->offset);
-    default:
-        if (config_key_get(key, running) == config_key_get(key, fresh)) {
-            return 0;
-        }
-        config_key_print(key, config_key_get(key, running), old);
-        config_key_print(key, config_key_get(key, fresh), new);
-        return config_refuse(&place, "`%s` changed from %s to %s, which needs a restart", key->name,
-                             old, new);
-    }
-}
-
 /*
  * Hosts keep their place, by which the rest of the daemon knows them: those that are added stand
  * behind those that run.
  */
-static int check_hosts(const struct config_source *source, const struct config *running,
+static int check_hosts(const struct settings_source *source, const struct config *running,
                        const struct config *fresh)
 {
-    struct config_source place;
+    struct settings_source place;
     char old[PROFILE_TEXT_MAX];
     char new[PROFILE_TEXT_MAX];
 
@@ -310,22 +286,22 @@ static int check_hosts(const struct config_source *source, const struct config *
 
         if (i >= fresh->host_count) {
             place = at_line(source, 0);
-            return config_refuse(
+            return settings_refuse(
                 &place, "[host %s] is not there any more; to remove a host needs a restart",
                 before->name);
         }
         if (strcmp(before->name, after->name) != 0) {
             place = at_line(source, after->line);
-            return config_refuse(&place,
-                                 "[host %s] stands where [host %s] was: put hosts that are added "
-                                 "behind the others; to remove or reorder hosts needs a restart",
-                                 after->name, before->name);
+            return settings_refuse(&place,
+                                   "[host %s] stands where [host %s] was: put hosts that are added "
+                                   "behind the others; to remove or reorder hosts needs a restart",
+                                   after->name, before->name);
         }
         if (!profile_equal(&before->profile, &after->profile)) {
             profile_print(&before->profile, old);
             profile_print(&after->profile, new);
             place = at_line(source, after->profile_line != 0 ? after->profile_line : after->line);
-            return config_refuse(
+            return settings_refuse(
                 &place, "[host %s]: `profile` changed from %s to %s, which needs a restart",
                 after->name, old, new);
         }
@@ -335,18 +311,20 @@ static int check_hosts(const struct config_source *source, const struct config *
 
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason)
 {
-    const struct config_source source = source_of(fresh, out_reason);
+    const struct settings_source source = source_of(fresh, out_reason);
 
-    for (size_t i = 0; i < config_key_count; i++) {
-        const struct config_key *key = &config_keys[i];
-        int result;
+    for (size_t i = 0; i < config_table.key_count; i++) {
+        const struct settings_key *key = &config_table.keys[i];
+        struct settings_source place;
+        int rc;
 
         if (key->reloadable || key->section == CONFIG_SECTION_HOST) {
             continue;
         }
-        result = check_key(&source, key, running, fresh);
-        if (result != 0) {
-            return result;
+        place = at_line(&source, line_of(fresh, key));
+        rc = settings_check_unchanged(&place, key, running, fresh);
+        if (rc != 0) {
+            return rc;
         }
     }
     return check_hosts(&source, running, fresh);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config: what the operator may set, from one table (config_table.c) that drives parsing, checking,
- * printing and the reference page.
+ * config: what the operator may set. The table of keys (table.c) drives parsing, checking, printing
+ * and the reference page; the engine for that is daemon/settings.
  *
  * Text in, struct out: nothing is opened, bound or started here. A file is parsed whole into a
  * fresh struct, then validated; what is wrong is reported with file and line, and nothing of it is
@@ -17,6 +17,7 @@
 
 #include "core/profile/profile.h"
 #include "daemon/config/schedule.h"
+#include "daemon/settings/value.h"
 #include "daemon/system/log.h"
 #include "proto/limits.h"
 
@@ -29,9 +30,7 @@ enum {
     CONFIG_HERE_BYTES = 2048,     /* of one host's labels, with a byte more for each */
     CONFIG_HERE_FILE_BYTES = 192, /* longer than a line may be */
     CONFIG_USER_BYTES = 33,       /* as long as useradd takes them, with the NUL */
-    CONFIG_LINE_BYTES_MAX = 190,
-    CONFIG_FILE_BYTES_MAX = 1024 * 1024,
-    CONFIG_REASON_BYTES = CONFIG_PATH_BYTES + 1024 /* a file name and a sentence */
+    CONFIG_REASON_BYTES = SETTINGS_REASON_BYTES
 };
 
 /* Where the administrator's socket is, unless a `listen` line names one, when a group may use it:
@@ -146,7 +145,7 @@ struct config {
     struct config_limits limits;
     struct config_host hosts[LIMIT_HOSTS];
     size_t host_count; /* at least 1 after parsing: `default` when none was named */
-    /* Where each key was set last, by its place in config_keys; 0: not in the file. */
+    /* Where each key was set last, by its place in config_table.keys; 0: not in the file. */
     unsigned key_lines[CONFIG_KEYS_MAX];
 };
 
@@ -161,12 +160,9 @@ void config_add_host(struct config *config, const char *name);
  * CONFIG_REFUSED with "name:line: what is wrong and what would be right" in out_reason
  * (CONFIG_REASON_BYTES), a line for each error, *out_config untouched; or -ERR_NOMEM.
  */
-enum { CONFIG_REFUSED = 1 };
+enum { CONFIG_REFUSED = SETTINGS_REFUSED };
 int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
                  char *out_reason);
-
-/* Cuts a reason behind its first line. Returns how many lines there were besides. */
-size_t config_reason_first(char *reason);
 
 /* Reads a file, with config_parse. CONFIG_REFUSED also when it cannot be read or is too large. */
 int config_read(const char *file, struct config *out_config, char *out_reason);

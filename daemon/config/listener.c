@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_listener: the value of `listen`, from text and back. */
+#include "daemon/config/listener.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "daemon/config/value.h"
 
 /* 0 .. 65535, digits only. */
 static bool read_port(const char *text, uint16_t *out_port)
@@ -39,23 +38,24 @@ static bool read_address(int family, const char *text, size_t length,
 }
 
 /* Why what stands before the port is not an address. */
-static int refuse_address(const struct config_source *source, const char *key, const char *text,
+static int refuse_address(const struct settings_source *source, const char *key, const char *text,
                           const char *colon)
 {
     if (strchr(text, ':') != colon) {
-        return config_refuse(source,
-                             "`%s`: an IPv6 address stands in brackets, such as [::1]:7117; not "
-                             "`%.200s`",
-                             key, text);
+        return settings_refuse(source,
+                               "`%s`: an IPv6 address stands in brackets, such as [::1]:7117; not "
+                               "`%.200s`",
+                               key, text);
     }
-    return config_refuse(source,
-                         "`%s`: `%.*s` is not a numeric address; names are not looked up, so that "
-                         "the daemon starts without a resolver: write 127.0.0.1:7117, [::1]:7117, "
-                         "0.0.0.0:7117 or [::]:7117",
-                         key, (int)(colon - text > 200 ? 200 : colon - text), text);
+    return settings_refuse(
+        source,
+        "`%s`: `%.*s` is not a numeric address; names are not looked up, so that "
+        "the daemon starts without a resolver: write 127.0.0.1:7117, [::1]:7117, "
+        "0.0.0.0:7117 or [::]:7117",
+        key, (int)(colon - text > 200 ? 200 : colon - text), text);
 }
 
-static int parse_place(const struct config_source *source, const char *key, const char *text,
+static int parse_place(const struct settings_source *source, const char *key, const char *text,
                        struct config_listener *out_listener)
 {
     struct config_listener listener = {.kind = CONFIG_LISTENER_TCP};
@@ -65,26 +65,27 @@ static int parse_place(const struct config_source *source, const char *key, cons
 
     if (text[0] == '/') {
         listener.kind = CONFIG_LISTENER_UNIX;
-        result = config_value_parse_path(source, key, text, listener.path, sizeof(listener.path));
+        result = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
         if (result == 0) {
             *out_listener = listener;
         }
         return result;
     }
     if (colon == NULL || colon < bracket) {
-        return config_refuse(source,
-                             "`%s` must be an address with a port, such as 127.0.0.1:7117, or the "
-                             "path of a socket, such as /run/hearsay/socket; not `%.200s`",
-                             key, text);
+        return settings_refuse(
+            source,
+            "`%s` must be an address with a port, such as 127.0.0.1:7117, or the "
+            "path of a socket, such as /run/hearsay/socket; not `%.200s`",
+            key, text);
     }
     if (!read_port(colon + 1, &listener.port)) {
-        return config_refuse(source,
-                             "`%s`: the port must be from 0 (any free one) to 65535; not `%.200s`",
-                             key, colon + 1);
+        return settings_refuse(
+            source, "`%s`: the port must be from 0 (any free one) to 65535; not `%.200s`", key,
+            colon + 1);
     }
     if (text[0] == '[' && bracket == colon - 1) {
         if (!read_address(AF_INET6, text + 1, (size_t)(bracket - text - 1), &listener)) {
-            return config_refuse(
+            return settings_refuse(
                 source, "`%s`: `%.*s` is not a numeric IPv6 address, such as [::1] or [::]", key,
                 (int)(bracket - text + 1 > 200 ? 200 : bracket - text + 1), text);
         }
@@ -133,31 +134,32 @@ static void take_words(char *text, struct config_listener *listener)
     }
 }
 
-int config_value_parse_listener(const struct config_source *source, const char *key,
-                                const char *text, struct config_listener *out_listener)
+int config_listener_parse(const struct settings_source *source, const char *key, const char *text,
+                          struct config_listener *out_listener)
 {
     char place[CONFIG_PATH_BYTES];
     struct config_listener words = {.limited = false};
     struct config_listener listener;
 
     if (strlen(text) >= sizeof(place)) {
-        return config_refuse(source, "`%s` is too long", key);
+        return settings_refuse(source, "`%s` is too long", key);
     }
     memcpy(place, text, strlen(text) + 1);
     take_words(place, &words);
     const char *blank = strpbrk(place, " \t");
     if (place[0] != '/' && blank != NULL) {
-        return config_refuse(source,
-                             "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
-                             "limited, local and freebind may",
-                             key, blank + 1);
+        return settings_refuse(source,
+                               "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
+                               "limited, local and freebind may",
+                               key, blank + 1);
     }
     const int result = parse_place(source, key, place, &listener);
     if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
-        return config_refuse(source, "`%s`: a Unix socket needs no tls", key);
+        return settings_refuse(source, "`%s`: a Unix socket needs no tls", key);
     }
     if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && words.freebind) {
-        return config_refuse(source, "`%s`: freebind is for addresses, not for a Unix socket", key);
+        return settings_refuse(source, "`%s`: freebind is for addresses, not for a Unix socket",
+                               key);
     }
     if (result == 0) {
         listener.tls = words.tls;
@@ -201,7 +203,7 @@ static void print_place(const struct config_listener *listener, char *out)
     }
 }
 
-void config_value_print_listener(const struct config_listener *listener, char *out)
+void config_listener_print(const struct config_listener *listener, char *out)
 {
     print_place(listener, out);
     for (size_t i = 0; i < LISTENER_WORDS; i++) {

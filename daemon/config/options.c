@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/table.h"
-#include "daemon/config/value.h"
+#include "daemon/settings/table.h"
 
 #define DEFAULT_FILE "/etc/hearsay/hearsayd.conf"
 
@@ -64,14 +63,14 @@ static const struct option_row *find_row(const char *argument, const char **out_
 
 static int refuse_unknown(const char *argument, char *out_reason)
 {
-    const struct config_source source = {.name = "command line", .reason = out_reason};
+    const struct settings_source source = {.name = "command line", .reason = out_reason};
     char name[64];
     const struct option_row *nearest = NULL;
     size_t nearest_distance = 0;
 
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
     for (size_t i = 0; i < row_count; i++) {
-        size_t distance = config_edit_distance(name, rows[i].name);
+        size_t distance = settings_edit_distance(name, rows[i].name);
 
         if (distance <= strlen(rows[i].name) / 3 &&
             (nearest == NULL || distance < nearest_distance)) {
@@ -80,13 +79,13 @@ static int refuse_unknown(const char *argument, char *out_reason)
         }
     }
     if (argument[0] != '-') {
-        return config_refuse(&source, "`%.200s` is not an option; see hearsayd --help", argument);
+        return settings_refuse(&source, "`%.200s` is not an option; see hearsayd --help", argument);
     }
     if (nearest != NULL) {
-        return config_refuse(&source, "unknown option `%.200s`; did you mean %s?", argument,
-                             nearest->name);
+        return settings_refuse(&source, "unknown option `%.200s`; did you mean %s?", argument,
+                               nearest->name);
     }
-    return config_refuse(&source, "unknown option `%.200s`; see hearsayd --help", argument);
+    return settings_refuse(&source, "unknown option `%.200s`; see hearsayd --help", argument);
 }
 
 static int take_value(const struct option_row *row, const char *value, struct options *options,
@@ -98,7 +97,7 @@ static int take_value(const struct option_row *row, const char *value, struct op
     } forms[] = {{"markdown", OPTIONS_PRINT_MARKDOWN},
                  {"mdoc", OPTIONS_PRINT_MDOC},
                  {"example", OPTIONS_PRINT_EXAMPLE}};
-    const struct config_source source = {.name = row->name, .reason = out_reason};
+    const struct settings_source source = {.name = row->name, .reason = out_reason};
     const char **field = (const char **)(void *)((char *)options + row->offset);
 
     if (row->action == OPTIONS_PRINT_MARKDOWN) {
@@ -108,17 +107,17 @@ static int take_value(const struct option_row *row, const char *value, struct op
                 return 0;
             }
         }
-        return config_refuse(&source, "must be markdown, mdoc or example; not `%.200s`", value);
+        return settings_refuse(&source, "must be markdown, mdoc or example; not `%.200s`", value);
     }
     if (row->offset == offsetof(struct options, listen)) {
         if (options->listen_count == CONFIG_LISTENERS_MAX) {
-            return config_refuse(&source, "there may be at most %d", CONFIG_LISTENERS_MAX - 1);
+            return settings_refuse(&source, "there may be at most %d", CONFIG_LISTENERS_MAX - 1);
         }
         options->listen[options->listen_count++] = value;
         return 0;
     }
     if (*field != NULL) {
-        return config_refuse(&source, "is given twice");
+        return settings_refuse(&source, "is given twice");
     }
     *field = value;
     return 0;
@@ -131,7 +130,7 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
     for (int i = 1; i < argc; i++) {
         const char *value;
         const struct option_row *row = find_row(argv[i], &value);
-        struct config_source source = {.reason = out_reason};
+        struct settings_source source = {.reason = out_reason};
         int result;
 
         if (row == NULL) {
@@ -140,7 +139,7 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
         source.name = row->name;
         if (row->value == NULL) {
             if (value != NULL) {
-                return config_refuse(&source, "takes no value");
+                return settings_refuse(&source, "takes no value");
             }
             options.action = row->action;
             continue;
@@ -149,7 +148,7 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
             value = argv[++i];
         }
         if (value == NULL || value[0] == '\0') {
-            return config_refuse(&source, "needs a value: %s %s", row->name, row->value);
+            return settings_refuse(&source, "needs a value: %s %s", row->name, row->value);
         }
         result = take_value(row, value, &options, out_reason);
         if (result != 0) {
@@ -180,16 +179,16 @@ static bool print_into(char *out, size_t room, const char *format, ...)
 /* A path of the command line, from the working directory (out: CONFIG_PATH_BYTES). */
 static int make_absolute(const char *name, const char *path, char *out, char *out_reason)
 {
-    const struct config_source source = {.name = name, .reason = out_reason};
+    const struct settings_source source = {.name = name, .reason = out_reason};
     char directory[CONFIG_PATH_BYTES];
 
     if (path[0] == '/') {
         return print_into(out, CONFIG_PATH_BYTES, "%s", path)
                    ? 0
-                   : config_refuse(&source, "the path is too long");
+                   : settings_refuse(&source, "the path is too long");
     }
     if (getcwd(directory, sizeof(directory)) == NULL) {
-        return config_refuse(&source, "the working directory is not known: %s", strerror(errno));
+        return settings_refuse(&source, "the working directory is not known: %s", strerror(errno));
     }
     while (strncmp(path, "./", 2) == 0) {
         path += 2;
@@ -197,7 +196,7 @@ static int make_absolute(const char *name, const char *path, char *out, char *ou
     return print_into(out, CONFIG_PATH_BYTES, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
                       path)
                ? 0
-               : config_refuse(&source, "the path is too long");
+               : settings_refuse(&source, "the path is too long");
 }
 
 /* `./socket` and `../socket` are paths too; anything else relative may be a mistyped address. */
@@ -252,7 +251,7 @@ static int set_from_options(const struct options *options, struct config *config
 /* Where the data is kept when nobody says: see `data` in config_table.c. */
 static int set_default_data(struct config *config, char *out_reason)
 {
-    const struct config_source source = {.name = "data directory", .reason = out_reason};
+    const struct settings_source source = {.name = "data directory", .reason = out_reason};
     const char *service = getenv("STATE_DIRECTORY");
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -272,10 +271,10 @@ static int set_default_data(struct config *config, char *out_reason)
     } else if (home != NULL && home[0] == '/') {
         fits = print_into(path, sizeof(path), "%s/.local/state/hearsayd", home);
     } else {
-        return config_refuse(&source, "none is known: HOME is not set; name one with --data DIR");
+        return settings_refuse(&source, "none is known: HOME is not set; name one with --data DIR");
     }
     if (!fits) {
-        return config_refuse(&source, "its path is too long; name another with --data DIR");
+        return settings_refuse(&source, "its path is too long; name another with --data DIR");
     }
     return config_set(config, "data directory", "daemon", "data", path, out_reason);
 }

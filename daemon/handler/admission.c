@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-#include "daemon/config/value.h"
 #include "daemon/host/accept.h"
+#include "daemon/settings/value.h"
 
 static bool check_epoch(const struct ask *ask)
 {
@@ -36,10 +36,10 @@ static bool check_sizes(const struct ask *ask)
         return false;
     }
     if (deposit->has_ttl && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
-        char asked[CONFIG_NUMBER_BYTES];
-        char most[CONFIG_NUMBER_BYTES];
-        config_value_print_number(CONFIG_TYPE_DURATION, deposit->ttl_s, asked);
-        config_value_print_number(CONFIG_TYPE_DURATION, limits->ttl_max_s, most);
+        char asked[SETTINGS_NUMBER_BYTES];
+        char most[SETTINGS_NUMBER_BYTES];
+        settings_print_number(SETTINGS_TYPE_DURATION, deposit->ttl_s, asked);
+        settings_print_number(SETTINGS_TYPE_DURATION, limits->ttl_max_s, most);
         ask_refuse(ask, MSG_INVALID, "ttl_s", "the ttl is %s; it must be 1s to %s", asked, most);
         return false;
     }

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "daemon/config/value.h"
 #include "daemon/host/epochs.h"
 #include "daemon/host/service.h"
+#include "daemon/settings/value.h"
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
 
@@ -128,15 +128,15 @@ static int add_host(struct service *service, const struct config_host *config, c
     int rc = service->persist->interface->add_host(service->persist, config->name, text, &number,
                                                    stored, out_reason);
     if (rc == PERSIST_PROFILE_CHANGED) {
-        const struct config_source source = {
+        const struct settings_source source = {
             .name = service->config.file[0] != '\0' ? service->config.file : "configuration",
             .line = config->profile_line != 0 ? config->profile_line : config->line,
             .reason = out_reason,
         };
-        return config_refuse(&source,
-                             "host %s: the profile is %s here, but its stored messages have %s; "
-                             "set it back, or use another data directory",
-                             config->name, text, stored);
+        return settings_refuse(&source,
+                               "host %s: the profile is %s here, but its stored messages have %s; "
+                               "set it back, or use another data directory",
+                               config->name, text, stored);
     }
     return rc != 0 ? rc : put_host(service, config, number, out_reason);
 }

@@ -14,6 +14,7 @@
 #include "core/base/err.h"
 #include "daemon/host/here.h"
 #include "daemon/host/service.h"
+#include "daemon/system/file.h"
 #include "daemon/system/log.h"
 
 /* If it differs, the file has changed. All zero: the file could not be read. */
@@ -55,35 +56,28 @@ static bool same_state(const struct file_state *a, const struct file_state *b)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Reads the whole file, and at most one byte more than is allowed. Negative with errno set. */
+/* Reads the whole file, and at most one byte more than is allowed. -errno on failure. */
 static ssize_t read_whole(const char *path, char *buffer, struct file_state *out_state)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
-    size_t length = 0;
-    ssize_t count = 0;
+    ssize_t length;
 
     if (descriptor < 0) {
-        return -1;
+        return -errno;
     }
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         (void)close(descriptor);
-        errno = EINVAL;
-        return -1;
+        return -EINVAL;
     }
-    do {
-        count = read(descriptor, buffer + length, HERE_FILE_BYTES_MAX + 1 - length);
-        length += count > 0 ? (size_t)count : 0;
-    } while ((count > 0 && length <= HERE_FILE_BYTES_MAX) || (count < 0 && errno == EINTR));
-    int saved_errno = errno;
-    (void)close(descriptor); /* nothing was written */
-    errno = saved_errno;
+    length = file_read_all(descriptor, buffer, HERE_FILE_BYTES_MAX + 1);
+    (void)close(descriptor); /* it was only read */
     *out_state = (struct file_state){.device = (uint64_t)status.st_dev,
                                      .inode = (uint64_t)status.st_ino,
                                      .size = (uint64_t)status.st_size,
                                      .changed_s = (int64_t)status.st_mtim.tv_sec,
                                      .changed_ns = (int64_t)status.st_mtim.tv_nsec};
-    return count < 0 ? -1 : (ssize_t)length;
+    return length;
 }
 
 /* Sets the host's labels from a file's text; NULL: there is no file. False: the text is wrong. */
@@ -115,7 +109,7 @@ static void read_file(struct watched *watched)
     if (length < 0 && (is_other || watched->state.inode != 0)) {
         log_warning("host %s: %s cannot be read: %s; the here labels stay as they were",
                     config->name, config->here_file,
-                    errno == EINVAL ? "it is no regular file" : strerror(errno));
+                    length == -EINVAL ? "it is no regular file" : strerror((int)-length));
     }
     memcpy(watched->path, config->here_file, sizeof(watched->path));
     watched->state = state;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/value.h"
+#include "daemon/config/listener.h"
 #include "daemon/net/loop.h"
 #include "daemon/system/log.h"
 
@@ -133,7 +133,7 @@ static void log_bound(const struct listener *listener)
     struct config_listener bound = bound_to(listener);
     char text[CONFIG_LISTENER_BYTES];
 
-    config_value_print_listener(&bound, text);
+    config_listener_print(&bound, text);
     log_info("listening on %s", text);
 }
 
@@ -324,7 +324,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
     }
     if (is_unix) {
         char text[CONFIG_LISTENER_BYTES];
-        config_value_print_listener(config, text);
+        config_listener_print(config, text);
         log_info("listening on %s", text);
     } else {
         log_bound(listener);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/value.h"
+#include "daemon/config/listener.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
@@ -267,7 +267,7 @@ void server_listen_commit(struct server *server, const struct config *fresh,
             }
         } else if (listen->claims[i] == NULL) {
             char text[CONFIG_LISTENER_BYTES];
-            config_value_print_listener(&listener->config, text);
+            config_listener_print(&listener->config, text);
             log_info("no longer listening on %s", text);
             listener_close(listener);
         } else {

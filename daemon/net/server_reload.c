@@ -29,7 +29,7 @@ static void refuse_reload(char *reason)
         line = end != NULL ? end + 1 : NULL;
     }
 
-    size_t others = config_reason_first(reason);
+    size_t others = settings_reason_first(reason);
     size_t used = strlen(reason);
     if (others > 0) {
         snprintf(reason + used, CONFIG_REASON_BYTES - used, " (and %zu more error%s, see the log)",

@@ -160,9 +160,10 @@ def print_sizes(build):
     program = conftest.program(conftest.HEARSAYD)
     heading("Size")
     print(f"{'hearsayd, stripped':36}{stripped_bytes(program):>10}")
-    for part, archives in (("core", ["core/libcore.a"]), ("daemon", ["daemon/libdaemon.a"]),
+    for part, archives in (("core", ["core/libcore.a"]),
+                           ("daemon", ["daemon/libdaemon.a", "daemon/libhearsay-system.a"]),
                            ("proto", ["proto/libproto.a", "proto/libhearsay-pb.a"]),
-                           ("tls", ["tls/libtls.a"])):
+                           ("tls", ["proto/tls/libtls.a"])):
         paths = [os.path.join(build, archive) for archive in archives]
         total = sum(part_bytes(path) for path in paths if os.path.exists(path))
         print(f"{'  of its code and data: ' + part:36}{total:>10}")

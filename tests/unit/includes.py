@@ -38,7 +38,7 @@ LIBRARIES = {
     r"xxhash\.h": r"core/base/hash\.c|client/context/labels\.c",
     r"openssl/.*": r"proto/tls/\w+\.[ch]",
     r"jansson\.h": r"client/cli/\w+/\w+\.[ch]",
-    r"ini\.h": r"daemon/config/\w+\.c",
+    r"ini\.h": r"daemon/settings/file\.c",
     r"systemd/.*": r"daemon/system/notify\.c",
     r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h": r"(?!core/).*",
 }

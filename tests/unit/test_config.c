@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config/listener.h"
 #include "daemon/config/table.h"
-#include "daemon/config/value.h"
 #include "tests/lib/check.h"
 
 static struct config config; /* 30 KiB: not on the stack */
@@ -93,28 +93,28 @@ static void test_finish_fills_in(void **state)
 /* The table's default texts are in the form in which values are printed, and within the range. */
 static void test_table_is_sound(void **state)
 {
-    char text[CONFIG_NUMBER_BYTES];
+    char text[SETTINGS_NUMBER_BYTES];
 
     (void)state;
     config_defaults(&config);
     config_add_host(&config, "h");
-    for (size_t i = 0; i < config_key_count; i++) {
-        const struct config_key *key = &config_keys[i];
+    for (size_t i = 0; i < config_table.key_count; i++) {
+        const struct settings_key *key = &config_table.keys[i];
         const void *base = key->section == CONFIG_SECTION_HOST ? (const void *)&config.hosts[0]
                                                                : (const void *)&config;
 
         assert_non_null(key->help);
         assert_true((key->standard != NULL) != (key->standard_note != NULL));
-        assert_ptr_equal(config_key_find(key->section, key->name), key);
-        if (!config_key_is_number(key)) {
+        assert_ptr_equal(settings_find(&config_table, key->section, key->name), key);
+        if (!settings_is_number(key)) {
             continue;
         }
-        assert_true(key->width == 4 || key->width == 8 || key->type == CONFIG_TYPE_CHOICE);
+        assert_true(key->width == 4 || key->width == 8 || key->type == SETTINGS_TYPE_CHOICE);
         assert_true(key->width == 8 || key->max <= UINT32_MAX);
         if (key->standard != NULL) {
-            config_key_print(key, config_key_get(key, base), text);
+            settings_print_value(key, settings_get(key, base), text);
             assert_string_equal(text, key->standard);
-            assert_true(key->type == CONFIG_TYPE_CHOICE || key->min <= key->max);
+            assert_true(key->type == SETTINGS_TYPE_CHOICE || key->min <= key->max);
         }
     }
 }
@@ -383,9 +383,9 @@ static void test_forms_of_numbers(void **state)
 static void test_every_key_is_tested(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < config_key_count; i++) {
-        const struct config_key *key = &config_keys[i];
-        const char *section = config_sections[key->section].name;
+    for (size_t i = 0; i < config_table.key_count; i++) {
+        const struct settings_key *key = &config_table.keys[i];
+        const char *section = config_table.sections[key->section].name;
         bool found = false;
 
         for (size_t j = 0; j < sizeof(key_cases) / sizeof(key_cases[0]); j++) {
@@ -452,7 +452,7 @@ static void test_listeners(void **state)
         (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\n", listener_cases[i].value);
         if (listener_cases[i].shown != NULL) {
             assert_int_equal(parse(text), 0);
-            config_value_print_listener(&config.listeners[0], text);
+            config_listener_print(&config.listeners[0], text);
             assert_string_equal(text, listener_cases[i].shown);
             assert_false(config.listeners[0].optional);
         } else {

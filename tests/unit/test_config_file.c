@@ -149,9 +149,9 @@ static void test_many_mistakes(void **state)
     for (const char *at = reason; (at = strchr(at, '\n')) != NULL; at++) {
         lines++;
     }
-    assert_int_equal(config_reason_first(reason), lines - 1);
+    assert_int_equal(settings_reason_first(reason), lines - 1);
     assert_string_equal(reason, "t.conf:2: `k` must be from 1 to 1000; not 0");
-    assert_int_equal(config_reason_first(reason), 0);
+    assert_int_equal(settings_reason_first(reason), 0);
 }
 
 /* What is refused changes nothing. */
@@ -252,7 +252,7 @@ static void test_read(void **state)
     assert_int_equal(config.limits.k_max, 5);
     assert_string_equal(config.file, path);
 
-    assert_int_equal(ftruncate(descriptor, CONFIG_FILE_BYTES_MAX + 1), 0);
+    assert_int_equal(ftruncate(descriptor, SETTINGS_FILE_BYTES_MAX + 1), 0);
     assert_int_equal(config_read(path, &config, reason), CONFIG_REFUSED);
     (void)snprintf(expected, sizeof(expected),
                    "%s: the file is too large; at most 1048576 bytes are read", path);

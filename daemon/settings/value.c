@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/value.h"
+#include "daemon/settings/value.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,13 +7,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* A sentence is begun where so much is left: the place, 460 bytes at most, and what is wrong. */
+/* A sentence needs so much of the reason: the place, 460 bytes at most, and what is wrong. */
 enum { SENTENCE_ROOM_BYTES = 1200 };
 
 enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S, WEEK_S = 7 * DAY_S };
 
-/* Where the sentence begins: behind those that are there, where they are collected. */
-static size_t begin_sentence(const struct config_source *source)
+/*
+ * Where in `reason` the next sentence begins: at 0, or behind those that were collected.
+ * SETTINGS_REASON_BYTES: there is no room for it.
+ */
+static size_t begin_sentence(const struct settings_source *source)
 {
     static const char more[] = "and more; mend these first";
     const size_t used = source->collects ? strlen(source->reason) : 0;
@@ -22,36 +25,37 @@ static size_t begin_sentence(const struct config_source *source)
     if (used == 0) {
         return 0;
     }
-    if (CONFIG_REASON_BYTES - used >= SENTENCE_ROOM_BYTES) {
+    if (SETTINGS_REASON_BYTES - used >= SENTENCE_ROOM_BYTES) {
         source->reason[used] = '\n';
         return used + 1;
     }
     if (last == NULL || strcmp(last + 1, more) != 0) {
-        (void)snprintf(source->reason + used, CONFIG_REASON_BYTES - used, "\n%s", more);
+        (void)snprintf(source->reason + used, SETTINGS_REASON_BYTES - used, "\n%s", more);
     }
-    return CONFIG_REASON_BYTES;
+    return SETTINGS_REASON_BYTES;
 }
 
-int config_refuse(const struct config_source *source, const char *format, ...)
+int settings_refuse(const struct settings_source *source, const char *format, ...)
 {
     const size_t begin = begin_sentence(source);
     size_t used = begin;
     va_list arguments;
 
-    if (begin == CONFIG_REASON_BYTES) {
-        return CONFIG_REFUSED;
+    if (begin == SETTINGS_REASON_BYTES) {
+        return SETTINGS_REFUSED;
     }
     if (source->line > 0) {
-        (void)snprintf(source->reason + used, CONFIG_REASON_BYTES - used,
+        (void)snprintf(source->reason + used, SETTINGS_REASON_BYTES - used,
                        "%.400s:%u: ", source->name, source->line);
     } else {
-        (void)snprintf(source->reason + used, CONFIG_REASON_BYTES - used, "%.400s: ", source->name);
+        (void)snprintf(source->reason + used, SETTINGS_REASON_BYTES - used,
+                       "%.400s: ", source->name);
     }
     used += strlen(source->reason + used);
 
     va_start(arguments, format);
-    /* A sentence that is cut is still the best there is to say. */
-    (void)vsnprintf(source->reason + used, CONFIG_REASON_BYTES - used, format, arguments);
+    /* A sentence that is too long is cut. */
+    (void)vsnprintf(source->reason + used, SETTINGS_REASON_BYTES - used, format, arguments);
     va_end(arguments);
 
     for (char *at = source->reason + begin; *at != '\0'; at++) {
@@ -59,10 +63,10 @@ int config_refuse(const struct config_source *source, const char *format, ...)
             *at = '?';
         }
     }
-    return CONFIG_REFUSED;
+    return SETTINGS_REFUSED;
 }
 
-size_t config_reason_first(char *reason)
+size_t settings_reason_first(char *reason)
 {
     char *end = strchr(reason, '\n');
     size_t others = 0;
@@ -80,37 +84,32 @@ size_t config_reason_first(char *reason)
 
 static const struct {
     const char *name;
-    const char *example;
+    const char *form;
     unsigned decimals; /* kept: the value is in units of 10^-decimals */
 } types[] = {
-    [CONFIG_TYPE_SIZE] =
+    [SETTINGS_TYPE_SIZE] =
         {"size", "a size in bytes, or with K, M or G (MB and MiB are the same), such as 64K", 0},
-    [CONFIG_TYPE_COUNT] = {"number", "a number, or one with k or M, such as 100 or 20k", 0},
-    [CONFIG_TYPE_DURATION] = {"duration",
-                              "a duration with s, m, h, d or w, such as 90s, 24h or 7 days", 0},
-    [CONFIG_TYPE_MILLISECONDS] = {"duration",
-                                  "a duration with ms, s, m, h, d or w, such as 50ms or 2s", 0},
-    [CONFIG_TYPE_PERCENT] = {"percentage",
-                             "a percentage with at most 4 decimal places, such as 0.5%", 4},
-    [CONFIG_TYPE_DISTANCE] = {"distance", "a distance with at most 6 decimal places, such as 0.85",
-                              6},
-    [CONFIG_TYPE_CHOICE] = {"word", "one of its words", 0},
-    [CONFIG_TYPE_PATH] = {"path", "an absolute path, such as /var/lib/hearsay", 0},
-    [CONFIG_TYPE_USER] = {"user", "a user's name, such as hearsay", 0},
-    [CONFIG_TYPE_GROUP] = {"group", "a group's name, such as hearsay", 0},
-    [CONFIG_TYPE_LISTENER] = {"address", "an address and a port, such as 127.0.0.1:7117", 0},
-    [CONFIG_TYPE_LABELS] = {"labels", "labels, such as geo:u281zd, wifi:a4:2b:8c:01:02:03", 0},
-    [CONFIG_TYPE_SCHEDULE] = {"times and a mode", "times and a mode, such as 22:00-06:00 closed",
-                              0},
-    [CONFIG_TYPE_PROFILE] = {"profile", "a profile, such as v1:512/4", 0},
+    [SETTINGS_TYPE_COUNT] = {"number", "a number, or one with k or M, such as 100 or 20k", 0},
+    [SETTINGS_TYPE_DURATION] = {"duration",
+                                "a duration with s, m, h, d or w, such as 90s, 24h or 7 days", 0},
+    [SETTINGS_TYPE_MILLISECONDS] = {"duration",
+                                    "a duration with ms, s, m, h, d or w, such as 50ms or 2s", 0},
+    [SETTINGS_TYPE_PERCENT] = {"percentage",
+                               "a percentage with at most 4 decimal places, such as 0.5%", 4},
+    [SETTINGS_TYPE_DISTANCE] = {"distance",
+                                "a distance with at most 6 decimal places, such as 0.85", 6},
+    [SETTINGS_TYPE_CHOICE] = {"word", "one of its words", 0},
+    [SETTINGS_TYPE_PATH] = {"path", "an absolute path, such as /var/lib/hearsay", 0},
+    [SETTINGS_TYPE_USER] = {"user", "a user's name, such as hearsay", 0},
+    [SETTINGS_TYPE_GROUP] = {"group", "a group's name, such as hearsay", 0},
 };
 
-const char *config_type_example(enum config_type type)
+const char *settings_type_form(enum settings_type type)
 {
-    return types[type].example;
+    return types[type].form;
 }
 
-const char *config_type_name(enum config_type type)
+const char *settings_type_name(enum settings_type type)
 {
     return types[type].name;
 }
@@ -195,16 +194,16 @@ static const struct unit duration_units[] = {
 static const struct unit percent_units[] = {{"%", 1}, {NULL, 0}};
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
-static const struct unit *units_of(enum config_type type)
+static const struct unit *units_of(enum settings_type type)
 {
     switch (type) {
-    case CONFIG_TYPE_SIZE:
+    case SETTINGS_TYPE_SIZE:
         return size_units;
-    case CONFIG_TYPE_COUNT:
+    case SETTINGS_TYPE_COUNT:
         return count_units;
-    case CONFIG_TYPE_DURATION:
+    case SETTINGS_TYPE_DURATION:
         return duration_units;
-    case CONFIG_TYPE_PERCENT:
+    case SETTINGS_TYPE_PERCENT:
         return percent_units;
     default:
         return no_units;
@@ -212,15 +211,16 @@ static const struct unit *units_of(enum config_type type)
 }
 
 /* What the suffix multiplies by; 0 for one that the type does not have. */
-static uint64_t suffix_factor(enum config_type type, const char *suffix, uint64_t value)
+static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint64_t value)
 {
     const char *name = suffix + strspn(suffix, " \t");
 
-    if (type == CONFIG_TYPE_MILLISECONDS) {
-        return strcmp(name, "ms") == 0 ? 1
-                                       : 1000 * suffix_factor(CONFIG_TYPE_DURATION, suffix, value);
+    if (type == SETTINGS_TYPE_MILLISECONDS) {
+        return strcmp(name, "ms") == 0
+                   ? 1
+                   : 1000 * suffix_factor(SETTINGS_TYPE_DURATION, suffix, value);
     }
-    if (type == CONFIG_TYPE_DURATION && suffix[0] == '\0') {
+    if (type == SETTINGS_TYPE_DURATION && suffix[0] == '\0') {
         return value == 0 ? 1 : 0; /* only nothing has no unit */
     }
     if (name > suffix && name[0] == '\0') {
@@ -229,7 +229,7 @@ static uint64_t suffix_factor(enum config_type type, const char *suffix, uint64_
     for (const struct unit *unit = units_of(type); unit->name != NULL; unit++) {
         /* Of a duration M could be a month, of a count m a thousandth. */
         const bool has_case =
-            type == CONFIG_TYPE_DURATION || (type == CONFIG_TYPE_COUNT && unit->factor > 1000);
+            type == SETTINGS_TYPE_DURATION || (type == SETTINGS_TYPE_COUNT && unit->factor > 1000);
         if ((has_case ? strcmp(unit->name, name) : strcasecmp(unit->name, name)) == 0) {
             return unit->factor;
         }
@@ -237,18 +237,18 @@ static uint64_t suffix_factor(enum config_type type, const char *suffix, uint64_
     return 0;
 }
 
-int config_value_parse_number(enum config_type type, const char *text, uint64_t *out_value)
+int settings_parse_number(enum settings_type type, const char *text, uint64_t *out_value)
 {
     uint64_t value;
     uint64_t factor;
     const char *suffix = read_decimal(text, types[type].decimals, &value);
 
     if (suffix == NULL) {
-        return CONFIG_REFUSED;
+        return SETTINGS_REFUSED;
     }
     factor = suffix_factor(type, suffix, value);
     if (factor == 0) {
-        return CONFIG_REFUSED;
+        return SETTINGS_REFUSED;
     }
     *out_value = multiply_add(value, factor, 0);
     return 0;
@@ -268,14 +268,14 @@ static void print_decimal(uint64_t value, unsigned decimals, const char *suffix,
         decimals--;
     }
     if (decimals == 0) {
-        (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 "%s", value, suffix);
+        (void)snprintf(out, SETTINGS_NUMBER_BYTES, "%" PRIu64 "%s", value, suffix);
     } else {
-        (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 ".%0*" PRIu64 "%s", value / scale,
+        (void)snprintf(out, SETTINGS_NUMBER_BYTES, "%" PRIu64 ".%0*" PRIu64 "%s", value / scale,
                        (int)decimals, value % scale, suffix);
     }
 }
 
-void config_value_print_number(enum config_type type, uint64_t value, char *out)
+void settings_print_number(enum settings_type type, uint64_t value, char *out)
 {
     static const struct {
         uint64_t bytes;
@@ -287,70 +287,69 @@ void config_value_print_number(enum config_type type, uint64_t value, char *out)
         const char *suffix;
     } durations[] = {{DAY_S, 2 * DAY_S, "d"}, {HOUR_S, HOUR_S, "h"}, {MINUTE_S, MINUTE_S, "m"}};
 
-    if (type == CONFIG_TYPE_MILLISECONDS) {
+    if (type == SETTINGS_TYPE_MILLISECONDS) {
         if (value % 1000 != 0) {
-            (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 "ms", value);
+            (void)snprintf(out, SETTINGS_NUMBER_BYTES, "%" PRIu64 "ms", value);
             return;
         }
-        type = CONFIG_TYPE_DURATION;
+        type = SETTINGS_TYPE_DURATION;
         value /= 1000;
     }
-    if (type == CONFIG_TYPE_SIZE) {
+    if (type == SETTINGS_TYPE_SIZE) {
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             if (value > 0 && value % sizes[i].bytes == 0) {
-                (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 "%s", value / sizes[i].bytes,
+                (void)snprintf(out, SETTINGS_NUMBER_BYTES, "%" PRIu64 "%s", value / sizes[i].bytes,
                                sizes[i].suffix);
                 return;
             }
         }
     }
-    if (type == CONFIG_TYPE_DURATION) {
+    if (type == SETTINGS_TYPE_DURATION) {
         for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
             if (value >= durations[i].from && value % durations[i].seconds == 0) {
-                (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 "%s",
+                (void)snprintf(out, SETTINGS_NUMBER_BYTES, "%" PRIu64 "%s",
                                value / durations[i].seconds, durations[i].suffix);
                 return;
             }
         }
-        (void)snprintf(out, CONFIG_NUMBER_BYTES, "%" PRIu64 "%s", value, value > 0 ? "s" : "");
+        (void)snprintf(out, SETTINGS_NUMBER_BYTES, "%" PRIu64 "%s", value, value > 0 ? "s" : "");
         return;
     }
-    print_decimal(value, types[type].decimals, type == CONFIG_TYPE_PERCENT ? "%" : "", out);
+    print_decimal(value, types[type].decimals, type == SETTINGS_TYPE_PERCENT ? "%" : "", out);
 }
 
-/* --- paths and users ---------------------------------------------------------------------------
- */
+/* --- paths and users -------------------------------------------------------------------------- */
 
-int config_value_parse_path(const struct config_source *source, const char *key, const char *text,
-                            char *out, size_t room)
+int settings_parse_path(const struct settings_source *source, const char *key, const char *text,
+                        char *out, size_t room)
 {
     size_t length = strlen(text);
 
     if (text[0] != '/') {
-        return config_refuse(source,
-                             "`%s` must be an absolute path, one that begins with /; not `%.200s`",
-                             key, text);
+        return settings_refuse(
+            source, "`%s` must be an absolute path, one that begins with /; not `%.200s`", key,
+            text);
     }
     if (length >= room) {
-        return config_refuse(source, "`%s` is a path of %zu bytes; at most %zu fit", key, length,
-                             room - 1);
+        return settings_refuse(source, "`%s` is a path of %zu bytes; at most %zu fit", key, length,
+                               room - 1);
     }
     for (size_t i = 0; i < length; i++) {
         /* A file's line ends at a line feed, and its comment begins at a blank with a semicolon. */
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f ||
             (text[i] == ' ' && (text[i + 1] == ';' || text[i + 1] == '\0'))) {
-            return config_refuse(source,
-                                 "`%s` may not contain control characters, a blank before a "
-                                 "semicolon or one at the end",
-                                 key);
+            return settings_refuse(source,
+                                   "`%s` may not contain control characters, a blank before a "
+                                   "semicolon or one at the end",
+                                   key);
         }
     }
     memcpy(out, text, length + 1);
     return 0;
 }
 
-int config_value_parse_name(const struct config_source *source, enum config_type type,
-                            const char *key, const char *text, char *out, size_t room)
+int settings_parse_name(const struct settings_source *source, enum settings_type type,
+                        const char *key, const char *text, char *out, size_t room)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.";
@@ -358,8 +357,8 @@ int config_value_parse_name(const struct config_source *source, enum config_type
 
     if (length >= room || text[0] == '-' || text[0] == '.' || is_digit(text[0]) ||
         strspn(text, letters) != length) {
-        return config_refuse(source, "`%s` must be %s, of at most %zu letters; not `%.200s`", key,
-                             types[type].example, room - 1, text);
+        return settings_refuse(source, "`%s` must be %s, of at most %zu letters; not `%.200s`", key,
+                               types[type].form, room - 1, text);
     }
     memcpy(out, text, length + 1);
     return 0;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_types: the types of values that only hearsayd has. Each is for one field of one struct. */
+#ifndef DAEMON_CONFIG_TYPES_H
+#define DAEMON_CONFIG_TYPES_H
+
+#include "daemon/settings/table.h"
+
+extern const struct settings_own config_type_listener; /* struct config: listeners */
+extern const struct settings_own config_type_labels;   /* struct config_host: here */
+extern const struct settings_own config_type_schedule; /* struct config_host: schedule */
+extern const struct settings_own config_type_profile;  /* struct config_host: profile */
+
+#endif

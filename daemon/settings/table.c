@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/settings/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool settings_is_number(const struct settings_key *key)
+{
+    return key->type <= SETTINGS_TYPE_CHOICE;
+}
+
+uint64_t settings_get(const struct settings_key *key, const void *base)
+{
+    const char *field = (const char *)base + key->offset;
+    uint8_t narrow;
+    uint32_t word;
+    uint64_t wide;
+
+    assert(settings_is_number(key));
+    switch (key->width) {
+    case sizeof(narrow):
+        memcpy(&narrow, field, sizeof(narrow));
+        return narrow;
+    case sizeof(word):
+        memcpy(&word, field, sizeof(word));
+        return word;
+    default:
+        assert(key->width == sizeof(wide));
+        memcpy(&wide, field, sizeof(wide));
+        return wide;
+    }
+}
+
+void settings_put(const struct settings_key *key, void *base, uint64_t value)
+{
+    char *field = (char *)base + key->offset;
+    uint8_t narrow = (uint8_t)value;
+    uint32_t word = (uint32_t)value;
+
+    assert(settings_is_number(key));
+    switch (key->width) {
+    case sizeof(narrow):
+        memcpy(field, &narrow, sizeof(narrow));
+        break;
+    case sizeof(word):
+        memcpy(field, &word, sizeof(word));
+        break;
+    default:
+        assert(key->width == sizeof(value));
+        memcpy(field, &value, sizeof(value));
+    }
+}
+
+void settings_print_value(const struct settings_key *key, uint64_t value, char *out)
+{
+    if (key->type == SETTINGS_TYPE_CHOICE) {
+        size_t length = strlen(key->words[value]);
+
+        assert(length < SETTINGS_NUMBER_BYTES);
+        memcpy(out, key->words[value], length + 1);
+    } else {
+        settings_print_number(key->type, value, out);
+    }
+}
+
+const char *settings_key_type(const struct settings_key *key)
+{
+    return key->own != NULL ? key->own->name : settings_type_name(key->type);
+}
+
+const char *settings_key_form(const struct settings_key *key)
+{
+    return key->own != NULL ? key->own->form : settings_type_form(key->type);
+}
+
+const struct settings_key *settings_find(const struct settings_table *table, unsigned section,
+                                         const char *name)
+{
+    for (size_t i = 0; i < table->key_count; i++) {
+        if (table->keys[i].section == section && strcmp(table->keys[i].name, name) == 0) {
+            return &table->keys[i];
+        }
+    }
+    return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t settings_edit_distance(const char *a, const char *b)
+{
+    /* Three rows of the usual table: this letter of a, the one before, the one before that. */
+    enum { LETTERS = 64 };
+    size_t rows[3][LETTERS + 1];
+    size_t a_length = strnlen(a, LETTERS);
+    size_t b_length = strnlen(b, LETTERS);
+
+    for (size_t j = 0; j <= b_length; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            row[j] = least(least(above[j], row[j - 1]) + 1,
+                           above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+            }
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+const struct settings_key *settings_nearest(const struct settings_table *table, unsigned section,
+                                            const char *name)
+{
+    const struct settings_key *nearest = NULL;
+    size_t nearest_distance = 0;
+
+    for (size_t i = 0; i < table->key_count; i++) {
+        const struct settings_key *key = &table->keys[i];
+        const size_t distance = settings_edit_distance(name, key->name);
+
+        /* A third of the letters wrong is a typing error; more is another word. */
+        if (key->section == section && distance <= 1 + strlen(key->name) / 3 &&
+            (nearest == NULL || distance < nearest_distance)) {
+            nearest = key;
+            nearest_distance = distance;
+        }
+    }
+    return nearest;
+}

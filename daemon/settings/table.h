@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings_table: how a program describes its configuration: one row for each key. Parsing,
+ * checking, printing, reloading and the reference are loops over the rows.
+ *
+ * The program has a struct for its values (or several: one for each section). A row says where in
+ * that struct the value of its key lies. The functions get the struct as `base`.
+ */
+#ifndef DAEMON_SETTINGS_TABLE_H
+#define DAEMON_SETTINGS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/settings/value.h"
+
+struct settings_key;
+
+/* A type that only one program has. */
+struct settings_own {
+    const char *name; /* in one word, for the reference */
+    const char *form; /* as settings_type_form */
+    /* Puts a value into the struct. 0, or SETTINGS_REFUSED with the sentence. */
+    int (*set)(const struct settings_source *source, const struct settings_key *key, void *base,
+               const char *value);
+    /* Writes the lines `key = value` that give the value again. */
+    void (*print)(const struct settings_key *key, const void *base, FILE *out);
+};
+
+struct settings_key {
+    unsigned section; /* a place in settings_table.sections */
+    const char *name;
+    size_t offset; /* in the struct of the section */
+    size_t width;  /* bytes there; of a number 1, 4 or 8 */
+    enum settings_type type;
+    uint64_t min; /* numbers: range, in the unit of the field */
+    uint64_t max;
+    const char *unit;               /* counts: what is counted */
+    const char *const *words;       /* choices, ended by NULL; the field holds the word's number */
+    const struct settings_own *own; /* for SETTINGS_TYPE_OWN */
+    const char *standard;           /* the default as text; NULL: standard_note describes it */
+    const char *standard_note;
+    const char *example; /* for the example file, where `standard` is NULL; a value a line */
+    bool reloadable;     /* SIGHUP takes it over */
+    bool repeatable;     /* each line adds one */
+    const char *help;
+};
+
+struct settings_section {
+    const char *name;    /* as in a file: [name] */
+    const char *label;   /* [name LABEL]: may stand several times; NULL: [name], without a label */
+    const char *example; /* a label, for the example file */
+    const char *help;    /* a sentence or two */
+};
+
+struct settings_table {
+    const struct settings_section *sections;
+    size_t section_count;
+    const struct settings_key *keys; /* in the order in which they are printed */
+    size_t key_count;
+};
+
+/* Whether the value is a number or a choice: settings_get and settings_put. */
+bool settings_is_number(const struct settings_key *key);
+
+/* The number in the field. */
+uint64_t settings_get(const struct settings_key *key, const void *base);
+void settings_put(const struct settings_key *key, void *base, uint64_t value);
+
+/* Writes a number or a choice as in a file (SETTINGS_NUMBER_BYTES). */
+void settings_print_value(const struct settings_key *key, uint64_t value, char *out);
+
+/* The type of a key in one word, and its form with an example. */
+const char *settings_key_type(const struct settings_key *key);
+const char *settings_key_form(const struct settings_key *key);
+
+/* The key of that name in the section, or NULL. */
+const struct settings_key *settings_find(const struct settings_table *table, unsigned section,
+                                         const char *name);
+
+/* The key of the section whose name is nearest to a mistyped one; NULL when none is near. */
+const struct settings_key *settings_nearest(const struct settings_table *table, unsigned section,
+                                            const char *name);
+
+/*
+ * How many letters must be inserted, deleted, changed or swapped with their neighbour to make one
+ * text the other. Compares the first 64 bytes of each.
+ */
+size_t settings_edit_distance(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file: reading small files whole. */
+#ifndef DAEMON_SYSTEM_FILE_H
+#define DAEMON_SYSTEM_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Reads from a descriptor until its end, at most `room` bytes. The number of bytes, or -errno. */
+ssize_t file_read_all(int fd, char *buffer, size_t room);
+
+/* Opens a file, reads it as file_read_all does, and closes it. */
+ssize_t file_read(const char *path, char *buffer, size_t room);
+
+#endif
