@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_job: backups and compaction, which the writer's thread does between its batches. */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "core/base/err.h"
 #include "daemon/store/error.h"
 #include "daemon/store/inner.h"
+#include "daemon/store/space.h"
 
 static void end_job(struct store_writer *writer, struct persist_job *job)
 {
@@ -23,13 +23,6 @@ static void fail_job(struct store_writer *writer, struct persist_job *job, const
     job->failed = true;
     (void)snprintf(job->reason, sizeof(job->reason), "%s", reason);
     end_job(writer, job);
-}
-
-static uint64_t file_bytes(const char *path)
-{
-    struct stat status;
-
-    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
 static bool is_cancelled(struct store_writer *writer)
@@ -56,7 +49,7 @@ static void compact(struct store_writer *writer, struct persist_job *job)
     sqlite3 *db = writer->database.db;
 
     store_commit_scrub(writer); /* bytes_before must not count what is still in the WAL */
-    job->bytes_before = file_bytes(writer->options.path);
+    job->bytes_before = store_space_of_file(writer->options.path);
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 1); /* VACUUM attaches the temporary file */
     sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, writer);
     int rc = store_schema_run(db, "PRAGMA temp_store = FILE");
@@ -70,7 +63,7 @@ static void compact(struct store_writer *writer, struct persist_job *job)
     (void)store_schema_run(db, "PRAGMA temp_store = MEMORY");
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     store_commit_scrub(writer); /* the checkpoint truncates the file */
-    job->bytes_after = file_bytes(writer->options.path);
+    job->bytes_after = store_space_of_file(writer->options.path);
     if (rc == SQLITE_OK) {
         end_job(writer, job);
     } else {

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "daemon/store/log.h"
@@ -28,6 +29,13 @@ uint64_t store_space_free(const char *path)
         return UINT64_MAX;
     }
     return (uint64_t)info.f_bavail * info.f_frsize;
+}
+
+uint64_t store_space_of_file(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
 }
 
 static uint64_t excess(uint64_t wanted, uint64_t there)

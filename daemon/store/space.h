@@ -42,6 +42,9 @@ struct store_space_need {
  */
 uint64_t store_space_free(const char *path);
 
+/* Bytes of a file; 0 where there is none. One system call. */
+uint64_t store_space_of_file(const char *path);
+
 /*
  * The room there is with `free` bytes of free storage. `log_limit`: size at which the log is
  * checkpointed; `log_bytes`: of its file; `log_pages`: pages in it that may not be in the database

@@ -302,25 +302,17 @@ static void get_info(const struct persist *persist, struct persist_info *out_inf
     *out_info = ((const struct persist_sqlite *)(const void *)persist)->info;
 }
 
-/* 0 where there is none. */
-static uint64_t file_bytes(const char *path)
-{
-    struct stat status;
-
-    return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
-}
-
 static void count(struct persist *persist, struct persist_counters *out_counters)
 {
     struct persist_sqlite *store = self(persist);
-    struct persist_sqlite_counters counters;
+    struct store_writer_counters counters;
 
-    persist_sqlite_count(persist, &counters);
+    store_writer_count(store->writer, &counters);
     *out_counters = (struct persist_counters){.transactions = counters.transactions,
                                               .operations = counters.operations,
                                               .failures = counters.failures,
                                               .scrubs = counters.scrubs,
-                                              .file_bytes = file_bytes(store->path),
+                                              .file_bytes = store_space_of_file(store->path),
                                               .log_bytes = store_log_bytes(store->path),
                                               .memory_bytes = (uint64_t)sqlite3_memory_used()};
 }
@@ -446,7 +438,7 @@ static void warn_of_space(const char *path, const struct persist_sqlite_options 
     char reason[PERSIST_REASON_BYTES];
     const uint64_t free =
         (options->free_bytes != NULL ? options->free_bytes : store_space_free)(path);
-    const uint64_t taken = file_bytes(path) + store_log_bytes(path);
+    const uint64_t taken = store_space_of_file(path) + store_log_bytes(path);
     const uint64_t log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES;
 
     if (options->bytes_max != 0 && free < UINT64_MAX - taken &&
@@ -506,15 +498,4 @@ close_db:
 free_store:
     store_free(store);
     return code;
-}
-
-void persist_sqlite_count(struct persist *persist, struct persist_sqlite_counters *out_counters)
-{
-    struct store_writer_counters counters;
-
-    store_writer_count(self(persist)->writer, &counters);
-    *out_counters = (struct persist_sqlite_counters){.transactions = counters.transactions,
-                                                     .operations = counters.operations,
-                                                     .failures = counters.failures,
-                                                     .scrubs = counters.scrubs};
 }

@@ -35,15 +35,4 @@ struct persist_sqlite_options {
 int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
                         char *out_reason);
 
-/* What the writer has done since the store was opened. */
-struct persist_sqlite_counters {
-    uint64_t transactions; /* committed */
-    uint64_t operations;   /* in those */
-    uint64_t failures;     /* transactions that were rolled back */
-    uint64_t scrubs;       /* times that removed messages' bytes were taken out of the log */
-};
-
-/* Loop thread, between open and close. */
-void persist_sqlite_count(struct persist *persist, struct persist_sqlite_counters *out_counters);
-
 #endif

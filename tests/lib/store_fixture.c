@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/lib/store_fixture.h"
 
+#include "daemon/system/container.h"
 #include "tests/lib/check.h"
+#include "tests/lib/files.h"
 #include "tests/lib/pass_vfs.h"
 
 #include <dirent.h>
@@ -51,23 +53,28 @@ void store_fixture_deinit(struct store_fixture *fixture)
     remove_directory(fixture->directory);
 }
 
+int store_setup(void **state)
+{
+    store_fixture_init(*state);
+    store_open(*state);
+    return 0;
+}
+
+int store_teardown(void **state)
+{
+    store_fixture_deinit(*state);
+    return 0;
+}
+
+/* Where there is no such file, none is made. */
 static void copy_file(const char *from, const char *to)
 {
-    char bytes[4096];
-    FILE *in = fopen(from, "rb");
-    FILE *out;
-    size_t count;
+    const struct files_bytes bytes = files_read(from);
 
-    if (in == NULL) {
-        return;
+    if (bytes.count > 0) {
+        files_write(to, bytes.data, bytes.count);
     }
-    out = fopen(to, "wb");
-    assert_non_null(out);
-    while ((count = fread(bytes, 1, sizeof(bytes), in)) > 0) {
-        assert_int_equal(fwrite(bytes, 1, count, out), count);
-    }
-    (void)fclose(in);
-    assert_int_equal(fclose(out), 0);
+    free(bytes.data);
 }
 
 void store_fixture_copy(struct store_fixture *fixture, const struct store_fixture *from)
@@ -127,6 +134,73 @@ void store_close(struct store_fixture *fixture)
     fixture->persist = NULL;
 }
 
+void store_reopen(struct store_fixture *fixture)
+{
+    store_close(fixture);
+    store_open(fixture);
+}
+
+/* --- the files -------------------------------------------------------------------------------- */
+
+void store_alter(const struct store_fixture *fixture, const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    assert_int_equal(store_open_file(fixture->file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+int64_t store_read_number(const struct store_fixture *fixture, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    sqlite3 *db = NULL;
+
+    assert_int_equal(store_open_file(fixture->file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    const int64_t number = sqlite3_column_int64(statement, 0);
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return number;
+}
+
+/* The log is read first: a scrub moves pages from the log into the database, perhaps in between. */
+bool store_files_have(const struct store_fixture *fixture, const void *bytes, size_t count)
+{
+    const char *const suffixes[] = {"-wal", ""};
+    bool found = false;
+
+    for (size_t i = 0; i < 2 && !found; i++) {
+        char path[STORE_PATH_BYTES + 32];
+
+        (void)snprintf(path, sizeof(path), "%s%s", fixture->file, suffixes[i]);
+        const struct files_bytes file = files_read(path);
+        found = memmem(file.data, file.count, bytes, count) != NULL;
+        free(file.data);
+    }
+    return found;
+}
+
+struct persist_counters store_count(struct store_fixture *fixture)
+{
+    struct persist_counters counters;
+
+    fixture->persist->interface->count(fixture->persist, &counters);
+    return counters;
+}
+
+/* Of two scrubs that end after this moment, the second began after it. */
+void store_await_scrub(struct store_fixture *fixture, int64_t now_ms)
+{
+    const uint64_t before = store_count(fixture).scrubs;
+
+    for (uint32_t number = 1000; store_count(fixture).scrubs < before + 2; number += 7) {
+        assert_int_equal(store_deposit(fixture, number, now_ms, now_ms + 1000), PERSIST_APPLIED);
+        assert_int_equal(store_withdraw(fixture, number, now_ms), PERSIST_APPLIED);
+    }
+}
+
 /* --- operations ------------------------------------------------------------------------------- */
 
 static const char media_type[] = "text/plain";
@@ -149,7 +223,7 @@ static void make_id(uint32_t number, uint8_t *out)
 
 static void on_done(struct persist_op *op)
 {
-    ((struct store_op *)op)->done = ++done_count;
+    CONTAINER_OF(op, struct store_op, op)->done = ++done_count;
 }
 
 void store_make_deposit(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
@@ -293,6 +367,18 @@ enum persist_outcome store_withdraw(struct store_fixture *fixture, uint32_t numb
     return store_do(fixture, &op);
 }
 
+void store_assert_removed(const struct store_op *op, const uint32_t *numbers, size_t count)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+
+    assert_int_equal(op->op.removed_count, count);
+    for (size_t i = 0; i < count; i++) {
+        make_id(numbers[i], id);
+        assert_memory_equal(op->removed[i].id, id, MESSAGE_ID_BYTES);
+        assert_int_equal(op->removed[i].host, op->op.message.host);
+    }
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 struct store_reading {
@@ -302,7 +388,7 @@ struct store_reading {
 
 static void on_read_done(struct persist_read *read)
 {
-    ((struct store_reading *)read)->done = true;
+    CONTAINER_OF(read, struct store_reading, read)->done = true;
 }
 
 void store_read(struct store_fixture *fixture, struct persist_read *read)
@@ -340,4 +426,14 @@ int store_replay(struct store_fixture *fixture, uint32_t *numbers, size_t room)
         fixture->persist->interface->replay(fixture->persist, collect, &collected, fixture->reason);
 
     return code != 0 ? code : (int)collected.count;
+}
+
+void store_assert_replays(struct store_fixture *fixture, const uint32_t *expected, size_t count)
+{
+    uint32_t numbers[64];
+
+    assert_int_equal(store_replay(fixture, numbers, 64), count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(numbers[i], expected[i]);
+    }
 }

@@ -37,6 +37,13 @@ struct store_op {
 void store_fixture_init(struct store_fixture *fixture);
 void store_fixture_deinit(struct store_fixture *fixture);
 
+/*
+ * For cmocka_unit_test_prestate_setup_teardown with a struct store_fixture: a new store that is
+ * open, and away with it.
+ */
+int store_setup(void **state);
+int store_teardown(void **state);
+
 /* Copies database and log of another store, as a crash would leave them. */
 void store_fixture_copy(struct store_fixture *fixture, const struct store_fixture *from);
 
@@ -44,9 +51,23 @@ void store_fixture_copy(struct store_fixture *fixture, const struct store_fixtur
 int store_try_open(struct store_fixture *fixture);
 void store_open(struct store_fixture *fixture);
 void store_close(struct store_fixture *fixture);
+void store_reopen(struct store_fixture *fixture);
 
 /* Opens a database by a connection of the test's own, to change it. An SQLite result code. */
 int store_open_file(const char *path, sqlite3 **out_db);
+
+/* Changes the database with SQL; reads one number of it. */
+void store_alter(const struct store_fixture *fixture, const char *sql);
+int64_t store_read_number(const struct store_fixture *fixture, const char *sql);
+
+/* Whether the database or its log has these bytes somewhere. */
+bool store_files_have(const struct store_fixture *fixture, const void *bytes, size_t count);
+
+/* What the store has done since it was opened. */
+struct persist_counters store_count(struct store_fixture *fixture);
+
+/* Works on, at this time, until a scrub that began after this call is over. */
+void store_await_scrub(struct store_fixture *fixture, int64_t now_ms);
 
 /* Operations about message `number`, all of whose contents follow from the number. */
 void store_make_deposit(const struct store_fixture *fixture, struct store_op *op, uint32_t number,
@@ -73,6 +94,9 @@ enum persist_outcome store_deposit(struct store_fixture *fixture, uint32_t numbe
                                    int64_t expires_ms);
 enum persist_outcome store_withdraw(struct store_fixture *fixture, uint32_t number, int64_t now_ms);
 
+/* The operation took exactly these messages of its host out, in this order. */
+void store_assert_removed(const struct store_op *op, const uint32_t *numbers, size_t count);
+
 /* Reads, and runs the loop until it is done. To be released. */
 void store_read(struct store_fixture *fixture, struct persist_read *read);
 
@@ -81,5 +105,8 @@ void store_read(struct store_fixture *fixture, struct persist_read *read);
  * it failed, is negative.
  */
 int store_replay(struct store_fixture *fixture, uint32_t *numbers, size_t room);
+
+/* The store replays exactly these messages, in this order. */
+void store_assert_replays(struct store_fixture *fixture, const uint32_t *expected, size_t count);
 
 #endif

@@ -15,6 +15,7 @@
 #include "daemon/store/log.h"
 #include "daemon/system/log.h"
 #include "tests/lib/check.h"
+#include "tests/lib/files.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"
 
@@ -25,42 +26,12 @@ enum {
     LOG_FLIPS = 300,
     LATER = 2000,
     HEADER_BYTES = 100,
-    PAGE_BYTES = 4096,
-    FILE_BYTES_MAX = 8 * 1024 * 1024
+    PAGE_BYTES = 4096
 };
-
-struct bytes {
-    uint8_t *data;
-    size_t count;
-};
-
-static struct bytes read_all(const char *path)
-{
-    struct bytes bytes = {.data = malloc(FILE_BYTES_MAX)};
-    FILE *file = fopen(path, "rb");
-
-    assert_non_null(bytes.data);
-    if (file == NULL) {
-        return bytes;
-    }
-    bytes.count = fread(bytes.data, 1, FILE_BYTES_MAX, file);
-    assert_true(bytes.count < FILE_BYTES_MAX);
-    (void)fclose(file);
-    return bytes;
-}
-
-static void write_all(const char *path, const void *data, size_t count)
-{
-    FILE *file = fopen(path, "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
 
 static void assert_file_is(const char *path, const void *data, size_t count)
 {
-    struct bytes now = read_all(path);
+    struct files_bytes now = files_read(path);
 
     assert_int_equal(now.count, count);
     assert_memory_equal(now.data, data, count);
@@ -123,12 +94,12 @@ static void assert_whole(struct store_fixture *fixture, const uint32_t *numbers,
 }
 
 /* Whether the file was accepted; if not, it must be as it was. */
-static bool try_file(struct store_fixture *fixture, const struct bytes *bytes)
+static bool try_file(struct store_fixture *fixture, const struct files_bytes *bytes)
 {
     uint32_t numbers[MESSAGES + WITHDRAWN];
     int code;
 
-    write_all(fixture->file, bytes->data, bytes->count);
+    files_write(fixture->file, bytes->data, bytes->count);
     fixture->reason[0] = '\0';
     code = store_try_open(fixture);
     if (code == 0) {
@@ -151,7 +122,7 @@ static bool try_file(struct store_fixture *fixture, const struct bytes *bytes)
 static void test_changed_bytes(void **state)
 {
     struct store_fixture fixture;
-    struct bytes bytes;
+    struct files_bytes bytes;
     struct rng rng;
     unsigned accepted = 0;
 
@@ -160,7 +131,7 @@ static void test_changed_bytes(void **state)
     store_fixture_init(&fixture);
     fill_store(&fixture);
     store_close(&fixture);
-    bytes = read_all(fixture.file);
+    bytes = files_read(fixture.file);
     assert_true(try_file(&fixture, &bytes));
     for (size_t i = 0; i < HEADER_BYTES + FLIPS; i++) {
         size_t at = i < HEADER_BYTES ? i : rng_below(&rng, (uint32_t)bytes.count);
@@ -179,15 +150,15 @@ static void test_changed_bytes(void **state)
 static void test_truncated_files(void **state)
 {
     struct store_fixture fixture;
-    struct bytes bytes;
+    struct files_bytes bytes;
 
     (void)state;
     store_fixture_init(&fixture);
     fill_store(&fixture);
     store_close(&fixture);
-    bytes = read_all(fixture.file);
+    bytes = files_read(fixture.file);
     for (size_t count = 2; count < bytes.count; count += 509) {
-        struct bytes part = {.data = bytes.data, .count = count};
+        struct files_bytes part = {.data = bytes.data, .count = count};
 
         /* The last page may be one that is free; a whole page less is missed in any case. */
         if (count <= bytes.count - PAGE_BYTES) {
@@ -204,7 +175,7 @@ static void test_truncated_files(void **state)
 static void assert_scans_as_whole(const char *path, const char *log_path)
 {
     char said[PERSIST_REASON_BYTES];
-    struct bytes log = read_all(log_path);
+    struct files_bytes log = files_read(log_path);
     struct store_log_scan scan;
 
     assert_int_equal(store_log_scan(path, &scan), 0);
@@ -212,11 +183,11 @@ static void assert_scans_as_whole(const char *path, const char *log_path)
     assert_int_equal(scan.valid_bytes, log.count);
     assert_int_equal(scan.lost_commits, 0);
     /* The last commit was being written. */
-    write_all(log_path, log.data, log.count - STORE_LOG_FRAME_BYTES / 2);
+    files_write(log_path, log.data, log.count - STORE_LOG_FRAME_BYTES / 2);
     assert_int_equal(store_log_scan(path, &scan), 0);
     assert_false(store_log_is_damaged(path, &scan, said));
     assert_true(scan.valid_bytes < log.count - STORE_LOG_FRAME_BYTES);
-    write_all(log_path, log.data, log.count);
+    files_write(log_path, log.data, log.count);
     free(log.data);
 }
 
@@ -239,8 +210,8 @@ static void test_changed_log(void **state)
 {
     struct store_fixture fixture;
     struct store_fixture copy;
-    struct bytes file;
-    struct bytes log;
+    struct files_bytes file;
+    struct files_bytes log;
     struct rng rng;
     char log_path[STORE_PATH_BYTES + 32];
 
@@ -255,8 +226,8 @@ static void test_changed_log(void **state)
     store_fixture_copy(&copy, &fixture);
     (void)snprintf(log_path, sizeof(log_path), "%s-wal", copy.file);
     assert_scans_as_whole(copy.file, log_path);
-    file = read_all(copy.file);
-    log = read_all(log_path);
+    file = files_read(copy.file);
+    log = files_read(log_path);
     assert_true(log.count > 0);
     for (unsigned i = 0; i < LOG_FLIPS; i++) {
         size_t at = i < 32 ? i : rng_below(&rng, (uint32_t)log.count);
@@ -268,8 +239,8 @@ static void test_changed_log(void **state)
         int code;
 
         log.data[at] ^= flip;
-        write_all(copy.file, file.data, file.count);
-        write_all(log_path, log.data, log.count);
+        files_write(copy.file, file.data, file.count);
+        files_write(log_path, log.data, log.count);
         log.data[at] ^= flip;
         assert_int_equal(store_log_scan(copy.file, &scan), 0);
         is_damaged = store_log_is_damaged(copy.file, &scan, said);
@@ -296,15 +267,6 @@ static void test_changed_log(void **state)
 }
 
 /* Runs SQL on the closed file, as another program. */
-static void alter(const struct store_fixture *fixture, const char *sql)
-{
-    sqlite3 *db;
-
-    assert_int_equal(store_open_file(fixture->file, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 /* Changes rows of `message` behind the back of one of its indexes, which SQLite does not know of
  * meanwhile. */
 #define BEHIND(index, sql)                                                              \
@@ -364,15 +326,15 @@ static void test_altered_databases(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(alterations) / sizeof(alterations[0]); i++) {
         struct store_fixture fixture;
-        struct bytes bytes;
+        struct files_bytes bytes;
         uint32_t numbers[MESSAGES + WITHDRAWN];
         int code;
 
         store_fixture_init(&fixture);
         fill_store(&fixture);
         store_close(&fixture);
-        alter(&fixture, alterations[i].sql);
-        bytes = read_all(fixture.file);
+        store_alter(&fixture, alterations[i].sql);
+        bytes = files_read(fixture.file);
         code = store_try_open(&fixture);
         if (code == 0) {
             code = store_replay(&fixture, numbers, MESSAGES + WITHDRAWN);
@@ -399,7 +361,7 @@ static void test_id_of_another_type(void **state)
     uint8_t entry[4 + MESSAGE_ID_BYTES] = {4, 9, 12 + 2 * MESSAGE_ID_BYTES, 1};
     struct store_fixture fixture;
     struct store_op op;
-    struct bytes bytes;
+    struct files_bytes bytes;
     unsigned changed = 0;
 
     (void)state;
@@ -408,7 +370,7 @@ static void test_id_of_another_type(void **state)
     store_make_deposit(&fixture, &op, 8, 0, LATER);
     memcpy(entry + 4, op.op.message.id, MESSAGE_ID_BYTES);
     store_close(&fixture);
-    bytes = read_all(fixture.file);
+    bytes = files_read(fixture.file);
     for (size_t at = 0; at + sizeof(entry) <= bytes.count; at++) {
         if (memcmp(bytes.data + at, entry, sizeof(entry)) == 0) {
             bytes.data[at + 2] ^= 1;
@@ -431,7 +393,7 @@ static void test_harmless_alterations(void **state)
     store_fixture_init(&fixture);
     fill_store(&fixture);
     store_close(&fixture);
-    alter(&fixture, "ANALYZE; VACUUM; PRAGMA journal_mode = DELETE");
+    store_alter(&fixture, "ANALYZE; VACUUM; PRAGMA journal_mode = DELETE");
     store_open(&fixture);
     assert_whole(&fixture, numbers, (size_t)store_replay(&fixture, numbers, MESSAGES + WITHDRAWN));
     store_fixture_deinit(&fixture);
@@ -445,13 +407,13 @@ static void test_files_that_are_not_ours(void **state)
 
     (void)state;
     store_fixture_init(&fixture);
-    write_all(fixture.file, text, sizeof(text));
+    files_write(fixture.file, text, sizeof(text));
     assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
     assert_non_null(strstr(fixture.reason, "move"));
     assert_file_is(fixture.file, text, sizeof(text));
 
     assert_int_equal(unlink(fixture.file), 0);
-    alter(&fixture, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");
+    store_alter(&fixture, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");
     assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
     assert_non_null(strstr(fixture.reason, "another program's"));
 
@@ -468,7 +430,7 @@ static void test_empty_file_is_a_new_store(void **state)
 
     (void)state;
     store_fixture_init(&fixture);
-    write_all(fixture.file, "", 0);
+    files_write(fixture.file, "", 0);
     store_open(&fixture);
     assert_int_equal(store_deposit(&fixture, 1, 1, LATER), PERSIST_APPLIED);
     store_fixture_deinit(&fixture);
@@ -479,7 +441,7 @@ static void test_log_without_its_database(void **state)
 {
     struct store_fixture fixture;
     struct store_fixture copy;
-    struct bytes log;
+    struct files_bytes log;
     char log_path[STORE_PATH_BYTES + 32];
 
     (void)state;
@@ -488,11 +450,11 @@ static void test_log_without_its_database(void **state)
     fill_store(&fixture);
     store_fixture_copy(&copy, &fixture);
     (void)snprintf(log_path, sizeof(log_path), "%s-wal", copy.file);
-    log = read_all(log_path);
+    log = files_read(log_path);
     assert_int_equal(unlink(copy.file), 0);
     assert_int_equal(store_try_open(&copy), -ERR_DAMAGED);
     assert_non_null(strstr(copy.reason, "is missing"));
-    write_all(copy.file, "", 0);
+    files_write(copy.file, "", 0);
     assert_int_equal(store_try_open(&copy), -ERR_DAMAGED);
     assert_non_null(strstr(copy.reason, "is empty"));
     assert_file_is(log_path, log.data, log.count);

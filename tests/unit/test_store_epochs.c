@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epochs in the store: kept over a restart, proved by their checksums, gone for good. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/err.h"
@@ -10,24 +9,6 @@
 static struct store_fixture fixture;
 static struct persist_epoch found[8];
 static size_t found_count;
-
-static int setup(void **state)
-{
-    (void)state;
-    store_fixture_init(&fixture);
-    store_open(&fixture);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    if (fixture.persist != NULL) {
-        store_close(&fixture);
-    }
-    store_fixture_deinit(&fixture);
-    return 0;
-}
 
 /* Epoch `number`, from 1 to 255: kept until 1000 times that. */
 static struct persist_epoch make_epoch(uint8_t number)
@@ -77,12 +58,6 @@ static int replay(void)
     return fixture.persist->interface->replay_epochs(fixture.persist, visit, NULL, fixture.reason);
 }
 
-static void reopen(void)
-{
-    store_close(&fixture);
-    store_open(&fixture);
-}
-
 static void check_same(const struct persist_epoch *a, const struct persist_epoch *b)
 {
     assert_int_equal(a->host, b->host);
@@ -107,7 +82,7 @@ static void epochs_are_kept_in_order(void **state)
     begin(&third);
     begin(&first);
     begin(&first); /* done twice, it has the effect of once */
-    reopen();
+    store_reopen(&fixture);
     assert_int_equal(replay(), 0);
     assert_int_equal(found_count, 3);
     check_same(&found[0], &first);
@@ -124,73 +99,30 @@ static void they_go_when_they_are_no_longer_kept(void **state)
     begin(&first);
     begin(&second);
     expire(999);
-    reopen();
+    store_reopen(&fixture);
     assert_int_equal(replay(), 0);
     assert_int_equal(found_count, 2);
     expire(1000);
-    reopen();
+    store_reopen(&fixture);
     assert_int_equal(replay(), 0);
     assert_int_equal(found_count, 1);
     check_same(&found[0], &second);
-}
-
-/*
- * Whether the database or its log has the bytes. The log is read first: a scrub takes them from
- * there into the database, and may do so in between.
- */
-static bool files_have(const uint8_t *bytes, size_t count)
-{
-    static uint8_t content[1 << 20];
-    const char *const suffixes[] = {"-wal", ""};
-    char path[STORE_PATH_BYTES + 32];
-
-    for (size_t s = 0; s < 2; s++) {
-        (void)snprintf(path, sizeof(path), "%s%s", fixture.file, suffixes[s]);
-        FILE *file = fopen(path, "rb");
-        assert_non_null(file);
-        const size_t length = fread(content, 1, sizeof(content), file);
-        assert_true(length < sizeof(content));
-        (void)fclose(file);
-        for (size_t at = 0; at + count <= length; at++) {
-            if (memcmp(content + at, bytes, count) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 /* Not only forgotten: the key's bytes leave the database, and the log with the next scrub. */
 static void their_keys_leave_the_files(void **state)
 {
     const struct persist_epoch epoch = make_epoch(1);
-    struct persist_sqlite_counters counters;
     (void)state;
 
     store_close(&fixture);
     fixture.options.scrub_after_ms = 1;
     store_open(&fixture);
     begin(&epoch);
-    assert_true(files_have(epoch.key, sizeof(epoch.key)));
+    assert_true(store_files_have(&fixture, epoch.key, sizeof(epoch.key)));
     expire(1000);
-    persist_sqlite_count(fixture.persist, &counters);
-    /* Waited for by working on: two scrubs from now, one is after the removal. */
-    for (uint64_t before = counters.scrubs, i = 1; counters.scrubs < before + 2; i++) {
-        assert_int_equal(store_deposit(&fixture, (uint32_t)i, 1000, 1001), PERSIST_APPLIED);
-        expire(2000);
-        persist_sqlite_count(fixture.persist, &counters);
-    }
-    assert_false(files_have(epoch.key, sizeof(epoch.key)));
-    fixture.options.scrub_after_ms = 0;
-}
-
-static void alter(const char *sql)
-{
-    sqlite3 *db = NULL;
-
-    assert_int_equal(store_open_file(fixture.file, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    store_await_scrub(&fixture, 1000);
+    assert_false(store_files_have(&fixture, epoch.key, sizeof(epoch.key)));
 }
 
 static void a_changed_row_is_found(void **state)
@@ -207,15 +139,16 @@ static void a_changed_row_is_found(void **state)
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         begin(&epoch);
         store_close(&fixture);
-        alter(changes[i]);
+        store_alter(&fixture, changes[i]);
         assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
         assert_non_null(strstr(fixture.reason, "an epoch's row"));
-        alter("DELETE FROM epoch");
+        store_alter(&fixture, "DELETE FROM epoch");
         store_open(&fixture);
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
 
 int main(void)
 {

@@ -15,30 +15,9 @@
 
 #include "tests/lib/store_fixture.h"
 
-enum { NEVER = 1000000, FILE_BYTES_MAX = 8 * 1024 * 1024 };
+enum { NEVER = 1000000 };
 
 static struct store_fixture fixture;
-
-static int setup(void **state)
-{
-    (void)state;
-    store_fixture_init(&fixture);
-    store_open(&fixture);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    store_fixture_deinit(&fixture);
-    return 0;
-}
-
-static void reopen(void)
-{
-    store_close(&fixture);
-    store_open(&fixture);
-}
 
 static enum persist_outcome moderate(uint32_t number, int64_t deposited_ms,
                                      enum persist_state state, uint32_t reports, const char *words)
@@ -74,20 +53,6 @@ static void replay(struct found *found)
         fixture.persist->interface->replay(fixture.persist, visit, found, fixture.reason), 0);
 }
 
-static sqlite3_int64 count_rows(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *statement;
-
-    assert_int_equal(store_open_file(fixture.file, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    const sqlite3_int64 count = sqlite3_column_int64(statement, 0);
-    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    return count;
-}
-
 /* States and counts last over a restart; a count never goes down, done twice is done once. */
 static void test_states_last(void **state)
 {
@@ -104,7 +69,7 @@ static void test_states_last(void **state)
     assert_int_equal(moderate(3, 3, PERSIST_APPROVED, 0, NULL), PERSIST_APPLIED);
     assert_int_equal(moderate(9, 9, PERSIST_HIDDEN, 1, NULL), PERSIST_NOT_FOUND);
     assert_int_equal(moderate(4, 77, PERSIST_HIDDEN, 1, NULL), PERSIST_NOT_FOUND); /* another one */
-    for (int i = 0; i < 2; i++, reopen()) {
+    for (int i = 0; i < 2; i++, store_reopen(&fixture)) {
         replay(found);
         assert_true(found[1].state == PERSIST_HIDDEN && found[1].reports == 5);
         assert_true(found[2].state == PERSIST_SHOWN && found[2].reports == 2);
@@ -126,7 +91,7 @@ static void test_pending_deposit(void **state)
     store_make_deposit(&fixture, &op, 1, 20, NEVER);
     assert_int_equal(store_do(&fixture, &op), PERSIST_DUPLICATE);
     assert_int_equal(op.op.message.state, PERSIST_PENDING);
-    reopen();
+    store_reopen(&fixture);
     replay(found);
     assert_int_equal(found[1].state, PERSIST_PENDING);
     assert_int_equal(moderate(1, 10, PERSIST_APPROVED, 0, NULL), PERSIST_APPLIED);
@@ -184,14 +149,14 @@ static void test_places_of_what_is_shown(void **state)
     assert_int_equal(op.op.message.reports, 3);
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED); /* done twice is done once */
     assert_int_equal(op.op.shown_seq, 0);
-    reopen();
+    store_reopen(&fixture);
     replay(found); /* which proves the checksums */
     assert_true(found[1].state == PERSIST_APPROVED && found[2].state == PERSIST_APPROVED);
     assert_int_equal(found[2].reports, 3);
     assert_int_equal(place_of(1), 3);
     assert_int_equal(place_of(2), 4);
-    assert_int_equal(count_rows("SELECT count(*) FROM message WHERE seq < 3"), 0);
-    assert_int_equal(count_rows("SELECT count(*) FROM moderation"), 2);
+    assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM message WHERE seq < 3"), 0);
+    assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM moderation"), 2);
     assert_int_equal(store_deposit(&fixture, 3, 30, NEVER), PERSIST_APPLIED);
     assert_int_equal(place_of(3), 5);
 }
@@ -236,8 +201,8 @@ static void test_goes_with_the_message(void **state)
     replay(found);
     assert_true(found[1].there && found[1].state == PERSIST_SHOWN && found[1].reports == 0);
     assert_false(found[2].there || found[3].there || found[4].there);
-    assert_int_equal(count_rows("SELECT count(*) FROM moderation"), 0);
-    reopen();
+    assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM moderation"), 0);
+    store_reopen(&fixture);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -355,7 +320,7 @@ static void test_rules(void **state)
     assert_int_equal(do_rule(PERSIST_RULE_PUT, &accept), PERSIST_APPLIED);
     ban.number = 6;
     assert_int_equal(do_rule(PERSIST_RULE_PUT, &ban), PERSIST_APPLIED); /* in its place */
-    reopen();
+    store_reopen(&fixture);
     replay_rules(&rules);
     assert_int_equal(rules.count, 2);
     assert_int_equal(rules.list[0].number, 6);
@@ -368,7 +333,7 @@ static void test_rules(void **state)
     assert_int_equal(do_rule(PERSIST_RULE_DROP, &ban), PERSIST_NOT_FOUND);
     ban.kind = PERSIST_BAN_PAYLOAD;
     assert_int_equal(do_rule(PERSIST_RULE_DROP, &ban), PERSIST_NOT_FOUND);
-    reopen();
+    store_reopen(&fixture);
     replay_rules(&rules);
     assert_int_equal(rules.count, 1);
 }
@@ -401,37 +366,12 @@ static void test_remove_and_ban(void **state)
 
 /* --- nothing is left -------------------------------------------------------------------------- */
 
-static bool is_in_file(const char *path, const void *needle, size_t count)
-{
-    char *bytes = malloc(FILE_BYTES_MAX);
-    FILE *file = fopen(path, "rb");
-    bool found = false;
-
-    assert_non_null(bytes);
-    if (file != NULL) {
-        const size_t length = fread(bytes, 1, FILE_BYTES_MAX, file);
-        assert_true(length < FILE_BYTES_MAX);
-        found = memmem(bytes, length, needle, count) != NULL;
-        (void)fclose(file);
-    }
-    free(bytes);
-    return found;
-}
-
-static bool is_on_storage(const void *needle, size_t count)
-{
-    char log_path[STORE_PATH_BYTES + 32];
-
-    (void)snprintf(log_path, sizeof(log_path), "%s-wal", fixture.file);
-    return is_in_file(fixture.file, needle, count) || is_in_file(log_path, needle, count);
-}
-
 static bool has_payload(const struct store_op *deposit)
 {
     const struct persist_message *message = &deposit->op.message;
 
     assert_true(message->payload_bytes >= 16);
-    return is_on_storage(message->payload, message->payload_bytes);
+    return store_files_have(&fixture, message->payload, message->payload_bytes);
 }
 
 /*
@@ -445,8 +385,6 @@ static void test_nothing_is_left(void **state)
     struct store_op deposits[3];
     struct store_op op;
     const struct persist_message *payload = &deposits[1].op.message;
-    struct persist_sqlite_counters before;
-    struct persist_sqlite_counters now;
     (void)state;
 
     for (uint32_t i = 0; i < 3; i++) {
@@ -456,40 +394,37 @@ static void test_nothing_is_left(void **state)
         assert_true(has_payload(&deposits[i]));
     }
     assert_int_equal(moderate(2, 1, PERSIST_HIDDEN, 5, reason), PERSIST_APPLIED);
-    assert_true(is_on_storage(reason, strlen(reason)));
+    assert_true(store_files_have(&fixture, reason, strlen(reason)));
     fixture.options.scrub_after_ms = 1;
-    reopen();
+    store_reopen(&fixture);
     store_make_withdraw(&fixture, &op, 2, 5);
     op.op.kind = PERSIST_REMOVE;
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
-    /* A scrub that begins after this moment follows the removal; waited for by working on. */
-    persist_sqlite_count(fixture.persist, &before);
-    now = before;
-    for (uint32_t i = 1; now.scrubs < before.scrubs + 2; i++) {
-        assert_int_equal(store_deposit(&fixture, 10, i, i + 1), PERSIST_APPLIED);
-        persist_sqlite_count(fixture.persist, &now);
-    }
-    assert_false(is_on_storage(payload->payload, 16));
-    assert_false(is_on_storage(payload->payload + payload->payload_bytes - 16, 16));
-    assert_false(is_on_storage(deposits[1].filter, STORE_FILTER_BYTES));
-    assert_false(is_on_storage(reason, strlen(reason)));
+    store_await_scrub(&fixture, 5);
+    assert_false(store_files_have(&fixture, payload->payload, 16));
+    assert_false(store_files_have(&fixture, payload->payload + payload->payload_bytes - 16, 16));
+    assert_false(store_files_have(&fixture, deposits[1].filter, STORE_FILTER_BYTES));
+    assert_false(store_files_have(&fixture, reason, strlen(reason)));
     store_close(&fixture); /* while it is open, a page may be on its way between the files */
     assert_true(has_payload(&deposits[0]));
     assert_true(has_payload(&deposits[2]));
 }
 
+#define TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_states_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pending_deposit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_places_of_what_is_shown, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reports_do_not_overrule, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_goes_with_the_message, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reasons_and_pages, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_remove_and_ban, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_is_left, setup, teardown),
+        TEST(test_states_last),
+        TEST(test_pending_deposit),
+        TEST(test_places_of_what_is_shown),
+        TEST(test_reports_do_not_overrule),
+        TEST(test_goes_with_the_message),
+        TEST(test_reasons_and_pages),
+        TEST(test_rules),
+        TEST(test_remove_and_ban),
+        TEST(test_nothing_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

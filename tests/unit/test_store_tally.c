@@ -7,7 +7,6 @@
 
 #include "tests/lib/check.h"
 
-#include <sqlite3.h>
 #include <string.h>
 
 #include "tests/lib/store_fixture.h"
@@ -15,21 +14,6 @@
 enum { NEVER = 1000000 };
 
 static struct store_fixture fixture;
-
-static int setup(void **state)
-{
-    (void)state;
-    store_fixture_init(&fixture);
-    store_open(&fixture);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    store_fixture_deinit(&fixture);
-    return 0;
-}
 
 static void make_tally(struct store_op *op, struct persist_tally *tallies, size_t count)
 {
@@ -136,18 +120,8 @@ static void test_moment(void **state)
     assert_int_equal(found.shown, BEFORE + AFTER);
 }
 
-static void run_sql(const char *sql)
-{
-    sqlite3 *db;
-
-    assert_int_equal(store_open_file(fixture.file, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_changes(db), 1);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 /* All pages of 3: states go to states[], -1 for a damaged one; how many there were. */
-static size_t read_all(int *states, size_t room)
+static size_t read_pages(int *states, size_t room)
 {
     struct persist_entry entries[3];
     int64_t after = 0;
@@ -183,26 +157,29 @@ static void test_pages(void **state)
     struct store_op op;
     (void)state;
 
-    assert_int_equal(read_all(states, 16), 0);
+    assert_int_equal(read_pages(states, 16), 0);
     for (uint32_t i = 1; i <= 9; i++) {
         assert_int_equal(store_deposit(&fixture, i, i, NEVER), PERSIST_APPLIED);
     }
     store_make_moderate(&fixture, &op, 2, 2, PERSIST_HIDDEN, 1, NULL);
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
-    run_sql("UPDATE message SET payload = x'00' WHERE seq = 4");
-    run_sql("UPDATE message SET id = x'0102' WHERE seq = 9");
-    assert_int_equal(read_all(states, 16), 9);
+    store_alter(&fixture, "UPDATE message SET payload = x'00' WHERE seq = 4");
+    store_alter(&fixture, "UPDATE message SET id = x'0102' WHERE seq = 9");
+    assert_int_equal(read_pages(states, 16), 9);
     for (int i = 0; i < 9; i++) {
         assert_int_equal(states[i], i == 3 || i == 8 ? -1 : i == 1 ? PERSIST_HIDDEN : 0);
     }
 }
 
+#define TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_moment, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pages, setup, teardown),
+        TEST(test_sums),
+        TEST(test_moment),
+        TEST(test_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commits: their order, what shares one, what leaves the files, and the end of a store. */
+#include "daemon/store/sqlite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/fault_vfs.h"
+#include "tests/lib/store_fixture.h"
+
+enum { SOON = 1000, NEVER = 1000000 };
+
+static struct store_fixture fixture;
+
+/* --- order and groups ------------------------------------------------------------------------- */
+
+static void test_callbacks_come_in_order(void **state)
+{
+    enum { COUNT = 5000 };
+    struct store_op *ops = calloc(COUNT, sizeof(*ops));
+
+    (void)state;
+    assert_non_null(ops);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        if (i % 10 == 9) {
+            store_make_withdraw(&fixture, &ops[i], i - 1, 10);
+        } else {
+            store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+        }
+        store_submit(&fixture, &ops[i]);
+    }
+    store_await(&fixture, ops, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        if (i > 0) {
+            assert_int_equal(ops[i].done, ops[i - 1].done + 1);
+        }
+        /* Each operation sees what the one before it did. */
+        assert_int_equal(ops[i].op.outcome,
+                         i % 10 == 9 && (i - 1) % 7 == 0 ? PERSIST_FORBIDDEN : PERSIST_APPLIED);
+    }
+    free(ops);
+}
+
+static void test_what_waits_for_a_commit_shares_the_next(void **state)
+{
+    enum { COUNT = 1000 };
+    struct store_op *ops = calloc(COUNT + 1, sizeof(*ops));
+    uint64_t before = store_count(&fixture).transactions;
+
+    (void)state;
+    assert_non_null(ops);
+    for (uint32_t i = 0; i <= COUNT; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+    }
+    fault_vfs_hold_sync();
+    store_submit(&fixture, &ops[0]);
+    fault_vfs_await_held(); /* the first commit is at its sync */
+    for (uint32_t i = 1; i <= COUNT; i++) {
+        store_submit(&fixture, &ops[i]);
+    }
+    (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    assert_int_equal(ops[0].done, 0); /* nothing is acknowledged before it is on storage */
+    fault_vfs_let_go();
+    store_await(&fixture, ops, COUNT + 1);
+    assert_int_equal(store_count(&fixture).transactions - before, 2);
+    assert_int_equal(store_count(&fixture).operations, COUNT + 1);
+    free(ops);
+}
+
+static void test_close_commits_what_was_submitted(void **state)
+{
+    enum { COUNT = 3000 };
+    struct store_op *ops = calloc(COUNT, sizeof(*ops));
+    uint32_t *numbers = calloc(COUNT, sizeof(*numbers));
+    char log[STORE_PATH_BYTES + 32];
+
+    (void)state;
+    assert_true(ops != NULL && numbers != NULL);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    store_close(&fixture);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_int_not_equal(ops[i].done, 0);
+        assert_int_equal(ops[i].op.outcome, PERSIST_APPLIED);
+    }
+    /* It is one file again. */
+    (void)snprintf(log, sizeof(log), "%s-wal", fixture.file);
+    assert_null(fopen(log, "rb"));
+    store_open(&fixture);
+    assert_int_equal(store_replay(&fixture, numbers, COUNT), COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_int_equal(numbers[i], i);
+    }
+    free(numbers);
+    free(ops);
+}
+
+/* Removed payloads must not lie about in the log, nor in the database's free pages. */
+static void test_removed_bytes_are_gone(void **state)
+{
+    static const char secret[] = "nobody must ever find this again";
+    struct store_op op;
+
+    (void)state;
+    store_close(&fixture);
+    fixture.options.scrub_after_ms = 1;
+    store_open(&fixture);
+    for (uint32_t i = 0; i < 20; i++) {
+        store_make_deposit(&fixture, &op, i * 7 + 1, 10, i % 2 == 0 ? SOON : NEVER);
+        memcpy(op.payload, secret, sizeof(secret));
+        op.op.message.payload_bytes = STORE_PAYLOAD_BYTES;
+        assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    }
+    for (uint32_t i = 1; i < 20; i += 2) {
+        assert_int_equal(store_withdraw(&fixture, i * 7 + 1, 20), PERSIST_APPLIED);
+    }
+    store_make_expire(&op, SOON, 100);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(op.op.removed_count, 10);
+    store_await_scrub(&fixture, SOON);
+    assert_false(store_files_have(&fixture, secret, sizeof(secret)));
+}
+
+/* --- gathering -------------------------------------------------------------------------------- */
+
+static void note_job(struct persist_job *job)
+{
+    job->path = NULL;
+}
+
+/* Runs the loop until all of them are done. */
+static void await_all(struct store_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        while (ops[i].done == 0) {
+            (void)uv_run(&fixture.loop, UV_RUN_ONCE);
+        }
+        assert_int_equal(ops[i].op.outcome, PERSIST_APPLIED);
+    }
+}
+
+/* Operations wait for one another for as long as they are told, share a commit then, and are
+ * acknowledged after it. A whole batch, a job and the end do not wait. */
+static void test_operations_gather(void **state)
+{
+    enum { HOUR_MS = 3600 * 1000, BATCH = 2048 };
+    struct store_op *ops = calloc(BATCH, sizeof(*ops));
+    struct persist_job job = {.kind = PERSIST_COMPACT, .path = "", .done = note_job};
+    const uint64_t began = uv_hrtime();
+    uint64_t before;
+
+    (void)state;
+    assert_non_null(ops);
+    store_close(&fixture);
+    fixture.options.gather_ms = 20;
+    store_open(&fixture);
+    before = store_count(&fixture).transactions;
+    for (uint32_t i = 0; i < 3; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    await_all(ops, 3);
+    assert_true(uv_hrtime() - began >= 20 * 1000 * 1000);
+    assert_in_range(store_count(&fixture).transactions - before, 1,
+                    3); /* we may have been held up between */
+    store_close(&fixture);
+
+    fixture.options.gather_ms = HOUR_MS;
+    store_open(&fixture);
+    before = store_count(&fixture).transactions;
+    for (uint32_t i = 0; i < BATCH; i++) {
+        store_make_deposit(&fixture, &ops[i], 100 + i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    await_all(ops, BATCH);
+    assert_int_equal(store_count(&fixture).transactions - before, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        store_make_deposit(&fixture, &ops[i], 5000 + i, 10, NEVER);
+        ops[i].done = 0;
+        store_submit(&fixture, &ops[i]);
+    }
+    assert_true(fixture.persist->interface->begin_job(fixture.persist, &job));
+    while (job.path != NULL) {
+        (void)uv_run(&fixture.loop, UV_RUN_ONCE);
+    }
+    await_all(ops, 2);
+    assert_int_equal(store_count(&fixture).transactions - before, 2);
+    store_make_deposit(&fixture, &ops[0], 6000, 10, NEVER);
+    ops[0].done = 0;
+    store_submit(&fixture, &ops[0]);
+    store_close(&fixture);
+    assert_true(ops[0].done != 0 && ops[0].op.outcome == PERSIST_APPLIED);
+    assert_true(uv_hrtime() - began < (uint64_t)HOUR_MS * 1000 * 1000);
+    fixture.options.gather_ms = 0;
+    free(ops);
+}
+
+#define TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_callbacks_come_in_order),
+        TEST(test_what_waits_for_a_commit_shares_the_next),
+        TEST(test_close_commits_what_was_submitted),
+        TEST(test_removed_bytes_are_gone),
+        TEST(test_operations_gather),
+    };
+
+    fault_vfs_install();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading: payloads by id, pages in order, and the replay at the start. */
+#include "daemon/store/sqlite.h"
+
+#include <string.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/store_fixture.h"
+
+enum { NEVER = 1000000 };
+
+static struct store_fixture fixture;
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void test_reads_payloads(void **state)
+{
+    struct persist_entry entries[4];
+    struct persist_read read = {
+        .kind = PERSIST_READ_PAYLOADS, .entries = entries, .entry_count = 4};
+    const uint32_t wanted[] = {4, 77, 1, 2};
+    struct store_op op;
+
+    (void)state;
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
+    assert_int_equal(store_withdraw(&fixture, 2, 10), PERSIST_APPLIED);
+    for (int i = 0; i < 4; i++) {
+        store_make_deposit(&fixture, &op, wanted[i], 10, NEVER);
+        memset(&entries[i], 0, sizeof(entries[i]));
+        entries[i].message.host = fixture.host;
+        memcpy(entries[i].message.id, op.op.message.id, MESSAGE_ID_BYTES);
+    }
+    store_read(&fixture, &read);
+    assert_false(read.failed);
+    assert_true(entries[0].found && entries[2].found);
+    assert_false(entries[1].found || entries[3].found);
+    assert_int_equal(store_check_message(&entries[0].message), 4);
+    assert_int_equal(store_check_message(&entries[2].message), 1);
+    assert_non_null(entries[0].message.payload);
+    fixture.persist->interface->read_release(fixture.persist, &read);
+    fixture.persist->interface->read_release(fixture.persist, &read); /* once more is fine */
+}
+
+/* Pages through host `host`, at most 3 messages and `bytes` bytes each. */
+static void assert_pages(uint32_t host, const uint32_t *expected, size_t count, size_t bytes)
+{
+    struct persist_entry entries[3];
+    int64_t after = 0;
+    bool more = true;
+    size_t seen = 0;
+
+    while (more) {
+        struct persist_read read = {.kind = PERSIST_READ_PAGE,
+                                    .entries = entries,
+                                    .entry_count = 3,
+                                    .page_host = host,
+                                    .page_after = after,
+                                    .page_bytes_limit = bytes};
+        size_t total = 0;
+
+        store_read(&fixture, &read);
+        assert_false(read.failed);
+        assert_true(read.entry_count <= 3 && (read.entry_count > 0 || count == 0));
+        for (size_t i = 0; i < read.entry_count; i++) {
+            const struct persist_message *message = &entries[i].message;
+
+            assert_true(seen < count);
+            assert_int_equal(store_check_message(message), expected[seen]);
+            seen++;
+            total += message->payload_bytes + message->filter_bytes + message->media_type_bytes;
+        }
+        assert_true(read.entry_count <= 1 || total <= bytes);
+        assert_true(read.page_last > after || read.entry_count == 0);
+        after = read.page_last;
+        more = read.page_more;
+        fixture.persist->interface->read_release(fixture.persist, &read);
+    }
+    assert_int_equal(seen, count);
+}
+
+static void test_pages_in_order(void **state)
+{
+    struct store_op op;
+    const uint32_t expected[] = {9, 3, 100, 5, 1, 120, 121, 0};
+    const uint32_t other[] = {3};
+
+    (void)state;
+    assert_pages(fixture.host, NULL, 0, 1000);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(store_deposit(&fixture, expected[i], 10, NEVER), PERSIST_APPLIED);
+        store_make_deposit(&fixture, &op, 3, 10, NEVER);
+        op.op.message.host++;
+        assert_int_equal(store_do(&fixture, &op), i == 0 ? PERSIST_APPLIED : PERSIST_DUPLICATE);
+    }
+    assert_pages(fixture.host, expected, 8, 1000000); /* three at a time */
+    assert_pages(fixture.host, expected, 8, 270);     /* as the bytes allow */
+    assert_pages(fixture.host, expected, 8, 0);       /* one at a time */
+    assert_pages(fixture.host + 1, other, 1, 1000);
+}
+
+static int visit_two(void *context, const struct persist_message *message)
+{
+    unsigned *count = context;
+
+    (void)message;
+    return ++*count == 2 ? -77 : 0;
+}
+
+static void test_replay_stops_when_told(void **state)
+{
+    unsigned count = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
+    store_reopen(&fixture);
+    assert_int_equal(
+        fixture.persist->interface->replay(fixture.persist, visit_two, &count, fixture.reason),
+        -77);
+    assert_int_equal(count, 2);
+    assert_int_equal(store_deposit(&fixture, 6, 10, NEVER), PERSIST_APPLIED);
+}
+
+#define TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_reads_payloads),
+        TEST(test_pages_in_order),
+        TEST(test_replay_stops_when_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
