@@ -39,11 +39,6 @@ void drops_note(struct drops *drops, enum drop reason, uint64_t session, int64_t
     }
 }
 
-const char *drops_name(enum drop reason)
-{
-    return reasons[reason].name;
-}
-
 void drops_add_figures(const struct drops *drops, struct figures *figures)
 {
     for (int i = 0; i < DROPS; i++) {

@@ -39,9 +39,6 @@ struct drops {
  */
 void drops_note(struct drops *drops, enum drop reason, uint64_t session, int64_t now_ms);
 
-/* "unread" and so on, as in the name of the figure. Static storage. */
-const char *drops_name(enum drop reason);
-
 /* Adds dropped_NAME_total for each reason. */
 void drops_add_figures(const struct drops *drops, struct figures *figures);
 

@@ -121,7 +121,7 @@ int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, c
     return (int64_t)hash_seeded(reasons, reasons_bytes, scratch_hash(&scratch));
 }
 
-int64_t store_rule_checksum(const struct persist_rule *rule)
+static int64_t rule_checksum(const struct persist_rule *rule)
 {
     struct scratch scratch = {.used = 0};
 
@@ -335,7 +335,7 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 {
     const int64_t numbers[] = {rule->host,   rule->kind,       0,
-                               rule->number, rule->created_ms, store_rule_checksum(rule)};
+                               rule->number, rule->created_ms, rule_checksum(rule)};
     int rc =
         sqlite3_bind_blob64(statement, 3, rule->value_bytes == 0 ? (const void *)"" : rule->value,
                             rule->value_bytes, SQLITE_STATIC);
@@ -369,7 +369,7 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
     }
     rule.kind = (enum persist_rule_kind)kind;
     rule.created_ms = sqlite3_column_int64(statement, 4);
-    if (sqlite3_column_int64(statement, 5) != store_rule_checksum(&rule)) {
+    if (sqlite3_column_int64(statement, 5) != rule_checksum(&rule)) {
         return SQLITE_CORRUPT;
     }
     *out_rule = rule;

@@ -48,7 +48,6 @@ int64_t store_epoch_checksum(const struct persist_epoch *epoch);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
 int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
                                   size_t reasons_bytes);
-int64_t store_rule_checksum(const struct persist_rule *rule);
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms);
 
 #endif
