@@ -14,7 +14,7 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/schema.h"
 
-enum { SLICE_PAGES = 256 }; /* a megabyte: some milliseconds, and then deposits have their turn */
+enum { SLICE_PAGES = 256 }; /* 1 MiB: takes some milliseconds, then operations have their turn */
 
 static int refuse(const char *path, const char *why, char *out_reason)
 {
@@ -47,7 +47,7 @@ int store_backup_sync_directory(const char *path)
     return store_backup_sync(directory);
 }
 
-/* An empty file for its owner alone, which was not there before. */
+/* Makes a new empty file that only its owner may read. */
 static int create(const char *part, char *out_reason)
 {
     const int fd = open(part, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -88,7 +88,7 @@ static int open_copy(struct store_backup *backup, sqlite3 *db)
         sqlite3_open_v2(backup->part, &backup->copy,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
-    /* A copy that is interrupted is thrown away, and one that is whole is synced by us. */
+    /* No syncs by SQLite: an interrupted copy is deleted, and finish() syncs a whole one. */
     if (rc == SQLITE_OK) {
         rc = store_schema_run(backup->copy, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     }
@@ -131,7 +131,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
     return 0;
 }
 
-/* The copy is whole: onto storage with it, then it gets its name. */
+/* The copy is whole: syncs it to storage and gives it its name. */
 static int finish(struct store_backup *backup, char *out_reason)
 {
     struct stat status;
@@ -146,7 +146,7 @@ static int finish(struct store_backup *backup, char *out_reason)
     if (error == 0) {
         error = store_backup_sync(backup->part);
     }
-    /* A link, unlike a renaming, replaces nothing. */
+    /* link, unlike rename, does not replace a file. */
     if (error == 0 && link(backup->part, backup->path) != 0) {
         error = errno;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_backup: a copy of a database that is in use, made a slice at a time by the connection that
- * writes: what it writes between two slices goes into the copy, too, so that the copy is of the
- * moment of its end, and the log can be emptied meanwhile.
+ * store_backup: a copy of a database that is in use. The connection that writes makes the copy, a
+ * slice at a time. What it writes between two slices goes into the copy, too. So the copy has the
+ * state at its end, and checkpoints can run meanwhile.
  *
- * The copy is made as FILE.part and gets its name when it is whole and on storage. Nothing is ever
- * overwritten. Used by the writer's thread.
+ * The copy is written to FILE.part. It gets its name when it is whole and on storage. No file is
+ * ever overwritten. Used by the writer's thread.
  */
 #ifndef DAEMON_STORE_BACKUP_H
 #define DAEMON_STORE_BACKUP_H
@@ -30,20 +30,21 @@ struct store_backup {
 int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *path,
                        char *out_reason);
 
-/* The next slice: STORE_BACKUP_MORE, 0 when the file is there, or negative and nothing is left. */
+/* Copies the next slice. STORE_BACKUP_MORE; 0 when the backup is complete; negative on failure:
+   then all its files are deleted. */
 enum { STORE_BACKUP_MORE = 1 };
 int store_backup_step(struct store_backup *backup, char *out_reason);
 
-/* Gives up; nothing is left. Before db is closed. */
+/* Aborts the backup and deletes its files. To be called before db is closed. */
 void store_backup_abort(struct store_backup *backup);
 
-/* Frees what is left after store_backup_step has returned 0; of one that failed nothing is. */
+/* Frees the memory after store_backup_step has returned 0 or has failed. */
 void store_backup_forget(struct store_backup *backup);
 
-/* Makes sure that a file, or a directory's entries, are on storage. 0 or errno. */
+/* Syncs a file, or the entries of a directory, to storage. 0 or errno. */
 int store_backup_sync(const char *path);
 
-/* The directory that a path's file lies in, on storage. 0 or errno. */
+/* Syncs the directory of the file at `path`. 0 or errno. */
 int store_backup_sync_directory(const char *path);
 
 #endif

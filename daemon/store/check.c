@@ -7,7 +7,7 @@
 #include "daemon/store/epoch.h"
 #include "daemon/store/row.h"
 
-/* Says whether the row that a statement stands on is as it was written. */
+/* Whether the current row of a statement is as it was written. */
 typedef bool row_check(sqlite3_stmt *statement);
 
 static bool meta_is_whole(sqlite3_stmt *statement)
@@ -87,8 +87,8 @@ static const struct check {
     row_check *is_whole;
     bool needs_row;
 } checks[] = {
-    /* All pages and rows. The messages' indexes are compared with their rows when these are read
-       (store_load_replay), which takes a third of the time that integrity_check takes. */
+    /* All pages and rows. store_load_replay compares the indexes of the messages with their rows,
+       in a third of the time of integrity_check. */
     {"structure", "PRAGMA quick_check(1)", structure_is_whole, true},
     {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true},
     {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
@@ -107,7 +107,7 @@ static const struct check {
     {"a reported message is missing",
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
-    /* From each host that has messages to the next one, by the index: not message by message. */
+    /* Steps from host to host by the index of ids, not from message to message. */
     {"a host is missing",
      "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"
      " SELECT (SELECT min(host_id) FROM message WHERE host_id > number) FROM used"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_check: whether a database is whole, before anything is written to it.
+ * store_check: whether a database is whole. It runs before anything is written to the database.
  *
- * SQLite's quick_check walks every page and every row once: it proves the structure (0.05 s for
- * 100,000 messages, measured; linear). What it cannot see, a changed byte within a value, the rows'
- * checksums show: those of hosts, marks and meta here, those of messages while they are replayed
- * (store_load.h), which has to read each of them anyway. That the indexes are those of their rows
- * is proved here for the small tables, by integrity_check, and in store_load.h for the messages.
+ * - Structure: SQLite's quick_check reads every page and every row once (0.05 s for 100,000
+ * messages, measured; linear).
+ * - Values: the checksum of each row shows a changed byte within a value. store_check proves the
+ * rows of all small tables. store_load_replay proves the messages, which it has to read anyway.
+ * - Indexes: integrity_check compares the indexes of the small tables with their rows.
+ *   store_load_replay does so for the messages.
  */
 #ifndef DAEMON_STORE_CHECK_H
 #define DAEMON_STORE_CHECK_H
@@ -18,7 +19,7 @@
 enum { STORE_CHECK_DETAIL_BYTES = 128 };
 
 /*
- * SQLITE_OK; or what failed, SQLITE_CORRUPT for damage, and a few words in out_detail
+ * SQLITE_OK; SQLITE_CORRUPT for damage, or another result code, with a few words in out_detail
  * (STORE_CHECK_DETAIL_BYTES). Reads only.
  */
 int store_check(sqlite3 *db, char *out_detail);

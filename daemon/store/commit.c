@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_commit: the writer's connection, its transactions, and the log that they go to. */
+/* store_commit: the connection of the writer, its transactions, and checkpoints of the log. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,11 +9,11 @@
 #include "daemon/store/ops.h"
 
 enum {
-    /* A transaction that failed is tried again in so many parts, once. */
+    /* Into so many parts a failed transaction is split, once. */
     RETRY_PARTS = 8,
-    /* Operations by themselves that find the storage full before the rest of a batch fails. */
+    /* After so many single operations without storage, the rest of the batch fails. */
     STRIKES_MAX = 8,
-    /* Times its limit that the log grows before the writer waits for readers to checkpoint it. */
+    /* At so many times its limit, the checkpoint of the log waits for readers to end. */
     LOG_GROWTH = 8,
     SCRUB_RETRY_MS = 1000
 };
@@ -127,17 +127,17 @@ static void drop_connection(struct store_writer *writer)
 /* --- transactions ----------------------------------------------------------------------------- */
 
 /*
- * A commit that failed may have left its pages in the log, and after a power cut the log might be
- * read with them: what was reported as failed would be there. A small transaction of its own, if
- * the storage takes it, overwrites their beginning, and with that none of them is valid. It has to
- * change something, since SQLite does not write what stays the same: a number is skipped.
+ * A failed commit may have left its pages in the log. After a power cut, recovery might read them:
+ * operations that were reported as failed would be there. A small transaction overwrites the first
+ * of these pages, which makes all of them invalid. The transaction must change something, since
+ * SQLite does not write unchanged pages: it skips a number.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
     int rc = store_database_begin(&writer->database);
 
     if (rc == SQLITE_OK) {
-        (void)store_database_take_number(&writer->database); /* it stays nobody's */
+        (void)store_database_take_number(&writer->database); /* no message gets it */
         rc = store_database_commit(&writer->database);
     }
     if (rc != SQLITE_OK && store_database_rollback(&writer->database) != SQLITE_OK) {
@@ -172,8 +172,8 @@ static void note_success(struct store_writer *writer, const struct store_batch *
             op->message.reports = writer->times[i].reports;
         }
     }
-    /* At the first commit too: a log from before a crash may hold what was removed then. Not
-       sooner, since until then the connection is in use by who started us. */
+    /* A scrub also follows the first commit: the log may have bytes that were removed before a
+       crash. Not before the first commit: until then the starting thread uses the connection. */
     if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + ns_of_ms(writer->options.scrub_after_ms);
     }
@@ -184,7 +184,7 @@ static void note_success(struct store_writer *writer, const struct store_batch *
     uv_mutex_unlock(&writer->mutex);
 }
 
-/* One transaction over the whole batch; everything or, with a result but SQLITE_OK, nothing. */
+/* Commits the whole batch in one transaction. Not SQLITE_OK: nothing of it was committed. */
 static int run_transaction(struct store_writer *writer, const struct store_batch *batch)
 {
     struct persist_op *op = batch->first;
@@ -231,7 +231,7 @@ void store_commit_make_space(struct store_writer *writer)
     }
 }
 
-/* An operation by itself. An expiry that is too large for the storage takes fewer messages. */
+/* Commits one operation. An expiry that needs too much storage is tried with fewer messages. */
 static int run_alone(struct store_writer *writer, const struct store_batch *single)
 {
     struct persist_op *op = single->first;
@@ -245,7 +245,7 @@ static int run_alone(struct store_writer *writer, const struct store_batch *sing
     return rc;
 }
 
-/* *strikes counts those that found the storage full. */
+/* *strikes counts the operations that failed because the storage was full. */
 static void retry_one_by_one(struct store_writer *writer, struct store_batch rest,
                              unsigned *strikes)
 {
@@ -268,8 +268,8 @@ static void retry_one_by_one(struct store_writer *writer, struct store_batch res
 }
 
 /*
- * A batch that is too large for the space or memory left may still fit in part. Where a part does
- * not, either, its operations are tried one by one, until too many of them have failed.
+ * A batch that needs too much storage or memory may still fit in parts. If a part does not fit,
+ * its operations are tried one by one, until STRIKES_MAX of them have failed.
  */
 static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 {
@@ -294,8 +294,8 @@ static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 }
 
 /*
- * Patience with another program's lock is spent once, not for each of the batches that gathered
- * meanwhile: they, and the end of the daemon, would wait for the sum.
+ * After one batch has waited for another program's lock in vain, the next batches hardly wait.
+ * Otherwise queued batches, and the stop of the daemon, would wait one after another.
  */
 static void note_lock(struct store_writer *writer, bool locked_out)
 {

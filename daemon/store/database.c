@@ -116,7 +116,7 @@ int store_database_rollback(struct store_database *database)
 
     database->state = database->before;
     store_marks_rollback(&database->marks);
-    /* Some failures have rolled back by themselves. */
+    /* After some failures SQLite has rolled back by itself. */
     if (sqlite3_get_autocommit(database->db) == 0) {
         rc = store_statement_run(database->statements[STORE_ROLLBACK]);
     }
@@ -174,7 +174,7 @@ int store_database_delete(struct store_database *database, int64_t seq)
     return rc == SQLITE_OK ? store_database_drop_moderation(database, seq) : rc;
 }
 
-/* Brings the marks down to nine tenths of their cap, so that counting them is seldom needed. */
+/* Deletes tombstones down to nine tenths of their cap, since this has to count all of them. */
 static int drop_tombstones(struct store_database *database)
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_DROP];
@@ -185,7 +185,7 @@ static int drop_tombstones(struct store_database *database)
         rc = store_statement_run(statement);
     }
     if (rc == SQLITE_OK) {
-        database->state.tombstones = kept; /* or fewer, where one was counted twice */
+        database->state.tombstones = kept; /* or fewer: one may have been counted twice */
     }
     return rc;
 }
@@ -211,17 +211,13 @@ int store_database_put_tombstone(struct store_database *database,
     if (rc == SQLITE_OK) {
         store_marks_add(&database->marks, database->db, message->host, message->id);
     }
-    /* Counts a replaced one twice: too many only means that deposits look for it. */
+    /* A tombstone that is replaced counts twice: the count is an upper bound. */
     if (rc == SQLITE_OK && ++database->state.tombstones > database->marks_max) {
         rc = drop_tombstones(database);
     }
     return rc;
 }
 
-/*
- * A stored row does not match its checksum. That concerns the one operation, which has done nothing
- * so far, and not the others in its transaction.
- */
 int store_database_fail_damaged(struct persist_op *op)
 {
     op->outcome = PERSIST_FAILED;

@@ -15,21 +15,21 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/statement.h"
 
-/* Where the search for messages that make room begins: no earlier ones of that host are left. */
+/* Where the next search for messages to evict begins: the host has no messages before this. */
 struct store_evicted {
-    enum persist_evict order; /* PERSIST_EVICT_NONE: it is not known */
+    enum persist_evict order; /* PERSIST_EVICT_NONE: not known */
     uint32_t host;
     int64_t from; /* a seq, or an expires_ms */
 };
 
-/* What a rolled back transaction takes back. */
+/* The numbers in memory that a rollback restores. */
 struct store_state {
     int64_t next_seq;
     int64_t clock_ms;
-    int64_t tombstones; /* none: deposits need not look for one */
-    int64_t moderated;  /* none, or at most so many: the same */
-    bool removed;       /* some message went, whose bytes are still in the log */
-    bool changed;       /* there is something to commit besides the clock */
+    int64_t tombstones; /* an upper bound; 0: deposits need not search for one */
+    int64_t moderated;  /* rows of `moderation`: an upper bound; 0: no need to search */
+    bool removed;       /* a message was deleted, and the log still has its bytes */
+    bool changed;       /* the transaction has changed something besides the clock */
     struct store_evicted evicted;
 };
 
@@ -40,11 +40,11 @@ struct store_database {
     struct store_state state;
     struct store_state before; /* state as it was at begin */
     struct store_marks marks;  /* which ids tombstones are for */
-    bool refuses_deposits;     /* the caller's: new ones get PERSIST_NO_SPACE */
+    bool refuses_deposits;     /* set by the caller: new deposits get PERSIST_NO_SPACE */
     int64_t marks_max;
 };
 
-/* Times of a stored duplicate, kept beside the operation until the commit has succeeded. */
+/* Fields of a stored message that go into the operation after the commit has succeeded. */
 struct store_times {
     int64_t deposited_ms;
     int64_t expires_ms;

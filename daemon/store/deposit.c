@@ -35,8 +35,8 @@ static int insert_message(struct store_database *database, struct persist_messag
 }
 
 /*
- * Compares a deposit with the stored message of its id. SQLITE_ROW: the outcome is filled, and the
- * message's times; SQLITE_DONE: there is no such message.
+ * Compares a deposit with the stored message of the same id. SQLITE_ROW: outcome and *out_times are
+ * set; SQLITE_DONE: there is no such message.
  */
 static int compare_stored(struct store_database *database, struct persist_op *op,
                           struct store_times *out_times, int64_t *out_seq)
@@ -54,7 +54,7 @@ static int compare_stored(struct store_database *database, struct persist_op *op
     return rc;
 }
 
-/* A deposit while none is stored: one that was stored before is still acknowledged. */
+/* While deposits are refused: a duplicate of a stored message is acknowledged all the same. */
 static int deposit_without_space(struct store_database *database, struct persist_op *op,
                                  struct store_times *out_times)
 {
@@ -74,7 +74,7 @@ static int deposit_without_space(struct store_database *database, struct persist
                : rc;
 }
 
-/* The id is taken: by the same message, by another one, or by one that is over. */
+/* The id is there: with the same message, with another one, or with one that has expired. */
 static int deposit_again(struct store_database *database, struct persist_op *op,
                          struct store_times *out_times)
 {

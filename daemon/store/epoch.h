@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_epoch: rows of the table `epoch`. They are few and change seldom, so that statements are
- * prepared when they are needed.
+ * store_epoch: rows of the table `epoch`. They are few and change seldom. So each function prepares
+ * its own statement.
  */
 #ifndef DAEMON_STORE_EPOCH_H
 #define DAEMON_STORE_EPOCH_H
@@ -12,10 +12,10 @@
 
 #define STORE_EPOCH_COLUMNS "host_id, number, starts_ms, ends_ms, kept_ms, checksum, key"
 
-/* Reads the row that the statement stands on and proves it. SQLITE_OK, SQLITE_CORRUPT. */
+/* Reads the current row of the statement and proves it. SQLITE_OK or SQLITE_CORRUPT. */
 int store_epoch_read(sqlite3_stmt *statement, struct persist_epoch *out_epoch);
 
-/* Stores an epoch, in the transaction under way or one of its own. An SQLite result code. */
+/* Stores an epoch, in the current transaction or in one of its own. An SQLite result code. */
 int store_epoch_put(sqlite3 *db, const struct persist_epoch *epoch);
 
 /* persist's replay_epochs. `path` is for sentences. */

@@ -7,10 +7,10 @@
 /* Numbers of the messages in op->removed. */
 struct found {
     int64_t seqs[PERSIST_EXPIRE_MAX];
-    uint32_t chosen; /* the first ones, which the operation chose */
+    uint32_t chosen; /* so many at the beginning are from op->chosen */
 };
 
-/* Finds a chosen message; one that is gone already is passed over. */
+/* Finds a chosen message; skips one that is not there. */
 static int find_chosen(struct store_database *database, struct persist_op *op, const uint8_t *id,
                        struct found *found)
 {
@@ -45,7 +45,7 @@ static bool is_chosen(const struct found *found, int64_t seq)
     return false;
 }
 
-/* Reads the message that a search for room stands on; its seq and place in the order, too. */
+/* Reads the current row of a search: its seq, and its place in the order of eviction. */
 static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_place,
                         struct persist_removed *out, uint64_t *out_bytes)
 {
@@ -79,8 +79,8 @@ static int bind_evictable(struct store_database *database, sqlite3_stmt *stateme
 }
 
 /*
- * Finds the messages that make room besides those that were chosen: op->removed, and their numbers.
- * *out_enough: whether they do.
+ * Finds further messages to evict and adds them to op->removed and to `found`. *out_enough: whether
+ * they are as many as op->evict_messages and op->evict_bytes ask for.
  */
 static int find_evictable(struct store_database *database, struct persist_op *op,
                           struct found *found, bool *out_enough)
@@ -101,7 +101,7 @@ static int find_evictable(struct store_database *database, struct persist_op *op
                           &op->removed[op->removed_count], &more);
         if (rc == SQLITE_OK && is_first) {
             database->state.evicted.from = place;
-            /* The one that was just stored is passed over now, and may be the first next time. */
+            /* This search skips the new deposit, but the next search may begin with it. */
             if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
                 database->state.evicted.from = op->message.expires_ms;
             }

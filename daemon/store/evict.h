@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_evict: which stored messages go with a deposit that was just inserted. Within store_ops,
- * and within its transaction.
+ * store_evict: deletes messages for a deposit that was just inserted, within its transaction.
  */
 #ifndef DAEMON_STORE_EVICT_H
 #define DAEMON_STORE_EVICT_H
@@ -9,9 +8,9 @@
 #include "daemon/store/database.h"
 
 /*
- * Deletes the messages that the operation has chosen, as far as they are there, and those that it
- * lets the store find: op->removed. When these are not enough, the deposit is taken back instead,
- * and the outcome is PERSIST_FULL. What SQLite said.
+ * Deletes the messages of op->chosen that are there, and finds and deletes others as op->evict
+ * asks. op->removed lists all of them. If these are not enough, it deletes the deposit instead, and
+ * the outcome is PERSIST_FULL. An SQLite result code.
  */
 int store_evict(struct store_database *database, struct persist_op *op);
 

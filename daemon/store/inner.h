@@ -27,11 +27,11 @@ struct store_writer {
     struct store_database database; /* the thread's */
     struct store_times times[STORE_BATCH_OPS];
     uint64_t log_pages;    /* the thread's: in the log, and maybe not in the database yet */
-    bool was_full;         /* the thread's: the last batch met the end of the storage */
-    bool refuses_deposits; /* the thread's: there is not enough storage for the next one */
+    bool was_full;         /* the thread's: the storage was full in the last batch */
+    bool refuses_deposits; /* the thread's: not enough storage for the next deposit */
     uint64_t scrub_due;    /* the thread's: uv_hrtime of the next scrub, 0: none is due */
     bool has_scrubbed;     /* the thread's: at least once */
-    bool locked_out;       /* the thread's: another program held the lock for all our patience */
+    bool locked_out;       /* the thread's: another program held the lock longer than we waited */
     bool hands_off;        /* written before the first submit */
     struct persist_job *current; /* the thread's: a backup that was begun */
     struct store_backup backup;  /* the thread's: of `current` */
@@ -42,11 +42,11 @@ struct store_writer {
     uv_mutex_t mutex; /* guards what follows */
     uv_cond_t wake;
     struct store_queue queue;
-    uint64_t gather_until; /* uv_hrtime at which the first of them has waited for long enough */
+    uint64_t gather_until; /* uv_hrtime at which the commit of the queue begins at the latest */
     bool waiting;
     bool stopping;
-    struct persist_job *job; /* under way, or to begin */
-    bool cancelled;          /* that job */
+    struct persist_job *job; /* running, or to begin */
+    bool cancelled;          /* `job` is to fail soon */
     struct store_writer_counters counters;
 };
 
@@ -58,7 +58,7 @@ struct store_writer {
  */
 void store_commit_run(struct store_writer *writer, const struct store_batch *batch);
 
-/* Opens the connection where it was dropped. An SQLite result code. */
+/* Opens a new connection if the old one was closed. An SQLite result code. */
 int store_commit_reopen(struct store_writer *writer);
 
 /*
@@ -67,25 +67,25 @@ int store_commit_reopen(struct store_writer *writer);
  */
 void store_commit_checkpoint(struct store_writer *writer, int mode);
 
-/* The same where the log has reached its limit. */
+/* The same if the log has reached its limit. */
 void store_commit_checkpoint_if_long(struct store_writer *writer);
 
 /*
- * Cuts the log to nothing: removed messages are zeroed in the database, but their old pages are in
- * the log until then.
+ * Runs a checkpoint and cuts the log to nothing. A removed message is overwritten with zeros in the
+ * database, but the log still has its old pages until the cut.
  */
 void store_commit_scrub(struct store_writer *writer);
 
 /*
- * After SQLITE_FULL. SQLite leaves the pages of the failed transaction in the log, where they take
- * the storage that a checkpoint needs.
+ * To be called after SQLITE_FULL. SQLite leaves the pages of the failed transaction in the log;
+ * they use the storage that a checkpoint needs. This cuts them off and runs a checkpoint.
  */
 void store_commit_make_space(struct store_writer *writer);
 
-/* For a new connection: a log that grew beyond its limit is cut when it begins anew. */
+/* For a new connection: SQLite cuts a log that is longer than log_bytes after a checkpoint. */
 int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db);
 
-/* For sqlite3_wal_hook: SQLite's count of the log's pages, after each commit. */
+/* For sqlite3_wal_hook: notes the number of pages in the log after each commit. */
 int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages);
 
 /* --- job.c ------------------------------------------------------------------------------------ */

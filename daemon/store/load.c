@@ -171,10 +171,11 @@ static int refuse_row(const char *path, int rc, int64_t seq, char *out_reason)
 }
 
 /*
- * Sums of hashes, of all rows or of all entries of an index: with equal sums an index has an entry
- * for each row and no others. Random damage passes with a probability of 2^-64. A search finds an
- * entry only where each entry is greater than the one before, and where its values have the types
- * of the row's: an id as text has the same bytes, but is not equal to the id as a blob.
+ * Compares an index with its table: the sum of the hashes of all entries must equal the sum of the
+ * hashes of all rows. Then the index has one entry for each row and no others; random damage passes
+ * with a probability of 2^-64. Two more conditions hold in a usable index: each entry is greater
+ * than the one before, and its values have the types of the row's values (an id as text has the
+ * same bytes as the id as a blob, but is not equal to it).
  */
 struct sums {
     uint64_t by_id, by_expiry;
@@ -205,14 +206,14 @@ static void add_row(struct sums *sums, const struct persist_message *message)
     sums->by_expiry += hash_expiry(message->seq, message->expires_ms);
 }
 
-/* The entry of the index of ids before the one that a statement stands on. */
+/* The previous entry of the index of ids. */
 struct last_id {
     bool is_set;
     int64_t host;
     uint8_t id[MESSAGE_ID_BYTES];
 };
 
-/* SQLITE_OK, SQLITE_CORRUPT, or what failed. */
+/* SQLITE_OK, SQLITE_CORRUPT for damage, or another result code. */
 static int sum_ids(sqlite3 *db, uint64_t *out_sum)
 {
     struct last_id last = {.is_set = false};
@@ -318,7 +319,7 @@ int store_load_replay(sqlite3 *db, const char *path,
             break;
         }
         message.payload = NULL;
-        /* store_check has looked at these; NULL reads as 0. */
+        /* store_check has proved these; NULL reads as 0. */
         message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
         add_row(&rows, &message);

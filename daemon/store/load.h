@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_load: what happens between opening a database and its first operation: hosts are named,
- * messages are read back and proved. See persist.h for both; they block.
+ * store_load: what happens between opening a database and its first operation: hosts get their
+ * numbers, messages and rules are read and proved. These functions implement add_host, replay and
+ * replay_rules of persist.h; they block.
  */
 #ifndef DAEMON_STORE_LOAD_H
 #define DAEMON_STORE_LOAD_H
@@ -11,8 +12,8 @@
 #include "daemon/store/persist.h"
 
 /*
- * Makes a host of a name that no host has yet. SQLITE_OK with its number, SQLITE_CONSTRAINT when
- * there is one of that name, or another code of SQLite's.
+ * Makes a host. SQLITE_OK with its number; SQLITE_CONSTRAINT when there is a host of that name; or
+ * another result code of SQLite.
  */
 int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host);
 
@@ -21,9 +22,9 @@ int store_load_host(sqlite3 *db, const char *path, const char *name, const char 
                     uint32_t *out_host, char *out_profile, char *out_reason);
 
 /*
- * persist's replay: every message in order of its number, each proved by its checksum, payload
- * included; then both indexes of the messages are compared with what was read. -ERR_DAMAGED,
- * -ERR_STORAGE, -ERR_NOMEM with a sentence; or what `visit` said.
+ * Visits every message in the order of seq. Each is proved by its checksum, which covers the
+ * payload, too. Then both indexes of the messages are compared with the rows. -ERR_DAMAGED,
+ * -ERR_STORAGE or -ERR_NOMEM with a sentence; or the result of `visit`.
  */
 int store_load_replay(sqlite3 *db, const char *path,
                       int (*visit)(void *context, const struct persist_message *message),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_log: the write-ahead log (WAL), the file that stands beside the database with the suffix
- * -wal. SQLite writes and reads it; here is what SQLite does not say: whether the file has commits
- * that recovery cannot reach, and the way to cut off what a failed transaction left.
+ * store_log: the write-ahead log (WAL), the file beside the database with the suffix -wal. SQLite
+ * writes and reads it. This module does what SQLite does not: it finds commits in the file that
+ * recovery cannot reach, and it cuts off the pages that a failed transaction left.
  *
  * The format is https://www.sqlite.org/fileformat2.html#walformat: a header of 32 bytes, then
  * frames of 24 bytes and a page. Each frame has the header's two salts and a checksum over all
- * frames up to itself. Recovery stops at the first frame that does not fit.
+ * frames up to itself. Recovery stops at the first invalid frame: its salts or checksum are wrong.
  */
 #ifndef DAEMON_STORE_LOG_H
 #define DAEMON_STORE_LOG_H
@@ -18,7 +18,7 @@
 
 enum {
     STORE_LOG_FRAME_BYTES = 4096 + 24, /* with our page size */
-    STORE_LOG_NAME_BYTES = 4096 + 8,   /* of a path */
+    STORE_LOG_NAME_BYTES = 4096 + 8,   /* of the path of a log */
     STORE_LOG_BYTES = 2 * 1024 * 1024  /* size at which the log is checkpointed, by default */
 };
 
@@ -26,7 +26,7 @@ struct store_log_scan {
     uint64_t file_bytes;    /* 0: there is no log */
     uint64_t valid_bytes;   /* header and frames up to the last commit that recovery finds */
     uint64_t valid_frames;  /* that recovery finds */
-    uint64_t lost_commits;  /* commits of the same log behind the first frame that does not fit */
+    uint64_t lost_commits;  /* commits of the same log behind the first invalid frame */
     bool is_header_damaged; /* the file has frames, and recovery finds none of them */
 };
 
@@ -43,13 +43,13 @@ int store_log_scan(const char *path, struct store_log_scan *out_scan);
 bool store_log_is_damaged(const char *path, const struct store_log_scan *scan, char *out_reason);
 
 /*
- * Cuts off what stands behind the last commit: pages of a transaction that failed, which SQLite
- * leaves there. To be called by the writer, without a transaction. An SQLite result code;
- * SQLITE_BUSY: another program writes.
+ * Cuts off all frames behind the last commit. SQLite leaves the pages of a failed transaction
+ * there. To be called by the writer, outside a transaction. An SQLite result code; SQLITE_BUSY:
+ * another program writes.
  */
 int store_log_cut(sqlite3 *db, const char *path);
 
-/* Bytes of the log's file, 0 where there is none. */
+/* Size of the log; 0 when there is none. */
 uint64_t store_log_bytes(const char *path);
 
 #endif

@@ -6,14 +6,14 @@
 #include <sodium.h>
 
 enum {
-    ROOM_MIN = 1024, /* marks that come before it grows */
-    PATIENCE = 1000  /* begins: loading that failed will often fail again */
+    ROOM_MIN = 1024, /* ids that can be added before the filter grows */
+    PATIENCE = 1000  /* transactions: after a failure, loading would often fail again */
 };
 
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof(((struct store_marks *)0)->secret),
                "a key of SipHash");
 
-/* SipHash-2-4: who chooses ids cannot choose that they collide. */
+/* SipHash-2-4 with a secret: a client cannot choose ids that collide. */
 static uint64_t hash_key(const void *context, const uint8_t *key)
 {
     uint8_t out[crypto_shorthash_BYTES];
@@ -46,7 +46,7 @@ void store_marks_deinit(struct store_marks *marks)
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* The table's rows as the ids of a rebuild. */
+/* Gives the next id of the table `tombstone` to a rebuild of the filter. */
 struct rows {
     sqlite3_stmt *statement;
     int rc;
@@ -67,7 +67,8 @@ static const uint8_t *rows_next(void *context)
 
     rows->rc = sqlite3_step(rows->statement);
     if (rows->rc == SQLITE_ROW && sqlite3_column_bytes(rows->statement, 1) != MESSAGE_ID_BYTES) {
-        rows->rc = SQLITE_CORRUPT; /* such a row protects no id; the next start says so */
+        rows->rc =
+            SQLITE_CORRUPT; /* this row protects no id; store_check reports it at the next start */
     }
     if (rows->rc != SQLITE_ROW) {
         return NULL;
@@ -92,7 +93,7 @@ static bool count_marks(sqlite3 *db, int64_t *out_count)
     return counted;
 }
 
-/* All marks, as the transaction under way sees them. Unless all goes well it is not usable. */
+/* Loads all ids, as the current transaction sees them. On failure the filter is not usable. */
 static void load(struct store_marks *marks, sqlite3 *db)
 {
     struct rows rows = {0};
@@ -115,7 +116,7 @@ static void load(struct store_marks *marks, sqlite3 *db)
             marks->filter = filter;
             marks->usable = true;
             marks->reloaded = true;
-            marks->gone_count = 0; /* the table had them no more */
+            marks->gone_count = 0; /* the table did not have them any more */
         } else {
             cuckoo_deinit(&filter);
         }
@@ -154,7 +155,7 @@ void store_marks_add(struct store_marks *marks, sqlite3 *db, uint32_t host, cons
 
     make_key(host, id, key);
     if (marks->usable && cuckoo_insert(&marks->filter, key) != 0) {
-        load(marks, db); /* the table has it already */
+        load(marks, db); /* the id is in the table already */
     }
 }
 
@@ -168,7 +169,7 @@ void store_marks_remove(struct store_marks *marks, uint32_t host, const uint8_t 
 void store_marks_commit(struct store_marks *marks)
 {
     for (uint32_t i = 0; i < marks->gone_count && marks->usable; i++) {
-        /* It was added when it was put into the table, or loaded from there. */
+        /* The id is in the filter: it was added with its tombstone, or loaded. */
         (void)cuckoo_remove(&marks->filter, marks->gone[i]);
     }
     marks->gone_count = 0;
@@ -178,7 +179,7 @@ void store_marks_commit(struct store_marks *marks)
 void store_marks_rollback(struct store_marks *marks)
 {
     marks->gone_count = 0;
-    if (marks->reloaded) { /* it may lack what the transaction had taken out */
+    if (marks->reloaded) { /* the filter may lack tombstones that the rollback brings back */
         marks->usable = false;
         marks->patience = 0;
     }

@@ -12,7 +12,7 @@ enum { REASONS_BYTES_MAX = PERSIST_REASONS_KEPT * (LIMIT_REASON_BYTES + 1) };
 
 _Static_assert(crypto_generichash_BYTES == LIMIT_HASH_BYTES, "BLAKE2b-256");
 
-/* What the table `moderation` has of a message. */
+/* A row of the table `moderation`. */
 struct row {
     enum persist_state state;
     uint32_t reports;
@@ -74,7 +74,7 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
     } else {
         store_statement_reset(statement);
     }
-    /* One that is replaced counts twice: too many only means that it is looked for. */
+    /* A row that is replaced counts twice: the count is an upper bound. */
     database->state.moderated++;
     database->state.changed = true;
     return rc;
@@ -100,7 +100,7 @@ int store_moderation_state(struct store_database *database, int64_t seq,
     return rc;
 }
 
-/* Appends a line; of those before it only the latest stay. */
+/* Appends a reason; drops the oldest one if there are PERSIST_REASONS_KEPT already. */
 static void add_reason(struct row *row, const char *words, size_t bytes)
 {
     size_t lines = 0;
@@ -127,8 +127,8 @@ static void add_reason(struct row *row, const char *words, size_t bytes)
 /* --- operations on messages ------------------------------------------------------------------- */
 
 /*
- * The message that an operation is about, unless its time is over: its outcome is
- * PERSIST_APPLIED then, else PERSIST_NOT_FOUND or PERSIST_FAILED.
+ * Finds the message of an operation. Sets the outcome: PERSIST_APPLIED; PERSIST_NOT_FOUND, also for
+ * a message that has expired; or PERSIST_FAILED for a damaged row.
  */
 static int find_alive(struct store_database *database, struct persist_op *op, int64_t *out_seq,
                       struct persist_message *out_message)
@@ -189,7 +189,7 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     return rc;
 }
 
-/* Gives a message another place, under the checksum that it has there. */
+/* Gives a message another seq, and the checksum that goes with it. */
 static int move(struct store_database *database, int64_t from, int64_t to, int64_t checksum)
 {
     sqlite3_stmt *statement = database->statements[STORE_MOVE];
@@ -209,7 +209,7 @@ static int move(struct store_database *database, int64_t from, int64_t to, int64
     return rc == SQLITE_OK ? store_database_drop_moderation(database, from) : rc;
 }
 
-/* The message at *seq is shown, and was not: it moves to a new number. checksum: there. */
+/* The message at *seq becomes visible: it gets a new seq, with `checksum`. */
 static int show(struct store_database *database, struct persist_op *op, int64_t checksum,
                 int64_t *seq)
 {
@@ -230,7 +230,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     int rc = find_alive(database, op, &seq, &stored);
 
     op->shown_seq = 0;
-    /* Another message may have come under the same id since the caller looked. */
+    /* The caller may have seen an older message of the same id. */
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         stored.deposited_ms != op->message.deposited_ms) {
         op->outcome = PERSIST_NOT_FOUND;

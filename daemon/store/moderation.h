@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_moderation: what the operator's and the readers' decisions do to the database: the tables
- * `moderation` and `rule`, within a transaction of store_ops. Results are SQLite's codes.
+ * store_moderation: the decisions of the operator and the reports of readers: the tables
+ * `moderation` and `rule`, within the transaction of an operation. Results are SQLite's codes.
  */
 #ifndef DAEMON_STORE_MODERATION_H
 #define DAEMON_STORE_MODERATION_H
@@ -15,10 +15,10 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
 int store_moderation_put_rule(struct store_database *database, struct persist_op *op);
 int store_moderation_drop_rule(struct store_database *database, struct persist_op *op);
 
-/* A new message begins in a state of its own. */
+/* Stores the state of a new message that is not PERSIST_SHOWN. */
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state);
 
-/* A message's state and reports; PERSIST_SHOWN and 0 where nothing is known of it. */
+/* A message's state and reports; PERSIST_SHOWN and 0 when the table has no row for it. */
 int store_moderation_state(struct store_database *database, int64_t seq,
                            enum persist_state *out_state, uint32_t *out_reports);
 

@@ -105,7 +105,7 @@ static int expire_tombstones(struct store_database *database, const struct persi
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* With its key an epoch's messages cannot be found any more, though they may take their time. */
+/* Without its key nobody finds the messages of an epoch. Later expiries delete them. */
 static int expire_epochs(struct store_database *database, const struct persist_op *op)
 {
     sqlite3_stmt *statement = database->statements[STORE_EPOCH_EXPIRE];

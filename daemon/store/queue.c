@@ -38,7 +38,7 @@ bool store_queue_fits(const struct store_queue *queue, const struct store_space_
     return store_space_fits(room, &need);
 }
 
-/* Whether an operation is one too many after those that `need` counts already. */
+/* Adds an operation to `need`; true when `room` is too small then. */
 static bool is_too_much(const struct persist_op *op, const struct store_space_room *room,
                         struct store_space_need *need)
 {
@@ -57,7 +57,7 @@ void store_queue_take(struct store_queue *queue, size_t ops_max,
     struct store_space_need need = {0};
     size_t bytes = content_bytes(op);
 
-    (void)is_too_much(op, room, &need); /* it is taken in any case */
+    (void)is_too_much(op, room, &need); /* the first one is taken even if it does not fit */
     *out_batch = (struct store_batch){.first = op, .count = 1};
     while (op->next != NULL && out_batch->count < ops_max) {
         if (bytes + content_bytes(op->next) > STORE_BATCH_BYTES ||

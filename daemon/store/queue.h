@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_queue: operations that wait for the writer, in order, and the batches that it takes. A data
- * structure without a lock: its owner lets one thread in at a time. Operations are the submitter's;
- * the queue links them by their `next`.
+ * store_queue: the operations that wait for the writer, in order, and the batches that the writer
+ * takes. The queue has no lock: the caller makes sure that one thread uses it at a time. Operations
+ * belong to their submitters; the queue links them by their `next`.
  */
 #ifndef DAEMON_STORE_QUEUE_H
 #define DAEMON_STORE_QUEUE_H
@@ -15,8 +15,9 @@
 #include "daemon/store/space.h"
 
 enum {
-    /* Of one transaction. More would make its first operations wait for the last, and its pages
-       outgrow the cache; at 1,000 to 2,000 the sync is a small share already. */
+    /* Operations of one transaction. In a larger one the first operations would wait for the last,
+       and its pages would not fit into the cache. From 1,000 to 2,000 operations on, the sync is a
+       small share of the time. */
     STORE_BATCH_OPS = 2048,
     STORE_BATCH_BYTES = 4 * 1024 * 1024
 };
@@ -25,10 +26,10 @@ struct store_queue {
     struct persist_op *first;
     struct persist_op *last;
     size_t count;
-    size_t bytes; /* of the deposits' contents */
+    size_t bytes; /* of the payloads, filters and media types of the deposits */
 };
 
-/* What one transaction takes. */
+/* The operations of one transaction. */
 struct store_batch {
     struct persist_op *first;
     struct persist_op *last;
@@ -37,21 +38,21 @@ struct store_batch {
 
 void store_queue_push(struct store_queue *queue, struct persist_op *op);
 
-/* Whether there is enough for a whole batch. */
+/* Whether the queue has enough operations for a whole batch. */
 bool store_queue_is_full(const struct store_queue *queue);
 
 /*
- * Takes the first operations, one at least and at most ops_max (1 .. STORE_BATCH_OPS), up to the
- * first that does not fit into the room with those before it (NULL: all fit). The queue must not be
- * empty. O(operations taken).
+ * Takes operations from the front of the queue: one at least, and at most ops_max
+ * (1 .. STORE_BATCH_OPS). It ends before the first operation that does not fit into `room` together
+ * with those before it; NULL: all fit. The queue must not be empty. O(operations taken).
  */
 void store_queue_take(struct store_queue *queue, size_t ops_max,
                       const struct store_space_room *room, struct store_batch *out_batch);
 
-/* Whether the first operation is no deposit, or one that fits into the room; or there is none. */
+/* False when the first operation is a deposit that does not fit into `room`. */
 bool store_queue_fits(const struct store_queue *queue, const struct store_space_room *room);
 
-/* Takes the first operations of `rest`, at most ops_max (>= 1), and leaves the others in `rest`. */
+/* Moves the first operations of `rest`, at most ops_max (>= 1), to *out_part. */
 void store_batch_split(struct store_batch *rest, size_t ops_max, struct store_batch *out_part);
 
 #endif

@@ -12,7 +12,7 @@
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 
-/* NOT INDEXED: in order of seq, as rows lie; the index by id would have to be sorted. */
+/* NOT INDEXED: rows come in the order of seq. By the index of ids SQLite would have to sort. */
 static const char find_text[] =
     "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2";
 static const char page_text[] =
@@ -20,7 +20,7 @@ static const char page_text[] =
     " WHERE seq > ?2 AND host_id = ?1"
     " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq AND state >= 2)"
     " ORDER BY seq";
-/* Of all hosts; behind a message's own columns its state and reports, where there are any. */
+/* Messages of all hosts. State and reports, if any, are behind the message's own columns. */
 static const char check_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
                                  " FROM message LEFT JOIN moderation USING (seq)"
                                  " WHERE seq > ?1 ORDER BY seq";
@@ -30,7 +30,7 @@ _Static_assert(PERSIST_HIDDEN == 2, "page_text leaves out what is hidden");
 
 struct store_reader {
     struct store_reader_options options;
-    sqlite3 *db; /* the thread's, as the statements are; NULL: not open */
+    sqlite3 *db; /* of the thread, like the statements; NULL: not open */
     sqlite3_stmt *find;
     sqlite3_stmt *page;
     sqlite3_stmt *check;
@@ -134,7 +134,7 @@ static int keep_message(struct persist_read *read, const struct persist_message 
     return SQLITE_OK;
 }
 
-/* Notes only that it is there, and how long its parts are. */
+/* Sets only `found` and the lengths. */
 static void note_message(const struct persist_message *message, struct persist_entry *out_entry)
 {
     out_entry->message = *message;
@@ -145,7 +145,7 @@ static void note_message(const struct persist_message *message, struct persist_e
     out_entry->omitted = true;
 }
 
-/* What those who reported it have said of a message. */
+/* Reads the reasons of the reports of a message. */
 static int keep_reasons(struct store_reader *reader, struct persist_read *read, int64_t seq,
                         struct persist_entry *out_entry)
 {
@@ -173,7 +173,7 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* `kept`: bytes of the content kept so far, of all entries. */
+/* *kept: bytes of payloads and media types read so far for all entries. */
 static int find_one(struct store_reader *reader, struct persist_read *read,
                     struct persist_entry *entry, size_t *kept)
 {
@@ -273,7 +273,7 @@ static int read_page(struct store_reader *reader, struct persist_read *read)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* What can be said of a row that is not as it was written. */
+/* Fills the entry of a damaged row. */
 static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry)
 {
     const int64_t host = sqlite3_column_int64(statement, COLUMN_HOST);
@@ -286,7 +286,7 @@ static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry
     }
 }
 
-/* A row into the next entry: its numbers and its filter. */
+/* Copies the numbers and the filter of a row into the next entry. */
 static int keep_checked(struct store_reader *reader, struct persist_read *read, size_t *bytes)
 {
     struct persist_entry *entry = &read->entries[read->entry_count];
@@ -373,7 +373,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
         read->entry_count = 0;
     }
-    disconnect(reader); /* whatever it was, the next job begins anew */
+    disconnect(reader); /* the next job opens a new connection */
 }
 
 void store_reader_release(struct persist_read *read)

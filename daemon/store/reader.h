@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_reader: the thread that reads payloads and pages, through a connection of its own that
- * cannot write. Jobs are done one after another, each within one read transaction that ends with
- * it, so that no reader keeps a checkpoint waiting for long.
+ * cannot write. It does jobs one after another. Each job is one read transaction, so that no reader
+ * delays a checkpoint for long.
  */
 #ifndef DAEMON_STORE_READER_H
 #define DAEMON_STORE_READER_H
@@ -14,7 +14,7 @@ struct store_reader;
 struct store_reader_options {
     const char *path; /* borrowed, for as long as the reader lives */
     const char *vfs;  /* store_schema_vfs of the writer's connection, static storage */
-    /* Both run on the reader's thread: a job is done; the thread is at its end. */
+    /* Both run on the reader's thread. `done`: a job is done. `ended`: the thread ends. */
     void (*done)(void *context, struct persist_read *read);
     void (*ended)(void *context);
     void *context;
@@ -26,10 +26,10 @@ int store_reader_new(const struct store_reader_options *options, struct store_re
 /* Any thread. Takes the job until `done`. */
 void store_reader_submit(struct store_reader *reader, struct persist_read *read);
 
-/* Any thread, once: what was submitted is done first. No submit after. */
+/* Any thread, once. The thread does all submitted jobs and ends. No submit after this call. */
 void store_reader_stop(struct store_reader *reader);
 
-/* Waits for the thread, which has been stopped, and frees everything. */
+/* Waits for the thread, after store_reader_stop, and frees everything. */
 void store_reader_free(struct store_reader *reader);
 
 /* Frees what the entries of a job that is done point to. */

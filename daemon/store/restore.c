@@ -48,7 +48,7 @@ static void remove_part(const struct paths *paths)
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         (void)snprintf(whole, sizeof(whole), "%s%s", paths->part, suffixes[i]);
-        (void)unlink(whole); /* mostly not there */
+        (void)unlink(whole); /* most of them do not exist */
     }
 }
 
@@ -127,7 +127,7 @@ static int renew_store_id(sqlite3 *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Proves the copy, and makes it a store of its own. */
+/* Checks the copy, and gives it a new store id. */
 static int examine(const struct paths *paths, const char *file, uint64_t *out_messages,
                    char *out_reason)
 {
@@ -144,7 +144,7 @@ static int examine(const struct paths *paths, const char *file, uint64_t *out_me
         code = -ERR_STORAGE;
     }
     if (db != NULL) {
-        store_schema_close_last(db); /* with a checkpoint of all the log */
+        store_schema_close_last(db); /* runs a checkpoint */
     }
     if (code == 0 && is_there(paths->part, "-wal")) {
         (void)snprintf(said, sizeof(said), "%s", store_error_reason(SQLITE_IOERR));
@@ -188,7 +188,7 @@ int store_restore(const char *directory, int source, const char *file, uint64_t 
                       "`hearsay admin backup`",
                       out_reason);
     }
-    remove_part(&paths); /* of a restoration that was interrupted; we hold the lock */
+    remove_part(&paths); /* left by an interrupted restore; the caller holds the lock */
     int code = copy(&paths, source, file, out_reason);
     if (code == 0) {
         code = examine(&paths, file, &messages, out_reason);

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 /*
- * Copies the file that is open for reading as `source` (its name for sentences is `file`), checks
- * the copy whole, every message by its checksum, gives it a new store
- * id, since clients' cursors are of what came after the backup, and only then names it
- * DIRECTORY/messages.db. 0 with the number of messages; or negative with a sentence in out_reason
- * (PERSIST_REASON_BYTES), and the directory is as it was.
+ * Copies the file that is open for reading as `source` (`file` is its name for sentences), checks
+ * the whole copy, every message by its checksum, and names it DIRECTORY/messages.db. The copy gets
+ * a new store id: cursors of clients may point behind the end of the backup. 0 with the number of
+ * messages; or negative with a sentence in out_reason (PERSIST_REASON_BYTES), and the directory is
+ * unchanged.
  */
 int store_restore(const char *directory, int source, const char *file, uint64_t *out_messages,
                   char *out_reason);

@@ -51,8 +51,8 @@ static uint64_t scratch_hash(const struct scratch *scratch)
 }
 
 /*
- * The parts are chained by using each hash as the next one's seed. All lengths are in the first
- * part, so that no byte can move from one column to its neighbour unseen.
+ * Each hash is the seed of the next one. All lengths are in the first part: a byte that moves from
+ * one column to its neighbour changes the checksum.
  */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message)
 {
@@ -207,7 +207,7 @@ int store_row_bind(sqlite3_stmt *statement, int64_t seq, const struct persist_me
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* A value's bytes. A NULL pointer with a length means that SQLite found no memory for it. */
+/* The bytes of a value. A NULL pointer with a length: SQLite had no memory for the value. */
 static int read_bytes(sqlite3_stmt *statement, int column, int type, const uint8_t **out_bytes,
                       size_t *out_length)
 {
@@ -241,7 +241,7 @@ static int read_fixed(sqlite3_stmt *statement, int column, size_t length, uint8_
     return SQLITE_OK;
 }
 
-/* A number that the struct keeps in 32 bits; a wider one in the row cannot be what we wrote. */
+/* A number of 32 bits; a larger one in the row is damage. */
 static int read_u32(sqlite3_stmt *statement, int column, uint32_t *out)
 {
     int64_t value = sqlite3_column_int64(statement, column);

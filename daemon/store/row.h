@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_row: how a message lies in a row of the table `message`, and the checksums that tell a row
- * as it was written from one that the storage changed. No policy: the operations (store_ops)
- * decide.
+ * store_row: how messages and rules become rows of their tables, and the checksums of all rows. A
+ * wrong checksum shows that the storage has changed a row.
  *
- * A checksum is XXH3-64 over every column of its row, in a byte order of its own (little-endian),
- * so that it holds on every machine. It finds accidents, not forgers.
+ * A checksum is XXH3-64 over every column of its row, in little-endian byte order on every machine.
+ * It finds accidents; it does not stop a forger.
  */
 #ifndef DAEMON_STORE_ROW_H
 #define DAEMON_STORE_ROW_H
@@ -14,7 +13,7 @@
 
 #include "daemon/store/persist.h"
 
-/* Every SELECT of messages reads these columns, in this order; the INSERT binds them likewise. */
+/* Every SELECT of messages reads these columns in this order; the INSERT binds them so. */
 #define STORE_ROW_COLUMNS                                                      \
     "seq, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm, checksum, " \
     "withdraw_hash, filter, media_type, payload"
@@ -27,13 +26,13 @@
 int store_row_bind(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
 
 /*
- * Reads the row that the statement stands on and proves it by its checksum. Pointers in
- * *out_message hold until the statement is stepped or reset. SQLITE_OK, SQLITE_CORRUPT or
- * SQLITE_NOMEM; outputs are untouched on failure.
+ * Reads the current row of the statement and proves it by its checksum. Pointers in *out_message
+ * are valid until the statement is stepped or reset. SQLITE_OK, SQLITE_CORRUPT or SQLITE_NOMEM;
+ * outputs are untouched on failure.
  */
 int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_message *out_message);
 
-/* Whether a deposit says the same again: all but id, host and times. */
+/* Whether two messages are the same in all but id, host and times. */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
 /* The same for rules, with places 1 to 6. */

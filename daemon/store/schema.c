@@ -15,7 +15,7 @@
 #include "daemon/store/row.h"
 
 enum {
-    VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a row: four times the largest frame */
+    VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value: four times the largest frame */
     BUSY_WAIT_MS = 1000,
     BUSY_WAIT_BRIEF_MS = 20
 };
@@ -92,25 +92,25 @@ static const char tables[] = "CREATE TABLE meta ("
                              " checksum INTEGER NOT NULL,"
                              " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;";
 
-/* What a new file is, before its first page is written. */
+/* Run on a new file before its first page is written. */
 static const char creation_pragmas[] =
-    /* A page is what one changed row costs in the log. 4096 is what flash translation layers and
-       file systems write at once; 1024 and 2048 measured slower. */
+    /* One changed row appends one page to the log. File systems and flash translation layers write
+       4096 bytes at once; 1024 and 2048 measured slower. */
     "PRAGMA page_size = 4096;"
     "PRAGMA encoding = 'UTF-8';"
     /* Freed pages are used again; moving pages about to shorten the file would wear flash out. */
     "PRAGMA auto_vacuum = NONE;";
 
-/* Every connection. None of these changes the file. */
+/* Run on every connection. None of these changes the file. */
 static const char common_pragmas[] =
-    /* The schema comes from a file that others may have written: it may not call functions with
-       side effects. */
+    /* Another program may have written the file: its schema may not call functions with side
+       effects. */
     "PRAGMA trusted_schema = OFF;"
-    /* Finds pages whose cells reach beyond them at once instead of reading garbage. */
+    /* Reports a cell that reaches beyond its page as damage, instead of reading garbage. */
     "PRAGMA cell_size_check = ON;"
-    /* A mapped file turns an input/output error into SIGBUS, and a stray pointer into damage. */
+    /* With a mapped file an input/output error is SIGBUS, and a stray pointer damages the file. */
     "PRAGMA mmap_size = 0;"
-    /* Never a temporary file: it might be on another, unexpected storage. */
+    /* No temporary files: they might be on another file system. */
     "PRAGMA temp_store = MEMORY;"
     /* Kilobytes, while the file is checked: every row is looked for in the index of ids, which has
        3 MiB at 100,000 messages. With SQLite's 2000 most of these pages are read again and again.
@@ -119,14 +119,14 @@ static const char common_pragmas[] =
 
 static const char reader_pragmas[] =
     "PRAGMA query_only = ON;"
-    /* The reader follows ids that are nowhere near one another: more cache would hardly help. */
+    /* The reader looks up random ids: more cache would hardly help. */
     "PRAGMA cache_size = -512;";
 
 static const char writer_pragmas[] =
-    /* What is withdrawn or expired is overwritten with zeros, not only forgotten. */
+    /* SQLite overwrites deleted rows with zeros. */
     "PRAGMA secure_delete = ON;"
-    /* Kilobytes. Holds the pages that a transaction of some thousand deposits changes at 100,000
-       messages; with less they would go to the log twice. */
+    /* Kilobytes. The cache holds the pages that a transaction of 2,000 deposits changes in a store
+       of 100,000 messages. With a smaller cache these pages would go to the log twice. */
     "PRAGMA cache_size = -4096;"
     /* The writer runs checkpoints itself, after the acknowledgements have gone out. */
     "PRAGMA wal_autocheckpoint = 0;"
@@ -170,7 +170,7 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
         (void)sqlite3_close(db);
         return rc;
     }
-    /* Closing must not move the log into a file that may yet be refused. */
+    /* Closing must not run a checkpoint into a file that may yet be refused. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -233,7 +233,7 @@ void store_schema_close_last(sqlite3 *db)
 
 /* --- versions --------------------------------------------------------------------------------- */
 
-/* A hash over everything that a schema says, without the statistics that ANALYZE adds. */
+/* A hash over all tables and indexes of a schema, without the tables of ANALYZE. */
 static int schema_hash(sqlite3 *db, uint64_t *out)
 {
     static const char sql[] = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
@@ -330,15 +330,15 @@ static int create(sqlite3 *db)
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /*
- * SQLite deletes a log whose database is missing or empty. But then messages may be in it: someone
- * moved or cut the one file and forgot the other.
+ * SQLite deletes a log whose database is missing or empty. But such a log may have messages:
+ * someone moved or truncated the database and forgot the log.
  */
 static int check_files(const char *path, bool *out_is_new, char *out_reason)
 {
     char log_path[4096 + 8];
     struct stat info;
     bool has_file = stat(path, &info) == 0;
-    /* One byte is none to SQLite: some systems' empty files had to have one. */
+    /* For SQLite a file of one byte is empty. */
     bool is_new = !has_file || info.st_size <= 1;
 
     if (has_file && !S_ISREG(info.st_mode)) {
@@ -433,7 +433,7 @@ static int set_wal(sqlite3 *db)
                : rc;
 }
 
-/* Everything that only reads. */
+/* All checks; they only read. */
 static int examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     char detail[STORE_CHECK_DETAIL_BYTES];
@@ -498,7 +498,7 @@ const char *store_schema_vfs(sqlite3 *db)
     return rc == SQLITE_OK && vfs != NULL ? vfs->zName : NULL;
 }
 
-/* `vfs` NULL: SQLite's default. *out_refuses_maps: whether it failed for want of shared memory. */
+/* `vfs` NULL: the default one. *out_refuses_maps: it failed since there is no shared memory. */
 static int open_by(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db,
                    bool *out_refuses_maps, char *out_reason)
 {
@@ -516,7 +516,7 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc, NULL, out_reason);
     }
-    /* Checking reads untrusted pages: with the same care as later. */
+    /* The checks read untrusted pages: with the same pragmas as later. */
     rc = store_schema_run(db, common_pragmas);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);

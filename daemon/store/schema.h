@@ -23,13 +23,13 @@ enum {
 enum store_use {
     STORE_USE_READER,         /* never writes */
     STORE_USE_WRITER,         /* a commit is on storage when it returns */
-    STORE_USE_WRITER_RELAXED, /* a commit may be lost with the power, but none is half there */
+    STORE_USE_WRITER_RELAXED, /* a power cut may lose whole commits, but no part of one */
 };
 
 /*
- * Opens a file that is there and sets the connection up. For files that store_schema_open has
- * accepted; `vfs`: that of the connection it made (store_schema_vfs). An SQLite result code; the
- * connection is owned by the caller (sqlite3_close).
+ * Opens a file that store_schema_open has accepted, and sets the connection up. `vfs`: of the
+ * connection that store_schema_open made (store_schema_vfs). An SQLite result code; the caller owns
+ * the connection (sqlite3_close).
  */
 int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db);
 
@@ -41,23 +41,23 @@ int store_schema_connect(const char *path, const char *vfs, enum store_use use, 
 int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
 
 /*
- * SQLite's name of the file system functions that a connection uses; static storage. It is
- * STORE_HEAP_VFS where the file system refuses shared memory, as JFFS2 does: the index of the log
- * (WAL) is on the heap then. All connections of a process must use the same; other programs cannot
- * open the database meanwhile.
+ * The name of the VFS (SQLite's file system functions) of a connection; static storage. It is
+ * STORE_HEAP_VFS on a file system that refuses shared memory, as JFFS2 does. The index of the log
+ * (WAL) is on the heap then, and other programs cannot open the database. All connections of a
+ * process must use the same VFS.
  */
 #define STORE_HEAP_VFS "unix-excl"
 const char *store_schema_vfs(sqlite3 *db);
 
 /*
- * Closes the last connection and takes the log away, so that the database is one file again. A
- * connection closed with sqlite3_close leaves the log where it is.
+ * Closes the last connection, runs a checkpoint and deletes the log: the database is one file
+ * again. sqlite3_close alone keeps the log.
  */
 void store_schema_close_last(sqlite3 *db);
 
 /*
- * How long statements wait for another program's lock: a second, as connections begin, or hardly at
- * all.
+ * Sets how long statements wait for another program's lock: `patient`: one second, as at first;
+ * otherwise 20 ms.
  */
 void store_schema_set_patience(sqlite3 *db, bool patient);
 

@@ -10,13 +10,14 @@
 
 enum {
     PAGE_BYTES = 4096,
-    /* A deposit changes one page of messages, of their index by id, of that by expiry, of
-       moderation, and the page of the counters. Splits of pages are rare. */
+    /* A deposit changes five pages: of the table of messages, of its index by id, of its index by
+       expiry, of the table `moderation`, and of `meta`. Splits of pages are rare. */
     PAGES_OF_DEPOSIT = 5,
-    /* A withdrawal changes these but the last, a page and an index of marks, and free pages. */
+    /* A withdrawal changes these pages except `meta`, a page of tombstones and one of their index,
+       and pages of the free list. */
     PAGES_OF_REMOVAL = 8,
-    /* Of a message in the database, besides its filter, media type and payload: the other columns
-       and the rows of two indexes. Measured with 100,000 messages, rounded up. */
+    /* Bytes of a message in the database besides its filter, media type and payload: the other
+       columns, and the rows of two indexes. Measured with 100,000 messages, rounded up. */
     ROW_BYTES = 176,
     MIB = 1024 * 1024
 };
@@ -68,7 +69,7 @@ void store_space_add(struct store_space_need *need, const struct persist_op *op)
         need->log += removals * PAGES_OF_REMOVAL * STORE_LOG_FRAME_BYTES;
         return;
     }
-    /* Lengths are of one frame: at most 1 MiB. */
+    /* No overflow: the message came in one frame, of at most 1 MiB. */
     const uint64_t bytes =
         (uint64_t)message->payload_bytes + message->filter_bytes + message->media_type_bytes;
 
@@ -90,7 +91,7 @@ bool store_space_fits_log(const struct store_space_room *room, const struct stor
 bool store_space_suffices(const char *path, uint64_t messages, uint64_t bytes, uint64_t log_limit,
                           uint64_t room, char *out_reason)
 {
-    /* Settings: at most 16 million messages and 16 GiB. */
+    /* No overflow: the configuration allows at most 16 million messages and 16 GiB. */
     const uint64_t needed =
         bytes + bytes / 16 + messages * ROW_BYTES + log_limit + STORE_SPACE_MARGIN;
 

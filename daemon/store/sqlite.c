@@ -21,21 +21,21 @@
 #include "daemon/store/writer.h"
 #include "daemon/system/log.h"
 
-/* The promise is a minute; a reader in the way costs a second or two of it. */
+/* docs promise a minute; a running reader delays a scrub by a second or two. */
 enum {
     SCRUB_AFTER_MS = 30 * 1000,
-    /* Whoever deposits and withdraws for ever must not fill the disk: some ten megabytes. */
+    /* A client that deposits and withdraws for ever may fill some ten megabytes, not the disk. */
     MARKS_MAX = 100000
 };
 
 /*
- * Closing goes step by step, on the loop: the reader first, so that its connection does not stand
- * in the way of the last checkpoint, which the writer runs; then the handle.
+ * The steps of closing, on the loop: first the reader ends, so that its connection does not block
+ * the last checkpoint, which the writer runs; then the writer; then the handle is closed.
  */
 enum state { STATE_OPEN, STATE_ENDING_READER, STATE_ENDING_WRITER, STATE_CLOSING_HANDLE };
 
 struct persist_sqlite {
-    struct persist base; /* first: the interface's functions convert back */
+    struct persist base; /* first */
     char *path;
     struct persist_info info;
     struct store_writer *writer;
@@ -45,7 +45,7 @@ struct persist_sqlite {
     void (*closed)(void *context);
     void *closed_context;
 
-    uv_mutex_t mutex; /* guards what the threads hand to the loop */
+    uv_mutex_t mutex; /* guards the lists that the threads hand to the loop */
     struct persist_op *first_op;
     struct persist_op *last_op;
     struct persist_read *first_read;
@@ -102,7 +102,7 @@ static void on_job_done(void *context, struct persist_job *job)
     uv_mutex_unlock(&store->mutex);
 }
 
-/* The handle is not closed before these have been seen: it is alive, and the mutex is too. */
+/* The loop closes the handle after these have arrived: handle and mutex are still there. */
 static void on_writer_ended(void *context)
 {
     struct persist_sqlite *store = context;
@@ -382,7 +382,7 @@ static enum store_use use_of(const struct persist_sqlite_options *options)
     return options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
 }
 
-/* The threads, which take the connection; what was made is undone on failure. */
+/* Starts the threads, which take the connection. On failure it undoes what was started. */
 static int start_threads(struct persist_sqlite *store, const struct persist_sqlite_options *options,
                          sqlite3 *db)
 {
@@ -419,7 +419,7 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     return 0;
 }
 
-/* SQLite drops what recovery does not reach, without a word. To be called before it does. */
+/* Warns of lost commits. To be called before SQLite opens the log and drops them silently. */
 static void warn_of_log(const char *path)
 {
     char reason[PERSIST_REASON_BYTES];
@@ -448,7 +448,7 @@ static void warn_of_space(const char *path, const struct persist_sqlite_options 
     }
 }
 
-/* The handle was made for a store that could not start. */
+/* Closes the handle of a store that could not start. */
 static void on_unused_handle_closed(uv_handle_t *handle)
 {
     store_free(handle->data);

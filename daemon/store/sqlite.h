@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist_sqlite: persist on SQLite in WAL mode. One thread owns the writer, another reads payloads
- * and pages through its own connection, so that no read waits for a commit.
+ * persist_sqlite: the implementation of persist.h on SQLite in WAL mode. One thread writes. Another
+ * thread reads payloads and pages through a connection of its own, so that no read waits for a
+ * commit.
  */
 #ifndef DAEMON_STORE_SQLITE_H
 #define DAEMON_STORE_SQLITE_H
@@ -14,14 +15,14 @@ struct persist_sqlite_options {
     uv_loop_t *loop;         /* borrowed */
     const char *directory;   /* of the database; exists, and is locked by the caller (datadir.h) */
     bool relaxed;            /* synchronous = NORMAL; else FULL */
-    uint32_t scrub_after_ms; /* removed messages' bytes leave the log so soon; 0: 30 s */
-    uint32_t gather_ms;      /* operations wait so long for others, to share a commit */
-    int64_t marks_max;       /* of withdrawn ids; over it, those that end soonest go; 0: 100,000 */
+    uint32_t scrub_after_ms; /* from a removal to the cut of the log with its bytes; 0: 30 s */
+    uint32_t gather_ms;      /* how long a commit waits for more operations */
+    int64_t marks_max;       /* tombstones; over it, those that expire soonest go; 0: 100,000 */
     uint64_t log_bytes;      /* size at which the log is checkpointed; 0: STORE_LOG_BYTES */
-    uint64_t messages_max;   /* with bytes_max: what the storage should have room for, else there */
-    uint64_t bytes_max;      /* is a warning in the log; 0: not known */
-    /* Free storage of the database's file system, as store_space_free says it. Called by the
-       writer's thread, too. NULL: store_space_free. */
+    uint64_t messages_max;   /* a warning is logged unless the storage can hold so many messages */
+    uint64_t bytes_max;      /* with so many bytes in all; 0: not known */
+    /* Gives the free storage of the file system; NULL: store_space_free. The writer's thread calls
+       it, too. */
     uint64_t (*free_bytes)(const char *path);
 };
 

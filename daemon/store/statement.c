@@ -18,8 +18,8 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
                       " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
                       " RETURNING host_id, epoch, id, seq"),
-    /* Which index to follow is said, as it is the order that matters: by another one all of the
-       host's messages would have to be sorted. Lengths are read without the payloads. */
+    /* The index is named, since the order matters: with another index SQLite would sort all
+       messages of the host. The lengths are read without the payloads. */
     [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
                       " NOT INDEXED WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
     [STORE_SOONEST] = ("SELECT seq, expires_ms, host_id, epoch, id, " CONTENT_BYTES " FROM message"

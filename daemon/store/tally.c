@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* Of STORE_TALLY. */
+/* Columns of STORE_TALLY. */
 enum { COLUMN_HOST, COLUMN_EPOCH, COLUMN_FILTER, COLUMN_BYTES, COLUMN_STATE };
 
-/* The tally of an epoch; where there is none such, that of its host's epoch 0, or NULL. */
+/* The tally of an epoch, else the tally of epoch 0 of its host, else NULL. */
 static struct persist_tally *find(const struct persist_op *op, int64_t host, uint64_t epoch)
 {
     struct persist_tally *open = NULL;
@@ -71,7 +71,7 @@ int store_tally(struct store_database *database, struct persist_op *op)
     sqlite3_stmt *statement = database->statements[STORE_TALLY];
     int rc = SQLITE_OK;
 
-    for (size_t i = 0; i < op->tally_count; i++) { /* it may be tried again */
+    for (size_t i = 0; i < op->tally_count; i++) { /* the transaction may be the second attempt */
         const struct persist_tally asked = op->tallies[i];
         op->tallies[i] = (struct persist_tally){.host = asked.host, .epoch = asked.epoch};
     }

@@ -18,7 +18,7 @@ static uint64_t ns_of_ms(uint64_t ms)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Waits for operations, for a scrub to be due, or for the end. With the mutex held. */
+/* Waits for operations, for a job, for a scrub to be due, or for the stop. Needs the mutex. */
 static void wait_for_work(struct store_writer *writer)
 {
     writer->waiting = true;
@@ -37,8 +37,8 @@ static void wait_for_work(struct store_writer *writer)
 }
 
 /*
- * Lets the first operation wait for others, unless there is a batch of them, or something that does
- * not wait. With the mutex held. What is left of a batch has waited already.
+ * Waits until gather_until for more operations. Does not wait for a full batch, a job or the stop.
+ * Operations that an earlier batch left in the queue have waited already. Needs the mutex.
  */
 static void gather(struct store_writer *writer)
 {
@@ -53,7 +53,7 @@ static void gather(struct store_writer *writer)
     }
 }
 
-/* Pages of the database that are not used; 0 where that cannot be had now. */
+/* Unused pages of the database; 0 when they cannot be counted now. */
 static uint64_t reusable_pages(struct store_writer *writer)
 {
     int64_t pages = 0;
@@ -75,8 +75,8 @@ static void measure_room(struct store_writer *writer, struct store_space_room *o
 }
 
 /*
- * Takes the next batch, of which there is an operation at least. Deposits end where their storage
- * is what deleting needs; they are refused then, and others go on in small transactions.
+ * Takes the next batch; the queue is not empty. If the storage that is left is reserved for
+ * deleting, deposits of this batch are refused, and the batch is small.
  */
 static void take_batch(struct store_writer *writer, struct store_batch *out_batch)
 {
@@ -89,7 +89,7 @@ static void take_batch(struct store_writer *writer, struct store_batch *out_batc
     uv_mutex_unlock(&writer->mutex);
     if (!fits && writer->log_pages > 0) {
         store_commit_checkpoint(writer,
-                                SQLITE_CHECKPOINT_PASSIVE); /* pages count twice while in the log */
+                                SQLITE_CHECKPOINT_PASSIVE); /* pages in the log count twice */
         measure_room(writer, &room);
     }
     uv_mutex_lock(&writer->mutex);
@@ -101,7 +101,7 @@ static void take_batch(struct store_writer *writer, struct store_batch *out_batc
     writer->refuses_deposits = !fits;
 }
 
-/* Whether the thread goes on. */
+/* One turn of the thread. False: the thread ends. */
 static bool work(struct store_writer *writer)
 {
     struct store_batch batch = {.count = 0};
@@ -210,7 +210,7 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
     if (writer->waiting || store_queue_is_full(&writer->queue)) {
         uv_cond_signal(&writer->wake);
     }
-    writer->waiting = false; /* once is enough */
+    writer->waiting = false; /* one signal is enough */
     uv_mutex_unlock(&writer->mutex);
 }
 
