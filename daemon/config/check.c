@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_check: what concerns more than one key, and what a reload may change. */
+/* config_check: defaults that follow from other keys, rules about several keys, and reloads. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static struct settings_source source_of(const struct config *config, char *reaso
         .name = config->file[0] != '\0' ? config->file : "configuration", .reason = reason};
 }
 
-/* The same place, in that line of it. */
+/* The same source, with a line. */
 static struct settings_source at_line(const struct settings_source *source, unsigned line)
 {
     struct settings_source place = *source;
@@ -59,7 +59,7 @@ static void add_unix(struct config *config, const char *directory, const char *n
 {
     struct config_listener *listener = &config->listeners[config->listener_count];
 
-    /* A data directory with a name too long for sun_path does without the socket. */
+    /* There is no socket in a data directory whose path is too long for sun_path. */
     if (config->listener_count == CONFIG_LISTENERS_MAX ||
         strlen(directory) + strlen(name) >= sizeof(listener->path)) {
         return;
@@ -71,7 +71,7 @@ static void add_unix(struct config *config, const char *directory, const char *n
     config->listener_count++;
 }
 
-/* The loopback addresses when nothing is named, the Unix socket when no other is. */
+/* The loopback addresses if no listener is named; a Unix socket if none is named. */
 static void add_default_listeners(struct config *config)
 {
 
@@ -89,7 +89,7 @@ static void add_default_listeners(struct config *config)
     }
 }
 
-/* A host is bounded by the whole where nothing else is said. */
+/* A host without limits of its own gets those of [limits]. */
 static void fill_hosts(struct config *config)
 {
     if (config->host_count == 0) {
@@ -122,8 +122,8 @@ uint64_t config_log_bytes(const struct config *config)
 /* --- several keys at once --------------------------------------------------------------------- */
 
 /*
- * One key of [limits] must be at least as large as another, or a multiple of it. The later line of
- * the two is said to be wrong.
+ * A rule about two keys of [limits]: greater >= lesser * factor + more. A refusal names the later
+ * line of the two.
  */
 struct relation {
     const char *greater;
@@ -169,7 +169,7 @@ static int check_relation(const struct config *config, const struct relation *re
 /* Welcome lists all hosts in one frame. */
 static int check_hosts_fit(const struct config *config, const struct settings_source *source)
 {
-    enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* numbers and tags, generously */
+    enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* upper bounds for numbers and tags */
     size_t bytes = WELCOME_BYTES;
     struct settings_source place;
     char text[PROFILE_TEXT_MAX];
@@ -191,7 +191,7 @@ static int check_hosts_fit(const struct config *config, const struct settings_so
                            frame, config->host_count, bytes);
 }
 
-/* Encryption needs keys, and builds that can have it. */
+/* A listener with tls needs a certificate and a key, and a build with OpenSSL. */
 static int check_tls(const struct config *config, const struct settings_source *source)
 {
     enum config_security most = CONFIG_PLAIN;
@@ -222,7 +222,7 @@ static int check_tls(const struct config *config, const struct settings_source *
                                  most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
 }
 
-/* A host has a limited number of epochs, which all may be asked in at once. */
+/* A host has at most CONFIG_EPOCHS_KEPT epochs, since a query may ask in all of them. */
 static int check_host_epochs(const struct config_host *host, const struct settings_source *source)
 {
     const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
@@ -270,8 +270,8 @@ int config_finish(struct config *config, char *out_reason)
 /* --- reload ----------------------------------------------------------------------------------- */
 
 /*
- * Hosts keep their place, by which the rest of the daemon knows them: those that are added stand
- * behind those that run.
+ * Hosts must keep their places, since the daemon uses the place as an index. New hosts stand behind
+ * the running ones.
  */
 static int check_hosts(const struct settings_source *source, const struct config *running,
                        const struct config *fresh)

@@ -3,9 +3,9 @@
  * config: what the operator may set. The table of keys (table.c) drives parsing, checking, printing
  * and the reference page; the engine for that is daemon/settings.
  *
- * Text in, struct out: nothing is opened, bound or started here. A file is parsed whole into a
- * fresh struct, then validated; what is wrong is reported with file and line, and nothing of it is
- * taken.
+ * These functions turn text into a struct; they open, bind and start nothing. A file is parsed into
+ * a fresh struct, and validated. If anything is wrong, every error is reported with file and line,
+ * and the whole file is refused.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -33,8 +33,8 @@ enum {
     CONFIG_REASON_BYTES = SETTINGS_REASON_BYTES
 };
 
-/* Where the administrator's socket is, unless a `listen` line names one, when a group may use it:
- * the data directory is for the daemon's user alone. */
+/* The path of the administrator's socket with `admin_group`, unless a `listen` line names one: only
+ * the daemon's user may enter the data directory. */
 #define CONFIG_ADMIN_SOCKET "/run/hearsay/admin.sock"
 
 /* How a listener's connections are protected. */
@@ -52,21 +52,21 @@ struct config_listener {
     char address[CONFIG_ADDRESS_BYTES]; /* TCP: numeric IPv4 or IPv6, without brackets */
     uint16_t port;                      /* TCP; 0: any free one */
     char path[108];                     /* Unix, as long as sun_path may be, with its NUL */
-    bool optional;   /* a default that may be missing, such as ::1 on a machine without IPv6 */
+    bool optional;   /* a default; no error if it cannot be bound, such as ::1 without IPv6 */
     bool tls;        /* TCP: its connections are encrypted */
     bool mutual_tls; /* TCP: and clients must show a certificate */
     bool freebind;   /* TCP: bound although this machine does not have the address yet */
-    bool local;      /* its clients are on site: they are given the keys of epochs */
-    bool limited;    /* its clients are held to the limits of an address, local ones too */
+    bool local;      /* its clients are on site: they get the keys of epochs */
+    bool limited;    /* the limits of an address hold for all its clients, also of this machine */
 };
 
 enum config_security config_security(const struct config_listener *listener);
 
-/* What becomes of a deposit to a host that is full. */
+/* What happens to a deposit to a full host. */
 enum config_evict {
-    CONFIG_EVICT_REJECT, /* it is refused */
-    CONFIG_EVICT_OLDEST, /* what was deposited first goes */
-    CONFIG_EVICT_SOONEST /* what would expire first goes */
+    CONFIG_EVICT_REJECT, /* the deposit is refused */
+    CONFIG_EVICT_OLDEST, /* evicts the messages that were deposited first */
+    CONFIG_EVICT_SOONEST /* evicts the messages that expire first */
 };
 
 struct config_host {
@@ -130,8 +130,8 @@ uint32_t config_sessions_of_address(const struct config_limits *limits);
 struct config {
     char file[CONFIG_PATH_BYTES];        /* "" when there was none */
     char data[CONFIG_PATH_BYTES];        /* "" until the caller puts the default in */
-    char user[CONFIG_USER_BYTES];        /* whom to become; "": nobody else */
-    char admin_group[CONFIG_USER_BYTES]; /* whose members administer; "": nobody's */
+    char user[CONFIG_USER_BYTES];        /* the user to become; "": stay the same user */
+    char admin_group[CONFIG_USER_BYTES]; /* the group of administrators; "": none */
     bool no_call_filter;                 /* call_filter = no */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
     char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
@@ -152,7 +152,7 @@ struct config {
 /* All defaults, no host and no listener yet. */
 void config_defaults(struct config *out_config);
 
-/* Adds a host with all defaults; there must be room for it, and the name must be a valid one. */
+/* Adds a host with all defaults. The caller has checked the name and the number of hosts. */
 void config_add_host(struct config *config, const char *name);
 
 /*
@@ -175,31 +175,32 @@ int config_set(struct config *config, const char *name, const char *section, con
                const char *value, char *out_reason);
 
 /*
- * To be called when all is set: fills in what follows from the rest (the host `default`, hosts'
- * messages and bytes, and listeners: 127.0.0.1:7117 and [::1]:7117 when none is named,
- * when no Unix socket is named CONFIG_ADMIN_SOCKET with `admin_group`, without it
- * DATA/hearsayd.sock if its path is short enough) and checks what concerns more than one key
- * (ttl_default <= ttl_max, fill minimum < maximum, payload fits the frame, ...). 0, or
- * CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
+ * To be called after all keys are set. Derives what is not set:
+ * - the host `default` when no host is named;
+ * - messages and bytes of hosts;
+ * - the listeners 127.0.0.1:7117 and [::1]:7117 when none is named;
+ * - a Unix socket when none is named: CONFIG_ADMIN_SOCKET with `admin_group`, otherwise
+ *   DATA/hearsayd.sock if the path is short enough.
+ * Then checks rules about several keys (ttl_default <= ttl_max, payload fits into frame, ...). 0;
+ * or CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
  */
 int config_finish(struct config *config, char *out_reason);
 
-/* `log_bytes`, or what follows from `bytes` where the key is not set. */
+/* `log_bytes`; if that key is not set, derived from `bytes`. */
 uint64_t config_log_bytes(const struct config *config);
 
-/* Whether both listen on the same socket, whatever words follow; any two with port 0 of an address.
- */
+/* Whether both listen on the same socket; words after the address do not count. */
 bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b);
 
 /*
- * Whether `fresh` may replace `running` without a restart: 0, or CONFIG_REFUSED with the first key
- * that may not change while the daemon runs.
+ * Whether a reload may replace `running` by `fresh`. 0; or CONFIG_REFUSED with a sentence that
+ * names the first changed key that needs a restart.
  */
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason);
 
 /*
- * Writes the configuration in force as a file that would give it again. What is a default that
- * config_finish adds, and a path from the command line too long for a line, are comments in it.
+ * Writes the configuration as a file that gives the same configuration. Comments are: the listeners
+ * that config_finish adds, and a path from the command line that is too long for a line.
  */
 void config_print(const struct config *config, FILE *out);
 

@@ -21,7 +21,7 @@ static bool read_port(const char *text, uint16_t *out_port)
     return true;
 }
 
-/* The address as the system writes it, so that two spellings of one address compare equal. */
+/* Reads an address and writes it in the form of the system: two spellings become equal. */
 static bool read_address(int family, const char *text, size_t length,
                          struct config_listener *listener)
 {
@@ -37,7 +37,7 @@ static bool read_address(int family, const char *text, size_t length,
            inet_ntop(family, binary, listener->address, sizeof(listener->address)) != NULL;
 }
 
-/* Why what stands before the port is not an address. */
+/* Says why the text before the port is not an address. */
 static int refuse_address(const struct settings_source *source, const char *key, const char *text,
                           const char *colon)
 {
@@ -61,15 +61,15 @@ static int parse_place(const struct settings_source *source, const char *key, co
     struct config_listener listener = {.kind = CONFIG_LISTENER_TCP};
     const char *colon = strrchr(text, ':');
     const char *bracket = strrchr(text, ']');
-    int result;
+    int rc;
 
     if (text[0] == '/') {
         listener.kind = CONFIG_LISTENER_UNIX;
-        result = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
-        if (result == 0) {
+        rc = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
+        if (rc == 0) {
             *out_listener = listener;
         }
-        return result;
+        return rc;
     }
     if (colon == NULL || colon < bracket) {
         return settings_refuse(
@@ -96,7 +96,7 @@ static int parse_place(const struct settings_source *source, const char *key, co
     return 0;
 }
 
-/* The words that may follow an address, and what each sets. */
+/* The words that may follow an address, and the field that each sets. */
 static const struct {
     const char *word;
     size_t offset;
@@ -114,7 +114,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Takes known words off the end of `text`, and sets what they say. */
+/* Cuts known words off the end of `text`, and sets their fields. */
 static void take_words(char *text, struct config_listener *listener)
 {
     for (size_t i = 0; i < LISTENER_WORDS; i++) {
@@ -129,7 +129,7 @@ static void take_words(char *text, struct config_listener *listener)
             }
             text[end] = '\0';
             *(bool *)((char *)listener + listener_words[i].offset) = true;
-            i = SIZE_MAX; /* from the first one again: they stand in any order */
+            i = SIZE_MAX; /* from the first word again: words come in any order */
         }
     }
 }
@@ -153,15 +153,15 @@ int config_listener_parse(const struct settings_source *source, const char *key,
                                "limited, local and freebind may",
                                key, blank + 1);
     }
-    const int result = parse_place(source, key, place, &listener);
-    if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
+    const int rc = parse_place(source, key, place, &listener);
+    if (rc == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
         return settings_refuse(source, "`%s`: a Unix socket needs no tls", key);
     }
-    if (result == 0 && listener.kind == CONFIG_LISTENER_UNIX && words.freebind) {
+    if (rc == 0 && listener.kind == CONFIG_LISTENER_UNIX && words.freebind) {
         return settings_refuse(source, "`%s`: freebind is for addresses, not for a Unix socket",
                                key);
     }
-    if (result == 0) {
+    if (rc == 0) {
         listener.tls = words.tls;
         listener.mutual_tls = words.mutual_tls;
         listener.limited = words.limited;
@@ -169,7 +169,7 @@ int config_listener_parse(const struct settings_source *source, const char *key,
         listener.freebind = words.freebind;
         *out_listener = listener;
     }
-    return result;
+    return rc;
 }
 
 bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b)

@@ -14,7 +14,7 @@
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-/* What an option does: asks for something, or has a value that goes into a field of options. */
+/* An option: it asks for an action, or its value goes into a field of struct options. */
 struct option_row {
     const char *name;
     const char *value; /* what the help calls the value; NULL: the option has none */
@@ -131,7 +131,7 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
         const char *value;
         const struct option_row *row = find_row(argv[i], &value);
         struct settings_source source = {.reason = out_reason};
-        int result;
+        int rc;
 
         if (row == NULL) {
             return refuse_unknown(argv[i], out_reason);
@@ -150,9 +150,9 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
         if (value == NULL || value[0] == '\0') {
             return settings_refuse(&source, "needs a value: %s %s", row->name, row->value);
         }
-        result = take_value(row, value, &options, out_reason);
-        if (result != 0) {
-            return result;
+        rc = take_value(row, value, &options, out_reason);
+        if (rc != 0) {
+            return rc;
         }
     }
     *out_options = options;
@@ -209,18 +209,18 @@ static int set_listeners(const struct options *options, struct config *config, c
     }
     for (size_t i = 0; i < options->listen_count; i++) {
         const char *value = options->listen[i];
-        int result;
+        int rc;
 
         if (strncmp(value, "./", 2) == 0 || strncmp(value, "../", 3) == 0) {
-            result = make_absolute("--listen", value, path, out_reason);
-            if (result != 0) {
-                return result;
+            rc = make_absolute("--listen", value, path, out_reason);
+            if (rc != 0) {
+                return rc;
             }
             value = path;
         }
-        result = config_set(config, "--listen", "daemon", "listen", value, out_reason);
-        if (result != 0) {
-            return result;
+        rc = config_set(config, "--listen", "daemon", "listen", value, out_reason);
+        if (rc != 0) {
+            return rc;
         }
     }
     return 0;
@@ -229,26 +229,26 @@ static int set_listeners(const struct options *options, struct config *config, c
 static int set_from_options(const struct options *options, struct config *config, char *out_reason)
 {
     char path[CONFIG_PATH_BYTES];
-    int result = set_listeners(options, config, out_reason);
+    int rc = set_listeners(options, config, out_reason);
 
-    if (result == 0 && options->data != NULL) {
-        result = make_absolute("--data", options->data, path, out_reason);
-        if (result == 0) {
-            result = config_set(config, "--data", "daemon", "data", path, out_reason);
+    if (rc == 0 && options->data != NULL) {
+        rc = make_absolute("--data", options->data, path, out_reason);
+        if (rc == 0) {
+            rc = config_set(config, "--data", "daemon", "data", path, out_reason);
         }
     }
-    if (result == 0 && options->log_level != NULL) {
-        result = config_set(config, "--log-level", "daemon", "log_level", options->log_level,
-                            out_reason);
+    if (rc == 0 && options->log_level != NULL) {
+        rc = config_set(config, "--log-level", "daemon", "log_level", options->log_level,
+                        out_reason);
     }
-    if (result == 0 && options->durability != NULL) {
-        result = config_set(config, "--durability", "daemon", "durability", options->durability,
-                            out_reason);
+    if (rc == 0 && options->durability != NULL) {
+        rc = config_set(config, "--durability", "daemon", "durability", options->durability,
+                        out_reason);
     }
-    return result;
+    return rc;
 }
 
-/* Where the data is kept when nobody says: see `data` in config_table.c. */
+/* Sets the default data directory: see the key `data` in table.c. */
 static int set_default_data(struct config *config, char *out_reason)
 {
     const struct settings_source source = {.name = "data directory", .reason = out_reason};
@@ -262,7 +262,7 @@ static int set_default_data(struct config *config, char *out_reason)
         return 0;
     }
     if (service != NULL && service[0] == '/') {
-        /* A unit may name several, with colons between them; the first is ours. */
+        /* A unit may name several directories with colons between them; the first one is used. */
         fits = print_into(path, sizeof(path), "%.*s", (int)strcspn(service, ":"), service);
     } else if (geteuid() == 0) {
         fits = print_into(path, sizeof(path), "/var/lib/hearsay");
@@ -295,29 +295,29 @@ static int read_file(const struct options *options, struct config *config, char 
 int options_load(const struct options *options, struct config *out_config, char *out_reason)
 {
     struct config *config = malloc(sizeof(*config)); /* too large for a small machine's stack */
-    int result;
+    int rc;
 
     if (config == NULL) {
         (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(-ERR_NOMEM));
         return -ERR_NOMEM;
     }
-    result = read_file(options, config, out_reason);
-    if (result == 0) {
-        result = set_from_options(options, config, out_reason);
+    rc = read_file(options, config, out_reason);
+    if (rc == 0) {
+        rc = set_from_options(options, config, out_reason);
     }
-    if (result == 0) {
-        result = set_default_data(config, out_reason);
+    if (rc == 0) {
+        rc = set_default_data(config, out_reason);
     }
-    if (result == 0) {
-        result = config_finish(config, out_reason);
+    if (rc == 0) {
+        rc = config_finish(config, out_reason);
     }
-    if (result == 0) {
+    if (rc == 0) {
         *out_config = *config;
-    } else if (result < 0) {
-        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(result));
+    } else if (rc < 0) {
+        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
     }
     free(config);
-    return result;
+    return rc;
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options: hearsayd's command line, and the configuration that results from it and the file. A
- * reload (SIGHUP) loads again from the same options.
+ * options: the command line of hearsayd, and the configuration from command line and file. A reload
+ * (SIGHUP) loads the configuration again with the same options.
  */
 #ifndef DAEMON_CONFIG_OPTIONS_H
 #define DAEMON_CONFIG_OPTIONS_H
@@ -27,13 +27,13 @@ enum options_action {
 struct options {
     enum options_action action;
     const char *config;      /* NULL: not given */
-    const char *config_none; /* the file read then, if it is there */
+    const char *config_none; /* the file to read without --config, if it exists */
     const char *data;
     const char *listen[CONFIG_LISTENERS_MAX];
     size_t listen_count;
     const char *log_level;
     const char *durability;
-    const char *restore; /* a backup that becomes the store; NULL: not given */
+    const char *restore; /* a backup to restore; NULL: not given */
 };
 
 /*
@@ -44,17 +44,18 @@ enum { OPTIONS_REFUSED = 1 };
 int options_parse(int argc, char *const argv[], struct options *out_options, char *out_reason);
 
 /*
- * The configuration in force: defaults, the file, the command line on top, the data directory
- * where none was named, config_finish. Listeners of the command line take the place of those of
- * the file. Relative paths of the command line count from the working directory. 0; or
- * CONFIG_REFUSED or -ERR_NOMEM, both with a line for each error in out_reason
- * (CONFIG_REASON_BYTES) and *out_config untouched.
+ * Loads the configuration: the defaults, then the file, then the command line, then the default
+ * data directory if none is named, then config_finish. Listeners of the command line replace those
+ * of the file. Relative paths of the command line are relative to the working directory. 0; or
+ * CONFIG_REFUSED or -ERR_NOMEM, both with a line for each error in out_reason (CONFIG_REASON_BYTES)
+ * and *out_config untouched.
  */
 int options_load(const struct options *options, struct config *out_config, char *out_reason);
 
 /*
- * Answers what asks for text and not for a daemon. To be called with NULL first, for what needs no
- * configuration, then with the configuration. Whether it answered; exit status 0 then.
+ * Answers an option that asks for text, such as --help. To be called twice: first with config NULL,
+ * for options that need no configuration; then with the configuration. True: it has answered, and
+ * the exit status is 0.
  */
 bool options_answer(const struct options *options, const struct config *config, FILE *out);
 

@@ -9,7 +9,7 @@
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
-/* config_finish adds the administrator's socket to those that were named. */
+/* One place is left for the administrator's socket, which config_finish adds. */
 enum { NAMED_LISTENERS_MAX = CONFIG_LISTENERS_MAX - 1 };
 
 static int listener_add(const struct settings_source *source, const struct settings_key *key,
@@ -25,7 +25,7 @@ static int listener_add(const struct settings_source *source, const struct setti
     for (size_t i = 0; i < config->listener_count; i++) {
         const struct config_listener *other = &config->listeners[i];
 
-        /* Port 0 gives another port each time. */
+        /* Two listeners with port 0 get different ports. */
         if (other->kind == listener.kind && strcmp(other->address, listener.address) == 0 &&
             strcmp(other->path, listener.path) == 0 && other->port == listener.port &&
             (listener.kind == CONFIG_LISTENER_UNIX || listener.port != 0)) {
@@ -54,8 +54,8 @@ static bool is_default_socket(const struct config *config, const struct config_l
 }
 
 /*
- * Whether config_finish would add the listener again when it is left out: the loopback pair, of
- * which the second is optional as nothing named is, and the socket beside some TCP listener.
+ * Whether config_finish has added the listener: one of the two loopback addresses (only their
+ * second one is `optional`), or the default socket.
  */
 static bool is_implied(const struct config *config, size_t index)
 {
@@ -95,7 +95,7 @@ const struct settings_own config_type_listener = {
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-/* Appends labels with commas between them to those that the host has. */
+/* Appends labels, which commas separate, to the labels of the host. */
 static int labels_add(const struct settings_source *source, const struct settings_key *key,
                       void *base, const char *value)
 {

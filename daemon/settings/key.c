@@ -39,7 +39,7 @@ int settings_refuse_unknown(const struct settings_source *source,
     for (unsigned i = 0; i < table->section_count; i++) {
         const struct settings_section *other = &table->sections[i];
 
-        /* Many a key stands in the wrong section rather than being mistyped. */
+        /* The key may be right, but in the wrong section. */
         if (i != section && settings_find(table, i, name) != NULL) {
             return settings_refuse(source, "`%s` does not belong into [%s] but into [%s%s%s]", name,
                                    here, other->name, other->label != NULL ? " " : "",

@@ -67,7 +67,7 @@ void settings_print_section(const struct settings_table *table, unsigned section
 
 /* --- the reference ---------------------------------------------------------------------------- */
 
-/* What may stand there: words, a range, or the type's own form. At most 128 bytes with the NUL. */
+/* The possible values: words, a range, or the name of the type (VALUES_BYTES). */
 enum { VALUES_BYTES = 128 };
 static void describe_values(const struct settings_key *key, char *out)
 {
@@ -136,8 +136,8 @@ void settings_print_markdown(const struct settings_table *table, FILE *out)
 }
 
 /*
- * Text for mdoc: a line for each sentence, as manual pages have it, and nothing that troff would
- * take for a request or an escape.
+ * Text for mdoc: a line for each sentence, as in manual pages. Characters that are requests or
+ * escapes of troff are escaped.
  */
 static void print_mdoc_text(const char *text, FILE *out)
 {

@@ -91,7 +91,7 @@ static size_t least(size_t a, size_t b)
 
 size_t settings_edit_distance(const char *a, const char *b)
 {
-    /* Three rows of the usual table: this letter of a, the one before, the one before that. */
+    /* Three rows of the table of distances: for this letter of a and for the two before. */
     enum { LETTERS = 64 };
     size_t rows[3][LETTERS + 1];
     size_t a_length = strnlen(a, LETTERS);

@@ -126,8 +126,8 @@ static uint64_t multiply_add(uint64_t value, uint64_t factor, uint64_t more)
 }
 
 /*
- * Digits, and for decimals > 0 a point and at most that many digits more. Returns what follows, or
- * NULL where there is no such number.
+ * Reads digits, and for decimals > 0 a point and at most so many more digits. Returns the rest of
+ * the text, or NULL if there is no such number.
  */
 static const char *read_decimal(const char *text, unsigned decimals, uint64_t *out_value)
 {
@@ -160,7 +160,7 @@ static const char *read_decimal(const char *text, unsigned decimals, uint64_t *o
     return text;
 }
 
-/* What may follow a number, and what it multiplies by. */
+/* A unit behind a number, and its factor. */
 struct unit {
     const char *name;
     uint64_t factor;
@@ -210,7 +210,7 @@ static const struct unit *units_of(enum settings_type type)
     }
 }
 
-/* What the suffix multiplies by; 0 for one that the type does not have. */
+/* The factor of the unit; 0 for a unit that the type does not have. */
 static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint64_t value)
 {
     const char *name = suffix + strspn(suffix, " \t");
@@ -221,13 +221,14 @@ static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint6
                    : 1000 * suffix_factor(SETTINGS_TYPE_DURATION, suffix, value);
     }
     if (type == SETTINGS_TYPE_DURATION && suffix[0] == '\0') {
-        return value == 0 ? 1 : 0; /* only nothing has no unit */
+        return value == 0 ? 1 : 0; /* only 0 needs no unit */
     }
     if (name > suffix && name[0] == '\0') {
         return 0;
     }
     for (const struct unit *unit = units_of(type); unit->name != NULL; unit++) {
-        /* Of a duration M could be a month, of a count m a thousandth. */
+        /* Upper and lower case differ: M of a duration could be a month, m of a count a thousandth.
+         */
         const bool has_case =
             type == SETTINGS_TYPE_DURATION || (type == SETTINGS_TYPE_COUNT && unit->factor > 1000);
         if ((has_case ? strcmp(unit->name, name) : strcasecmp(unit->name, name)) == 0) {
@@ -283,7 +284,7 @@ void settings_print_number(enum settings_type type, uint64_t value, char *out)
     } sizes[] = {{UINT64_C(1) << 30, "G"}, {UINT64_C(1) << 20, "M"}, {UINT64_C(1) << 10, "K"}};
     static const struct {
         uint64_t seconds;
-        uint64_t from; /* 24h reads better than 1d, 60 minutes not better than 1h */
+        uint64_t from; /* the unit is used from this value on: 24h, but 2d */
         const char *suffix;
     } durations[] = {{DAY_S, 2 * DAY_S, "d"}, {HOUR_S, HOUR_S, "h"}, {MINUTE_S, MINUTE_S, "m"}};
 
@@ -335,7 +336,7 @@ int settings_parse_path(const struct settings_source *source, const char *key, c
                                room - 1);
     }
     for (size_t i = 0; i < length; i++) {
-        /* A file's line ends at a line feed, and its comment begins at a blank with a semicolon. */
+        /* In a file, a line feed ends the value, and a blank with a semicolon begins a comment. */
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f ||
             (text[i] == ' ' && (text[i + 1] == ';' || text[i + 1] == '\0'))) {
             return settings_refuse(source,

@@ -16,7 +16,7 @@
 
 enum { SLICE_PAGES = 256 }; /* 1 MiB: takes some milliseconds, then operations have their turn */
 
-static int refuse(const char *path, const char *why, char *out_reason)
+static int backup_refuse(const char *path, const char *why, char *out_reason)
 {
     (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.300s: %s", path, why);
     return -ERR_SYSTEM;
@@ -48,16 +48,17 @@ int store_backup_sync_directory(const char *path)
 }
 
 /* Makes a new empty file that only its owner may read. */
-static int create(const char *part, char *out_reason)
+static int backup_create_file(const char *part, char *out_reason)
 {
     const int fd = open(part, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0) {
-        return refuse(part,
-                      errno == EEXIST ? "it is there: another backup is under way, or one was "
-                                        "interrupted; remove it then"
-                                      : strerror(errno),
-                      out_reason);
+        return backup_refuse(part,
+                             errno == EEXIST
+                                 ? "it is there: another backup is under way, or one was "
+                                   "interrupted; remove it then"
+                                 : strerror(errno),
+                             out_reason);
     }
     (void)close(fd); /* it is empty */
     return 0;
@@ -88,7 +89,8 @@ static int open_copy(struct store_backup *backup, sqlite3 *db)
         sqlite3_open_v2(backup->part, &backup->copy,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
-    /* No syncs by SQLite: an interrupted copy is deleted, and finish() syncs a whole one. */
+    /* No syncs by SQLite: an interrupted copy is deleted, and backup_backup_finish syncs a whole
+     * one. */
     if (rc == SQLITE_OK) {
         rc = store_schema_run(backup->copy, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     }
@@ -106,7 +108,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
 
     memset(backup, 0, sizeof(*backup));
     if (lstat(path, &status) == 0) {
-        return refuse(path, "it is there already, and is not overwritten", out_reason);
+        return backup_refuse(path, "it is there already, and is not overwritten", out_reason);
     }
     backup->path = strdup(path);
     backup->part = malloc(room);
@@ -116,7 +118,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
         return -ERR_NOMEM;
     }
     (void)snprintf(backup->part, room, "%s.part", path);
-    const int code = create(backup->part, out_reason);
+    const int code = backup_create_file(backup->part, out_reason);
     if (code != 0) {
         store_backup_forget(backup);
         return code;
@@ -132,7 +134,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
 }
 
 /* The copy is whole: syncs it to storage and gives it its name. */
-static int finish(struct store_backup *backup, char *out_reason)
+static int backup_finish(struct store_backup *backup, char *out_reason)
 {
     struct stat status;
     int error = 0;
@@ -156,7 +158,7 @@ static int finish(struct store_backup *backup, char *out_reason)
         error = store_backup_sync_directory(backup->path);
     }
     if (error != 0) {
-        const int code = refuse(backup->path, strerror(error), out_reason);
+        const int code = backup_refuse(backup->path, strerror(error), out_reason);
         store_backup_abort(backup);
         return code;
     }
@@ -173,7 +175,7 @@ int store_backup_step(struct store_backup *backup, char *out_reason)
     if (rc == SQLITE_DONE) {
         rc = sqlite3_backup_finish(backup->backup);
         if (rc == SQLITE_OK) {
-            return finish(backup, out_reason);
+            return backup_finish(backup, out_reason);
         }
         backup->backup = NULL;
     }

@@ -18,11 +18,6 @@ enum {
     SCRUB_RETRY_MS = 1000
 };
 
-static uint64_t ns_of_ms(uint64_t ms)
-{
-    return ms * 1000 * 1000;
-}
-
 /* --- the log ---------------------------------------------------------------------------------- */
 
 int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages)
@@ -77,7 +72,7 @@ void store_commit_scrub(struct store_writer *writer)
                                        NULL);
     }
     if (rc != SQLITE_OK) {
-        writer->scrub_due = uv_hrtime() + ns_of_ms(SCRUB_RETRY_MS);
+        writer->scrub_due = uv_hrtime() + STORE_NS_PER_MS * SCRUB_RETRY_MS;
         return;
     }
     writer->log_pages = 0;
@@ -175,7 +170,7 @@ static void note_success(struct store_writer *writer, const struct store_batch *
     /* A scrub also follows the first commit: the log may have bytes that were removed before a
        crash. Not before the first commit: until then the starting thread uses the connection. */
     if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
-        writer->scrub_due = uv_hrtime() + ns_of_ms(writer->options.scrub_after_ms);
+        writer->scrub_due = uv_hrtime() + STORE_NS_PER_MS * writer->options.scrub_after_ms;
     }
     writer->database.state.removed = false;
     uv_mutex_lock(&writer->mutex);

@@ -33,7 +33,7 @@ int store_epoch_read(sqlite3_stmt *statement, struct persist_epoch *out_epoch)
     return SQLITE_OK;
 }
 
-static int bind(sqlite3_stmt *statement, const struct persist_epoch *epoch)
+static int epoch_bind(sqlite3_stmt *statement, const struct persist_epoch *epoch)
 {
     const int64_t numbers[] = {
         epoch->host,    (int64_t)epoch->number, epoch->starts_ms,
@@ -63,7 +63,7 @@ int store_epoch_put(sqlite3 *db, const struct persist_epoch *epoch)
     if (rc != SQLITE_OK) {
         return rc;
     }
-    rc = bind(statement, epoch);
+    rc = epoch_bind(statement, epoch);
     if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
     }

@@ -34,7 +34,7 @@ const char *store_error_reason(int rc)
 }
 
 /* What the operator should look at. */
-static const char *advice(int rc)
+static const char *error_advice(int rc)
 {
     if (rc == SQLITE_IOERR_SHMMAP) {
         return "the file system cannot share memory between connections, and the way around that "
@@ -76,7 +76,7 @@ int store_error_refuse(const char *path, int rc, const char *detail, char *out_r
         return -ERR_STORAGE;
     default:
         (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.160s cannot be used (%s): %s", path,
-                       copy, advice(rc));
+                       copy, error_advice(rc));
         return -ERR_STORAGE;
     }
 }

@@ -17,6 +17,8 @@
 #include "daemon/store/queue.h"
 #include "daemon/store/writer.h"
 
+#define STORE_NS_PER_MS UINT64_C(1000000)
+
 enum {
     /* Operations of one transaction while the storage is full: each can be tried by itself. */
     STORE_SPARING_OPS = 64

@@ -43,7 +43,7 @@ static int on_progress(void *context)
  * VACUUM writes the database without its free pages into a temporary file in the database's
  * directory, and from there back through the WAL. Meanwhile it needs twice the size of the result.
  */
-static void compact(struct store_writer *writer, struct persist_job *job)
+static void job_compact(struct store_writer *writer, struct persist_job *job)
 {
     enum { PROGRESS_STEPS = 10000 };
     sqlite3 *db = writer->database.db;
@@ -116,7 +116,7 @@ void store_job_run(struct store_writer *writer, struct persist_job *job)
         return;
     }
     if (job->kind == PERSIST_COMPACT) {
-        compact(writer, job);
+        job_compact(writer, job);
     } else {
         copy_slice(writer, job);
     }

@@ -190,7 +190,8 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
 }
 
 /* Gives a message another seq, and the checksum that goes with it. */
-static int move(struct store_database *database, int64_t from, int64_t to, int64_t checksum)
+static int moderation_move(struct store_database *database, int64_t from, int64_t to,
+                           int64_t checksum)
 {
     sqlite3_stmt *statement = database->statements[STORE_MOVE];
     int rc = sqlite3_bind_int64(statement, 1, from);
@@ -210,14 +211,14 @@ static int move(struct store_database *database, int64_t from, int64_t to, int64
 }
 
 /* The message at *seq becomes visible: it gets a new seq, with `checksum`. */
-static int show(struct store_database *database, struct persist_op *op, int64_t checksum,
-                int64_t *seq)
+static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
+                           int64_t *seq)
 {
     const int64_t from = *seq;
 
     op->shown_seq = store_database_take_number(database);
     *seq = op->shown_seq;
-    return move(database, from, op->shown_seq, checksum);
+    return moderation_move(database, from, op->shown_seq, checksum);
 }
 
 int store_moderation_apply(struct store_database *database, struct persist_op *op,
@@ -246,7 +247,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     const bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
         op->message.state < PERSIST_HIDDEN) {
-        rc = show(database, op, checksum, &seq);
+        rc = moderation_show(database, op, checksum, &seq);
     }
     if (rc != SQLITE_OK) {
         return rc;

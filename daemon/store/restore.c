@@ -26,7 +26,7 @@ struct paths {
     char part[PATH_ROOM];
 };
 
-static int refuse(const char *path, const char *why, char *out_reason)
+static int restore_refuse(const char *path, const char *why, char *out_reason)
 {
     (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.300s: %s", path, why);
     return -ERR_SYSTEM;
@@ -76,7 +76,7 @@ static int copy_bytes(int from, int to)
     return fsync(to) == 0 ? 0 : errno;
 }
 
-static int copy(const struct paths *paths, int source, const char *file, char *out_reason)
+static int restore_copy(const struct paths *paths, int source, const char *file, char *out_reason)
 {
     const int to = open(paths->part, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
     int error = to < 0 ? errno : copy_bytes(source, to);
@@ -84,7 +84,7 @@ static int copy(const struct paths *paths, int source, const char *file, char *o
     if (to >= 0 && close(to) != 0 && error == 0) {
         error = errno;
     }
-    return error == 0 ? 0 : refuse(file, strerror(error), out_reason);
+    return error == 0 ? 0 : restore_refuse(file, strerror(error), out_reason);
 }
 
 static int count_message(void *context, const struct persist_message *message)
@@ -128,8 +128,8 @@ static int renew_store_id(sqlite3 *db)
 }
 
 /* Checks the copy, and gives it a new store id. */
-static int examine(const struct paths *paths, const char *file, uint64_t *out_messages,
-                   char *out_reason)
+static int restore_examine(const struct paths *paths, const char *file, uint64_t *out_messages,
+                           char *out_reason)
 {
     char said[PERSIST_REASON_BYTES] = "";
     sqlite3 *db = NULL;
@@ -174,24 +174,26 @@ int store_restore(const char *directory, int source, const char *file, uint64_t 
     (void)snprintf(paths.target, sizeof(paths.target), "%.4096s/messages.db", directory);
     (void)snprintf(paths.part, sizeof(paths.part), "%.4096s/restore.part", directory);
     if (is_there(paths.target, "") || is_there(paths.target, "-wal")) {
-        return refuse(paths.target,
-                      "there is a store already; restore into an empty directory, or move its "
-                      "files away",
-                      out_reason);
+        return restore_refuse(
+            paths.target,
+            "there is a store already; restore into an empty directory, or move its "
+            "files away",
+            out_reason);
     }
     if (fstat(source, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 512) {
-        return refuse(file, "this is no backup", out_reason);
+        return restore_refuse(file, "this is no backup", out_reason);
     }
     if (is_there(file, "-wal")) {
-        return refuse(file,
-                      "it has a log beside it (-wal): this is a store, not a backup. Make one with "
-                      "`hearsay admin backup`",
-                      out_reason);
+        return restore_refuse(
+            file,
+            "it has a log beside it (-wal): this is a store, not a backup. Make one with "
+            "`hearsay admin backup`",
+            out_reason);
     }
     remove_part(&paths); /* left by an interrupted restore; the caller holds the lock */
-    int code = copy(&paths, source, file, out_reason);
+    int code = restore_copy(&paths, source, file, out_reason);
     if (code == 0) {
-        code = examine(&paths, file, &messages, out_reason);
+        code = restore_examine(&paths, file, &messages, out_reason);
     }
     if (code == 0) {
         int error = store_backup_sync(paths.part);
@@ -201,7 +203,7 @@ int store_restore(const char *directory, int source, const char *file, uint64_t 
         if (error == 0) {
             error = store_backup_sync_directory(paths.target);
         }
-        code = error == 0 ? 0 : refuse(paths.target, strerror(error), out_reason);
+        code = error == 0 ? 0 : restore_refuse(paths.target, strerror(error), out_reason);
     }
     remove_part(&paths);
     if (code == 0) {

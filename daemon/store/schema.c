@@ -22,7 +22,7 @@ enum {
 
 /*
  * The tables, which are version STORE_VERSION. To change one is to make a new version: raise
- * STORE_VERSION and say in identify() what becomes of a file of the version before.
+ * STORE_VERSION and say in schema_identify what becomes of a file of the version before.
  *
  * message: seq grows for ever and is the order of deposit. Rows are appended. A table clustered by
  * (host_id, id) would scatter 350-byte rows over all its pages, since ids are random; the small
@@ -301,7 +301,7 @@ static int insert_meta(sqlite3 *db)
 }
 
 /* Tables and version in one transaction: a crash leaves an empty file, or a whole one. */
-static int create(sqlite3 *db)
+static int schema_create(sqlite3 *db)
 {
     char sql[96];
     int rc = store_schema_run(db, "BEGIN IMMEDIATE");
@@ -376,7 +376,7 @@ static int refuse_version(const char *path, int64_t version, char *out_reason)
 }
 
 /* Whose file it is: nobody's yet (*out_is_empty), or ours of the version that we know. */
-static int identify(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
+static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     int64_t application = 0;
     int64_t version = 0;
@@ -434,10 +434,10 @@ static int set_wal(sqlite3 *db)
 }
 
 /* All checks; they only read. */
-static int examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
+static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     char detail[STORE_CHECK_DETAIL_BYTES];
-    int code = identify(db, path, out_is_empty, out_reason);
+    int code = schema_identify(db, path, out_is_empty, out_reason);
     int rc;
 
     if (code != 0) {
@@ -463,7 +463,7 @@ static int examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_
     return 0;
 }
 
-static int prepare(sqlite3 *db, enum store_use use, bool is_empty)
+static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
 {
     int rc = is_empty ? store_schema_run(db, creation_pragmas) : SQLITE_OK;
 
@@ -485,7 +485,7 @@ static int prepare(sqlite3 *db, enum store_use use, bool is_empty)
         rc = set_durability(db, use);
     }
     if (rc == SQLITE_OK && is_empty) {
-        rc = create(db);
+        rc = schema_create(db);
     }
     return rc;
 }
@@ -522,11 +522,11 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;
     }
-    code = examine(db, path, &is_empty, out_reason);
+    code = schema_examine(db, path, &is_empty, out_reason);
     if (code != 0) {
         goto close;
     }
-    rc = prepare(db, use, is_empty);
+    rc = schema_prepare(db, use, is_empty);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;

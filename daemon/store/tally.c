@@ -7,7 +7,7 @@
 enum { COLUMN_HOST, COLUMN_EPOCH, COLUMN_FILTER, COLUMN_BYTES, COLUMN_STATE };
 
 /* The tally of an epoch, else the tally of epoch 0 of its host, else NULL. */
-static struct persist_tally *find(const struct persist_op *op, int64_t host, uint64_t epoch)
+static struct persist_tally *tally_find(const struct persist_op *op, int64_t host, uint64_t epoch)
 {
     struct persist_tally *open = NULL;
 
@@ -43,7 +43,8 @@ static int add_row(sqlite3_stmt *statement, const struct persist_op *op)
 {
     const uint64_t epoch = (uint64_t)sqlite3_column_int64(statement, COLUMN_EPOCH);
     const uint64_t bytes = (uint64_t)sqlite3_column_int64(statement, COLUMN_BYTES);
-    struct persist_tally *tally = find(op, sqlite3_column_int64(statement, COLUMN_HOST), epoch);
+    struct persist_tally *tally =
+        tally_find(op, sqlite3_column_int64(statement, COLUMN_HOST), epoch);
 
     if (tally == NULL) {
         return SQLITE_OK;

@@ -11,11 +11,6 @@
 #include "daemon/store/log.h"
 #include "daemon/store/space.h"
 
-static uint64_t ns_of_ms(uint64_t ms)
-{
-    return ms * 1000 * 1000;
-}
-
 /* --- the thread ------------------------------------------------------------------------------- */
 
 /* Waits for operations, for a job, for a scrub to be due, or for the stop. Needs the mutex. */
@@ -40,7 +35,7 @@ static void wait_for_work(struct store_writer *writer)
  * Waits until gather_until for more operations. Does not wait for a full batch, a job or the stop.
  * Operations that an earlier batch left in the queue have waited already. Needs the mutex.
  */
-static void gather(struct store_writer *writer)
+static void writer_gather(struct store_writer *writer)
 {
     while (writer->queue.first != NULL && !writer->stopping && writer->job == NULL &&
            !store_queue_is_full(&writer->queue)) {
@@ -102,7 +97,7 @@ static void take_batch(struct store_writer *writer, struct store_batch *out_batc
 }
 
 /* One turn of the thread. False: the thread ends. */
-static bool work(struct store_writer *writer)
+static bool writer_turn(struct store_writer *writer)
 {
     struct store_batch batch = {.count = 0};
     struct persist_job *job;
@@ -111,7 +106,7 @@ static bool work(struct store_writer *writer)
 
     uv_mutex_lock(&writer->mutex);
     wait_for_work(writer);
-    gather(writer);
+    writer_gather(writer);
     has_operations = writer->queue.first != NULL;
     job = writer->job;
     goes_on = has_operations || job != NULL || !writer->stopping;
@@ -137,7 +132,7 @@ static void run_thread(void *argument)
     struct store_writer *writer = argument;
     sqlite3 *db;
 
-    while (work(writer))
+    while (writer_turn(writer))
         ;
     db = store_database_deinit(&writer->database);
     if (writer->hands_off) {
@@ -204,7 +199,7 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
 {
     uv_mutex_lock(&writer->mutex);
     if (writer->queue.first == NULL) {
-        writer->gather_until = uv_hrtime() + ns_of_ms(writer->options.gather_ms);
+        writer->gather_until = uv_hrtime() + STORE_NS_PER_MS * writer->options.gather_ms;
     }
     store_queue_push(&writer->queue, op);
     if (writer->waiting || store_queue_is_full(&writer->queue)) {

@@ -15,7 +15,7 @@
 
 #include "core/base/err.h"
 
-/* Where the sentence goes. */
+/* Room for the sentence that explains a refusal. */
 struct reason {
     char *text;
     size_t bytes;
@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct reason *rea
     return -ERR_SYSTEM;
 }
 
-/* The entry of a directory that was just made must outlive a power cut, as what is in it does. */
+/* Syncs the entry of a new directory: it must survive a power cut, as the files in it do. */
 static void sync_parent(const char *directory)
 {
     char parent[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * datadir: the directory that one daemon owns while it runs.
+ * datadir: the data directory, which one daemon locks while it runs.
  */
 #ifndef DAEMON_SYSTEM_DATADIR_H
 #define DAEMON_SYSTEM_DATADIR_H

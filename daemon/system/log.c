@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    TEXT_BYTES_MAX = 1000, /* of a line, without what stands before the text */
+    TEXT_BYTES_MAX = 1000, /* of the text of a line, without its prefix */
     PREFIX_BYTES = 64,
     ESCAPE_BYTES = 4, /* \x1b */
 };
@@ -48,7 +48,7 @@ const char *log_level_name(enum log_level level)
     return levels[level].name;
 }
 
-/* Whether standard error is the very stream that the journal set up, as systemd.exec(5) asks. */
+/* Whether standard error is the stream of the journal; systemd.exec(5) describes this check. */
 static bool journal_listens(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -84,9 +84,9 @@ static size_t print_prefix(enum log_level level, char *out)
 }
 
 /*
- * The length of the UTF-8 character at `at` if it can be shown as it is; 0 for a control character
- * (C0, delete, and C1, which terminals obey in UTF-8 too), an overlong form, a surrogate, or
- * anything else that is not UTF-8.
+ * The length of the UTF-8 character at `at`; 0 if it must be escaped: a control character (C0,
+ * delete, and C1, which terminals obey in UTF-8, too), an overlong form, a surrogate, or a byte
+ * that is not UTF-8.
  */
 static size_t shown_length(const unsigned char *at)
 {
@@ -123,14 +123,14 @@ static size_t shown_length(const unsigned char *at)
 }
 
 /*
- * Copies text with what cannot be shown escaped, at most TEXT_BYTES_MAX bytes; what is cut ends in
- * "..." and never within a character or an escape. Returns the length.
+ * Copies text and escapes bytes that must not be shown: at most TEXT_BYTES_MAX bytes. A longer text
+ * is cut between two characters or escapes, and ends in "...". Returns the length.
  */
 static size_t escape(const char *text, char *out)
 {
     static const char dots[] = "...";
     size_t length = 0;
-    size_t cut = 0; /* where there was still room for the dots */
+    size_t cut = 0; /* the last end of a character with room for "..." behind it */
     const unsigned char *at = (const unsigned char *)text;
 
     while (*at != '\0') {
@@ -166,7 +166,7 @@ static void write_line(const char *line, size_t length)
             continue;
         }
         if (written <= 0) {
-            return; /* nowhere left to complain */
+            return; /* there is no other place for an error */
         }
         line += written;
         length -= (size_t)written;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log: one event a line on standard error, `level: text`, without addresses of peers, labels or
- * payloads. Where the journal listens (JOURNAL_STREAM), a line begins with <n> as sd-daemon(3) has
- * it, otherwise with the time. The level is the one global that style allows.
+ * log: one line an event on standard error: `level: text`. Callers put no addresses of peers,
+ * labels or payloads into a line. If standard error is the journal (JOURNAL_STREAM), a line begins
+ * with the priority <n> of sd-daemon(3), otherwise with the time. The level is the one global
+ * variable that the style allows.
  */
 #ifndef DAEMON_SYSTEM_LOG_H
 #define DAEMON_SYSTEM_LOG_H
@@ -19,14 +20,15 @@ enum log_level log_get_level(void);
 const char *log_level_name(enum log_level level);
 
 /*
- * Writes one line; printf-style. Control characters in the result are escaped, so that what came
- * from a peer cannot forge lines; longer than 1000 bytes is cut.
+ * Writes one line, printf-style. Control characters are escaped, so that bytes of a peer cannot
+ * forge a line. A text of more than 1000 bytes is cut.
  */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * For what a peer can make happen again and again: whether it may be written now, at most once in
- * ten seconds, and how many times it was not since the last time. Times are of any monotonic clock.
+ * A rate limit for an event that a peer can repeat: at most one line in ten seconds.
+ * log_gate_opens: whether to write a line now; then *out_withheld is the number of events since the
+ * last line that got none. now_ms is of any monotonic clock.
  */
 struct log_gate {
     bool opened;

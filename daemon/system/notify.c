@@ -12,7 +12,7 @@
 
 #include <systemd/sd-daemon.h>
 
-/* A service manager that does not listen is no reason to stop serving: results are ignored. */
+/* Results of sd_notify are ignored: the daemon serves without a service manager, too. */
 
 void notify_ready(const char *status)
 {
@@ -50,7 +50,7 @@ void notify_watchdog(void)
     (void)sd_notify(0, "WATCHDOG=1");
 }
 
-/* Whether it is a listening stream socket, and of which kind. Returns what is wrong, or NULL. */
+/* Finds the kind of a listening stream socket. NULL; or what is wrong with the socket. */
 static const char *check_socket(int descriptor, struct notify_socket *out_socket)
 {
     int protocol = 0;

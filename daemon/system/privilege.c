@@ -15,7 +15,7 @@
 
 #include "core/base/err.h"
 
-enum { GROUPS_MAX = 256 }; /* of a user; the kernel takes 65,536, which no service has */
+enum { GROUPS_MAX = 256 }; /* of a user; the kernel allows 65,536, but no service has so many */
 
 bool privilege_is_root(void)
 {
@@ -103,7 +103,7 @@ bool privilege_find_owner(const char *directory, struct privilege_user *out_user
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
-/* Whether a directory was made; one that is there is none of our business. */
+/* Makes a directory unless it exists, and tells whether it is new. */
 static int make_directory(const char *path, mode_t mode, bool *out_made)
 {
     *out_made = mkdir(path, mode) == 0;
@@ -129,7 +129,7 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
         *slash = '\0';
         rc = make_directory(path, 0755, &made); /* parents belong to who starts the daemon */
         if (rc == 0 && made) {
-            rc = chmod(path, 0755); /* whatever the umask: the user must get through */
+            rc = chmod(path, 0755); /* despite the umask: the user must be able to enter */
         }
         *slash = '/';
     }
@@ -163,7 +163,7 @@ static int fail(const struct privilege_user *user, const char *what, char *out_r
     return -ERR_SYSTEM;
 }
 
-/* Also those of a process that is no root but was given some. libc has no call for it. */
+/* Drops all capabilities, also those that a process other than root was given. libc has no call. */
 static int drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -176,7 +176,7 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0 ? 0 : -1;
 }
 
-/* The groups of the user, and the one whose sockets it makes: chown takes a member of it. */
+/* The groups of the user, and the group of its sockets: only a member may chown to that group. */
 static int take_groups(const struct privilege_user *user)
 {
     gid_t groups[GROUPS_MAX];

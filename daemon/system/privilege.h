@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege: what the daemon may do to the machine, given up for good. It binds its addresses as
- * who started it, goes on as an ordinary user, and, once it serves, has the kernel refuse it what a
- * message store never needs.
+ * privilege: gives up privileges for good. The daemon binds its addresses as the user who started
+ * it. Then it becomes an ordinary user. When it serves, a filter in the kernel refuses the system
+ * calls that a message store never needs.
  */
 #ifndef DAEMON_SYSTEM_PRIVILEGE_H
 #define DAEMON_SYSTEM_PRIVILEGE_H
@@ -23,72 +23,74 @@ struct privilege_user {
 #define PRIVILEGE_NO_GROUP ((gid_t)-1)
 
 /*
- * How a user namespace shows every user that it does not know: the kernel's overflow uid. It may be
- * anybody, so nobody may be believed to be that user.
+ * The kernel's overflow uid: in a user namespace every unknown user has this uid. So a peer or a
+ * file with this uid may be anybody's.
  */
 enum { PRIVILEGE_UNKNOWN_UID = 65534 };
 
 /*
- * Looks a user up. 0, or -ERR_SYSTEM with a sentence in out_reason (reason_bytes): there is none of
- * this name, or it is root.
+ * Looks a user up. 0; or -ERR_SYSTEM with a sentence in out_reason (reason_bytes): there is no user
+ * of this name, or it is root.
  */
 int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason,
                       size_t reason_bytes);
 
-/* The same; fails also when this process may not become that user. */
+/* The same. Also fails when this process may not become that user. */
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason,
                    size_t reason_bytes);
 
 /*
- * Looks up the user who owns a directory. True: it is there, and its owner is somebody else than
- * root; user->name is then in `out_name` (PRIVILEGE_NAME_BYTES), as a number where the system has
- * no name for it.
+ * Looks up the owner of a directory. True: the directory exists, and its owner is not root. Then
+ * user->name is in `out_name` (PRIVILEGE_NAME_BYTES); it is the uid if the system has no name for
+ * it.
  */
 bool privilege_find_owner(const char *directory, struct privilege_user *out_user, char *out_name);
 
 /*
- * Looks the group of `admin_group` up. 0, or -ERR_SYSTEM with a sentence in out_reason
- * (reason_bytes): there is none of this name.
+ * Looks a group up. 0; or -ERR_SYSTEM with a sentence in out_reason (reason_bytes): there is no
+ * group of this name.
  */
 int privilege_find_group(const char *name, gid_t *out_group, char *out_reason, size_t reason_bytes);
 
 /*
- * Makes the data directory for that user where it is not there, with the parents that are missing,
- * while we still may. One that is there must be the user's. 0, or -ERR_SYSTEM with a sentence.
+ * Makes the data directory for that user, with missing parents, while the process still may. A
+ * directory that exists must belong to the user. 0, or -ERR_SYSTEM with a sentence.
  */
 int privilege_make_directory(const char *directory, const struct privilege_user *user,
                              char *out_reason, size_t reason_bytes);
 
 /*
- * Becomes that user, with its groups, the administrators' group and no capability, and checks that
- * there is no way back. Of a process that is the user already it only takes the capabilities. To be
- * called before any thread is started. 0, or -ERR_SYSTEM with a sentence: the process must not go
- * on then.
+ * Becomes that user, with the groups of the user, the administrators' group and no capability; and
+ * checks that there is no way back. A process that is the user already only loses its capabilities.
+ * To be called before any thread is started. 0; or -ERR_SYSTEM with a sentence: then the process
+ * must not go on.
  */
 int privilege_drop(const struct privilege_user *user, char *out_reason, size_t reason_bytes);
 
 /*
- * Has the kernel refuse io_uring to this process from now on, as a kernel without io_uring does
+ * Makes the kernel refuse io_uring to this process from now on, as a kernel without io_uring does
  * (ENOSYS). To be called before the event loop is made. libuv from 1.45 on makes a ring together
  * with a loop, and from 1.50 on no setting and no environment variable prevents the ring. Then
  * privilege_filter_calls would refuse io_uring_enter, and libuv aborts the process at the next
- * change of what the loop waits for. A loop without a ring uses epoll_ctl. The filter does not
- * allow rings instead, because the kernel runs a ring's operations without asking the filter.
+ * change of the descriptors that the loop waits for. A loop without a ring uses epoll_ctl. The
+ * filter does not allow rings instead, because the kernel runs a ring's operations without asking
+ * the filter.
  *
- * NULL, or why there is no such filter: see privilege_filter_calls, which must not be called then.
+ * NULL; or the reason why there is no such filter, as privilege_filter_calls. Then that function
+ * must not be called.
  */
 const char *privilege_refuse_rings(void);
 
 /*
- * Has the kernel refuse, to all threads from now on, to run other programs, to make processes, to
- * trace others, to mount, to load modules, to set the clock, to change users, and more of the kind
- * (EPERM). NULL, or why there is no such filter (static storage): not built in, under a sanitizer,
- * whose leak check makes a process, or a kernel or an emulator without it. The daemon goes on
- * without; the log should say so.
+ * Makes the kernel refuse system calls to all threads from now on (EPERM): to run other programs,
+ * to make processes, to trace processes, to mount, to load modules, to set the clock, to change
+ * users, and others. NULL; or the reason why there is no such filter (static storage): it is not
+ * built in; a sanitizer is, whose leak check makes a process; or the kernel or emulator has no
+ * filters. The daemon goes on without a filter and logs the reason.
  */
 const char *privilege_filter_calls(void);
 
-/* Whether the process may still do what only root may. */
+/* Whether the process still has the privileges of root. */
 bool privilege_is_root(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege_calls: the filter of system calls. It names what is refused, not what is allowed: what
- * libc, SQLite and libuv call differs from machine to machine and changes with their versions, and
- * a store that stops working after an upgrade is worse than one that may call getrusage. The unit
- * has a list of what is allowed besides (SystemCallFilter).
+ * privilege_calls: the filter of system calls. It lists the calls that are refused, not the calls
+ * that are allowed. The calls of libc, SQLite and libuv differ between machines and versions: with
+ * a list of allowed calls, an upgrade of a library could stop the daemon. The systemd unit also has
+ * a list of allowed calls (SystemCallFilter).
  */
 #include "daemon/system/privilege.h"
 
@@ -44,7 +44,7 @@ const char *privilege_filter_calls(void)
 
 #include <seccomp.h>
 
-/* By name: what an architecture does not have is left out. */
+/* Names: a call that an architecture does not have is left out. */
 static const char *const refused[] = {
     /* other programs, and a look into them */
     "execve",
@@ -163,7 +163,7 @@ static int refuse_all(scmp_filter_ctx filter)
     return rc;
 }
 
-/* Loads a filter with these rules. NULL, or why not. */
+/* Loads a filter with these rules. NULL, or the reason why it cannot. */
 static const char *load(int (*add_rules)(scmp_filter_ctx filter))
 {
     const char *why = NULL;

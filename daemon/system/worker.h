@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker: a place off the loop for long work. An interface; worker_uv.h is libuv's pool of threads.
+ * worker: the interface for long work on another thread. worker_uv.h implements it on libuv's pool.
  */
 #ifndef DAEMON_SYSTEM_WORKER_H
 #define DAEMON_SYSTEM_WORKER_H
 
 /*
- * One piece of work. The caller fills it, and it stays in place until `done`. What `run` touches is
- * nobody else's meanwhile.
+ * One piece of work. The caller fills it; it must stay in place until `done`. Meanwhile no other
+ * thread may use the memory that `run` uses.
  */
 struct long_work {
     void (*run)(struct long_work *work);  /* on another thread */
-    void (*done)(struct long_work *work); /* then on the loop's; never before submit has returned */
+    void (*done)(struct long_work *work); /* afterwards, on the loop; never before submit returns */
 };
 
 struct worker {

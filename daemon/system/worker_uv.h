@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker_uv: a worker on libuv's pool of threads. The loop does not end while it has work.
+ * worker_uv: a worker on libuv's pool of threads. The loop does not end while the worker is busy.
  */
 #ifndef DAEMON_SYSTEM_WORKER_UV_H
 #define DAEMON_SYSTEM_WORKER_UV_H
@@ -13,10 +13,10 @@ struct worker_uv {
     struct worker worker; /* hand this to others */
     uv_loop_t *loop;
     uv_work_t request;
-    struct long_work *work; /* under way; or NULL */
+    struct long_work *work; /* running; or NULL */
 };
 
-/* The loop is borrowed. Nothing to be undone. */
+/* Borrows the loop. There is no deinit. */
 void worker_uv_init(struct worker_uv *worker, uv_loop_t *loop);
 
 #endif
