@@ -9,7 +9,6 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -53,32 +52,14 @@ struct trial {
     double grown_bytes; /* of resident memory, at most */
 };
 
-static struct index_item item_number(size_t number)
+static int insert_one(const struct trial *trial, struct index *index, size_t number)
 {
-    struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
-    uint64_t state = number;
-    const uint64_t random = filters_random(&state);
-
-    memcpy(item.id, &random, sizeof(random));
-    memcpy(item.id + sizeof(random), &number, sizeof(number));
-    item.deposited_ms = (int64_t)number;
-    return item;
-}
-
-static int insert_one(struct trial *trial, struct index *index, size_t number)
-{
-    const struct index_item item = item_number(number);
-
-    if (index_insert(index, &item,
-                     trial->filters.stored.words + number * trial->filters.filter_words) != 0) {
-        return bench_fail("memory is short");
-    }
-    return 0;
+    return filters_insert(&trial->filters, index, number, number + 1);
 }
 
 static int remove_one(struct index *index, size_t number)
 {
-    const struct index_item item = item_number(number);
+    const struct index_item item = filters_item(number);
 
     return index_remove(index, item.id, NULL) == 0 ? 0 : bench_fail("a message is gone");
 }
@@ -101,12 +82,7 @@ static int ask_all(const struct trial *trial, struct index *index, double *out_n
             .index = index,
             .filter = trial->filters.queries.words + q * trial->filters.filter_words,
         };
-        const struct index_query query = {.parts = &part,
-                                          .part_count = 1,
-                                          .k = K,
-                                          .max_distance_ppm = DISTANCE_ONE_PPM,
-                                          .since_ms = INT64_MIN,
-                                          .until_ms = INT64_MAX};
+        const struct index_query query = filters_query(&part, 1, K);
         for (int round = 0; round < 3; round++) {
             struct index_search *search = NULL;
             const int64_t begin = stats_cpu_ns();
@@ -140,10 +116,7 @@ static int ask_list(struct trial *trial, double *out_ns)
     if (index_new(&list_engine, &trial->options, &list) != 0) {
         return bench_fail("memory is short");
     }
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < trial->count; i++) {
-        rc = insert_one(trial, list, i);
-    }
+    int rc = filters_insert(&trial->filters, list, 0, trial->count);
     if (rc == 0) {
         rc = ask_all(trial, list, out_ns, &compared);
     }
@@ -275,11 +248,8 @@ static int renew(struct trial *trial)
 static int insert_all(struct trial *trial, double *out_ns)
 {
     const int64_t begin = stats_cpu_ns();
-    int rc = 0;
+    const int rc = filters_insert(&trial->filters, trial->index, 0, trial->count);
 
-    for (size_t i = 0; rc == 0 && i < trial->count; i++) {
-        rc = insert_one(trial, trial->index, i);
-    }
     *out_ns = (double)(stats_cpu_ns() - begin) / (double)trial->count;
     return rc;
 }

@@ -131,7 +131,6 @@ static double time_library(struct bench *bench, const struct profile *profile)
 static int prepare(struct bench *bench)
 {
     uint64_t state = 1;
-    const char *reason = NULL;
 
     for (int c = 0; c < CONTEXTS; c++) {
         make_context(&state, &bench->contexts[c]);
@@ -139,9 +138,8 @@ static int prepare(struct bench *bench)
     for (int p = 0; p < PROFILES; p++) {
         struct hearsay_filter filter;
 
-        if (profile_parse(profiles[p].text, strlen(profiles[p].text), &bench->profiles[p],
-                          &reason) != 0) {
-            return bench_fail("%s: %s", profiles[p].text, reason);
+        if (bench_profile(profiles[p].text, &bench->profiles[p]) != 0) {
+            return -1;
         }
         for (int c = 0; c < CONTEXTS; c++) { /* all of them can be encoded at all */
             struct hearsay_error error;

@@ -187,15 +187,7 @@ static int build(struct run *run)
 static int ask(const struct run *run, const struct index_part *parts, size_t count,
                struct index_search **out_search, double *out_ns)
 {
-    const struct index_query query = {
-        .parts = parts,
-        .part_count = (uint32_t)count,
-        .k = run->options->k,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
+    const struct index_query query = filters_query(parts, count, run->options->k);
     const int64_t begin = stats_cpu_ns();
 
     if (index_search_new(alloc_system(), &query, out_search) != 0) {

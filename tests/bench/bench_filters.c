@@ -4,7 +4,6 @@
  * has seen, the memory of recent contexts. docs/filters.md has the figures.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/filter/bloom.h"

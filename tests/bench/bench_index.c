@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/bits/bits.h"
-#include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"
 #include "tests/bench/bench.h"
@@ -68,35 +67,6 @@ struct run {
     struct index_plot *plot; /* NULL without --plot */
 };
 
-static struct index_item item_number(size_t number)
-{
-    struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
-    uint64_t state = number;
-    const uint64_t random = filters_random(&state);
-
-    memcpy(item.id, &random, sizeof(random));
-    memcpy(item.id + sizeof(random), &number, sizeof(number));
-    item.deposited_ms = (int64_t)number;
-    return item;
-}
-
-static const uint64_t *stored(const struct run *run, size_t i)
-{
-    return run->filters.stored.words + i * run->filters.filter_words;
-}
-
-static int insert_range(const struct run *run, struct side *side, size_t first, size_t end)
-{
-    for (size_t i = first; i < end; i++) {
-        const struct index_item item = item_number(i);
-
-        if (index_insert(side->index, &item, stored(run, i)) != 0) {
-            return bench_fail("%s: memory is short", side->name);
-        }
-    }
-    return 0;
-}
-
 /* What the list keeps of a message besides: id, times, reach, size, and the map's entry. */
 static double list_bytes_beyond(const struct run *run)
 {
@@ -112,8 +82,7 @@ static double list_bytes_beyond(const struct run *run)
     if (index_new(&list_engine, &options, &list) != 0) {
         return 0;
     }
-    struct side side = {.name = "list", .engine = &list_engine, .index = list};
-    if (insert_range(run, &side, 0, run->filters.stored.count) == 0) {
+    if (filters_insert(&run->filters, list, 0, run->filters.stored.count) == 0) {
         bytes = (double)index_bytes(list);
     }
     index_free(list);
@@ -135,7 +104,7 @@ static int build(const struct run *run, struct side *side, double list_bytes)
         return bench_fail("memory is short");
     }
     const int64_t begin = stats_cpu_ns();
-    if (insert_range(run, side, 0, count) != 0 ||
+    if (filters_insert(&run->filters, side->index, 0, count) != 0 ||
         (!run->options->one_by_one && index_arrange(side->index, NULL) != 0)) {
         return bench_fail("%s: memory is short", side->name);
     }
@@ -154,7 +123,7 @@ static int change(const struct run *run, struct side *side)
 
     int64_t begin = stats_cpu_ns();
     for (size_t c = 0; c < changes; c++) {
-        const struct index_item item = item_number(c * step);
+        const struct index_item item = filters_item(c * step);
 
         if (index_remove(side->index, item.id, NULL) != 0) {
             return bench_fail("%s: a message is gone", side->name);
@@ -163,7 +132,7 @@ static int change(const struct run *run, struct side *side)
     side->delete_ns = (double)(stats_cpu_ns() - begin) / (double)(changes == 0 ? 1 : changes);
     begin = stats_cpu_ns();
     for (size_t c = 0; c < changes; c++) {
-        if (insert_range(run, side, c * step, c * step + 1) != 0) {
+        if (filters_insert(&run->filters, side->index, c * step, c * step + 1) != 0) {
             return -1;
         }
     }
@@ -199,16 +168,10 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     if (run->options->contains) {
         part.contains = run->filters.wanted.words + q * words;
     }
-    const struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = run->options->k,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = run->options->estimated ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
-        .budget = run->options->budget,
-    };
+    struct index_query query = filters_query(&part, 1, run->options->k);
+
+    query.metric = run->options->estimated ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS;
+    query.budget = run->options->budget;
     const int64_t begin = stats_now_ns();
     if (index_search_new(alloc_system(), &query, &search) != 0) {
         return bench_fail("memory is short");

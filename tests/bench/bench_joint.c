@@ -203,12 +203,7 @@ static struct index_search *search(struct index *index, const uint64_t *filter,
                                    const uint64_t *wanted, uint32_t k)
 {
     const struct index_part part = {.index = index, .filter = filter, .contains = wanted};
-    const struct index_query query = {.parts = &part,
-                                      .part_count = 1,
-                                      .k = k,
-                                      .max_distance_ppm = DISTANCE_ONE_PPM,
-                                      .since_ms = INT64_MIN,
-                                      .until_ms = INT64_MAX};
+    const struct index_query query = filters_query(&part, 1, k);
     struct index_search *search = NULL;
 
     if (index_search_new(alloc_system(), &query, &search) != 0) {
@@ -354,14 +349,10 @@ int bench_joint(const struct bench_options *options, struct report *report)
 {
     (void)options; /* the sizes are what is shown */
     for (int p = 0; p < PROFILES; p++) {
-        const char *reason = NULL;
         struct profile profile;
         struct search_sums sums = {0};
 
-        if (profile_parse(profiles[p].text, strlen(profiles[p].text), &profile, &reason) != 0) {
-            return bench_fail("%s: %s", profiles[p].text, reason);
-        }
-        if (search_tree(&profile, &sums) != 0) {
+        if (bench_profile(profiles[p].text, &profile) != 0 || search_tree(&profile, &sums) != 0) {
             return -1;
         }
         report_begin(report, "joint", profiles[p].text);

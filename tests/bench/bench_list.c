@@ -81,15 +81,13 @@ static int begin(struct world *world, size_t count)
     const struct filters_options options = {
         .workload = "campus", .count = count, .query_count = QUERIES, .seed = 1};
     struct profile profile;
-    const char *reason = NULL;
-    const char *text = "v1:512/4";
 
     world->kernels = bench_kernels();
     if (world->kernels == NULL) {
         return -1;
     }
-    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
-        return bench_fail("%s", reason);
+    if (bench_profile("v1:512/4", &profile) != 0) {
+        return -1;
     }
     if (filters_make(&options, &profile, &world->filters) != 0) {
         return -1;
@@ -110,25 +108,12 @@ static void end(struct world *world)
     filters_deinit(&world->filters);
 }
 
-static struct index_query query_for(const struct index_part *part)
-{
-    return (struct index_query){
-        .parts = part,
-        .part_count = part != NULL,
-        .k = K,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
-}
-
 /* The k nearest by the list, as the daemon asks it; their ids are written to `out`. */
 static int ask_list(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYTES])
 {
     const struct index_part part = {.index = world->list,
                                     .filter = filter_at(&world->filters.queries, q)};
-    const struct index_query query = query_for(&part);
+    const struct index_query query = filters_query(&part, 1, K);
     struct index_search *search = NULL;
     uint32_t count = 0;
 
@@ -153,7 +138,7 @@ static int ask_loop(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYT
         .items = world->items,
         .count = world->filters.stored.count,
     };
-    const struct index_query query = query_for(NULL);
+    const struct index_query query = filters_query(NULL, 0, K);
     struct nearest nearest;
 
     if (nearest_init(&nearest, alloc_system(), K, 0) != 0) {

@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "core/bits/bits.h"
-#include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"
 #include "core/index/renewal.h"
@@ -72,23 +71,6 @@ struct run {
     double worker_ns;  /* ... and on the worker */
 };
 
-static struct index_item item_number(size_t number)
-{
-    struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
-    uint64_t state = number;
-    const uint64_t random = filters_random(&state);
-
-    memcpy(item.id, &random, sizeof(random));
-    memcpy(item.id + sizeof(random), &number, sizeof(number));
-    item.deposited_ms = (int64_t)number;
-    return item;
-}
-
-static const uint64_t *stored(const struct run *run, size_t i)
-{
-    return run->filters.stored.words + i * run->filters.filter_words;
-}
-
 /* ---- what is there beforehand ---- */
 
 static int load_index(const struct run *run, struct index **out_index)
@@ -104,12 +86,8 @@ static int load_index(const struct run *run, struct index **out_index)
     if (index_new(&tree_engine, &options, out_index) != 0) {
         return bench_fail("memory is short");
     }
-    for (size_t i = 0; i < run->options->messages; i++) {
-        const struct index_item item = item_number(i);
-
-        if (index_insert(*out_index, &item, stored(run, i)) != 0) {
-            return bench_fail("memory is short");
-        }
+    if (filters_insert(&run->filters, *out_index, 0, run->options->messages) != 0) {
+        return -1;
     }
     return index_arrange(*out_index, NULL) == 0 ? 0 : bench_fail("memory is short");
 }
@@ -124,7 +102,7 @@ static const uint64_t *watch_filter(const struct run *run, size_t i)
     if (i < queries->count) {
         return queries->words + i * words;
     }
-    return stored(run, (i - queries->count) * 7919 % run->options->messages);
+    return filters_stored(&run->filters, (i - queries->count) * 7919 % run->options->messages);
 }
 
 static int add_watch(struct run *run, size_t i, uint32_t radius_ppm)
@@ -256,18 +234,6 @@ static void end_round(struct run *run)
 
 /* ---- deposits ---- */
 
-static int insert_batch(const struct run *run, struct index *index, size_t first, size_t count)
-{
-    for (size_t i = first; i < first + count; i++) {
-        const struct index_item item = item_number(i);
-
-        if (index_insert(index, &item, stored(run, i)) != 0) {
-            return bench_fail("memory is short");
-        }
-    }
-    return 0;
-}
-
 /* All hits are read, as the daemon would. */
 static uint64_t match_batch(struct run *run, size_t first, size_t count)
 {
@@ -275,7 +241,7 @@ static uint64_t match_batch(struct run *run, size_t first, size_t count)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < count; i++) {
-        deposits[i] = (struct standing_deposit){.filter = stored(run, first + i),
+        deposits[i] = (struct standing_deposit){.filter = filters_stored(&run->filters, first + i),
                                                 .reach_ppm = DISTANCE_ONE_PPM};
     }
     for (uint32_t done = 0; done < count;) {
@@ -308,11 +274,11 @@ static int deposit_all(struct run *run)
     for (size_t first = run->options->messages; run->sample_count < samples; first += count) {
         const int64_t start = stats_now_ns();
 
-        if (insert_batch(run, run->plain, first, count) != 0) {
+        if (filters_insert(&run->filters, run->plain, first, first + count) != 0) {
             return -1;
         }
         const int64_t plain = stats_now_ns();
-        if (insert_batch(run, run->watched, first, count) != 0) {
+        if (filters_insert(&run->filters, run->watched, first, first + count) != 0) {
             return -1;
         }
         const int64_t inserted = stats_now_ns();

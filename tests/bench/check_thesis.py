@@ -201,14 +201,27 @@ def check_refusals(bench, directory):
             (("index", "-m", "12x"), "-m takes a number"),
             (("index", "-m", "100"), "multiple of 64"),
             (("index", "-d", "0"), "-d takes a number"),
-            (("index", "--nothing"), "index --help")):
+            (("index", "--nothing"), "index --help"),
+            (("index", "--engine", "list,abacus"), "--engine takes up to 4 names"),
+            (("arrange", "--noise=1"), "--noise takes no value"),
+            (("epochs", "-k"), "-k takes a number from 1 to 1000"),
+            (("epochs", "--profile", "v1:100/4"), "--profile v1:100/4: m must be"),
+            (("watch", "--radius", "0.5,2"), "distances from 0 to 1, not 2"),
+            (("load", "--seconds", "0"), "--seconds takes a number from 1 to 86400, not 0"),
+            (("load", "--attack", "rude"), "slow, unread, greedy or noise, not rude"),
+            (("--rounds", "1x", "list"), "--rounds takes a number from 1 to 99, not 1x"),
+            (("abacus",), "there is no command abacus"),
+            (("list", "more"), "more is no option")):
         done = run(bench, *arguments)
         expect(done.returncode != 0 and words in done.stderr, f"{arguments}: {done.stderr}")
     for command in ("thesis", "index"):
         done = run(bench, command, "--plot", directory / "plots", env={"PATH": "/nonexistent"})
         expect(done.returncode != 0 and "gnuplot-nox" in done.stderr, f"{command}: {done.stderr}")
+    for command, option in (("thesis", "--plot"), ("index", "--plot"), ("arrange", "--noise"),
+                            ("epochs", "--skewed"), ("watch", "--radius"), ("load", "--attack"),
+                            ("list", "--hearsayd")):
         done = run(bench, command, "--help")
-        expect(done.returncode == 0 and "--plot" in done.stdout, f"{command} --help: {done.stdout}")
+        expect(done.returncode == 0 and option in done.stdout, f"{command} --help: {done.stdout}")
 
 
 def check_plots(bench, directory):

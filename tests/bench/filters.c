@@ -72,6 +72,48 @@ uint64_t filters_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+const uint64_t *filters_stored(const struct filters *filters, size_t i)
+{
+    return filters->stored.words + i * filters->filter_words;
+}
+
+struct index_item filters_item(size_t number)
+{
+    struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
+    uint64_t state = number;
+    const uint64_t random = filters_random(&state);
+
+    memcpy(item.id, &random, sizeof(random));
+    memcpy(item.id + sizeof(random), &number, sizeof(number));
+    item.deposited_ms = (int64_t)number;
+    return item;
+}
+
+int filters_insert(const struct filters *filters, struct index *index, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        const struct index_item item = filters_item(i);
+
+        if (index_insert(index, &item, filters_stored(filters, i)) != 0) {
+            return bench_fail("memory is short");
+        }
+    }
+    return 0;
+}
+
+struct index_query filters_query(const struct index_part *parts, size_t part_count, uint32_t k)
+{
+    return (struct index_query){
+        .parts = parts,
+        .part_count = (uint32_t)part_count,
+        .k = k,
+        .max_distance_ppm = DISTANCE_ONE_PPM,
+        .since_ms = INT64_MIN,
+        .until_ms = INT64_MAX,
+        .metric = INDEX_METRIC_BITS,
+    };
+}
+
 static uint32_t below(struct maker *maker, uint32_t bound)
 {
     return (uint32_t)(filters_random(&maker->state) % bound);

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/index/index.h"
 #include "core/profile/profile.h"
 #include "tests/bench/options.h"
 
@@ -61,6 +62,16 @@ struct filters {
 int filters_make(const struct filters_options *options, const struct profile *profile,
                  struct filters *out);
 void filters_deinit(struct filters *filters);
+
+/* Stored filter number i, borrowed; and the message of that number, which expires never. */
+const uint64_t *filters_stored(const struct filters *filters, size_t i);
+struct index_item filters_item(size_t number);
+
+/* Inserts messages first .. end - 1 with the stored filters. 0, or -1: it is said. */
+int filters_insert(const struct filters *filters, struct index *index, size_t first, size_t end);
+
+/* The query for the k nearest without other bounds; parts are borrowed. */
+struct index_query filters_query(const struct index_part *parts, size_t part_count, uint32_t k);
 
 /* An array of zero filters is grown by one, which is returned, zeroed; NULL without memory. */
 uint64_t *filters_append(struct filters_array *array, size_t words);

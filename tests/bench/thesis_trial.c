@@ -7,6 +7,7 @@
 
 #include "core/index/engine.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/filters.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 
@@ -102,7 +103,6 @@ int thesis_trial_init(struct thesis_trial *trial, const struct thesis_data *data
                       const struct bits_kernels *kernels)
 {
     char text[PROFILE_TEXT_MAX];
-    const char *reason = NULL;
 
     memset(trial, 0, sizeof(*trial));
     trial->data = data;
@@ -113,8 +113,8 @@ int thesis_trial_init(struct thesis_trial *trial, const struct thesis_data *data
         trial->bulk_us[i] = NAN;
     }
     snprintf(text, sizeof(text), "v1:%u/%u", data->bits, data->hashes);
-    if (profile_parse(text, strlen(text), &trial->profile, &reason) != 0) {
-        return bench_fail("profile %s: %s", text, reason);
+    if (bench_profile(text, &trial->profile) != 0) {
+        return -1;
     }
     if (estimate_new(alloc_system(), &trial->profile, &trial->estimate) != 0) {
         return bench_fail("memory is short");
@@ -161,15 +161,7 @@ static int ask_core(struct thesis_trial *trial, enum thesis_column who, const ui
                     uint32_t k, struct thesis_answer *out)
 {
     const struct index_part part = {.index = trial->indexes[who - CORE_LIST], .filter = query};
-    const struct index_query asked = {
-        .parts = &part,
-        .part_count = 1,
-        .k = k,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
+    const struct index_query asked = filters_query(&part, 1, k);
     struct index_search *search = NULL;
 
     if (index_search_new(alloc_system(), &asked, &search) != 0) {
