@@ -437,7 +437,7 @@ static void pass_time(struct play *play, uint32_t seconds)
     struct server *server = &play->fixture->server;
     struct session *session = server->sessions.first;
 
-    play->fixture->wall_ms += (int64_t)seconds * 1000;
+    play->fixture->clock.wall_ms += (int64_t)seconds * 1000;
     while (session != NULL) {
         struct session *next = session->next;
 

@@ -11,14 +11,6 @@
 
 enum { ARENA_BYTES = 8 * 1024 * 1024 };
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct handler_fixture *fixture = context;
-
-    *out_wall_ms = fixture->wall_ms;
-    *out_monotonic_ms = fixture->wall_ms;
-}
-
 /* Through the codec, so that nothing is kept that was only borrowed. */
 static void on_respond(struct requester *client, const struct msg_response *response)
 {
@@ -79,7 +71,8 @@ struct handler_fixture *handler_fixture_new(void)
     fixture->client.events = &events;
     fixture->client.is_local = true;
     fixture->client.is_administrator = true;
-    fixture->wall_ms = INT64_C(1800000000000);
+    fake_clock_init(&fixture->clock);
+    fixture->clock.is_single = true;
     fixture->persist = fake_persist_new();
     fail_alloc_init(&fixture->alloc);
     arena_init(&fixture->arena, alloc_system(), ARENA_BYTES);
@@ -99,15 +92,11 @@ void handler_fixture_set(struct handler_fixture *fixture, const char *section, c
 void handler_fixture_start(struct handler_fixture *fixture)
 {
     char reason[CONFIG_REASON_BYTES];
-    const struct service_options options = {
-        .alloc = &fixture->alloc.alloc,
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_context = fixture,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
 
+    options.alloc = &fixture->alloc.alloc;
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
     if (fixture->config.host_count == 0) {
         config_add_host(&fixture->config, "default");
     }

@@ -9,6 +9,7 @@
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 
 enum { HANDLER_FILTER_BYTES = 64 };
@@ -19,7 +20,7 @@ struct handler_fixture {
     struct persist *persist;
     struct service *service;
     struct fail_alloc alloc;
-    int64_t wall_ms; /* monotonic as well */
+    struct fake_clock clock;
     struct arena arena;
     struct msg_response answer; /* the latest; its memory is the arena's */
     size_t answers;

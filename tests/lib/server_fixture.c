@@ -13,21 +13,14 @@
 
 enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000 };
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct server_fixture *fixture = context;
-
-    *out_wall_ms = fixture->wall_ms;
-    *out_monotonic_ms = fixture->wall_ms;
-}
-
 struct server_fixture *server_fixture_new(void)
 {
     struct server_fixture *fixture = calloc(1, sizeof(*fixture));
 
     assert_non_null(fixture);
     (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
-    fixture->wall_ms = INT64_C(1800000000000);
+    fake_clock_init(&fixture->clock);
+    fixture->clock.is_single = true;
     loop_directory_make(fixture->directory);
     (void)snprintf(fixture->path, sizeof(fixture->path), "%s/socket", fixture->directory);
     config_defaults(&fixture->config);
@@ -57,15 +50,11 @@ static void listen_on_path(struct server_fixture *fixture)
 void server_fixture_start(struct server_fixture *fixture, bool listens)
 {
     struct server *server = &fixture->server;
-    const struct service_options options = {
-        .alloc = fixture->service_fails ? &fixture->alloc.alloc : alloc_system(),
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_context = fixture,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
 
+    options.alloc = fixture->service_fails ? &fixture->alloc.alloc : alloc_system();
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
     server->alloc = &fixture->alloc.alloc;
     server->lock = -1;
     server->persist = fixture->persist;

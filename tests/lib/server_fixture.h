@@ -10,6 +10,7 @@
 
 #include "daemon/net/server.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/loop_fixture.h"
 
@@ -19,7 +20,7 @@ struct server_fixture {
     struct persist *persist;
     struct fail_alloc alloc;
     bool service_fails; /* the service's memory is of that allocator, too; before the start */
-    int64_t wall_ms;    /* monotonic as well */
+    struct fake_clock clock;
     char directory[LOOP_PATH_BYTES];
     char path[LOOP_PATH_BYTES + 16]; /* for a Unix socket, in that directory */
     char reason[CONFIG_REASON_BYTES];

@@ -137,21 +137,6 @@ static void on_work_ended(struct requester *client)
 
 static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct read_fixture *fixture = context;
-
-    *out_wall_ms = fixture->wall_ms;
-    *out_monotonic_ms = fixture->monotonic_ms;
-}
-
-static bool clock_synchronised(void *context)
-{
-    const struct read_fixture *fixture = context;
-
-    return fixture->synchronised;
-}
-
 static void configure(struct read_fixture *fixture, const char *frame, const char *cache)
 {
     char reason[CONFIG_REASON_BYTES];
@@ -186,22 +171,16 @@ struct read_fixture *read_fixture_new(const char *frame, const char *cache)
     char reason[CONFIG_REASON_BYTES];
 
     assert_non_null(fixture);
-    fixture->wall_ms = INT64_C(1800000000000);
-    fixture->synchronised = true;
+    fake_clock_init(&fixture->clock);
     crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
     configure(fixture, frame, cache);
     fail_alloc_init(&fixture->alloc);
     fixture->persist = fake_persist_new();
     fixture->client = read_client_new(fixture);
-    const struct service_options options = {
-        .alloc = &fixture->alloc.alloc,
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_synchronised = clock_synchronised,
-        .clock_context = fixture,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
+    options.alloc = &fixture->alloc.alloc;
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
     assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
     return fixture;
 }
@@ -226,8 +205,7 @@ void read_fixture_free(struct read_fixture *fixture)
 
 void read_fixture_advance(struct read_fixture *fixture, int64_t ms)
 {
-    fixture->wall_ms += ms;
-    fixture->monotonic_ms += ms;
+    fake_clock_advance(&fixture->clock, ms);
 }
 
 static struct msg_text text_of(const char *text)

@@ -9,6 +9,7 @@
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 
 enum {
@@ -52,9 +53,7 @@ struct read_fixture {
     struct config config;
     struct persist *persist;
     struct service *service;
-    int64_t wall_ms;
-    int64_t monotonic_ms;
-    bool synchronised; /* the wall clock, as the system says */
+    struct fake_clock clock;
     struct read_answers answers;
     char got_ids[128];                       /* of all the requests answered by Got, in order */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES]; /* of every deposit */

@@ -35,34 +35,14 @@ static void on_work_ended(struct requester *client)
 
 static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct service_fixture *fixture = context;
-
-    *out_wall_ms = fixture->wall_ms;
-    *out_monotonic_ms = fixture->monotonic_ms;
-}
-
-static bool clock_synchronised(void *context)
-{
-    const struct service_fixture *fixture = context;
-
-    return fixture->synchronised;
-}
-
 int service_fixture_start(struct service_fixture *fixture)
 {
-    const struct service_options options = {
-        .alloc = &fixture->alloc.alloc,
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_synchronised = clock_synchronised,
-        .clock_context = fixture,
-        .worker = fixture->worker,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
 
+    options.alloc = &fixture->alloc.alloc;
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
+    options.worker = fixture->worker;
     return handler_open(&options, &fixture->service, fixture->reason);
 }
 
@@ -82,9 +62,8 @@ int service_fixture_setup_stopped(void **state)
 
     assert_non_null(fixture);
     fixture->client.events = &events;
-    fixture->wall_ms = INT64_C(1800000000000);
-    fixture->synchronised = true;
-    fixture->monotonic_ms = 5000;
+    fake_clock_init(&fixture->clock);
+    fixture->clock.monotonic_ms = 5000;
     fail_alloc_init(&fixture->alloc);
     assert_int_equal(
         config_parse(text, sizeof(text) - 1, "test.conf", &fixture->config, fixture->reason), 0);
@@ -121,8 +100,7 @@ int service_fixture_teardown(void **state)
 
 void service_fixture_advance(struct service_fixture *fixture, int64_t ms)
 {
-    fixture->wall_ms += ms;
-    fixture->monotonic_ms += ms;
+    fake_clock_advance(&fixture->clock, ms);
 }
 
 static void service_fixture_make_filter(uint8_t *out)

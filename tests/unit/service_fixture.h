@@ -9,6 +9,7 @@
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 
 enum {
@@ -22,9 +23,7 @@ struct service_fixture {
     struct persist *persist;
     struct service *service; /* NULL: not started */
     struct fail_alloc alloc;
-    int64_t wall_ms;
-    int64_t monotonic_ms;
-    bool synchronised; /* the wall clock, as the system says */
+    struct fake_clock clock;
     struct worker *worker;
     unsigned answered;
     enum msg_response_kind last; /* of the last answer */

@@ -15,6 +15,7 @@
 #include "daemon/handler/handler.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/rng.h"
 
@@ -27,7 +28,7 @@ struct fixture {
     struct service *service;
     struct service_control control;
     struct fail_alloc alloc;
-    int64_t now_ms;
+    struct fake_clock clock;
     enum msg_response_kind last;
     enum msg_error_code code;
     int64_t expires_ms;
@@ -95,14 +96,6 @@ static void on_work_ended(struct requester *client)
 
 static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct fixture *fixture = context;
-
-    *out_wall_ms = fixture->now_ms;
-    *out_monotonic_ms = fixture->now_ms;
-}
-
 static void on_epoch_changed(void *context, const struct host *host)
 {
     struct fixture *fixture = context;
@@ -112,16 +105,12 @@ static void on_epoch_changed(void *context, const struct host *host)
 
 static void start(struct fixture *fixture)
 {
-    const struct service_options options = {
-        .alloc = &fixture->alloc.alloc,
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_context = fixture,
-        .control = &fixture->control,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
 
+    options.alloc = &fixture->alloc.alloc;
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
+    options.control = &fixture->control;
     fixture->control.epoch_changed = on_epoch_changed;
     fixture->control.context = fixture;
     assert_int_equal(handler_open(&options, &fixture->service, fixture->reason), 0);
@@ -155,7 +144,8 @@ static int setup(void **state)
     assert_non_null(fixture);
     fixture->client.events = &events;
     fixture->client.is_on_site = true;
-    fixture->now_ms = INT64_C(1800000000000); /* a full hour */
+    fake_clock_init(&fixture->clock);
+    fixture->clock.is_single = true;
     fail_alloc_init(&fixture->alloc);
     configure(&fixture->config, hourly);
     fixture->persist = fake_persist_new();
@@ -185,7 +175,7 @@ static struct host *host_of(const struct fixture *fixture)
 
 static void tick(struct fixture *fixture, int64_t ms)
 {
-    fixture->now_ms += ms;
+    fixture->clock.wall_ms += ms;
     epochs_tick(fixture->service);
     (void)fake_persist_commit(fixture->persist);
 }
@@ -267,9 +257,9 @@ static void a_service_begins_with_an_epoch(void **state)
     assert_int_equal(fake_persist_epochs(fixture->persist), 1);
     welcome(fixture);
     assert_true(fixture->told_any);
-    assert_int_equal(fixture->told.starts_ms, fixture->now_ms);
-    assert_int_equal(fixture->told.ends_ms, fixture->now_ms + HOUR_MS);
-    assert_int_equal(fixture->told.kept_ms, fixture->now_ms + 3 * HOUR_MS);
+    assert_int_equal(fixture->told.starts_ms, fixture->clock.wall_ms);
+    assert_int_equal(fixture->told.ends_ms, fixture->clock.wall_ms + HOUR_MS);
+    assert_int_equal(fixture->told.kept_ms, fixture->clock.wall_ms + 3 * HOUR_MS);
     assert_int_equal(fixture->told.number, fake_persist_epoch(fixture->persist, 0)->number);
     assert_memory_equal(fixture->told_key, fake_persist_epoch(fixture->persist, 0)->key,
                         LIMIT_KEY_BYTES);
@@ -299,7 +289,7 @@ static void the_next_epoch_waits_for_the_store(void **state)
     const uint64_t first = fixture->told.number;
     tick(fixture, HOUR_MS - 1);
     assert_int_equal(fixture->pushes, 0);
-    fixture->now_ms++;
+    fixture->clock.wall_ms++;
     epochs_tick(fixture->service);
     epochs_tick(fixture->service); /* it is under way already */
     assert_int_equal(fixture->pushes, 0);
@@ -308,7 +298,7 @@ static void the_next_epoch_waits_for_the_store(void **state)
     assert_int_equal(fixture->pushes, 1);
     assert_true(fixture->told.number > first);
     assert_int_equal(host_of(fixture)->current->number, fixture->told.number);
-    assert_int_equal(fixture->told.ends_ms, fixture->now_ms + HOUR_MS);
+    assert_int_equal(fixture->told.ends_ms, fixture->clock.wall_ms + HOUR_MS);
 }
 
 /* Until the next epoch is told of the old one is current, past its end, for deposits too (D16). */
@@ -319,10 +309,10 @@ static void an_epoch_is_current_until_the_next_is_told_of(void **state)
     welcome(fixture);
     const uint64_t first = fixture->told.number;
     tick(fixture, HOUR_MS - 1);
-    fixture->now_ms += 700; /* between two looks at the clock */
+    fixture->clock.wall_ms += 700; /* between two looks at the clock */
     welcome(fixture);
     assert_int_equal(fixture->told.number, first);
-    assert_true(fixture->told.ends_ms < fixture->now_ms);
+    assert_true(fixture->told.ends_ms < fixture->clock.wall_ms);
     deposit(fixture, 1, first, 60);
     assert_int_equal(fixture->pushes, 0);
     epochs_tick(fixture->service); /* the next one is on its way to the store */
@@ -356,12 +346,12 @@ static void without_memory_the_old_one_goes_on(void **state)
     unsigned n = 0;
 
     while (fixture->pushes == 0) {
-        fixture->now_ms += fixture->now_ms % HOUR_MS == 0 ? HOUR_MS : 0;
+        fixture->clock.wall_ms += fixture->clock.wall_ms % HOUR_MS == 0 ? HOUR_MS : 0;
         fail_alloc_arm(&fixture->alloc, ++n);
         epochs_tick(fixture->service);
         fail_alloc_arm(&fixture->alloc, 0);
         (void)fake_persist_commit(fixture->persist);
-        fixture->now_ms++;
+        fixture->clock.wall_ms++;
         assert_true(n < 100);
     }
     assert_true(n > 3);
@@ -470,7 +460,7 @@ static void a_deposit_that_comes_too_late(void **state)
 
     tick(fixture, 3 * HOUR_MS - 1);
     send_deposit(fixture, 1, first, 600);
-    fixture->now_ms++;
+    fixture->clock.wall_ms++;
     epochs_tick(fixture->service);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(fixture->last, MSG_RESPONSE_ERROR);
@@ -560,14 +550,14 @@ static void check_all(struct fixture *fixture, const struct model_message *messa
     query(fixture, epochs, count);
     assert_int_equal(fixture->last, MSG_RESPONSE_RESULTS);
     for (uint32_t m = 0; m < message_count; m++) {
-        expected += messages[m].expires_ms > fixture->now_ms;
+        expected += messages[m].expires_ms > fixture->clock.wall_ms;
     }
     assert_int_equal(fixture->found_count, expected < FOUND_MAX ? expected : FOUND_MAX);
     for (size_t i = 0; i < fixture->found_count; i++) {
         const struct model_message *message = &messages[fixture->found[i]];
         assert_true(fixture->found[i] < message_count);
         assert_int_equal(fixture->found_epochs[i], message->epoch);
-        assert_true(message->expires_ms > fixture->now_ms);
+        assert_true(message->expires_ms > fixture->clock.wall_ms);
     }
 }
 
@@ -594,7 +584,7 @@ static void a_random_walk(void **state)
                 const uint64_t number = epoch->number;
                 const int64_t kept_ms = number == 0 ? INT64_MAX : epoch->kept_ms;
                 const uint32_t ttl_s = 1 + rng_below(&rng, 5 * 3600);
-                const int64_t expires_ms = fixture->now_ms + (int64_t)ttl_s * 1000;
+                const int64_t expires_ms = fixture->clock.wall_ms + (int64_t)ttl_s * 1000;
                 deposit(fixture, count, number, ttl_s);
                 messages[count++] =
                     (struct model_message){number, expires_ms < kept_ms ? expires_ms : kept_ms};
@@ -608,7 +598,7 @@ static void a_random_walk(void **state)
             sweep(fixture);
         } else if (dice < 80) {
             stop(fixture);
-            fixture->now_ms += rng_chance(&rng, 20) ? rng_below(&rng, 4 * HOUR_MS) : 0;
+            fixture->clock.wall_ms += rng_chance(&rng, 20) ? rng_below(&rng, 4 * HOUR_MS) : 0;
             start(fixture);
         } else {
             epochs_tick(fixture->service);

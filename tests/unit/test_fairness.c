@@ -329,7 +329,7 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
         const size_t now = take_refusals(fixture, &peer, &served);
         assert_true(now <= A_SECOND);
         refused += now;
-        fixture->wall_ms += 1000;
+        fixture->clock.wall_ms += 1000;
         session_tick(session, loop_now_ms(&fixture->server.loop));
         assert_true(++seconds < 100);
     }

@@ -4,6 +4,7 @@
  */
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/rng.h"
 
@@ -39,9 +40,7 @@ struct fixture {
     struct config config;
     struct persist *persist;
     struct service *service;
-    int64_t wall_ms;
-    int64_t monotonic_ms;
-    bool synchronised; /* the wall clock, as the system says */
+    struct fake_clock clock;
     struct answer answers[ANSWERS_MAX];
     size_t answer_count;
     size_t ended_count;
@@ -102,34 +101,14 @@ static void on_work_ended(struct requester *client)
 
 static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct fixture *fixture = context;
-
-    *out_wall_ms = fixture->wall_ms;
-    *out_monotonic_ms = fixture->monotonic_ms;
-}
-
-static bool clock_synchronised(void *context)
-{
-    const struct fixture *fixture = context;
-
-    return fixture->synchronised;
-}
-
 static void start(struct fixture *fixture)
 {
     char reason[CONFIG_REASON_BYTES];
-    const struct service_options options = {
-        .alloc = alloc_system(),
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_synchronised = clock_synchronised,
-        .clock_context = fixture,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
 
+    options.alloc = alloc_system();
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
     assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
 }
 
@@ -140,8 +119,7 @@ static int setup(void **state)
 
     assert_non_null(fixture);
     fixture->client.events = &events;
-    fixture->wall_ms = INT64_C(1800000000000);
-    fixture->synchronised = true;
+    fake_clock_init(&fixture->clock);
     config_defaults(&fixture->config);
     snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", "0", reason), 0);
@@ -169,8 +147,7 @@ static int teardown(void **state)
 
 static void advance(struct fixture *fixture, int64_t ms)
 {
-    fixture->wall_ms += ms;
-    fixture->monotonic_ms += ms;
+    fake_clock_advance(&fixture->clock, ms);
 }
 
 /* A filter with ten bits set from `first` on: neighbours overlap. */
@@ -266,7 +243,7 @@ static void deposit_shows_after_commit_only(void **state)
 
     fake_persist_commit(fixture->persist);
     assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_DEPOSITED);
-    assert_true(last_answer(fixture)->expires_ms == fixture->wall_ms + 24 * 3600 * 1000);
+    assert_true(last_answer(fixture)->expires_ms == fixture->clock.wall_ms + 24 * 3600 * 1000);
     send_query(fixture, 1, 5, false);
     assert_int_equal(last_answer(fixture)->result_count, 1);
 }
@@ -659,9 +636,9 @@ static void clock_never_runs_backwards(void **state)
     struct fixture *fixture = *state;
 
     deposit(fixture, 1, "an hour", 3600);
-    fixture->wall_ms -= INT64_C(86400000) * 365;
+    fixture->clock.wall_ms -= INT64_C(86400000) * 365;
     assert_false(service_clock_trusted(fixture->service));
-    fixture->monotonic_ms += 3600 * 1000;
+    fixture->clock.monotonic_ms += 3600 * 1000;
     send_query(fixture, 1, 5, false);
     assert_int_equal(last_answer(fixture)->result_count, 0);
 }

@@ -58,7 +58,7 @@ static void all_is_well(void **state)
 
     assert_int_equal(check(fixture)->problem_count, 0);
     assert_int_equal(fixture->answer.checked.messages, 5);
-    fixture->wall_ms += 150 * 1000; /* two have expired, one of them hidden */
+    fixture->clock.wall_ms += 150 * 1000; /* two have expired, one of them hidden */
     assert_int_equal(check(fixture)->problem_count, 0);
     assert_int_equal(fixture->service->usage.messages, 3); /* and are swept for it */
 }

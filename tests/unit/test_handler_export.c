@@ -59,7 +59,7 @@ static void export_is_complete(void **state)
     struct read_fixture *fixture = *state;
     const struct msg_exported_message *first = &fixture->answers.first;
     uint8_t filter[READ_FILTER_BYTES];
-    const int64_t deposited_ms = fixture->wall_ms;
+    const int64_t deposited_ms = fixture->clock.wall_ms;
 
     read_fixture_deposit(fixture, 7, "seven", 100);
     read_fixture_advance(fixture, 3000);

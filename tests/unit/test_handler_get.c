@@ -44,7 +44,7 @@ static void get_answers_what_was_deposited(void **state)
 {
     struct read_fixture *fixture = *state;
     const struct requester *client = &fixture->client->client;
-    const int64_t deposited_ms = fixture->wall_ms;
+    const int64_t deposited_ms = fixture->clock.wall_ms;
 
     read_fixture_deposit(fixture, 1, "one", 100);
     read_fixture_deposit(fixture, 2, "", 100); /* an empty payload is one, too */
@@ -146,7 +146,7 @@ static void get_from_cache(void **state)
     read_fixture_deposit(fixture, 2, "two", 100);
     read_fixture_send_get(fixture, NULL, 1);
     expect_got(fixture, 1, "one");
-    assert_true(fixture->answers.expires_ms == fixture->wall_ms + 100 * 1000);
+    assert_true(fixture->answers.expires_ms == fixture->clock.wall_ms + 100 * 1000);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
     read_fixture_withdraw(fixture, 1);
     read_fixture_send_get(fixture, NULL, 1);
@@ -186,12 +186,12 @@ static void get_of_what_comes_anew(void **state)
     read_fixture_deposit(fixture, 1, "old", 1);
     cache_set_limit(fixture->service->cache, 0); /* forgets it */
     cache_set_limit(fixture->service->cache, 1024 * 1024);
-    const int64_t old_expires_ms = fixture->wall_ms + 1000;
+    const int64_t old_expires_ms = fixture->clock.wall_ms + 1000;
     read_fixture_send_get(fixture, NULL, 1);
     fake_persist_carry_out_reads(fixture->persist);
     read_fixture_advance(fixture, 1000);
     read_fixture_deposit(fixture, 1, "new", 100);
-    const int64_t new_expires_ms = fixture->wall_ms + 100 * 1000;
+    const int64_t new_expires_ms = fixture->clock.wall_ms + 100 * 1000;
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "old");
     assert_true(fixture->answers.expires_ms == old_expires_ms);
@@ -206,7 +206,7 @@ static void get_of_what_comes_anew(void **state)
     read_fixture_deposit(fixture, 1, "newest", 100);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "newest");
-    assert_true(fixture->answers.expires_ms == fixture->wall_ms + 100 * 1000);
+    assert_true(fixture->answers.expires_ms == fixture->clock.wall_ms + 100 * 1000);
 }
 
 /* --- what fails ------------------------------------------------------------------------------- */

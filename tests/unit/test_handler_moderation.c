@@ -175,7 +175,7 @@ static void expires_while_it_is_restored(void **state)
     deposit(fixture, 1, "fine");
     hide(fixture, 1);
     handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1));
-    fixture->wall_ms += INT64_C(1000) * LONG_S;
+    fixture->clock.wall_ms += INT64_C(1000) * LONG_S;
     service_sweep(fixture->service);
     (void)fake_persist_answer_reads(fixture->persist);
     (void)fake_persist_commit(fixture->persist);
@@ -247,12 +247,12 @@ static void lists_are_in_order(void **state)
 
     for (uint8_t i = 1; i <= 4; i++) {
         deposit(fixture, i, "text");
-        fixture->wall_ms++;
+        fixture->clock.wall_ms++;
     }
     fixture->service->hosts[0].rules.has_accept = true;
     fixture->service->hosts[0].rules.accept = ACCEPT_REVIEW;
     deposit(fixture, 5, "held");
-    fixture->wall_ms++;
+    fixture->clock.wall_ms++;
     deposit(fixture, 6, "held, too");
     assert_int_equal(report(fixture, 3, 1), MSG_RESPONSE_REPORT_TAKEN);
     assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
@@ -273,7 +273,7 @@ static void lists_are_in_order(void **state)
     fake_persist_fail_reads(fixture->persist);
     const struct msg_request request = {.id = 1, .name = "reported", .kind = MSG_REQUEST_REPORTED};
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_STORAGE);
-    fixture->wall_ms += INT64_C(1000) * LONG_S; /* what has expired is not listed */
+    fixture->clock.wall_ms += INT64_C(1000) * LONG_S; /* what has expired is not listed */
     assert_int_equal(list(fixture, true, 0)->total, 0);
 }
 

@@ -191,11 +191,11 @@ static void schedules(void **state)
     struct handler_fixture *fixture = *state;
     const int64_t day_ms = INT64_C(24) * 3600 * 1000;
     const int64_t minute_ms = 60 * 1000;
-    const int64_t midnight_ms = (fixture->wall_ms / day_ms + 1) * day_ms;
+    const int64_t midnight_ms = (fixture->clock.wall_ms / day_ms + 1) * day_ms;
 
-    fixture->wall_ms = midnight_ms + (8 * 60 + 10) * minute_ms - 1;
+    fixture->clock.wall_ms = midnight_ms + (8 * 60 + 10) * minute_ms - 1;
     assert_true(takes(fixture, 1, "text"));
-    fixture->wall_ms += 1 + minute_ms;
+    fixture->clock.wall_ms += 1 + minute_ms;
     assert_false(takes(fixture, 2, "text"));
     assert_int_equal(fixture->answer.error.retry_after_ms, 9 * minute_ms);
     const struct msg_accepting *accepting = accept_mode(fixture, NULL);
@@ -204,7 +204,7 @@ static void schedules(void **state)
     assert_string_equal(accept_mode(fixture, "open")->source.text, "operator");
     assert_true(takes(fixture, 2, "text"));
     assert_string_equal(accept_mode(fixture, "auto")->mode.text, "closed");
-    fixture->wall_ms += 9 * minute_ms;
+    fixture->clock.wall_ms += 9 * minute_ms;
     assert_true(takes(fixture, 3, "text"));
 }
 

@@ -43,7 +43,7 @@ static void clock_is_saved_now_and_then(void **state)
     service_save_clock(fixture->service); /* that one is under way */
     assert_int_equal(fake_persist_commit(fixture->persist), 2);
     service_save_clock(fixture->service);
-    assert_int_equal(fixture->service->clock_saved_ms, fixture->wall_ms);
+    assert_int_equal(fixture->service->clock_saved_ms, fixture->clock.wall_ms);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
 }
 
@@ -57,7 +57,7 @@ static void clock_is_saved_as_it_is_now(void **state)
     service_save_clock(fixture->service);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
-    assert_int_equal(fixture->service->clock_saved_ms, fixture->wall_ms);
+    assert_int_equal(fixture->service->clock_saved_ms, fixture->clock.wall_ms);
     assert_int_equal(fake_persist_commit(fixture->persist), 0);
 }
 
@@ -65,7 +65,7 @@ static void clock_is_saved_as_it_is_now(void **state)
 static void clock_goes_on_over_a_restart(void **state)
 {
     struct service_fixture *fixture = *state;
-    const int64_t saved_ms = fixture->wall_ms + 3600 * SECOND_MS;
+    const int64_t saved_ms = fixture->clock.wall_ms + 3600 * SECOND_MS;
 
     assert_true(service_clock_trusted(fixture->service));
     fake_persist_set_clock(fixture->persist, saved_ms);
@@ -74,7 +74,7 @@ static void clock_goes_on_over_a_restart(void **state)
     assert_false(service_clock_trusted(fixture->service));
     service_fixture_advance(fixture, 500);
     assert_int_equal(service_now_ms(fixture->service), saved_ms + 500);
-    fixture->wall_ms = saved_ms + 600;
+    fixture->clock.wall_ms = saved_ms + 600;
     assert_int_equal(service_now_ms(fixture->service), saved_ms + 600);
     assert_true(service_clock_trusted(fixture->service));
 }
@@ -91,10 +91,10 @@ static void reboot_with_a_dead_clock(void **state)
     service_fixture_advance(fixture, 60 * SECOND_MS);
     service_save_clock(fixture->service);
     fake_persist_commit(fixture->persist);
-    const int64_t saved_ms = fixture->wall_ms;
-    fixture->wall_ms = 12 * SECOND_MS; /* 1970 */
-    fixture->monotonic_ms = 12 * SECOND_MS;
-    fixture->synchronised = false;
+    const int64_t saved_ms = fixture->clock.wall_ms;
+    fixture->clock.wall_ms = 12 * SECOND_MS; /* 1970 */
+    fixture->clock.monotonic_ms = 12 * SECOND_MS;
+    fixture->clock.is_synchronised = false;
     service_fixture_restart(fixture);
     assert_int_equal(service_now_ms(fixture->service), saved_ms);
     assert_false(service_clock_trusted(fixture->service));
@@ -103,8 +103,9 @@ static void reboot_with_a_dead_clock(void **state)
     assert_int_equal(sweep_and_count(fixture), 2);
     service_fixture_advance(fixture, 1);
     assert_int_equal(sweep_and_count(fixture), 1);
-    fixture->wall_ms = saved_ms + 3600 * SECOND_MS; /* the time is learnt: an hour without power */
-    fixture->synchronised = true;
+    fixture->clock.wall_ms =
+        saved_ms + 3600 * SECOND_MS; /* the time is learnt: an hour without power */
+    fixture->clock.is_synchronised = true;
     assert_int_equal(sweep_and_count(fixture), 0);
     assert_true(service_clock_trusted(fixture->service));
 }
@@ -119,8 +120,8 @@ static void jump_waits_for_confirmation(void **state)
     service_fixture_deposit(fixture, "alpha", 1, 600);
     service_fixture_deposit(fixture, "alpha", 2, SERVICE_FIXTURE_LONG_S);
     fake_persist_commit(fixture->persist);
-    fixture->wall_ms += year_ms;
-    fixture->synchronised = false;
+    fixture->clock.wall_ms += year_ms;
+    fixture->clock.is_synchronised = false;
     const char *text = service_fixture_log_of(fixture, sweep_twice);
     const char *told = strstr(text, "the system's clock is 365 days ahead of the store's");
     assert_non_null(told);
@@ -129,11 +130,11 @@ static void jump_waits_for_confirmation(void **state)
     assert_int_equal(fixture->service->usage.messages, 2);
     service_fixture_advance(fixture, 600 * SECOND_MS); /* lifetimes go on meanwhile */
     assert_int_equal(sweep_and_count(fixture), 1);
-    fixture->wall_ms -= year_ms; /* somebody sees the mistake */
+    fixture->clock.wall_ms -= year_ms; /* somebody sees the mistake */
     assert_int_equal(sweep_and_count(fixture), 1);
-    fixture->wall_ms += year_ms;
+    fixture->clock.wall_ms += year_ms;
     assert_int_equal(sweep_and_count(fixture), 1);
-    fixture->synchronised = true;
+    fixture->clock.is_synchronised = true;
     assert_int_equal(sweep_and_count(fixture), 0);
     assert_true(service_clock_trusted(fixture->service));
 }
@@ -146,9 +147,9 @@ static void jump_waits_over_a_restart(void **state)
     service_fixture_deposit(fixture, "alpha", 1, 600);
     fake_persist_commit(fixture->persist);
     fixture->config.clock_patience_s = 300;
-    fixture->synchronised = false;
-    fixture->wall_ms += INT64_C(9) * 365 * 86400 * SECOND_MS;
-    fixture->monotonic_ms = 0;
+    fixture->clock.is_synchronised = false;
+    fixture->clock.wall_ms += INT64_C(9) * 365 * 86400 * SECOND_MS;
+    fixture->clock.monotonic_ms = 0;
     service_fixture_restart(fixture);
     assert_int_equal(sweep_and_count(fixture), 1);
     service_fixture_advance(fixture, 300 * SECOND_MS - 1);

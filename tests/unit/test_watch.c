@@ -128,7 +128,7 @@ static void test_gone_while_waiting(void **state)
     watch_fixture_deposit_for(fixture, 1, 3600);
     (void)fake_persist_commit(fixture->persist);
     watch_fixture_settle(fixture);
-    fixture->wall_ms += 6000;
+    fixture->clock.wall_ms += 6000;
     client->room = 10;
     (void)watch_client_has_room(fixture->service, &client->client);
     watch_fixture_settle(fixture);

@@ -88,8 +88,8 @@ static void limit(struct watch_fixture *fixture, struct watch_client *client, ui
     struct sender_limits *limits = &fixture->service->sender_limits;
 
     limits->rates[SENDER_QUERY] = (struct bucket_rate){.per_minute = 60, .burst = burst};
-    assert_int_equal(senders_enter(fixture->service->senders, &address, limits, fixture->wall_ms,
-                                   &client->client.sender),
+    assert_int_equal(senders_enter(fixture->service->senders, &address, limits,
+                                   fixture->clock.wall_ms, &client->client.sender),
                      0);
 }
 
@@ -131,11 +131,11 @@ static void test_pages_cost_tokens(void **state)
     watch_fixture_settle(fixture);
     watch_fixture_expect(client, 1, FIRST * PAGE);
 
-    fixture->wall_ms += (BURST / 4) * 1000; /* these are left again */
+    fixture->clock.wall_ms += (BURST / 4) * 1000; /* these are left again */
     watch_fixture_settle(fixture);
     watch_fixture_expect(client, 1, FIRST * PAGE);
     for (size_t page = FIRST + 1; page <= PAGES; page++) {
-        fixture->wall_ms += 1000;
+        fixture->clock.wall_ms += 1000;
         watch_fixture_settle(fixture);
         watch_fixture_expect(client, 1, page * PAGE);
     }
@@ -169,7 +169,7 @@ static void test_turns_pass_over_paused_watches(void **state)
     assert_int_equal(watch_fixture_room_asked, 0);
     slow->room = WATCH_FIXTURE_PUSHES_MAX;
     (void)watch_client_has_room(fixture->service, &slow->client);
-    fixture->wall_ms += 60 * 1000;
+    fixture->clock.wall_ms += 60 * 1000;
     watch_fixture_settle(fixture);
     watch_fixture_expect(slow, 1, PAGE);
     assert_int_equal(poor->count, WATCHES * PAGE);
@@ -190,7 +190,7 @@ static void test_a_slow_watch_holds_nothing(void **state)
         watch_fixture_deposit(fixture, 1, EACH);
         watch_fixture_settle(fixture);
         assert_int_equal(fixture->service->watch->counts.matches, 0);
-        fixture->wall_ms += 1000;
+        fixture->clock.wall_ms += 1000;
     }
     watch_fixture_settle(fixture);
     watch_fixture_expect(client, 1, 6 * PAGE + ROUNDS * EACH);

@@ -92,14 +92,6 @@ static const struct requester_events events = {
     .drop = on_drop,
 };
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
-{
-    const struct watch_fixture *fixture = context;
-
-    *out_wall_ms = fixture->wall_ms;
-    *out_monotonic_ms = fixture->wall_ms;
-}
-
 static void client_init(struct watch_fixture *fixture, struct watch_client *client)
 {
     memset(client, 0, sizeof(*client));
@@ -115,7 +107,8 @@ static int setup_with(void **state, const char *cache)
     char reason[CONFIG_REASON_BYTES];
 
     assert_non_null(fixture);
-    fixture->wall_ms = INT64_C(1800000000000);
+    fake_clock_init(&fixture->clock);
+    fixture->clock.is_single = true;
     config_defaults(&fixture->config);
     (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", cache, reason), 0);
@@ -125,14 +118,10 @@ static int setup_with(void **state, const char *cache)
     assert_int_equal(config_finish(&fixture->config, reason), 0);
     fail_alloc_init(&fixture->alloc);
     fixture->persist = fake_persist_new();
-    const struct service_options options = {
-        .alloc = &fixture->alloc.alloc,
-        .config = &fixture->config,
-        .persist = fixture->persist,
-        .hash_seed = 7,
-        .read_clocks = read_clocks,
-        .clock_context = fixture,
-    };
+    struct service_options options = fake_clock_options(&fixture->clock);
+    options.alloc = &fixture->alloc.alloc;
+    options.config = &fixture->config;
+    options.persist = fixture->persist;
     assert_int_equal(handler_open(&options, &fixture->service, reason), 0);
     for (unsigned i = 0; i < WATCH_FIXTURE_CLIENTS; i++) {
         client_init(fixture, &fixture->clients[i]);

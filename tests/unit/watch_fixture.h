@@ -8,6 +8,7 @@
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 
 enum {
@@ -41,7 +42,7 @@ struct watch_fixture {
     struct persist *persist;
     struct service *service;
     struct watch_client clients[WATCH_FIXTURE_CLIENTS]; /* the last one deposits */
-    int64_t wall_ms;
+    struct fake_clock clock;
     uint32_t deposits;
 };
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/fake_clock.h"
+
+void fake_clock_init(struct fake_clock *clock)
+{
+    *clock = (struct fake_clock){.wall_ms = INT64_C(1800000000000), .is_synchronised = true};
+}
+
+void fake_clock_advance(struct fake_clock *clock, int64_t ms)
+{
+    clock->wall_ms += ms;
+    clock->monotonic_ms += ms;
+}
+
+static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+{
+    const struct fake_clock *clock = context;
+
+    *out_wall_ms = clock->wall_ms;
+    *out_monotonic_ms = clock->is_single ? clock->wall_ms : clock->monotonic_ms;
+}
+
+static bool clock_synchronised(void *context)
+{
+    const struct fake_clock *clock = context;
+
+    return clock->is_synchronised;
+}
+
+struct service_options fake_clock_options(struct fake_clock *clock)
+{
+    return (struct service_options){
+        .hash_seed = 7,
+        .read_clocks = read_clocks,
+        .clock_synchronised = clock->is_single ? NULL : clock_synchronised,
+        .clock_context = clock,
+    };
+}
