@@ -27,35 +27,6 @@ const struct alloc *alloc_system(void)
     return &system;
 }
 
-static void *budget_resize(void *context, void *block, size_t old_bytes, size_t new_bytes)
-{
-    struct alloc_budget *budget = context;
-    size_t others_bytes = budget->used_bytes - old_bytes;
-
-    if (new_bytes > old_bytes &&
-        (others_bytes > budget->limit_bytes || new_bytes > budget->limit_bytes - others_bytes)) {
-        return NULL;
-    }
-    void *moved = budget->below->resize(budget->below->context, block, old_bytes, new_bytes);
-    if (moved == NULL && new_bytes != 0) {
-        return NULL;
-    }
-    budget->used_bytes = others_bytes + new_bytes;
-    if (budget->used_bytes > budget->peak_bytes) {
-        budget->peak_bytes = budget->used_bytes;
-    }
-    return moved;
-}
-
-void alloc_budget_init(struct alloc_budget *budget, const struct alloc *below, size_t limit_bytes)
-{
-    *budget = (struct alloc_budget){
-        .alloc = {.resize = budget_resize, .context = budget},
-        .below = below,
-        .limit_bytes = limit_bytes,
-    };
-}
-
 bool alloc_multiply(size_t a, size_t b, size_t *out)
 {
     if (b != 0 && a > SIZE_MAX / b) {

@@ -26,22 +26,6 @@ struct alloc {
 const struct alloc *alloc_system(void);
 
 /*
- * An allocator with a limit. It passes requests to the allocator `below`, counts their bytes, and
- * refuses a request that would exceed limit_bytes. Embed the struct and use `.alloc` as the
- * allocator. The struct must outlive every block that it gave out. Not thread-safe.
- */
-struct alloc_budget {
-    struct alloc alloc;        /* pass this to others */
-    const struct alloc *below; /* borrowed */
-    size_t limit_bytes;
-    size_t used_bytes;
-    size_t peak_bytes;
-};
-
-/* `below` is borrowed and must outlive the budget. */
-void alloc_budget_init(struct alloc_budget *budget, const struct alloc *below, size_t limit_bytes);
-
-/*
  * Allocates an array of `count` elements of `bytes` bytes each, uninitialised (alloc_zeroed: all
  * bytes 0). The caller owns the block. NULL: no memory, count * bytes overflows, or one of them is
  * 0.

@@ -261,8 +261,3 @@ size_t cuckoo_bytes(const struct cuckoo *cuckoo)
 {
     return word_count(cuckoo->bucket_count) * sizeof(uint64_t);
 }
-
-uint64_t cuckoo_millibits_per_entry(const struct cuckoo *cuckoo)
-{
-    return cuckoo->count == 0 ? 0 : (uint64_t)cuckoo_bytes(cuckoo) * 8 * 1000 / cuckoo->count;
-}

@@ -86,8 +86,7 @@ struct cuckoo_ids {
  */
 int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t capacity);
 
-/* Bytes of memory that it holds; and bits for each present entry, in thousandths of a bit. */
+/* Bytes of memory that it holds. */
 size_t cuckoo_bytes(const struct cuckoo *cuckoo);
-uint64_t cuckoo_millibits_per_entry(const struct cuckoo *cuckoo);
 
 #endif

@@ -109,11 +109,6 @@ void renewal_free(struct renewal *renewal)
     alloc_release(renewal->alloc, renewal, 1, sizeof *renewal);
 }
 
-size_t renewal_pending(const struct renewal *renewal)
-{
-    return renewal->notes.count;
-}
-
 /* What a call answers when the notes have failed. */
 static int failure_of(const struct renewal *renewal)
 {

@@ -62,7 +62,4 @@ void renewal_detach(struct renewal *renewal);
 /* Frees what a detached renewal holds. NULL is fine. O(n) */
 void renewal_free(struct renewal *renewal);
 
-/* Changes noted that are not brought over yet. */
-size_t renewal_pending(const struct renewal *renewal);
-
 #endif

@@ -89,11 +89,6 @@ void estimate_free(struct estimate *estimate)
     alloc_release(estimate->alloc, estimate, 1, sizeof *estimate);
 }
 
-size_t estimate_bytes(const struct estimate *estimate)
-{
-    return sizeof *estimate + estimate->entry_count * sizeof(uint32_t);
-}
-
 const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section)
 {
     return estimate->tables[section];
@@ -102,14 +97,6 @@ const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section
 uint32_t estimate_section_count(const struct estimate *estimate)
 {
     return estimate->section_count;
-}
-
-uint32_t estimate_section_labels(const struct estimate *estimate, uint32_t section,
-                                 const uint64_t *filter)
-{
-    const struct profile_section *bits = &estimate->sections[section];
-
-    return estimate->tables[section][bloom_cardinality_range(filter, bits->first_bit, bits->bits)];
 }
 
 uint32_t estimate_labels(const struct estimate *estimate, const uint64_t *filter)

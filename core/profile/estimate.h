@@ -30,9 +30,6 @@ int estimate_new(const struct alloc *alloc, const struct profile *profile,
                  struct estimate **out_estimate);
 void estimate_free(struct estimate *estimate); /* NULL is fine */
 
-/* Bytes of memory that it holds. */
-size_t estimate_bytes(const struct estimate *estimate);
-
 /* The table of section `section`, indexed by set bits: b + 1 numbers, in 1/65536 label. Borrowed.
  */
 const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section);
@@ -42,13 +39,6 @@ const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section
  * number of set bits is enough.
  */
 uint32_t estimate_section_count(const struct estimate *estimate);
-
-/*
- * n of one section of F: estimated labels, or pairs in a joint section. In 1/65536 label, at most
- * 2^32 - 1. O(bits of the section / 64).
- */
-uint32_t estimate_section_labels(const struct estimate *estimate, uint32_t section,
-                                 const uint64_t *filter);
 
 /* n(F), and n(A or B), in 1/65536 label, at most 2^32 - 1. Pairs of joint sections count as labels.
  * O(m / 64). */

@@ -89,11 +89,6 @@ size_t standing_bytes(const struct standing *standing)
     return standing->bytes;
 }
 
-uint64_t standing_compared(const struct standing *standing)
-{
-    return standing->compared;
-}
-
 /* ---- queries ---- */
 
 static void release_query(const struct alloc *alloc, struct standing_query *query)
@@ -155,10 +150,18 @@ int standing_query_new(const struct standing *standing, const struct standing_te
     return 0;
 }
 
+static void query_take_out(struct standing *standing, struct standing_query *query)
+{
+    if (query->is_in) {
+        standing_displace_query(standing, query);
+        query->is_in = false;
+    }
+}
+
 void standing_query_free(struct standing *standing, struct standing_query *query)
 {
     if (query != NULL) {
-        standing_remove(standing, query);
+        query_take_out(standing, query);
         release_query(standing->options.alloc, query);
     }
 }
@@ -188,12 +191,4 @@ int standing_insert(struct standing *standing, struct standing_query *query)
         standing->unsettled = standing->unsettled < most ? standing->unsettled : most;
     }
     return rc;
-}
-
-void standing_remove(struct standing *standing, struct standing_query *query)
-{
-    if (query->is_in) {
-        standing_displace_query(standing, query);
-        query->is_in = false;
-    }
 }

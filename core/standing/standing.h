@@ -62,9 +62,6 @@ const uint64_t *standing_part_filter(const struct standing_query *query, uint32_
  * part. */
 int standing_insert(struct standing *standing, struct standing_query *query);
 
-/* Takes it out; one that is not in is fine. Never fails. The same cost. */
-void standing_remove(struct standing *standing, struct standing_query *query);
-
 /* A message that came. Borrowed for the call. */
 struct standing_deposit {
     const uint64_t *filter;
@@ -107,8 +104,5 @@ bool standing_arrange(struct standing *standing, size_t budget);
 /* Parts of the queries that are in it, and bytes held, without the queries' own. O(1). */
 size_t standing_count(const struct standing *standing);
 size_t standing_bytes(const struct standing *standing);
-
-/* Parts compared with messages so far, since the beginning: for tests and figures. */
-uint64_t standing_compared(const struct standing *standing);
 
 #endif

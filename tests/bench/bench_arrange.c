@@ -14,7 +14,7 @@
 
 #include <uv.h>
 
-#include "core/index/engine.h"
+#include "core/index/inner.h"
 #include "core/index/renewal.h"
 #include "daemon/host/arrange.h"
 #include "tests/bench/bench.h"
@@ -197,7 +197,7 @@ static int follow(struct trial *trial)
 {
     int result = RENEWAL_MORE;
 
-    trial->followed = renewal_pending(trial->renewal);
+    trial->followed = trial->index->notes->count;
     while (result == RENEWAL_MORE) {
         const int64_t begin = stats_cpu_ns();
         result = renewal_follow(trial->renewal, FOLLOW_BUDGET);

@@ -119,7 +119,7 @@ static int compare(const struct ids *ids, uint32_t rounds, struct samples *sampl
         }
     }
     samples->map_bits = (double)idmap_bytes(&map) * 8 / (double)ids->count;
-    samples->filter_bits = (double)cuckoo_millibits_per_entry(&filter) / 1000;
+    samples->filter_bits = (double)cuckoo_bytes(&filter) * 8 / (double)filter.count;
     samples->wrong_percent = 100.0 * (double)wrong / ((double)ids->count * rounds);
     idmap_deinit(&map);
     cuckoo_deinit(&filter);

@@ -18,7 +18,7 @@
 #include "core/index/engine.h"
 #include "core/index/index.h"
 #include "core/index/renewal.h"
-#include "core/standing/standing.h"
+#include "core/standing/inner.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/options.h"
@@ -178,7 +178,7 @@ static void settle(struct run *run)
         }
     }
     run->settle_ns = (double)spent_ns / (double)run->options->watches;
-    run->compared = standing_compared(run->standing);
+    run->compared = run->standing->compared;
     run->hits = 0;
 }
 
@@ -297,7 +297,7 @@ static void print_round(const struct run *run, uint32_t radius_ppm)
     const double plain = stats_median(run->plain_ns, run->sample_count) / batch;
     const double insert = stats_median(run->insert_ns, run->sample_count) / batch;
     const double match = stats_median(run->match_ns, run->sample_count) / batch;
-    const double compared = (double)(standing_compared(run->standing) - run->compared) / deposits;
+    const double compared = (double)(run->standing->compared - run->compared) / deposits;
     const double later = run->slice_ns + run->worker_ns;
     const double loop = (insert + run->slice_ns + match) / (plain + run->slice_ns);
     const double whole = (insert + later + match) / (plain + later);

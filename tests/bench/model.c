@@ -8,11 +8,11 @@
 #include "core/filter/bloom.h"
 #include "core/index/index.h"
 #include "core/profile/estimate.h"
+#include "core/tree/engine.h"
 #include "daemon/host/cache.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
-#include "tests/reference/engines.h"
 
 static int insert_all(struct index *index, uint64_t seed, size_t count, double *out_seconds)
 {
@@ -36,24 +36,20 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
 {
     /* What an item is: id, two times, reach, size, cardinality. */
     const double item_bytes = MESSAGE_ID_BYTES + 8 + 8 + 4 + 4 + 2;
-    struct alloc_budget budget;
     struct estimate *estimate = NULL;
     struct index *index = NULL;
     struct profile profile;
 
     workload_read_profile(&profile);
-    alloc_budget_init(&budget, alloc_system(), SIZE_MAX);
     int rc = estimate_new(alloc_system(), &profile, &estimate);
     if (rc == 0) {
         const struct index_options options = {
-            .alloc = &budget.alloc,
+            .alloc = alloc_system(),
             .profile = &profile,
             .estimate = estimate,
             .kernels = bits_select(BITS_BEST),
         };
-        rc = index_new(engine_named("tree"), &options, &index);
-    }
-    if (rc == 0 && in_bulk) {
+        rc = index_new(&tree_engine, &options, &index);
     }
     if (rc == 0) {
         rc = insert_all(index, seed, count, &out->seconds);
@@ -66,7 +62,6 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
     }
     if (rc == 0) {
         out->bytes = (double)index_bytes(index);
-        out->granted = (double)budget.used_bytes;
         out->filters = (double)(count * bloom_bytes(profile.bits));
         out->items = (double)count * item_bytes;
     }

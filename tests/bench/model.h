@@ -12,7 +12,6 @@
 
 struct model_index {
     double bytes;   /* as the index counts them */
-    double granted; /* as its allocator counts them */
     double filters; /* of bytes: the filters themselves */
     double items;   /* of bytes: ids, times, reach, sizes, cardinalities */
     double seconds; /* for inserting all */

@@ -235,7 +235,8 @@ static void test_figures(void **state)
             memcpy(id, &i, sizeof i);
             wrong += cuckoo_has(&world.cuckoo, id) ? 1 : 0;
         }
-        const uint64_t millibits = cuckoo_millibits_per_entry(&world.cuckoo);
+        const uint64_t millibits =
+            (uint64_t)cuckoo_bytes(&world.cuckoo) * 8 * 1000 / world.cuckoo.count;
         print_message("%7u ids: %u.%03u bits each, %u of a million others taken for one\n",
                       (unsigned)sizes[s], (unsigned)(millibits / 1000),
                       (unsigned)(millibits % 1000), (unsigned)wrong);

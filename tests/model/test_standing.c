@@ -3,7 +3,7 @@
  * Standing queries against a plain list of them, with every kernel: random queries come and go,
  * and each message must fit exactly those that it fits one by one, each once, by its best part.
  */
-#include "core/standing/standing.h"
+#include "core/standing/inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,10 +229,6 @@ static void remove_one(void)
 {
     struct asked *asked = &world.asked[rng_below(&world.rng, world.count)];
 
-    if (rng_chance(&world.rng, 50)) {
-        standing_remove(world.standing, asked->query); /* the other half: by its end */
-        standing_remove(world.standing, asked->query);
-    }
     standing_query_free(world.standing, asked->query);
     world.count--;
     if (asked != &world.asked[world.count]) {
@@ -503,7 +499,7 @@ static void ask_alike(void)
  * one. */
 static double match_alike(uint32_t count)
 {
-    const uint64_t before = standing_compared(world.standing);
+    const uint64_t before = world.standing->compared;
 
     for (uint32_t i = 0; i < count; i++) {
         struct message message = {.deposit = {.reach_ppm = 1000000}};
@@ -522,7 +518,7 @@ static double match_alike(uint32_t count)
             assert_true(i % 512 != 0 || hit_count > 0);
         }
     }
-    return (double)(standing_compared(world.standing) - before) / count;
+    return (double)(world.standing->compared - before) / count;
 }
 
 /* Where all contexts are alike, wide groups rule nothing out: they are made narrower, until hardly

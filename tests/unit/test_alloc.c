@@ -62,77 +62,12 @@ static void test_nothing_and_too_much_are_refused(void **state)
     assert_int_equal(fail.live_bytes, 0);
 }
 
-/* The limit holds to the byte, and what is given back can be had again. */
-static void test_budget_holds_its_limit(void **state)
-{
-    struct fail_alloc below;
-    struct alloc_budget budget;
-
-    (void)state;
-    fail_alloc_init(&below);
-    alloc_budget_init(&budget, &below.alloc, 100);
-    char *a = alloc_array(&budget.alloc, 60, 1);
-    char *b = alloc_array(&budget.alloc, 40, 1);
-    assert_non_null(a);
-    assert_non_null(b);
-    assert_int_equal(budget.used_bytes, 100);
-    assert_null(alloc_array(&budget.alloc, 1, 1));
-    assert_null(alloc_resize(&budget.alloc, a, 60, 61, 1));
-    a = alloc_resize(&budget.alloc, a, 60, 10, 1);
-    assert_non_null(a);
-    assert_int_equal(budget.used_bytes, 50);
-    b = alloc_resize(&budget.alloc, b, 40, 90, 1);
-    assert_non_null(b);
-    assert_int_equal(budget.used_bytes, 100);
-    assert_int_equal(budget.peak_bytes, 100);
-    alloc_release(&budget.alloc, a, 10, 1);
-    alloc_release(&budget.alloc, b, 90, 1);
-    assert_int_equal(budget.used_bytes, 0);
-    assert_int_equal(budget.peak_bytes, 100);
-    assert_int_equal(below.live_bytes, 0);
-}
-
-/* A lowered limit refuses more, but never keeps anyone from giving back. */
-static void test_budget_over_its_limit_still_shrinks(void **state)
-{
-    struct alloc_budget budget;
-
-    (void)state;
-    alloc_budget_init(&budget, alloc_system(), 100);
-    char *block = alloc_array(&budget.alloc, 100, 1);
-    budget.limit_bytes = 10;
-    assert_null(alloc_array(&budget.alloc, 1, 1));
-    block = alloc_resize(&budget.alloc, block, 100, 50, 1);
-    assert_non_null(block);
-    assert_null(alloc_resize(&budget.alloc, block, 50, 51, 1));
-    assert_null(alloc_array(&budget.alloc, SIZE_MAX, 1));
-    alloc_release(&budget.alloc, block, 50, 1);
-    assert_int_equal(budget.used_bytes, 0);
-}
-
-static void test_budget_counts_only_what_it_gave(void **state)
-{
-    struct fail_alloc below;
-    struct alloc_budget budget;
-
-    (void)state;
-    fail_alloc_init(&below);
-    alloc_budget_init(&budget, &below.alloc, 100);
-    fail_alloc_arm(&below, 1);
-    assert_null(alloc_array(&budget.alloc, 10, 1));
-    assert_int_equal(budget.used_bytes, 0);
-    assert_int_equal(budget.peak_bytes, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_multiply_finds_overflow),
         cmocka_unit_test(test_system_allocates_resizes_and_frees),
         cmocka_unit_test(test_nothing_and_too_much_are_refused),
-        cmocka_unit_test(test_budget_holds_its_limit),
-        cmocka_unit_test(test_budget_over_its_limit_still_shrinks),
-        cmocka_unit_test(test_budget_counts_only_what_it_gave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
