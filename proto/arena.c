@@ -40,7 +40,7 @@ static void arena_free_blocks(struct arena *arena, struct arena_block *block)
         struct arena_block *next = block->next;
 
         arena->held_bytes -= block->bytes;
-        alloc_release(arena->alloc, block, block->bytes, 1);
+        alloc_release(arena->alloc, block);
         block = next;
     }
 }

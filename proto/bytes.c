@@ -17,7 +17,7 @@ void bytes_init(struct bytes *bytes, const struct alloc *alloc)
 void bytes_deinit(struct bytes *bytes)
 {
     if (bytes->data != NULL) {
-        alloc_release(bytes->alloc, bytes->data, bytes->capacity, 1);
+        alloc_release(bytes->alloc, bytes->data);
     }
     bytes->data = NULL;
     bytes->count = 0;
@@ -49,7 +49,7 @@ uint8_t *bytes_reserve(struct bytes *bytes, size_t more)
     if (bytes->data == NULL) {
         data = alloc_array(bytes->alloc, capacity, 1);
     } else {
-        data = alloc_resize(bytes->alloc, bytes->data, bytes->capacity, capacity, 1);
+        data = alloc_resize(bytes->alloc, bytes->data, capacity, 1);
     }
     if (data == NULL) {
         return NULL;

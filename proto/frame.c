@@ -15,7 +15,7 @@ void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc
 static void frame_drop_buffer(struct frame_decoder *decoder)
 {
     if (decoder->buffer != NULL) {
-        alloc_release(decoder->alloc, decoder->buffer, decoder->capacity, 1);
+        alloc_release(decoder->alloc, decoder->buffer);
     }
     decoder->buffer = NULL;
     decoder->capacity = 0;
@@ -71,7 +71,7 @@ static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
     if (decoder->buffer == NULL) {
         buffer = alloc_array(decoder->alloc, capacity, 1);
     } else {
-        buffer = alloc_resize(decoder->alloc, decoder->buffer, decoder->capacity, capacity, 1);
+        buffer = alloc_resize(decoder->alloc, decoder->buffer, capacity, 1);
     }
     if (buffer == NULL) {
         return -ERR_NOMEM;

@@ -172,7 +172,7 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
 static void kept_free(const struct alloc *alloc, struct client_kept *kept)
 {
     arena_deinit(&kept->arena);
-    alloc_release(alloc, kept, 1, sizeof(*kept));
+    alloc_release(alloc, kept);
 }
 
 /* Moves the current reply, with its arena, to the end of the kept ones. 0 or ERR_NOMEM. */
@@ -454,5 +454,5 @@ void hearsay_close(struct hearsay *server)
     conn_deinit(&server->conn);
     arena_deinit(&server->arena);
     arena_deinit(&server->welcome_arena);
-    alloc_release(server->alloc, server, 1, sizeof(*server));
+    alloc_release(server->alloc, server);
 }

@@ -35,7 +35,7 @@ int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
     context->alloc = alloc;
     context->labels = alloc_array(alloc, CHUNK_LABELS, sizeof(*context->labels));
     if (context->labels == NULL) {
-        alloc_release(alloc, context, 1, sizeof(*context));
+        alloc_release(alloc, context);
         return fail_set_nomem(out_error);
     }
     context->capacity = CHUNK_LABELS;
@@ -56,8 +56,8 @@ void hearsay_context_free(struct hearsay_context *context)
     }
     const struct alloc *alloc = context->alloc;
     arena_deinit(&context->strings);
-    alloc_release(alloc, context->labels, context->capacity, sizeof(*context->labels));
-    alloc_release(alloc, context, 1, sizeof(*context));
+    alloc_release(alloc, context->labels);
+    alloc_release(alloc, context);
 }
 
 void hearsay_context_clear(struct hearsay_context *context)
@@ -92,8 +92,8 @@ static bool grow(struct hearsay_context *context)
     if (context->count < context->capacity) {
         return true;
     }
-    const char **labels = alloc_resize(context->alloc, context->labels, context->capacity,
-                                       2 * context->capacity, sizeof(*labels));
+    const char **labels =
+        alloc_resize(context->alloc, context->labels, 2 * context->capacity, sizeof(*labels));
     if (labels == NULL) {
         return false;
     }

@@ -134,8 +134,8 @@ void hearsay_keyring_close(struct hearsay_keyring *keyring)
         sodium_memzero(keyring->records.data, keyring->records.count);
     }
     bytes_deinit(&keyring->records);
-    alloc_release(alloc, keyring->path, keyring->path != NULL ? strlen(keyring->path) + 1 : 0, 1);
-    alloc_release(alloc, keyring, 1, sizeof(*keyring));
+    alloc_release(alloc, keyring->path);
+    alloc_release(alloc, keyring);
 }
 
 /* What a record of this connection's host begins with. */
@@ -224,7 +224,7 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
         }
         mark_excess(records, count);
     }
-    alloc_release(alloc, records, all, sizeof(*records));
+    alloc_release(alloc, records);
     for (size_t i = all; i-- > 0;) {
         if (keyring->records.data[i * RECORD_BYTES] == DROPPED) {
             drop(keyring, i * RECORD_BYTES);

@@ -214,6 +214,6 @@ int lately_encode(const struct bytes *contexts, const struct lately_encoding *ho
         bloom_store(words, decaying.m, out_filter->bytes);
     }
     decaying_deinit(&decaying);
-    alloc_release(alloc, labels, labels != NULL ? HEARSAY_CONTEXT_LABELS_MAX : 0, sizeof(*labels));
+    alloc_release(alloc, labels);
     return status;
 }

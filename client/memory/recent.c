@@ -149,8 +149,8 @@ void hearsay_recent_close(struct hearsay_recent *recent)
         return;
     }
     bytes_deinit(&recent->contexts);
-    alloc_release(alloc, recent->path, recent->path != NULL ? strlen(recent->path) + 1 : 0, 1);
-    alloc_release(alloc, recent, 1, sizeof(*recent));
+    alloc_release(alloc, recent->path);
+    alloc_release(alloc, recent);
 }
 
 const char *hearsay_recent_profile(const struct hearsay_recent *recent)

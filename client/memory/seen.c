@@ -103,8 +103,8 @@ void hearsay_seen_close(struct hearsay_seen *seen)
     }
     scalable_deinit(&seen->filter);
     bytes_deinit(&seen->records);
-    alloc_release(alloc, seen->path, seen->path != NULL ? strlen(seen->path) + 1 : 0, 1);
-    alloc_release(alloc, seen, 1, sizeof(*seen));
+    alloc_release(alloc, seen->path);
+    alloc_release(alloc, seen);
 }
 
 int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifetime_ms,

@@ -59,7 +59,7 @@ void conn_deinit(struct conn *conn)
     }
     frame_decoder_deinit(&conn->input);
     bytes_deinit(&conn->output);
-    alloc_release(conn->alloc, conn->slots, conn->slot_count, sizeof(*conn->slots));
+    alloc_release(conn->alloc, conn->slots);
     memset(conn, 0, sizeof(*conn));
 }
 

@@ -5,20 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *system_resize(void *context, void *block, size_t old_bytes, size_t new_bytes)
+static void *system_resize(void *context, void *block, size_t bytes)
 {
     (void)context;
-    (void)old_bytes;
-    if (new_bytes == 0) {
+    if (bytes == 0) {
         free(block);
         return NULL;
     }
-    void *moved = realloc(block, new_bytes);
-    /* realloc may refuse even to shrink; the old block is large enough, so that is no failure. */
-    if (moved == NULL && block != NULL && new_bytes <= old_bytes) {
-        return block;
-    }
-    return moved;
+    return realloc(block, bytes);
 }
 
 const struct alloc *alloc_system(void)
@@ -43,7 +37,7 @@ void *alloc_array(const struct alloc *alloc, size_t count, size_t bytes)
     if (!alloc_multiply(count, bytes, &total) || total == 0) {
         return NULL;
     }
-    return alloc->resize(alloc->context, NULL, 0, total);
+    return alloc->resize(alloc->context, NULL, total);
 }
 
 void *alloc_zeroed(const struct alloc *alloc, size_t count, size_t bytes)
@@ -56,20 +50,19 @@ void *alloc_zeroed(const struct alloc *alloc, size_t count, size_t bytes)
     return block;
 }
 
-void *alloc_resize(const struct alloc *alloc, void *block, size_t old_count, size_t new_count,
-                   size_t bytes)
+void *alloc_resize(const struct alloc *alloc, void *block, size_t count, size_t bytes)
 {
     size_t total = 0;
 
-    if (!alloc_multiply(new_count, bytes, &total) || total == 0) {
+    if (!alloc_multiply(count, bytes, &total) || total == 0) {
         return NULL;
     }
-    return alloc->resize(alloc->context, block, old_count * bytes, total);
+    return alloc->resize(alloc->context, block, total);
 }
 
-void alloc_release(const struct alloc *alloc, void *block, size_t count, size_t bytes)
+void alloc_release(const struct alloc *alloc, void *block)
 {
     if (block != NULL) {
-        (void)alloc->resize(alloc->context, block, count * bytes, 0); /* freeing returns NULL */
+        (void)alloc->resize(alloc->context, block, 0); /* freeing returns NULL */
     }
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc: an allocator that is passed as an argument. A caller can so give a module a memory budget,
- * and a test can let the n-th request fail.
- *
- * A release names the size of its block, so the allocator stores nothing beside the block.
+ * alloc: an allocator that is passed as an argument, so that a test can let the n-th request fail
+ * and count the bytes that are held.
  */
 #ifndef CORE_BASE_ALLOC_H
 #define CORE_BASE_ALLOC_H
@@ -12,13 +10,13 @@
 #include <stddef.h>
 
 /*
- * An allocator. `resize` is realloc with the old size as an argument:
- *   block = NULL, old_bytes = 0   allocates
- *   new_bytes = 0                 frees, and returns NULL
- * On failure it returns NULL and leaves the old block as it was. Shrinking and freeing never fail.
+ * An allocator. `resize` is realloc:
+ *   block = NULL   allocates
+ *   bytes = 0      frees, and returns NULL
+ * On failure it returns NULL and leaves the old block as it was. Freeing never fails.
  */
 struct alloc {
-    void *(*resize)(void *context, void *block, size_t old_bytes, size_t new_bytes);
+    void *(*resize)(void *context, void *block, size_t bytes);
     void *context; /* borrowed, handed to resize */
 };
 
@@ -34,15 +32,13 @@ void *alloc_array(const struct alloc *alloc, size_t count, size_t bytes);
 void *alloc_zeroed(const struct alloc *alloc, size_t count, size_t bytes);
 
 /*
- * Changes an array from old_count to new_count elements of `bytes` bytes each. The elements up to
- * the smaller count keep their contents. NULL on failure or overflow: the old array stays as it
- * was. new_count >= 1.
+ * Changes an array to `count` elements of `bytes` bytes each. The elements up to the smaller count
+ * keep their contents. NULL on failure or overflow: the old array stays as it was. count >= 1.
  */
-void *alloc_resize(const struct alloc *alloc, void *block, size_t old_count, size_t new_count,
-                   size_t bytes);
+void *alloc_resize(const struct alloc *alloc, void *block, size_t count, size_t bytes);
 
-/* Frees an array of `count` elements of `bytes` bytes each. NULL is fine. */
-void alloc_release(const struct alloc *alloc, void *block, size_t count, size_t bytes);
+/* Frees a block. NULL is fine. */
+void alloc_release(const struct alloc *alloc, void *block);
 
 /* Writes a * b to *out. false on overflow: *out is unchanged. */
 bool alloc_multiply(size_t a, size_t b, size_t *out);

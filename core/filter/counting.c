@@ -33,10 +33,8 @@ int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t
 void counting_deinit(struct counting *counting)
 {
     if (counting->alloc != NULL) {
-        alloc_release(counting->alloc, counting->counters, counter_words(counting),
-                      sizeof *counting->counters);
-        alloc_release(counting->alloc, counting->filter, bloom_words(counting->m),
-                      sizeof *counting->filter);
+        alloc_release(counting->alloc, counting->counters);
+        alloc_release(counting->alloc, counting->filter);
     }
     *counting = (struct counting){0};
 }

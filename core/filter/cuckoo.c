@@ -124,8 +124,7 @@ int cuckoo_init(struct cuckoo *cuckoo, const struct alloc *alloc, cuckoo_hash *h
 void cuckoo_deinit(struct cuckoo *cuckoo)
 {
     if (cuckoo->alloc != NULL) {
-        alloc_release(cuckoo->alloc, cuckoo->words, word_count(cuckoo->bucket_count),
-                      sizeof *cuckoo->words);
+        alloc_release(cuckoo->alloc, cuckoo->words);
     }
     *cuckoo = (struct cuckoo){0};
 }

@@ -18,7 +18,7 @@ int decaying_init(struct decaying *decaying, const struct alloc *alloc, uint32_t
 void decaying_deinit(struct decaying *decaying)
 {
     if (decaying->alloc != NULL) {
-        alloc_release(decaying->alloc, decaying->counters, decaying->m, sizeof *decaying->counters);
+        alloc_release(decaying->alloc, decaying->counters);
     }
     *decaying = (struct decaying){0};
 }

@@ -140,8 +140,7 @@ void scalable_deinit(struct scalable *scalable)
 {
     for (uint32_t i = 0; i < scalable->slice_count; i++) {
         /* Given out by us as writable. */
-        alloc_release(scalable->alloc, (void *)(uintptr_t)scalable->slices[i].bits,
-                      scalable->slices[i].byte_count, 1);
+        alloc_release(scalable->alloc, (void *)(uintptr_t)scalable->slices[i].bits);
     }
     *scalable = (struct scalable){0};
 }

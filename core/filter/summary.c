@@ -31,8 +31,7 @@ int summary_init(struct summary *summary, const struct alloc *alloc, uint32_t m)
 void summary_deinit(struct summary *summary)
 {
     if (summary->counting.alloc != NULL) {
-        alloc_release(summary->counting.alloc, summary->histogram, histogram_count(summary),
-                      sizeof *summary->histogram);
+        alloc_release(summary->counting.alloc, summary->histogram);
     }
     counting_deinit(&summary->counting);
     *summary = (struct summary){0};

@@ -39,7 +39,7 @@ static size_t room_of(const struct idmap_table *table)
 
 static void table_release(const struct alloc *alloc, struct idmap_table *table)
 {
-    alloc_release(alloc, table->slots, table->slot_count, sizeof *table->slots);
+    alloc_release(alloc, table->slots);
     *table = (struct idmap_table){0};
 }
 

@@ -23,7 +23,7 @@ int index_new(const struct index_engine *engine, const struct index_options *opt
     index->words = bloom_words(index->profile.bits);
     int error = engine->create(&index->options, &index->handle);
     if (error != 0) {
-        alloc_release(options->alloc, index, 1, sizeof *index);
+        alloc_release(options->alloc, index);
         return error;
     }
     *out_index = index;
@@ -37,7 +37,7 @@ void index_free(struct index *index)
     }
     assert(index->parts == NULL && index->notes == NULL);
     index->engine->destroy(index->handle);
-    alloc_release(index->options.alloc, index, 1, sizeof *index);
+    alloc_release(index->options.alloc, index);
 }
 
 /* A cursor may meet a message again, and what is remembered by place holds no more. */

@@ -37,7 +37,6 @@ struct index_search {
     struct index_query query; /* its parts are not used: see below */
     struct search_part *parts;
     uint64_t *filters; /* for each part its filter, then its contains */
-    size_t filter_words;
     struct nearest nearest;
     bool looking;     /* at each part for the first time, before any is walked to its end, */
     uint32_t current; /* ... at this one */

@@ -23,7 +23,7 @@ int index_memo_init(struct index_memo *memo, const struct alloc *alloc, size_t p
 void index_memo_deinit(struct index_memo *memo)
 {
     if (memo->known != NULL) {
-        alloc_release(memo->alloc, memo->known, memo->bytes, 1);
+        alloc_release(memo->alloc, memo->known);
     }
     *memo = (struct index_memo){0};
 }

@@ -37,7 +37,7 @@ int nearest_init(struct nearest *nearest, const struct alloc *alloc, uint32_t k,
 void nearest_deinit(struct nearest *nearest)
 {
     if (nearest->heap != NULL) {
-        alloc_release(nearest->alloc, nearest->heap, nearest->k, sizeof *nearest->heap);
+        alloc_release(nearest->alloc, nearest->heap);
     }
     *nearest = (struct nearest){0};
 }

@@ -26,7 +26,7 @@ void notes_deinit(struct notes *notes)
         struct note_block *block = notes->oldest;
 
         notes->oldest = block->next;
-        alloc_release(notes->alloc, block, 1, sizeof *block);
+        alloc_release(notes->alloc, block);
     }
     notes->newest = NULL;
     notes->count = 0;
@@ -88,6 +88,6 @@ void notes_take(struct notes *notes, uint8_t *out_id)
     if (block->begin == NOTES_A_BLOCK) {
         notes->oldest = block->next;
         notes->newest = block->next == NULL ? NULL : notes->newest;
-        alloc_release(notes->alloc, block, 1, sizeof *block);
+        alloc_release(notes->alloc, block);
     }
 }

@@ -14,7 +14,6 @@ enum { NOTES_LEAST = 65536 };
 struct batch {
     struct batch *next;
     size_t count;
-    size_t room; /* of the arrays */
     struct index_item *items;
     uint64_t *filters;
 };
@@ -87,10 +86,9 @@ void renewal_detach(struct renewal *renewal)
 
 static void free_batch(const struct renewal *renewal, struct batch *batch)
 {
-    alloc_release(renewal->alloc, batch->items, batch->room, sizeof *batch->items);
-    alloc_release(renewal->alloc, batch->filters, batch->room * renewal->words,
-                  sizeof *batch->filters);
-    alloc_release(renewal->alloc, batch, 1, sizeof *batch);
+    alloc_release(renewal->alloc, batch->items);
+    alloc_release(renewal->alloc, batch->filters);
+    alloc_release(renewal->alloc, batch);
 }
 
 void renewal_free(struct renewal *renewal)
@@ -106,7 +104,7 @@ void renewal_free(struct renewal *renewal)
         free_batch(renewal, batch);
     }
     index_free(renewal->fresh);
-    alloc_release(renewal->alloc, renewal, 1, sizeof *renewal);
+    alloc_release(renewal->alloc, renewal);
 }
 
 /* What a call answers when the notes have failed. */
@@ -124,10 +122,9 @@ static struct batch *new_batch(struct renewal *renewal)
     if (batch == NULL) {
         return NULL;
     }
-    batch->room = INDEX_COPY_MAX;
-    batch->items = alloc_array(renewal->alloc, batch->room, sizeof *batch->items);
+    batch->items = alloc_array(renewal->alloc, INDEX_COPY_MAX, sizeof *batch->items);
     batch->filters =
-        alloc_array(renewal->alloc, batch->room * renewal->words, sizeof *batch->filters);
+        alloc_array(renewal->alloc, INDEX_COPY_MAX * renewal->words, sizeof *batch->filters);
     if (batch->items == NULL || batch->filters == NULL) {
         free_batch(renewal, batch);
         return NULL;
@@ -137,14 +134,17 @@ static struct batch *new_batch(struct renewal *renewal)
     return batch;
 }
 
-/* Gives back what a batch that is filled did not need; it holds something. */
+/* Shrinks a filled batch, which holds something, to its messages. Where that fails it stays as it
+ * is. */
 static void trim_batch(struct renewal *renewal, struct batch *batch)
 {
-    batch->items =
-        alloc_resize(renewal->alloc, batch->items, batch->room, batch->count, sizeof *batch->items);
-    batch->filters = alloc_resize(renewal->alloc, batch->filters, batch->room * renewal->words,
-                                  batch->count * renewal->words, sizeof *batch->filters);
-    batch->room = batch->count;
+    struct index_item *items =
+        alloc_resize(renewal->alloc, batch->items, batch->count, sizeof *batch->items);
+    uint64_t *filters = alloc_resize(renewal->alloc, batch->filters, batch->count * renewal->words,
+                                     sizeof *batch->filters);
+
+    batch->items = items != NULL ? items : batch->items;
+    batch->filters = filters != NULL ? filters : batch->filters;
 }
 
 int renewal_copy(struct renewal *renewal)

@@ -125,8 +125,7 @@ static int begin_search(struct index_search *search, const struct index_query *q
     size_t words = query->parts[0].index->words;
     uint32_t part_count = query->part_count;
 
-    search->filter_words = 2 * words * part_count;
-    search->filters = alloc_array(search->alloc, search->filter_words, sizeof *search->filters);
+    search->filters = alloc_array(search->alloc, 2 * words * part_count, sizeof *search->filters);
     search->parts = alloc_zeroed(search->alloc, part_count, sizeof *search->parts);
     if (search->filters == NULL || search->parts == NULL) {
         return -ERR_NOMEM;
@@ -171,9 +170,9 @@ void index_search_free(struct index_search *search)
         index_memo_deinit(&search->parts[p].memo);
     }
     nearest_deinit(&search->nearest);
-    alloc_release(search->alloc, search->parts, search->query.part_count, sizeof *search->parts);
-    alloc_release(search->alloc, search->filters, search->filter_words, sizeof *search->filters);
-    alloc_release(search->alloc, search, 1, sizeof *search);
+    alloc_release(search->alloc, search->parts);
+    alloc_release(search->alloc, search->filters);
+    alloc_release(search->alloc, search);
 }
 
 /* Whether a message that part p finds may have been found by another part. */

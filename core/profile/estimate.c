@@ -8,7 +8,6 @@
 struct estimate {
     const struct alloc *alloc;
     uint32_t section_count;
-    size_t entry_count; /* of all tables together */
     struct profile_section sections[PROFILE_SECTIONS_MAX];
     uint32_t *tables[PROFILE_SECTIONS_MAX]; /* into one array, which starts at tables[0] */
 };
@@ -54,6 +53,7 @@ int estimate_new(const struct alloc *alloc, const struct profile *profile,
                  struct estimate **out_estimate)
 {
     struct estimate *estimate = alloc_zeroed(alloc, 1, sizeof *estimate);
+    size_t entry_count = 0;
 
     if (estimate == NULL) {
         return -ERR_NOMEM;
@@ -62,11 +62,11 @@ int estimate_new(const struct alloc *alloc, const struct profile *profile,
     estimate->section_count = profile->section_count;
     for (uint32_t s = 0; s < profile->section_count; s++) {
         estimate->sections[s] = profile->sections[s];
-        estimate->entry_count += (size_t)profile->sections[s].bits + 1;
+        entry_count += (size_t)profile->sections[s].bits + 1;
     }
-    uint32_t *entries = alloc_array(alloc, estimate->entry_count, sizeof *entries);
+    uint32_t *entries = alloc_array(alloc, entry_count, sizeof *entries);
     if (entries == NULL) {
-        alloc_release(alloc, estimate, 1, sizeof *estimate);
+        alloc_release(alloc, estimate);
         return -ERR_NOMEM;
     }
     for (uint32_t s = 0; s < profile->section_count; s++) {
@@ -85,8 +85,8 @@ void estimate_free(struct estimate *estimate)
     if (estimate == NULL) {
         return;
     }
-    alloc_release(estimate->alloc, estimate->tables[0], estimate->entry_count, sizeof(uint32_t));
-    alloc_release(estimate->alloc, estimate, 1, sizeof *estimate);
+    alloc_release(estimate->alloc, estimate->tables[0]);
+    alloc_release(estimate->alloc, estimate);
 }
 
 const uint32_t *estimate_table(const struct estimate *estimate, uint32_t section)

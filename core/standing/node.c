@@ -92,8 +92,8 @@ static bool reserve_directory(struct standing *standing)
     if (standing->node_count < standing->node_room) {
         return true;
     }
-    struct standing_node **nodes = alloc_resize(standing->options.alloc, standing->nodes,
-                                                standing->node_room, room, sizeof *nodes);
+    struct standing_node **nodes =
+        alloc_resize(standing->options.alloc, standing->nodes, room, sizeof *nodes);
     if (nodes == NULL) {
         return false;
     }
@@ -128,7 +128,7 @@ static void node_free(struct standing *standing, struct standing_node *node)
     standing->nodes[node->number] = last;
     last->number = node->number;
     standing->bytes -= node_bytes(standing);
-    alloc_release(standing->options.alloc, node, 1, node_bytes(standing));
+    alloc_release(standing->options.alloc, node);
 }
 
 bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane)
@@ -168,7 +168,7 @@ struct standing_group *standing_group_new(struct standing *standing, uint8_t cla
     }
     group->filters = alloc_zeroed(alloc, block_words(standing), sizeof *group->filters);
     if (group->filters == NULL) {
-        alloc_release(alloc, group, 1, group_bytes(standing));
+        alloc_release(alloc, group);
         return NULL;
     }
     group->blocks = 1;
@@ -184,8 +184,8 @@ void standing_group_free(struct standing *standing, struct standing_group *group
     const size_t words = group->blocks * block_words(standing);
 
     standing->bytes -= group_bytes(standing) + words * sizeof *group->filters;
-    alloc_release(alloc, group->filters, words, sizeof *group->filters);
-    alloc_release(alloc, group, 1, group_bytes(standing));
+    alloc_release(alloc, group->filters);
+    alloc_release(alloc, group);
 }
 
 bool standing_group_grow(struct standing *standing, struct standing_group *group)
@@ -195,7 +195,7 @@ bool standing_group_grow(struct standing *standing, struct standing_group *group
     if (group->count < group->blocks * BITS_BLOCK) {
         return true;
     }
-    uint64_t *filters = alloc_resize(standing->options.alloc, group->filters, group->blocks * words,
+    uint64_t *filters = alloc_resize(standing->options.alloc, group->filters,
                                      (group->blocks + 1) * words, sizeof *filters);
     if (filters == NULL) {
         return false;

@@ -21,12 +21,12 @@ static int reserve_hits(struct standing *standing, size_t room)
     struct standing_hit *found = alloc_array(alloc, room, sizeof *found);
     struct standing_hit *hits = alloc_array(alloc, room, sizeof *hits);
     if (found == NULL || hits == NULL) {
-        alloc_release(alloc, found, room, sizeof *found);
-        alloc_release(alloc, hits, room, sizeof *hits);
+        alloc_release(alloc, found);
+        alloc_release(alloc, hits);
         return -ERR_NOMEM;
     }
-    alloc_release(alloc, standing->found, standing->hit_room, sizeof *found);
-    alloc_release(alloc, standing->hits, standing->hit_room, sizeof *hits);
+    alloc_release(alloc, standing->found);
+    alloc_release(alloc, standing->hits);
     standing->found = found;
     standing->hits = hits;
     standing->bytes += (room - standing->hit_room) * 2 * sizeof *hits;
@@ -71,12 +71,11 @@ void standing_free(struct standing *standing)
     const struct alloc *alloc = standing->options.alloc;
 
     assert(standing->part_count == 0 && standing->node_count == 0);
-    alloc_release(alloc, standing->nodes, standing->node_room, sizeof(struct standing_node *));
-    alloc_release(alloc, standing->found, standing->hit_room, sizeof *standing->found);
-    alloc_release(alloc, standing->hits, standing->hit_room, sizeof *standing->hits);
-    alloc_release(alloc, standing->positions, positions_room(standing),
-                  sizeof *standing->positions);
-    alloc_release(alloc, standing, 1, sizeof *standing);
+    alloc_release(alloc, standing->nodes);
+    alloc_release(alloc, standing->found);
+    alloc_release(alloc, standing->hits);
+    alloc_release(alloc, standing->positions);
+    alloc_release(alloc, standing);
 }
 
 size_t standing_count(const struct standing *standing)
@@ -93,12 +92,10 @@ size_t standing_bytes(const struct standing *standing)
 
 static void release_query(const struct alloc *alloc, struct standing_query *query)
 {
-    const size_t count = query->part_count;
-
-    alloc_release(alloc, query->slots, count, sizeof *query->slots);
-    alloc_release(alloc, query->places, count, sizeof *query->places);
-    alloc_release(alloc, query->filters, 2 * count * query->words, sizeof *query->filters);
-    alloc_release(alloc, query, 1, sizeof *query);
+    alloc_release(alloc, query->slots);
+    alloc_release(alloc, query->places);
+    alloc_release(alloc, query->filters);
+    alloc_release(alloc, query);
 }
 
 static void copy_part(struct standing_query *query, uint32_t part,

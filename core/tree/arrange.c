@@ -54,15 +54,14 @@ void tree_arranger_deinit(struct tree_arranger *arranger)
 {
     const struct tree *tree = arranger->tree;
     const struct alloc *alloc = tree->alloc;
-    size_t room = arranger->window_room;
 
-    alloc_release(alloc, arranger->rows, room * tree->words, sizeof *arranger->rows);
-    alloc_release(alloc, arranger->cardinalities, room, sizeof *arranger->cardinalities);
-    alloc_release(alloc, arranger->numbers, room, sizeof *arranger->numbers);
-    alloc_release(alloc, arranger->formed, formed_room(room), sizeof *arranger->formed);
-    alloc_release(alloc, arranger->scores, arranger->order->count, sizeof *arranger->scores);
-    alloc_release(alloc, arranger->histogram, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
-    alloc_release(alloc, arranger->moved, arranger->order->count, sizeof *arranger->moved);
+    alloc_release(alloc, arranger->rows);
+    alloc_release(alloc, arranger->cardinalities);
+    alloc_release(alloc, arranger->numbers);
+    alloc_release(alloc, arranger->formed);
+    alloc_release(alloc, arranger->scores);
+    alloc_release(alloc, arranger->histogram);
+    alloc_release(alloc, arranger->moved);
 }
 
 /*

@@ -31,16 +31,16 @@ int tree_grow_directory(struct tree *tree, uint32_t more)
     struct tree_node **nodes = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
     struct tree_node **by_number = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
     if (nodes == NULL || by_number == NULL) {
-        alloc_release(tree->alloc, nodes, room, sizeof(struct tree_node *));
-        alloc_release(tree->alloc, by_number, room, sizeof(struct tree_node *));
+        alloc_release(tree->alloc, nodes);
+        alloc_release(tree->alloc, by_number);
         return -ERR_NOMEM;
     }
     if (tree->node_room > 0) {
         memcpy(nodes, tree->nodes, tree->node_count * sizeof *nodes);
         memcpy(by_number, tree->by_number, tree->node_room * sizeof *by_number);
     }
-    alloc_release(tree->alloc, tree->nodes, tree->node_room, sizeof(struct tree_node *));
-    alloc_release(tree->alloc, tree->by_number, tree->node_room, sizeof(struct tree_node *));
+    alloc_release(tree->alloc, tree->nodes);
+    alloc_release(tree->alloc, tree->by_number);
     tree->nodes = nodes;
     tree->by_number = by_number;
     tree->node_room = room;
@@ -104,7 +104,7 @@ static void build_deinit(struct tree *tree, struct build *build)
     for (uint32_t n = 0; build->nodes != NULL && n < build->count; n++) {
         tree_node_free(tree, build->nodes[n]);
     }
-    alloc_release(tree->alloc, build->nodes, build->count, sizeof *build->nodes);
+    alloc_release(tree->alloc, build->nodes);
     tree->slot_count = build->slots_before;
 }
 
@@ -210,7 +210,7 @@ static void build_install(struct tree *tree, struct build *build, const struct t
         tree_leave_node(tree, tree->nodes[0]);
     }
     tree_cursors_replaced(tree, 0, old_count, build->count);
-    alloc_release(tree->alloc, build->nodes, build->count, sizeof *build->nodes);
+    alloc_release(tree->alloc, build->nodes);
 }
 
 /* ---- in place ---- */
@@ -294,7 +294,7 @@ static int permute(struct tree *tree, const struct tree_order *order, const stru
             permute_cycle(tree, order, dense, i, done);
         }
     }
-    alloc_release(tree->alloc, done, words, sizeof *done);
+    alloc_release(tree->alloc, done);
     return 0;
 }
 
@@ -396,8 +396,8 @@ static int order_init(struct tree *tree, struct tree_order *order, size_t count)
 
 static void order_deinit(struct tree *tree, struct tree_order *order)
 {
-    alloc_release(tree->alloc, order->positions, order->count, sizeof *order->positions);
-    alloc_release(tree->alloc, order->sizes, order->count, sizeof *order->sizes);
+    alloc_release(tree->alloc, order->positions);
+    alloc_release(tree->alloc, order->sizes);
 }
 
 /* As they stand, in full groups. */

@@ -83,12 +83,12 @@ static void clustering_deinit(struct clustering *c)
     const struct tree *tree = c->tree;
     const struct alloc *alloc = tree->alloc;
 
-    alloc_release(alloc, c->centres, c->centre_room * tree->words, sizeof *c->centres);
-    alloc_release(alloc, c->blocks, c->block_count, sizeof *c->blocks);
-    alloc_release(alloc, c->columns, c->block_count * columns_words(c), sizeof *c->columns);
-    alloc_release(alloc, c->counters, (size_t)c->centre_room * tree->bits, sizeof *c->counters);
-    alloc_release(alloc, c->sizes, (size_t)c->centre_room + 1, sizeof *c->sizes);
-    alloc_release(alloc, c->chosen, c->count, sizeof *c->chosen);
+    alloc_release(alloc, c->centres);
+    alloc_release(alloc, c->blocks);
+    alloc_release(alloc, c->columns);
+    alloc_release(alloc, c->counters);
+    alloc_release(alloc, c->sizes);
+    alloc_release(alloc, c->chosen);
 }
 
 /*
@@ -393,7 +393,7 @@ int tree_cluster(struct tree_arranger *arranger)
         order_centres(&c, order, c.centre_count);
         sort_by_centre(&c, order, positions);
     }
-    alloc_release(arranger->tree->alloc, order, c.centre_room, sizeof *order);
+    alloc_release(arranger->tree->alloc, order);
     clustering_deinit(&c);
     return error;
 }

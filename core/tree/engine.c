@@ -34,11 +34,11 @@ static void tree_destroy(void *engine)
     for (uint32_t n = 0; n < tree->node_count; n++) {
         tree_node_free(tree, tree->nodes[n]);
     }
-    alloc_release(tree->alloc, tree->nodes, tree->node_room, sizeof(struct tree_node *));
-    alloc_release(tree->alloc, tree->by_number, tree->node_room, sizeof(struct tree_node *));
+    alloc_release(tree->alloc, tree->nodes);
+    alloc_release(tree->alloc, tree->by_number);
     tree_free_summaries(tree);
     idmap_deinit(&tree->ids);
-    alloc_release(tree->alloc, tree, 1, sizeof *tree);
+    alloc_release(tree->alloc, tree);
 }
 
 static int tree_find(const void *engine, const uint8_t *id, struct index_item *out_item,

@@ -88,7 +88,7 @@ void tree_cursor_free(void *engine, void *cursor)
     if (c->next != NULL) {
         c->next->link = c->link;
     }
-    alloc_release(c->alloc, c, 1, cursor_bytes(c->room, c->kept_room));
+    alloc_release(c->alloc, c);
 }
 
 void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,

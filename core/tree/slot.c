@@ -61,9 +61,8 @@ void tree_node_free(const struct tree *tree, struct tree_node *node)
     if (node == NULL) {
         return;
     }
-    alloc_release(tree->alloc, node->slot_storage, slots_words(tree, node->slot_room),
-                  sizeof(uint64_t));
-    alloc_release(tree->alloc, node, 1, tree_node_bytes(tree));
+    alloc_release(tree->alloc, node->slot_storage);
+    alloc_release(tree->alloc, node);
 }
 
 /* Lets a node's slots be those of a storage of zeros. Free slots have expired, so that they are no
@@ -103,8 +102,7 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
         memcpy(node->items, old.items, kept * sizeof *node->items);
         memcpy(node->cardinalities, old.cardinalities, kept * sizeof *node->cardinalities);
     }
-    alloc_release(tree->alloc, old.slot_storage, slots_words(tree, old.slot_room),
-                  sizeof(uint64_t));
+    alloc_release(tree->alloc, old.slot_storage);
     return 0;
 }
 

@@ -40,9 +40,9 @@ size_t tree_summary_bytes(const struct tree *tree)
 void tree_free_summaries(struct tree *tree)
 {
     for (uint32_t i = 0; i < tree->summary_count; i++) {
-        alloc_release(tree->alloc, tree->summaries[i], 1, one_bytes(tree));
+        alloc_release(tree->alloc, tree->summaries[i]);
     }
-    alloc_release(tree->alloc, tree->summaries, tree->summary_count, sizeof(struct tree_summary *));
+    alloc_release(tree->alloc, tree->summaries);
     tree->summaries = NULL;
     tree->summary_count = 0;
 }
@@ -82,15 +82,15 @@ int tree_grow_summaries(struct tree *tree, uint32_t room)
     }
     if (made < count) {
         for (uint32_t i = tree->summary_count; i < made; i++) {
-            alloc_release(tree->alloc, summaries[i], 1, one_bytes(tree));
+            alloc_release(tree->alloc, summaries[i]);
         }
-        alloc_release(tree->alloc, summaries, count, sizeof(struct tree_summary *));
+        alloc_release(tree->alloc, summaries);
         return -ERR_NOMEM;
     }
     if (tree->summary_count > 0) {
         memcpy(summaries, tree->summaries, tree->summary_count * sizeof(struct tree_summary *));
     }
-    alloc_release(tree->alloc, tree->summaries, tree->summary_count, sizeof(struct tree_summary *));
+    alloc_release(tree->alloc, tree->summaries);
     tree->summaries = summaries;
     tree->summary_count = count;
     return 0;

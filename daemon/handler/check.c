@@ -56,7 +56,7 @@ static void deinit_check(struct job *job)
     struct check *check = CONTAINER_OF(job, struct check, base);
     struct service *service = job->service;
 
-    alloc_release(service->alloc, check->tallies, check->tally_count, sizeof(*check->tallies));
+    alloc_release(service->alloc, check->tallies);
     service->checking = false;
 }
 
@@ -246,7 +246,7 @@ static void on_tally(struct persist_op *op)
     }
     check->problems.count = check->found;
     check_tallies(service, check->tallies, check->tally_count, &check->problems);
-    alloc_release(service->alloc, check->tallies, check->tally_count, sizeof(*check->tallies));
+    alloc_release(service->alloc, check->tallies);
     check->tallies = NULL;
     check->tally_count = 0;
     if (ends_early(check)) {

@@ -33,7 +33,7 @@ static void free_going(struct job *job)
 {
     struct deposit_job *deposit = CONTAINER_OF(job, struct deposit_job, base);
 
-    alloc_release(job->service->alloc, deposit->going, 1, sizeof(*deposit->going));
+    alloc_release(job->service->alloc, deposit->going);
 }
 
 /* --- before the store ------------------------------------------------------------------------- */

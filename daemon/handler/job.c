@@ -43,7 +43,7 @@ void job_end(struct job *job)
     if (ended.deinit != NULL) {
         ended.deinit(job);
     }
-    alloc_release(service->alloc, job, 1, ended.bytes);
+    alloc_release(service->alloc, job);
     if (ended.is_charged) {
         service_work_end(service);
         requester_work_end(ended.client, ended.held_bytes, ended.answer_bytes);

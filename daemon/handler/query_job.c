@@ -21,12 +21,12 @@ static void deinit_query(struct job *base)
             epoch_leave(job->epochs[p]);
         }
     }
-    alloc_release(alloc, job->epochs, job->query.part_count, sizeof(*job->epochs));
-    alloc_release(alloc, job->exclude, job->query.exclude_count, sizeof(*job->exclude));
-    alloc_release(alloc, job->exclude_bits, job->exclude_bytes, 1);
-    alloc_release(alloc, job->entries, job->query.k, sizeof(*job->entries));
-    alloc_release(alloc, job->filters, filter_words_total(job), sizeof(*job->filters));
-    alloc_release(alloc, job->parts, job->query.part_count, sizeof(*job->parts));
+    alloc_release(alloc, job->epochs);
+    alloc_release(alloc, job->exclude);
+    alloc_release(alloc, job->exclude_bits);
+    alloc_release(alloc, job->entries);
+    alloc_release(alloc, job->filters);
+    alloc_release(alloc, job->parts);
 }
 
 /* Upper bound of the bytes of the answer. */

@@ -51,7 +51,7 @@ void epoch_free(struct epoch *epoch, const struct alloc *alloc)
     index_free(epoch->index);
     summary_deinit(&epoch->summary);
     sodium_memzero(epoch->key, sizeof(epoch->key));
-    alloc_release(alloc, epoch, 1, sizeof(*epoch));
+    alloc_release(alloc, epoch);
 }
 
 void epoch_use(struct epoch *epoch)

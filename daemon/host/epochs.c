@@ -54,7 +54,7 @@ static void free_change(struct epoch_change *change)
     change->host->change = NULL;
     epoch_free(change->epoch, service->alloc);
     sodium_memzero(&change->stored, sizeof(change->stored));
-    alloc_release(service->alloc, change, 1, sizeof(*change));
+    alloc_release(service->alloc, change);
 }
 
 static void on_begun(struct persist_op *op)

@@ -122,7 +122,7 @@ int here_new(const struct alloc *alloc, const char *first, size_t first_bytes, c
 void here_free(struct here *here)
 {
     if (here != NULL) {
-        alloc_release(here->alloc, here, 1, here->bytes);
+        alloc_release(here->alloc, here);
     }
 }
 

@@ -8,7 +8,7 @@
 
 void hides_deinit(struct hides *hides, const struct alloc *alloc)
 {
-    alloc_release(alloc, hides->list, HIDES_KEPT, sizeof(*hides->list));
+    alloc_release(alloc, hides->list);
     memset(hides, 0, sizeof(*hides));
 }
 

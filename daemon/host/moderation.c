@@ -23,8 +23,7 @@ void moderation_deinit(struct moderation *moderation)
     if (moderation->alloc == NULL) {
         return;
     }
-    alloc_release(moderation->alloc, moderation->entries, moderation->room,
-                  sizeof(*moderation->entries));
+    alloc_release(moderation->alloc, moderation->entries);
     idmap_deinit(&moderation->ids);
     memset(moderation, 0, sizeof(*moderation));
 }
@@ -63,7 +62,7 @@ static int grow(struct moderation *moderation)
     if (moderation->count > 0) {
         memcpy(entries, moderation->entries, moderation->count * sizeof(*entries));
     }
-    alloc_release(moderation->alloc, moderation->entries, moderation->room, sizeof(*entries));
+    alloc_release(moderation->alloc, moderation->entries);
     moderation->entries = entries;
     moderation->room = room;
     return 0;

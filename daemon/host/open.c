@@ -301,12 +301,12 @@ void service_free(struct service *service)
         epochs_deinit(service, &service->hosts[i]);
         host_deinit(&service->hosts[i]);
     }
-    alloc_release(service->alloc, service->hosts, LIMIT_HOSTS, sizeof(*service->hosts));
+    alloc_release(service->alloc, service->hosts);
     cache_free(service->cache);
-    alloc_release(service->alloc, service->reports, 1, sizeof(*service->reports));
+    alloc_release(service->alloc, service->reports);
     senders_free(service->senders);
     arena_deinit(&service->arena);
-    alloc_release(service->alloc, service, 1, sizeof(*service));
+    alloc_release(service->alloc, service);
 }
 
 void service_reload(struct service *service, const struct config *config)

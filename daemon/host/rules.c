@@ -17,7 +17,7 @@ void rules_init(struct rules *rules, const struct alloc *alloc)
 void rules_deinit(struct rules *rules)
 {
     if (rules->alloc != NULL) {
-        alloc_release(rules->alloc, rules->bans, rules->ban_room, sizeof(*rules->bans));
+        alloc_release(rules->alloc, rules->bans);
     }
     memset(rules, 0, sizeof(*rules));
 }
@@ -54,7 +54,7 @@ static int grow(struct rules *rules)
     if (rules->ban_count > 0) {
         memcpy(bans, rules->bans, rules->ban_count * sizeof(*bans));
     }
-    alloc_release(rules->alloc, rules->bans, rules->ban_room, sizeof(*bans));
+    alloc_release(rules->alloc, rules->bans);
     rules->bans = bans;
     rules->ban_room = room;
     return 0;

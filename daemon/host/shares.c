@@ -45,9 +45,9 @@ void shares_deinit(struct shares *shares)
     if (shares->alloc == NULL) {
         return;
     }
-    alloc_release(shares->alloc, shares->records, shares->record_room, sizeof(*shares->records));
-    alloc_release(shares->alloc, shares->sharers, shares->sharer_room, sizeof(*shares->sharers));
-    alloc_release(shares->alloc, shares->chains, shares->sharer_room, sizeof(*shares->chains));
+    alloc_release(shares->alloc, shares->records);
+    alloc_release(shares->alloc, shares->sharers);
+    alloc_release(shares->alloc, shares->chains);
     idmap_deinit(&shares->ids);
     memset(shares, 0, sizeof(*shares));
 }
@@ -94,15 +94,15 @@ static int reserve_sharers(struct shares *shares)
     struct sharer *sharers = alloc_zeroed(shares->alloc, room, sizeof(*sharers));
     uint32_t *chains = alloc_array(shares->alloc, room, sizeof(*chains));
     if (sharers == NULL || chains == NULL) {
-        alloc_release(shares->alloc, sharers, room, sizeof(*sharers));
-        alloc_release(shares->alloc, chains, room, sizeof(*chains));
+        alloc_release(shares->alloc, sharers);
+        alloc_release(shares->alloc, chains);
         return -ERR_NOMEM;
     }
     if (old_room > 0) {
         memcpy(sharers, shares->sharers, old_room * sizeof(*sharers));
     }
-    alloc_release(shares->alloc, shares->sharers, old_room, sizeof(*sharers));
-    alloc_release(shares->alloc, shares->chains, old_room, sizeof(*chains));
+    alloc_release(shares->alloc, shares->sharers);
+    alloc_release(shares->alloc, shares->chains);
     shares->sharers = sharers;
     shares->chains = chains;
     shares->sharer_room = room;
@@ -186,7 +186,7 @@ static int reserve_record(struct shares *shares)
         if (old_room > 0) {
             memcpy(records, shares->records, old_room * sizeof(*records));
         }
-        alloc_release(shares->alloc, shares->records, old_room, sizeof(*records));
+        alloc_release(shares->alloc, shares->records);
         shares->records = records;
         shares->record_room = room;
     }

@@ -164,9 +164,9 @@ void senders_free(struct senders *senders)
     if (senders == NULL) {
         return;
     }
-    alloc_release(senders->alloc, senders->chains, senders->chain_count, sizeof(*senders->chains));
-    alloc_release(senders->alloc, senders->places, senders->capacity, sizeof(*senders->places));
-    alloc_release(senders->alloc, senders, 1, sizeof(*senders));
+    alloc_release(senders->alloc, senders->chains);
+    alloc_release(senders->alloc, senders->places);
+    alloc_release(senders->alloc, senders);
 }
 
 struct account *sender_account(struct sender *sender)

@@ -208,7 +208,7 @@ int session_accept(struct sessions *all, struct listener *listener)
     }
     int rc = transport_init(&session->transport, &options);
     if (rc != 0) {
-        alloc_release(all->alloc, session, 1, sizeof(*session));
+        alloc_release(all->alloc, session);
         return rc;
     }
     session->client.events = &session_client_events;

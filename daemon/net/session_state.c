@@ -196,7 +196,7 @@ static void session_free(struct session *session)
     all->count--;
     all->refused_count -= session->is_refused ? 1 : 0;
     log_debug("session %" PRIu64 " is gone", session->number);
-    alloc_release(all->alloc, session, 1, sizeof(*session));
+    alloc_release(all->alloc, session);
 }
 
 void sessions_reap(struct sessions *all)

@@ -63,7 +63,7 @@ void watch_catch_begin(struct watch *watch, int64_t after)
 
 static void free_catch(struct watch_catch *catch)
 {
-    alloc_release(catch->service->alloc, catch, 1, sizeof(*catch));
+    alloc_release(catch->service->alloc, catch);
 }
 
 void watch_catch_end(struct watch *watch)
@@ -172,7 +172,7 @@ static void on_page(struct persist_read *read)
     } else {
         enlist(catch);
     }
-    alloc_release(service->alloc, page, 1, sizeof(*page));
+    alloc_release(service->alloc, page);
     requester_work_end(client, sizeof(struct watch_page), 0);
 }
 

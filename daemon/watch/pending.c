@@ -34,7 +34,7 @@ static void free_pending(struct service *service, struct watch_pending *pending)
     DL_DELETE(service->watch->pending, pending);
     service->watch->pending_bytes -= bytes;
     service->watch->counts.pending--;
-    alloc_release(service->alloc, pending, 1, bytes);
+    alloc_release(service->alloc, pending);
 }
 
 static bool is_watched(const struct host *host)

@@ -18,7 +18,7 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
     watcher->queued_bytes -= match->bytes;
     counts->matches--;
     counts->bytes -= match->bytes;
-    alloc_release(watcher->service->alloc, match, 1, sizeof(*match));
+    alloc_release(watcher->service->alloc, match);
 }
 
 /* What a match takes of the output, at most. What does not fit a frame is sent without content. */
@@ -197,7 +197,7 @@ static void on_payloads(struct persist_read *read)
         watcher_make_ready(watcher);
     }
     service->persist->interface->read_release(service->persist, read);
-    alloc_release(service->alloc, payloads, 1, sizeof(*payloads));
+    alloc_release(service->alloc, payloads);
     service_work_end(service);
     watcher_free_if_unused(watcher);
     requester_work_end(client, sizeof(struct watch_payloads), 0);

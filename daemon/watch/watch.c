@@ -36,7 +36,7 @@ void watch_deinit(struct service *service)
     }
     assert(state->filter_count == 0);
     watch_forget_pending(service);
-    alloc_release(service->alloc, state, 1, sizeof(*state));
+    alloc_release(service->alloc, state);
     service->watch = NULL;
 }
 
@@ -54,7 +54,7 @@ static void watch_free(struct watch *watch)
     watcher->filter_count -= watch->filter_count;
     service->watch->filter_count -= watch->filter_count;
     service->watch->counts.watches--;
-    alloc_release(service->alloc, watch, 1, sizeof(*watch));
+    alloc_release(service->alloc, watch);
 }
 
 void watch_client_gone(struct service *service, struct requester *client)
@@ -115,7 +115,7 @@ static struct watch *watch_new(struct service *service, struct watcher *watcher,
     if (standing_query_new(host->standing, &own, &watch->query) != 0 ||
         standing_insert(host->standing, watch->query) != 0) {
         standing_query_free(host->standing, watch->query);
-        alloc_release(service->alloc, watch, 1, sizeof(*watch));
+        alloc_release(service->alloc, watch);
         return NULL;
     }
     watch->watcher = watcher;

@@ -49,7 +49,7 @@ void watcher_make_unready(struct watcher *watcher)
 void watcher_free_if_unused(struct watcher *watcher)
 {
     if (watcher->client == NULL && watcher->payloads == NULL) {
-        alloc_release(watcher->service->alloc, watcher, 1, sizeof(*watcher));
+        alloc_release(watcher->service->alloc, watcher);
     }
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fail_alloc: an allocator for tests. It lets the n-th request fail, counts what is alive, fills
- * new memory with a pattern, and stops the program when a size given back is not the size given
- * out.
+ * fail_alloc: an allocator for tests. It lets the n-th request fail, counts the blocks and bytes
+ * that are held, and fills new and freed memory with patterns.
  */
 #ifndef TESTS_LIB_FAIL_ALLOC_H
 #define TESTS_LIB_FAIL_ALLOC_H

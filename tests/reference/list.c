@@ -172,8 +172,8 @@ static int grow_directory(struct list *list)
     if (list->chunk_count < list->chunk_room) {
         return 0;
     }
-    struct list_chunk **chunks = alloc_resize(list->alloc, list->chunks, list->chunk_room, room,
-                                              sizeof(struct list_chunk *));
+    struct list_chunk **chunks =
+        alloc_resize(list->alloc, list->chunks, room, sizeof(struct list_chunk *));
     if (chunks == NULL) {
         return -ERR_NOMEM;
     }
@@ -222,11 +222,11 @@ static void list_destroy(void *engine)
         return;
     }
     for (size_t c = 0; c < list->chunk_count; c++) {
-        alloc_release(list->alloc, list->chunks[c], 1, chunk_bytes(list, c));
+        alloc_release(list->alloc, list->chunks[c]);
     }
-    alloc_release(list->alloc, list->chunks, list->chunk_room, sizeof(struct list_chunk *));
+    alloc_release(list->alloc, list->chunks);
     idmap_deinit(&list->ids);
-    alloc_release(list->alloc, list, 1, sizeof *list);
+    alloc_release(list->alloc, list);
 }
 
 static int list_insert(void *engine, const struct index_item *item, const uint64_t *filter)
@@ -268,8 +268,7 @@ static void drop_last(struct list *list)
     list->count = last;
     if (chunk_at(last) == 0) {
         list->chunk_count--;
-        alloc_release(list->alloc, list->chunks[list->chunk_count], 1,
-                      chunk_bytes(list, list->chunk_count));
+        alloc_release(list->alloc, list->chunks[list->chunk_count]);
     }
 }
 
@@ -410,7 +409,7 @@ static void list_cursor_free(void *engine, void *cursor)
 
     (void)engine;
     if (list_cursor != NULL) {
-        alloc_release(list_cursor->alloc, list_cursor, 1, sizeof *list_cursor);
+        alloc_release(list_cursor->alloc, list_cursor);
     }
 }
 

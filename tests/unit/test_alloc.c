@@ -33,14 +33,14 @@ static void test_system_allocates_resizes_and_frees(void **state)
         assert_int_equal(block[i], 0);
     }
     memset(block, 'x', 30);
-    block = alloc_resize(system, block, 10, 1000, 3);
+    block = alloc_resize(system, block, 1000, 3);
     assert_non_null(block);
     assert_int_equal(block[29], 'x');
-    block = alloc_resize(system, block, 1000, 1, 3);
+    block = alloc_resize(system, block, 1, 3);
     assert_non_null(block);
     assert_int_equal(block[2], 'x');
-    alloc_release(system, block, 1, 3);
-    alloc_release(system, NULL, 5, 5);
+    alloc_release(system, block);
+    alloc_release(system, NULL);
 }
 
 static void test_nothing_and_too_much_are_refused(void **state)
@@ -55,10 +55,10 @@ static void test_nothing_and_too_much_are_refused(void **state)
     assert_null(alloc_zeroed(&fail.alloc, SIZE_MAX, 2));
     int *block = alloc_array(&fail.alloc, 4, sizeof *block);
     assert_non_null(block);
-    assert_null(alloc_resize(&fail.alloc, block, 4, SIZE_MAX / 2, sizeof *block));
-    assert_null(alloc_resize(&fail.alloc, block, 4, 0, sizeof *block));
+    assert_null(alloc_resize(&fail.alloc, block, SIZE_MAX / 2, sizeof *block));
+    assert_null(alloc_resize(&fail.alloc, block, 0, sizeof *block));
     assert_int_equal(fail.live_blocks, 1);
-    alloc_release(&fail.alloc, block, 4, sizeof *block);
+    alloc_release(&fail.alloc, block);
     assert_int_equal(fail.live_bytes, 0);
 }
 
