@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Summaries: the level above the nodes. Rare labels fill a union of many messages, and a full union
- * rules out nothing; so a summary keeps the bits that many of them share, the core, and what a
- * query must share with it for any message's sake: the less, the more bits that has besides, but
- * the more, the more bits it has in all (docs/tree.md has the proof).
+ * Summaries: the level above the nodes. Rare labels set nearly all bits of a union of many
+ * messages, and a full union rules out nothing. So a summary keeps, for each span of a node, the
+ * core (bits that many of its messages have) and the needs: how many bits a query must share with
+ * the core before any message of the span can be near. A message with more bits outside of the core
+ * needs less, a message with more bits in all needs more. inner.h has the formula, docs/tree.md the
+ * proof.
  */
 #include "core/tree/inner.h"
 
@@ -14,12 +16,12 @@
 #include "core/filter/bloom.h"
 
 enum {
-    NODES_MIN = 16,         /* a tree of fewer nodes has no summaries: all of it is soon counted */
-    CORE_FILL_PERCENT = 40, /* a core that grows message by message stops at this fill */
-    SPAN_USUAL = 32,        /* groups of a span */
-    SPAN_MEAN = 4,          /* at least, so that a node's lanes suffice */
-    LOOSE_EIGHTHS = 2,      /* of a message's bits that a query should miss */
-    USUAL_NEED = 1          /* the need that cores are chosen by: a similarity of 0.6 */
+    NODES_MIN = 16,         /* fewer nodes have no summaries: counting all nodes is quick */
+    CORE_FILL_PERCENT = 40, /* a core takes bits of new messages up to this share of all bits */
+    SPAN_USUAL = 32,        /* groups of a span, at most */
+    SPAN_MEAN = 4,          /* groups of a span on average, at least: TREE_SPANS must suffice */
+    LOOSE_EIGHTHS = 2,      /* of a message's bits; see tree_mark_loose */
+    USUAL_NEED = 1          /* the need that cores are chosen by: floor 3/8, similarity 0.6 */
 };
 
 static size_t summary_words(const struct tree *tree)
@@ -112,7 +114,7 @@ static uint32_t lane_of(const struct tree_node *node, uint32_t group)
     return node->span_lane + span;
 }
 
-/* The first of `count` free units in a row; TREE_UNITS if there are none. */
+/* The first of `count` consecutive free units; TREE_UNITS without any. */
 static uint32_t free_units(const struct tree_summary *summary, uint32_t count)
 {
     uint32_t run = 0;
@@ -141,7 +143,7 @@ static uint32_t unit_count(const struct tree_node *node)
     return (node->span_count + TREE_UNIT - 1) / TREE_UNIT;
 }
 
-/* Finds lanes for a node's spans. Whether there were any. */
+/* Gives a node lanes for its spans. False: no summary has enough. */
 static bool take_lanes(struct tree *tree, struct tree_node *node)
 {
     uint32_t count = unit_count(node);
@@ -171,7 +173,7 @@ static void set_core(const struct tree *tree, struct tree_summary *summary, uint
     }
 }
 
-/* What a message needs that has so many bits, `outside` of them outside of the core. */
+/* The need number `number` of a message: c e - 8 x in inner.h. */
 static int16_t need_of(uint32_t cardinality, uint32_t outside, uint32_t number)
 {
     enum { EIGHTHS = 8 };
@@ -187,7 +189,7 @@ static void set_needs(struct tree_summary *summary, uint32_t lane, const int16_t
     }
 }
 
-/* Lets needs hold for one more message. */
+/* Lowers needs, which are `stride` apart, to those of one more message. */
 static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uint32_t outside)
 {
     for (uint32_t j = 0; j < BITS_NEEDS; j++) {
@@ -197,7 +199,7 @@ static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uin
     }
 }
 
-/* Whether needs hold for a message as they are. */
+/* Whether no need of a lane is larger than that of a message. */
 static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outside)
 {
     bool hold = true;
@@ -208,7 +210,7 @@ static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outs
     return hold;
 }
 
-/* Of no message at all: more than any query has. */
+/* The needs of a span without messages: more bits than any query has. */
 static const int16_t needs_none[BITS_NEEDS] = {TREE_NEED_NONE, TREE_NEED_NONE, TREE_NEED_NONE};
 
 void tree_forget_summary(struct tree *tree, struct tree_node *node)
@@ -235,7 +237,7 @@ struct span {
     const uint32_t *positions;
     uint32_t count;
     uint32_t cardinality_sum;
-    uint16_t having[PROFILE_BITS_MAX]; /* messages that have a bit */
+    uint16_t having[PROFILE_BITS_MAX]; /* for each bit, how many messages have it */
 };
 
 static void count_span(struct span *span)
@@ -255,7 +257,7 @@ static void count_span(struct span *span)
     }
 }
 
-/* Bits that a filter has outside of a core. */
+/* Set bits of a filter that the core does not have. */
 static uint32_t count_outside(const struct tree *tree, const uint64_t *filter, const uint64_t *core)
 {
     uint64_t outside[PROFILE_WORDS_MAX];
@@ -266,7 +268,7 @@ static uint32_t count_outside(const struct tree *tree, const uint64_t *filter, c
     return tree->kernels->cardinality(outside, tree->words);
 }
 
-/* What the messages of the span need with a core. */
+/* The needs of a span with a given core. */
 static void needs_of(const struct span *span, const uint64_t *core, int16_t *out_needs)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
@@ -281,9 +283,9 @@ static void needs_of(const struct span *span, const uint64_t *core, int16_t *out
 }
 
 /*
- * The core of bits that `percent` of the messages have, and what they need with it. Returns by how
- * much a query of usual size that has nothing to do with them can be expected to miss that, times
- * m, in eighths of a bit: the more, the better.
+ * Makes the core of the bits that at least `percent` of the messages have, and computes the needs.
+ * Returns a score, the larger the better: by how many bits an unrelated query of usual size is
+ * expected to miss the need USUAL_NEED, in eighths of a bit, times m.
  */
 static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core,
                        int16_t *out_needs)
@@ -303,7 +305,8 @@ static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core
            8 * usual * tree->kernels->cardinality(core, tree->words);
 }
 
-/* The best core of the span, and what it needs; what core_of returns for it. 0 messages: none. */
+/* Takes the core with the best score of several percentages, and returns that score; INT64_MIN, an
+ * empty core and no needs without messages. */
 static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_needs)
 {
     static const uint32_t percents[] = {0, 5, 10, 20, 40};
@@ -326,7 +329,7 @@ static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_ne
     return most;
 }
 
-/* The positions of a node's groups first .. end - 1. How many. */
+/* Lists the positions of the messages of groups first .. end - 1. Returns their number. */
 static uint32_t list_groups(struct tree_node *node, uint32_t first, uint32_t end, uint32_t *out)
 {
     uint32_t count = 0;
@@ -339,7 +342,7 @@ static uint32_t list_groups(struct tree_node *node, uint32_t first, uint32_t end
     return count;
 }
 
-/* Bits that groups have in common, to tell where they are not alike any more. */
+/* The common bits of a group (tree_common_bits). */
 struct common {
     uint64_t bits[PROFILE_WORDS_MAX];
     uint32_t cardinality;
@@ -361,7 +364,8 @@ static bool are_alike(const struct tree *tree, const struct common *a, const str
                           b->cardinality);
 }
 
-/* Spans begin where groups are not alike any more, or at the usual length. */
+/* Divides the groups of a node into spans. A span ends before a group that is not like the span's
+ * first group, or at SPAN_USUAL groups. */
 static void divide_spans(const struct tree *tree, struct tree_node *node)
 {
     uint32_t positions[TREE_GROUP];
@@ -409,7 +413,8 @@ void tree_summarise(struct tree *tree, struct tree_node *node)
     }
 }
 
-/* How many groups of an order, from group `first` on, make a span; and their messages. */
+/* How many groups of an order, from group `first` on, would make a span; and how many messages they
+ * have. */
 static size_t span_length(const struct tree *tree, const struct tree_order *order, size_t first,
                           const uint32_t *positions, uint32_t *out_messages)
 {
@@ -445,7 +450,8 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order)
         size_t length = span_length(tree, order, first, positions, &span.count);
         int64_t expected = summarise_span(&span, core, needs);
 
-        /* by chance a query that has nothing to do with them misses what they need by little */
+        /* An unrelated query would miss the need by less than 2/8 of a message's bits: the summary
+         * of such a span rules out little. */
         if (expected < (int64_t)(span.cardinality_sum / span.count) * tree->bits * LOOSE_EIGHTHS) {
             for (size_t g = first; g < first + length; g++) {
                 order->sizes[g] |= TREE_LOOSE;
@@ -467,8 +473,8 @@ static uint32_t lane_bits(const struct tree *tree, const uint64_t *columns, uint
     return count;
 }
 
-/* What a message needs is within what the summary says; or it joins the core as long as that is not
- * too full; or the summary is lowered for it. */
+/* If the needs do not hold for the message, its bits join the core as long as the core is not too
+ * full; else the needs are lowered. */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality)
 {
