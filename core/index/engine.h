@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_engine: what an engine implements. Included by index.c and the engines only.
+ * engine: the functions that an engine of an index implements, and what it may ask of a search.
+ * Included by the files of core/index/ and by engines.
  *
- * index.c calls these; it has checked arguments and keeps the list of searches. An engine keeps
- * filters and items, and keeps its own cursors valid through insert and remove: a cursor visits
- * every message that was in the engine from the cursor's start to its end at least once. Messages
- * inserted meanwhile may be visited or not (index.c offers them itself), twice is harmless.
+ * An engine keeps filters and items. index.c calls the engine with checked arguments, and keeps the
+ * list of searches. A cursor stays valid through insert and remove: it visits every message at
+ * least once that is in the engine from the cursor's start to its end. A cursor may visit a message
+ * twice, and may or may not visit a message inserted meanwhile: index.c offers that message itself.
  */
 #ifndef CORE_INDEX_ENGINE_H
 #define CORE_INDEX_ENGINE_H
@@ -13,7 +14,7 @@
 #include "core/index/index.h"
 #include "core/index/memo.h"
 
-/* What a cursor needs to know of the search that it walks for; owned by search.c. */
+/* One part of a search, as a cursor sees it. Owned by search.c. */
 struct index_probe {
     const struct index_query *query;
     const uint64_t *filter;   /* the part's */
@@ -26,26 +27,26 @@ struct index_probe {
     uint32_t part_bits; /* m of the part's profile */
     const struct estimate *estimate;
     struct nearest *nearest; /* the k best, shared by all parts of the search */
-    uint32_t expected;       /* of these, about how many messages of this part; at least 1 */
-    bool first_look;         /* the other parts are yet to be looked at: see cursor_step */
-    uint16_t promise;        /* what this part has left then: the more, the sooner is its turn */
-    uint32_t opened;         /* leaves opened so far, of all parts; counted by engines of trees */
-    bool check_repeats;      /* an offer may be held already */
-    bool incomplete;         /* set by an engine that left out what it did not look at */
+    uint32_t expected;       /* about how many of the k best this part will find; at least 1 */
+    bool first_look;         /* other parts were not looked at yet: see cursor_step */
+    uint16_t promise;        /* the upper bound of what is left; the highest part goes on first */
+    uint32_t opened;         /* groups opened so far, by all parts; counted by the tree */
+    bool check_repeats;      /* an offered message may be among the k best already */
+    bool incomplete;         /* set by an engine that left out messages without a proof */
     int64_t now_ms;
     struct index_memo *memo; /* of the ids tested against the query's slices; NULL: there is none */
     uint64_t comparisons;
-    uint64_t looks; /* bits and hashes that the test of ids against the query's slices took */
-    uint64_t bytes; /* of the index that were read to compare, without the messages offered */
+    uint64_t looks; /* bits and hashes that tests of ids against the query's slices took */
+    uint64_t bytes; /* of the index that comparisons read, without the offered messages */
 };
 
-/* The work done so far, which a step's budget bounds. */
+/* The work done so far, in the unit of a step's budget. */
 static inline uint64_t index_probe_work(const struct index_probe *probe)
 {
     return probe->comparisons + probe->looks;
 }
 
-/* A place that is not remembered. */
+/* A message without a place: see index_probe_offer. */
 #define INDEX_NO_PLACE UINT32_MAX
 
 /*
@@ -109,11 +110,12 @@ struct index_engine {
     void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
     /*
-     * A walk for one part. Made and freed by search.c; step returns 0 (end) or INDEX_MORE. At
-     * a first look an engine that knows where its best messages are offers some of these and leaves
-     * the rest: all parts share the k best, and the sooner good ones are known the more is ruled
-     * out. When it returns for that reason it sets probe->first_look to false and says what it has
-     * left.
+     * A walk for one part. search.c makes and frees cursors. step returns 0 (end) or INDEX_MORE.
+     *
+     * During a first look (probe->first_look) an engine that knows where its best messages are
+     * offers some of them and returns: all parts share the k best, and the sooner good messages are
+     * known, the more the other parts can rule out. Then it sets first_look to false, and promise
+     * to the upper bound of the rest.
      */
     int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
     void (*cursor_free)(void *engine, void *cursor);

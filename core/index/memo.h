@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo: what is known of an index's messages while one search runs, two bits a place: whether a
- * message was tested, and how the test ended. A place is a number that the index's engine gives its
- * messages (engine.h); it means another message once messages come or go, and all is
- * forgotten then.
+ * memo: results of testing messages against a query's slices, so that one search tests each message
+ * once. Two bits a place: whether the message there was tested, and the result. A place is a number
+ * that the engine gives a message (engine.h). After an insert or a removal a place may have another
+ * message, so the memo is cleared then.
  */
 #ifndef CORE_INDEX_MEMO_H
 #define CORE_INDEX_MEMO_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero: it remembers nothing. */
+/* All zero: a memo that remembers nothing. */
 struct index_memo {
     const struct alloc *alloc; /* borrowed */
     uint8_t *known;            /* four places a byte */
@@ -22,14 +22,14 @@ struct index_memo {
     bool is_used;
 };
 
-/* Room for places 0 .. places - 1; others are not remembered. 0 or -ERR_NOMEM. */
+/* A memo for places 0 .. places - 1; results of other places are not kept. 0 or -ERR_NOMEM. */
 int index_memo_init(struct index_memo *memo, const struct alloc *alloc, size_t places);
 void index_memo_deinit(struct index_memo *memo);
 
-/* O(places) if something is remembered, else O(1). */
+/* Clears the memo. O(places); O(1) if it is clear. */
 void index_memo_forget(struct index_memo *memo);
 
-/* False: nothing is remembered of that place. `memo` may be NULL. */
+/* The result for a place. False: there is none. `memo` may be NULL. */
 bool index_memo_get(const struct index_memo *memo, size_t place, bool *out_answer);
 void index_memo_put(struct index_memo *memo, size_t place, bool answer);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standing_tree: what the files of standing share; docs/watch.md draws it. Included by standing*.c
- * only.
+ * The index of standing queries from the inside: what the files of core/standing/ share.
+ * docs/watch.md draws it.
  *
- *   node    up to 512 groups; their keys by columns (bits.h), and a threshold for each
- *   group   up to 16 parts of queries, in blocks of 8 filters, interleaved
+ *   node    up to 512 groups: their keys by columns (bits.h), and a threshold for each group
+ *   group   up to 16 parts of queries, with their filters interleaved in blocks of 8
  *
- * The key of a group is the union of its filters; or, in a containing group, the intersection of
- * what its parts want contained.
+ * The key of a group is the union of its filters. In a containing group (its parts have `contains`)
+ * the key is the intersection of the `contains` filters. A message opens a group only if it shares
+ * as many bits with the key as the group's threshold says.
  *
- *   standing.c        queries, and the index as a whole
- *   node.c   groups within nodes
- *   place.c  which group a part goes to; insert and remove
- *   match.c  messages matched
- *   arrange.c  groups made anew, and what is learnt from messages
- *   standing_check.c  every invariant
+ *   node.c      groups of a node, and what the node keeps of each
+ *   place.c     the group that a part goes to; insert and remove
+ *   match.c     the queries that messages fit
+ *   arrange.c   parts moved to better groups, by what messages have shown
+ *   standing.c  queries, and the index as a whole
  */
 #ifndef CORE_STANDING_INNER_H
 #define CORE_STANDING_INNER_H
@@ -25,15 +25,16 @@
 enum {
     STANDING_BLOCKS = 2,
     STANDING_GROUP = STANDING_BLOCKS * BITS_BLOCK,
-    STANDING_BATCH = 64, /* messages matched at a time: a node's columns stay at hand */
-    STANDING_TURN = 8,   /* columns that are added up in one go: fewer cost no less */
+    STANDING_BATCH =
+        64,            /* messages matched at a time, so that a node's columns stay in the cache */
+    STANDING_TURN = 8, /* columns added at a time; fewer take the same time */
     STANDING_HITS_MIN = 1024,
-    STANDING_LOOKS = 3,      /* at parts, for each that comes */
+    STANDING_LOOKS = 3,      /* parts that standing_arrange looks at, for each inserted part */
     STANDING_CONTAINING = 0, /* the class of containing groups; the others are 1 .. */
     STANDING_NO_CLASS = UINT8_MAX
 };
 
-/* A part of a query, in a group. What a message is compared with stands here. */
+/* A part of a query in a group, with the conditions that a message is checked against. */
 struct standing_slot {
     struct standing_query *query;
     const uint64_t *contains; /* or NULL; the query's */
@@ -43,11 +44,11 @@ struct standing_slot {
 };
 
 struct standing_group {
-    /* What a message is compared with first stands in one cache line. */
+    /* The fields that a match reads first are in one cache line. */
     uint64_t *filters; /* `blocks` blocks */
     uint32_t count;
-    uint16_t floor; /* the least below: that of the largest radius. See index_probe_floor */
-    uint16_t low;   /* the least cardinality below */
+    uint16_t floor; /* the smallest standing_floor of its parts: that of the largest distance */
+    uint16_t low;   /* the smallest cardinality of its parts' filters */
     uint16_t cardinalities[STANDING_GROUP];
 
     struct standing_slot slots[STANDING_GROUP];
@@ -55,7 +56,7 @@ struct standing_group {
     uint32_t lane;
     uint32_t blocks;   /* of filters allocated */
     uint8_t class;     /* of the words that it may stand in: see place.c */
-    bool loose;        /* not to be ruled out, or hardly ever */
+    bool loose;        /* its threshold rules out few messages, or none */
     uint16_t key_bits; /* set bits of key */
     uint64_t key[];
 };
