@@ -51,8 +51,7 @@ struct conn {
     const struct alloc *alloc; /* borrowed */
     enum conn_state state;
     struct frame_decoder input;
-    const uint8_t
-        *frame; /* decoding it failed for lack of memory; the next conn_next tries again */
+    const uint8_t *frame; /* not decoded yet for lack of memory: conn_next tries again */
     size_t frame_length;
     struct bytes output;
     size_t sent;             /* the first bytes of output, already sent */

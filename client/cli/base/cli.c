@@ -77,6 +77,11 @@ int cli_report_nomem(const struct cli *cli)
     return CLI_NEGATIVE;
 }
 
+int cli_print_json(const struct cli *cli, json_t *line)
+{
+    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+}
+
 int cli_flush(const struct cli *cli)
 {
     if (out_flush(&cli->out) == 0) {

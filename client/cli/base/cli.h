@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include <jansson.h>
+
 #include "client/cli/term/args.h"
 #include "client/cli/term/out.h"
 #include "client/hearsay.h"
@@ -76,6 +78,9 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error);
 
 /* Prints that memory is out. Returns CLI_NEGATIVE. */
 int cli_report_nomem(const struct cli *cli);
+
+/* Prints a line of JSON and takes the reference. CLI_DONE, or CLI_NEGATIVE when memory is out. */
+int cli_print_json(const struct cli *cli, json_t *line);
 
 /*
  * Flushes standard output. CLI_DONE; CLI_NO_READER, silently, when the reader of a pipe has gone;

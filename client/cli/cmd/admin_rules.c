@@ -312,7 +312,7 @@ static int print_ban_json(const struct cli *cli, const struct hearsay_ban *ban, 
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 struct bans_print {

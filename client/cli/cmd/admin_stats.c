@@ -312,7 +312,7 @@ static int print_json(const struct cli *cli, const struct hearsay_admin_reply *r
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -443,7 +443,7 @@ static int print_fullness_json(const struct cli *cli, const char *name, const st
                              full_share(full), "messages", (json_int_t)full->messages,
                              "messages_max", (json_int_t)full->messages_max, "bytes",
                              (json_int_t)full->bytes, "bytes_max", (json_int_t)full->bytes_max);
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 static int print_all_fullness(const struct cli *cli, const struct hearsay_welcome *welcome,

@@ -153,7 +153,7 @@ static int print_channel(const struct cli *cli, bool as_json, const char *name,
             json_decref(line);
             return cli_report_nomem(cli);
         }
-        return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+        return cli_print_json(cli, line);
     }
     out_text(&cli->out, name, 0);
     (void)fputs("  ", cli->out.stream);

@@ -120,7 +120,7 @@ static int print_json(const struct cli *cli, const struct shown *shown)
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 /* The rest of a line. */

@@ -93,7 +93,7 @@ static int print_json(const struct cli *cli, const struct hearsay_receipt *recei
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 static void print_hex(const struct out *out, const char *title, const uint8_t *bytes, size_t count)

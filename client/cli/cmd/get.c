@@ -42,7 +42,7 @@ static int print_json(const struct cli *cli, const struct hearsay_message *messa
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 /* The payload as it is; on a terminal only text, made harmless. */

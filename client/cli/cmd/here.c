@@ -70,19 +70,11 @@ static int print(const struct cli *cli, const struct here_options *options,
                       set * 100 / blended.bits, set * 1000 / blended.bits % 10);
         return CLI_DONE;
     }
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "profile", json_string(hearsay_recent_profile(recent)));
-    failed |= json_object_set_new(line, "rounds", json_integer(rounds));
-    failed |= json_object_set_new(line, "here_bits", json_integer(cli_count_bits(here)));
-    failed |= json_object_set_new(line, "memory_bits", json_integer(set));
-    failed |=
-        json_object_set_new(line, "filter", out_json_base64(blended.bytes, blended.byte_count));
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    json_t *line =
+        json_pack("{s:s, s:I, s:I, s:I, s:o}", "profile", hearsay_recent_profile(recent), "rounds",
+                  (json_int_t)rounds, "here_bits", (json_int_t)cli_count_bits(here), "memory_bits",
+                  (json_int_t)set, "filter", out_json_base64(blended.bytes, blended.byte_count));
+    return cli_print_json(cli, line);
 }
 
 /* One round: all of it is right, or the file stays as it was. */
@@ -122,7 +114,7 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host,
         return cli_report_nomem(cli);
     }
     json_t *line = json_pack("{s:s, s:o}", "host", host->name, "labels", labels);
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 static int print_labels(const struct cli *cli, const struct here_options *options,

@@ -46,7 +46,7 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host)
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 static void print_row(const struct cli *cli, const struct hearsay_host *host, int name_columns)

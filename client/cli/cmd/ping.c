@@ -24,21 +24,12 @@ static const struct args_option ping_options[] = {
 static int print_json(const struct cli *cli, const struct hearsay_welcome *welcome,
                       const struct hearsay_pong *pong, int64_t took_us)
 {
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "server", json_string(cli->server));
-    failed |= json_object_set_new(line, "round_trip_us", json_integer(took_us));
-    failed |= json_object_set_new(line, "agent", json_string(welcome->agent));
-    failed |= json_object_set_new(line, "protocol", json_integer(welcome->version));
-    failed |=
-        json_object_set_new(line, "store_id", out_json_hex(welcome->store_id, HEARSAY_ID_BYTES));
-    failed |= json_object_set_new(line, "now", out_json_time(pong->now_ms));
-    failed |= json_object_set_new(line, "clock_trusted", json_boolean(pong->clock_trusted));
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    json_t *line = json_pack(
+        "{s:s, s:I, s:s, s:I, s:o, s:o, s:b}", "server", cli->server, "round_trip_us",
+        (json_int_t)took_us, "agent", welcome->agent, "protocol", (json_int_t)welcome->version,
+        "store_id", out_json_hex(welcome->store_id, HEARSAY_ID_BYTES), "now",
+        out_json_time(pong->now_ms), "clock_trusted", pong->clock_trusted ? 1 : 0);
+    return cli_print_json(cli, line);
 }
 
 static void print_lines(const struct cli *cli, const struct hearsay_welcome *welcome,

@@ -304,7 +304,7 @@ static int print_json(const struct cli *cli, const struct sized *sized)
         json_decref(line);
         return cli_report_nomem(cli);
     }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    return cli_print_json(cli, line);
 }
 
 static void print_sections(FILE *stream, const struct sized *sized)

@@ -28,21 +28,13 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host,
                       const struct hearsay_summary *summary)
 {
     const struct hearsay_filter *filter = &summary->union_filter;
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "host", json_string(host->name));
-    failed |= json_object_set_new(line, "profile", json_string(host->profile));
-    failed |= json_object_set_new(line, "messages", json_integer((json_int_t)summary->count));
-    failed |= json_object_set_new(line, "union_bits", json_integer(cli_count_bits(filter)));
-    failed |= json_object_set_new(line, "cardinality_min", json_integer(summary->cardinality_min));
-    failed |= json_object_set_new(line, "cardinality_max", json_integer(summary->cardinality_max));
-    failed |= json_object_set_new(line, "union_filter",
-                                  out_json_base64(filter->bytes, filter->byte_count));
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
-    return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
+    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "host", host->name, "profile",
+                             host->profile, "messages", (json_int_t)summary->count, "union_bits",
+                             (json_int_t)cli_count_bits(filter), "cardinality_min",
+                             (json_int_t)summary->cardinality_min, "cardinality_max",
+                             (json_int_t)summary->cardinality_max, "union_filter",
+                             out_json_base64(filter->bytes, filter->byte_count));
+    return cli_print_json(cli, line);
 }
 
 static void print_lines(const struct cli *cli, const struct hearsay_host *host,
