@@ -3,7 +3,8 @@
  * admission: may this deposit come? One function decides, and asks in this order:
  *
  *   1. form    epoch, filter, fill, payload size, time to live, proof of work
- *   2. known   a message that is here already gets the answer of its first deposit
+ *   2. known   a message that is here already may come again: it gets its first answer, and
+ *              nothing below is asked
  *   3. mode    the host takes deposits now (accept.h), or only for review
  *   4. ban     the operator has banned neither the payload nor the filter
  *   5. room    host, server and sender have room (room.h), or others go for it

@@ -60,7 +60,7 @@ static void deinit_check(struct job *job)
     service->checking = false;
 }
 
-static void answer(struct check *check)
+static void check_answer(struct check *check)
 {
     struct msg_text texts[CHECK_PROBLEMS_MAX];
     struct msg_response response = {.id = check->base.request_id, .kind = MSG_RESPONSE_CHECKED};
@@ -81,7 +81,7 @@ static void answer(struct check *check)
     job_finish(&check->base, &response);
 }
 
-static void fail(struct check *check, const char *what, const char *reason)
+static void check_fail(struct check *check, const char *what, const char *reason)
 {
     char sentence[LIMIT_ERROR_BYTES + 1];
 
@@ -162,7 +162,7 @@ static void on_read_again(struct persist_read *read)
     const int64_t seq = check->suspects[check->at];
 
     if (read->failed) {
-        fail(check, "reading", read->reason);
+        check_fail(check, "reading", read->reason);
         return;
     }
     /* If another message is in its place, the suspect has gone. */
@@ -209,7 +209,7 @@ static void on_page(struct persist_read *read)
     struct check *check = CONTAINER_OF(read, struct check, read);
 
     if (read->failed) {
-        fail(check, "reading", read->reason);
+        check_fail(check, "reading", read->reason);
         return;
     }
     check->suspect_count = 0;
@@ -241,7 +241,7 @@ static void on_tally(struct persist_op *op)
     struct service *service = check->base.service;
 
     if (op->outcome != PERSIST_APPLIED) {
-        fail(check, "counting", op->reason);
+        check_fail(check, "counting", op->reason);
         return;
     }
     check->problems.count = check->found;
@@ -254,7 +254,7 @@ static void on_tally(struct persist_op *op)
     }
     check->round++;
     if (check->problems.count == check->found || check->round == ROUNDS) {
-        answer(check);
+        check_answer(check);
     } else {
         begin_tally(check); /* something may have been on its way between the two */
     }
@@ -267,7 +267,7 @@ static void on_expired(struct persist_op *op)
     struct service *service = check->base.service;
 
     if (op->outcome != PERSIST_APPLIED) {
-        fail(check, "removing what has expired", op->reason);
+        check_fail(check, "removing what has expired", op->reason);
         return;
     }
     for (uint32_t i = 0; i < op->removed_count; i++) {

@@ -26,7 +26,7 @@ static void fill_got(uint64_t epoch, const struct index_item *item,
     };
 }
 
-/* It may have been hidden since it was looked up. */
+/* Whether the message was hidden since the look into the index. */
 static bool is_hidden(struct service *service, const struct persist_message *message)
 {
     const struct host *host = service_host_numbered(service, message->host);

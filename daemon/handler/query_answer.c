@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer to a query. Payloads come from the cache, or are read off the loop. */
+/* The answer to a query. Payloads come from the cache, or from the store, off the loop. */
 #include "daemon/handler/query.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* A message withdrawn between search and reading makes the search run again, so often; then the
-     * answer is that of the last search's end, and what went since then has no payload in it. */
+    /* If a result's message goes between search and reading, the search runs again, so often at
+     * most. After that the answer keeps such results, without their payloads. */
     ATTEMPTS_MAX = 4
 };
 
@@ -27,7 +27,7 @@ static int compare_by_time(const void *left, const void *right)
     return memcmp(a->id.data, b->id.data, MESSAGE_ID_BYTES);
 }
 
-/* Fills what the search found; payloads come after. */
+/* Fills in a result of the search, without its payload. */
 static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
                         struct msg_result *out)
 {
@@ -53,7 +53,7 @@ static void omit(struct msg_result *result)
     result->payload = (struct msg_bytes){NULL, 0};
 }
 
-/* A message that has gone, or that was not read, has no media type: its payload is omitted. */
+/* Attaches a payload. A message without media type has gone or was not read: it is omitted. */
 static void attach(struct msg_result *result, const struct persist_message *message)
 {
     if (message->media_type == NULL) {
@@ -139,8 +139,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
-/* Whether what was read for a result is that message, and it is still shown: not withdrawn or
- * hidden meanwhile, nor another one under its id. */
+/* Whether the entry that was read is the message of a result, and the message is still shown: not
+ * withdrawn or hidden since, and no other message has its id. */
 static bool is_it(const struct query_job *job, const struct persist_entry *entry,
                   const struct nearest_candidate *found)
 {
@@ -151,7 +151,7 @@ static bool is_it(const struct query_job *job, const struct persist_entry *entry
            item.deposited_ms == found->item.deposited_ms;
 }
 
-/* The payloads of a finished read, in the search's order; NULL for want of memory. */
+/* The payloads of a finished read, in the order of the results. NULL: out of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->base.service;
@@ -191,7 +191,7 @@ static void on_payloads(struct persist_read *read)
             send_answer(job, messages);
             outcome = SENT;
         } else if (messages != NULL) {
-            outcome = AGAIN; /* one went meanwhile: the answer is no longer right */
+            outcome = AGAIN; /* a message went meanwhile: the results are no longer right */
         }
     }
     job_release(&job->base);
@@ -206,7 +206,7 @@ static void on_payloads(struct persist_read *read)
     }
 }
 
-/* Whether the cache had them all, and the answer is sent. */
+/* Sends the answer if the cache has all payloads. Returns whether it has. */
 static bool answer_from_cache(struct query_job *job, const struct nearest_candidate *found,
                               uint32_t count)
 {
@@ -246,7 +246,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
-    /* What does not fit the answer need not be read, with room for one that is passed over. */
+    /* Reads no more than the answer can hold, and one more that may not fit. */
     job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     query_charge(job);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches of queries, in steps of a bounded amount of work. A search that ends within its first
- * steps is answered at once. A longer one takes turns with the others: round robin by sender, one
- * search of a sender at a time, however many connections the sender has.
+ * Searches, in steps of bounded work. A search that ends within its first steps is answered at
+ * once. A longer one takes turns with others: round robin by sender. A sender has one search under
+ * way at a time, on however many connections; its other searches wait.
  */
 #include "daemon/handler/query.h"
 
@@ -26,7 +26,7 @@ enum {
     WIDE_PARTS_MAX = 192
 };
 
-static bool step(struct query_job *job)
+static bool search_step(struct query_job *job)
 {
     return index_search_step(job->search, STEP_WORK, service_now_ms(job->base.service)) !=
            INDEX_MORE;
@@ -37,7 +37,7 @@ static bool is_wide(const struct query_job *job)
     return job->query.part_count > FEW_PARTS;
 }
 
-/* Whether a search may get under way, by the parts that are and by what its sender has. */
+/* Whether a search may begin: its sender has none under way, and its parts are within the bound. */
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
     const uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
@@ -54,16 +54,16 @@ static bool may_begin(const struct service *service, const struct query_job *job
     return parts <= most;
 }
 
-/* Puts a job at the end of a list of the service; its client has a search to wait for then. */
-static void enlist(struct query_job *job, struct query_job **list)
+/* Appends a job to a list of the service, and counts it for its client. */
+static void search_enlist(struct query_job *job, struct query_job **list)
 {
     query_charge(job);
     job->base.client->searches++;
     DL_APPEND(*list, job);
 }
 
-/* Takes a job off its list. False: its client is gone, and the job is over. */
-static bool delist(struct query_job *job, struct query_job **list)
+/* Takes a job off its list. False: the client was gone, and the job has ended. */
+static bool search_delist(struct query_job *job, struct query_job **list)
 {
     DL_DELETE(*list, job);
     job->base.client->searches--;
@@ -74,8 +74,8 @@ static bool delist(struct query_job *job, struct query_job **list)
     return false;
 }
 
-/* Makes the search anew: an epoch's index may be another one than at the last attempt. */
-static bool begin(struct query_job *job)
+/* Makes a new search: an epoch may have another index than at the last attempt. */
+static bool search_begin(struct query_job *job)
 {
     index_search_free(job->search);
     job->search = NULL;
@@ -96,27 +96,27 @@ void query_search(struct query_job *job)
     bool is_over = false;
 
     job->attempts++; /* when_found may search again */
-    if (!begin(job)) {
+    if (!search_begin(job)) {
         return;
     }
     for (int i = 0; i < FIRST_STEPS && !is_over; i++) {
         if (i > 0 && service_monotonic_ns(service) >= until_ns) {
             break;
         }
-        is_over = step(job);
+        is_over = search_step(job);
     }
     if (is_over) {
         job->when_found(job);
     } else if (may_begin(service, job)) {
-        enlist(job, &service->searches);
+        search_enlist(job, &service->searches);
     } else {
         index_search_free(job->search);
         job->search = NULL;
-        enlist(job, &service->waiting);
+        search_enlist(job, &service->waiting);
     }
 }
 
-/* Of a list, the job whose sender has waited for a turn the longest; the first of several. */
+/* The job of a list whose sender has waited longest for a turn; the first of several. */
 static struct query_job *next_job(struct query_job *list, const struct service *may_begin_in)
 {
     struct query_job *best = NULL;
@@ -132,15 +132,15 @@ static struct query_job *next_job(struct query_job *list, const struct service *
     return best;
 }
 
-/* Lets searches that wait get under way, as many as may. Called whenever one ends: as the first of
- * them always may, some search is under way while any waits. O(waiting * under way) */
+/* Begins as many waiting searches as may begin. Called when a search ends. With none under way the
+ * first may always begin, so no search waits for ever. O(waiting * under way) */
 static void begin_waiting(struct service *service)
 {
     struct query_job *job = next_job(service->waiting, service);
 
     while (job != NULL) {
-        if (delist(job, &service->waiting) && begin(job)) {
-            enlist(job, &service->searches);
+        if (search_delist(job, &service->waiting) && search_begin(job)) {
+            search_enlist(job, &service->searches);
         }
         job = next_job(service->waiting, service);
     }
@@ -154,10 +154,10 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
         budget -= STEP_WORK;
         *requester_turn(job->base.client) = ++service->turns;
         if (job->base.client->is_gone) {
-            (void)delist(job, &service->searches);
+            (void)search_delist(job, &service->searches);
             begin_waiting(service);
-        } else if (step(job)) {
-            (void)delist(job, &service->searches);
+        } else if (search_step(job)) {
+            (void)search_delist(job, &service->searches);
             job->when_found(job);
             begin_waiting(service);
         }

@@ -15,7 +15,7 @@ struct report_job {
     char words[LIMIT_REASON_BYTES];
 };
 
-/* What is known of the message that a report is about; NULL: it has gone, or has come anew. */
+/* The moderation of the reported message. NULL: it has gone, or another message has its id. */
 static struct moderated *find_reported(const struct report_job *job)
 {
     struct moderated *known = moderation_find(&job->base.host->moderation, job->op.message.id);
@@ -23,7 +23,7 @@ static struct moderated *find_reported(const struct report_job *job)
     return known != NULL && known->deposited_ms == job->op.message.deposited_ms ? known : NULL;
 }
 
-/* It is on storage, and counts. */
+/* The report is stored, and counts. */
 static void take_report(const struct report_job *job, struct moderated *known)
 {
     const struct persist_message *message = &job->op.message;
@@ -37,7 +37,7 @@ static void take_report(const struct report_job *job, struct moderated *known)
     }
 }
 
-/* It is not, and the sender may report again. */
+/* The report is not stored: the sender may report again. */
 static void take_report_back(const struct report_job *job, struct moderated *known)
 {
     reports_forget(job->base.service->reports, job->base.host->number, job->op.message.id,
@@ -73,7 +73,7 @@ static void on_reported(struct persist_op *op)
     }
 }
 
-/* What is known of a message, with one more report on its way. NULL: out of memory. */
+/* Counts a report that waits for the store. NULL: out of memory. */
 static struct moderated *count_report(struct host *host, const struct index_item *item)
 {
     struct moderated *known = moderation_find(&host->moderation, item->id);
@@ -92,11 +92,11 @@ static struct moderated *count_report(struct host *host, const struct index_item
         }
         known = moderation_find(&host->moderation, item->id);
     }
-    known->reporting++; /* below 2^32: each holds memory */
+    known->reporting++; /* cannot overflow: each report holds memory */
     return known;
 }
 
-/* Reports of this network hide no more in this hour. */
+/* The reports of this network hide no more messages in this hour: counts and logs it. */
 static void withhold(struct service *service, struct host *host)
 {
     if (hides_withhold(&host->hides, service_monotonic_ms(service))) {
@@ -108,8 +108,8 @@ static void withhold(struct service *service, struct host *host)
 }
 
 /*
- * Whether a report, which is counted in known->reporting, hides its message. Reports of a network
- * that has hidden as many messages as it may do not count for that.
+ * Whether this report hides its message; known->reporting includes it. A report does not count if
+ * its network has hidden as many messages in this hour as it may.
  */
 static bool decide(struct report_job *job, struct moderated *known)
 {
@@ -137,7 +137,7 @@ static bool decide(struct report_job *job, struct moderated *known)
         return counted >= hide_after;
     }
     if (!is_exempt && hides_note(&host->hides, service->alloc, network, now_ms) != 0) {
-        return false; /* without memory for it, the operator decides */
+        return false; /* out of memory: the operator decides */
     }
     known->is_hiding = true;
     return true;

@@ -17,7 +17,7 @@ struct reported_job {
     struct persist_entry entries[LIST_MAX];
 };
 
-/* Most reported first, then oldest first; of those pending nobody has reported any. */
+/* Most reports first, then oldest first. Pending messages have no reports. */
 static int compare_moderated(const void *left, const void *right)
 {
     const struct moderated *a = left;
@@ -41,7 +41,7 @@ static bool is_wanted(const struct moderated *moderated, bool pending, int64_t n
             (moderated->state == PERSIST_SHOWN && moderated->reports > 0));
 }
 
-/* Keeps the first of them in order: a heap would be quicker, and is not needed here. */
+/* Chooses the first `most` in that order, by insertion. */
 static void choose(struct reported_job *job, const struct moderation *moderation, size_t most,
                    bool pending)
 {
@@ -70,7 +70,7 @@ static void choose(struct reported_job *job, const struct moderation *moderation
     job->read.entry_count = count;
 }
 
-/* Lines as texts, in the arena. Returns how many; fewer when memory is short. */
+/* Splits the lines of reasons into texts in the arena. Returns how many; 0 without memory. */
 static size_t split_reasons(struct service *service, const struct persist_entry *entry,
                             const struct msg_text **out_texts)
 {
@@ -91,7 +91,7 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
     return count;
 }
 
-/* Bytes of a message in the answer at most, without its payload. */
+/* Upper bound of a message's bytes in the answer, without its payload. */
 static size_t entry_bytes(const struct msg_reported_message *message)
 {
     size_t bytes = codec_result_bytes_max(0, message->media_type.length);
@@ -102,7 +102,7 @@ static size_t entry_bytes(const struct msg_reported_message *message)
     return bytes;
 }
 
-/* As many as fit the frame, each with its payload if that fits, too. */
+/* Fills in as many messages as fit the frame, each with its payload if that fits, too. */
 static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages)
 {
     const size_t frame_bytes = job->base.service->config.limits.frame_bytes;

@@ -19,7 +19,7 @@ static const char restored_text[] =
     "the message with this id is shown already, and reports do not hide it";
 
 /* The store has changed the message: memory follows, and the client gets its answer. */
-static void show(struct restore_job *restore, struct moderated *known)
+static void show_restored(struct restore_job *restore, struct moderated *known)
 {
     struct job *job = &restore->base;
     const struct persist_op *op = &restore->op;
@@ -58,7 +58,7 @@ static void on_restored(struct persist_op *op)
     } else if (known != NULL && known->state == PERSIST_APPROVED && op->shown_seq == 0) {
         job_fail(job, MSG_INVALID, "id", restored_text); /* another request was faster */
     } else {
-        show(restore, known);
+        show_restored(restore, known);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: holds what is in memory (indexes, summaries, counters) against what the store has, and
- * puts differences into sentences. Only compares: handler_check.c asks the store, and sees to it
- * that what is compared is of the same moment.
+ * check: compares memory (indexes, summaries, counters) with what the store returned, and describes
+ * differences in sentences. It only compares: daemon/handler/check.c asks the store, and ensures
+ * that both sides are of the same moment.
  */
 #ifndef DAEMON_HOST_CHECK_H
 #define DAEMON_HOST_CHECK_H
@@ -10,33 +10,32 @@
 #include "daemon/host/service.h"
 
 enum {
-    CHECK_PROBLEMS_MAX = 16, /* that are told; all together fit the smallest frame */
+    CHECK_PROBLEMS_MAX = 16, /* described in sentences; these fit the smallest frame */
     CHECK_PROBLEM_BYTES = 192
 };
 
 struct check_problems {
-    uint64_t count; /* with those that are not told */
+    uint64_t count; /* of all problems, described or not */
     char sentences[CHECK_PROBLEMS_MAX][CHECK_PROBLEM_BYTES];
 };
 
 /*
- * NULL, or how a stored message differs from what memory has of it (static storage). Messages of
- * hosts that are not served, and expired ones, are fine. O(epochs).
+ * How a stored message differs from memory (static storage); NULL: it does not. Ignores expired
+ * messages and hosts that are not configured. O(epochs).
  */
 const char *check_message(struct service *service, const struct persist_entry *entry);
 
-/* Adds what check_message has said of a message. */
+/* Adds the problem that check_message returned for a message. */
 void check_tell_message(const struct service *service, const struct persist_entry *entry,
                         const char *reason, struct check_problems *problems);
 
-/* Epochs of all hosts. O(hosts). */
+/* Number of epochs of all hosts. O(hosts). */
 size_t check_tally_count(const struct service *service);
 
-/* Writes down whose tallies are wanted: check_tally_count of them. */
+/* Fills in host and epoch of the tallies to ask for: check_tally_count of them. */
 void check_ask_tallies(const struct service *service, struct persist_tally *out_tallies);
 
-/* Compares what the store has counted with indexes, summaries and counters. Microseconds for each
- * epoch. */
+/* Compares the store's tallies with indexes, summaries and counters. Microseconds an epoch. */
 void check_tallies(const struct service *service, const struct persist_tally *tallies, size_t count,
                    struct check_problems *problems);
 

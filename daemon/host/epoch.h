@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * epoch: the messages of one host that belong to one epoch: their index and what they have in
- * common. Epoch 0 is the open one, which every host has.
+ * epoch: the messages of one host that belong to one epoch: their index and their summary. Every
+ * host has epoch 0, the open one, which never ends.
  *
- * Searches under way look at an index over many turns of the loop, and begin anew where a message
- * went that they had found. So whoever keeps an epoch from one turn to the next is counted as a
- * user (epoch_use, epoch_leave), and an epoch that is over stays in memory, out of everyone's
- * reach, until it is empty and has no users.
+ * A long search uses an index over many turns of the loop. So it counts as a user of the epoch
+ * (epoch_use, epoch_leave). An epoch that is over can no longer be asked for, and is freed when it
+ * is empty and has no users.
  */
 #ifndef DAEMON_HOST_EPOCH_H
 #define DAEMON_HOST_EPOCH_H
@@ -21,25 +20,25 @@
 
 struct epoch {
     uint64_t number;        /* 0: the open one */
-    struct index *index;    /* messages come and go by host_admit and host_remove */
-    struct summary summary; /* of what is in the index */
-    uint32_t users;         /* who keep it from one turn to the next */
-    bool is_over;           /* nobody may ask for it any more */
-    bool is_loaded;         /* its messages were loaded at the start, and not arranged since */
-    int64_t starts_ms;      /* the rest: not of the open one */
+    struct index *index;    /* changed by host_admit and host_remove only */
+    struct summary summary; /* of the messages in the index */
+    uint32_t users;         /* long searches that use it */
+    bool is_over;           /* requests cannot name it any more */
+    bool is_loaded;         /* its messages were loaded at the start and are not arranged yet */
+    int64_t starts_ms;      /* from here on: not used by epoch 0 */
     int64_t ends_ms;
     int64_t kept_ms;
-    uint8_t key[LIMIT_KEY_BYTES]; /* zeros when it is over */
+    uint8_t key[LIMIT_KEY_BYTES]; /* zero when the epoch is over */
 };
 
 /*
- * An empty one, owned by the caller; `stored` NULL: the open one. -ERR_NOMEM. What `options` points
- * to must outlive it.
+ * Makes an empty epoch, owned by the caller. `stored` NULL: epoch 0. -ERR_NOMEM. What `options`
+ * points to must outlive the epoch.
  */
 int epoch_new(const struct persist_epoch *stored, const struct index_options *options,
               struct epoch **out_epoch);
 
-/* Its time is over: the key is wiped. */
+/* The epoch is over: wipes its key. */
 void epoch_end(struct epoch *epoch);
 
 void epoch_free(struct epoch *epoch, const struct alloc *alloc); /* no users; NULL is fine */

@@ -13,15 +13,16 @@
 #include "daemon/host/service.h"
 
 /*
- * The epochs that the store has and that are still kept, and a current one where the configuration
- * wants some. 0, or negative with a reason. Blocks; for start-up, before messages are loaded.
+ * Loads the epochs that the store has and that are not over, and begins a current one if the
+ * configuration wants epochs. 0, or negative with a reason. Blocks; at the start only, before the
+ * messages are loaded.
  */
 int epochs_load(struct service *service, char *out_reason);
 
-/* To be called every second: ends what is over and begins what is due. */
+/* Call every second: ends epochs that are over, and begins those that are due. */
 void epochs_tick(struct service *service);
 
-/* Frees what is under way for a host; the store has let go of it. */
+/* Frees a host's change of epochs. No operation of it may be under way. */
 void epochs_deinit(struct service *service, struct host *host);
 
 #endif

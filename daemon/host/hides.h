@@ -22,11 +22,11 @@ struct hide {
 };
 
 struct hides {
-    struct hide *list; /* owned: HIDES_KEPT of them, a ring; NULL: there was none yet */
+    struct hide *list; /* owned: a ring of HIDES_KEPT; NULL: nothing was hidden yet */
     uint32_t count;
     uint32_t oldest;
-    uint64_t withheld; /* reports that would have hidden a message, but for the bound */
-    int64_t told_ms;   /* when the log was told so last */
+    uint64_t withheld; /* reports that hid nothing because of the bound */
+    int64_t told_ms;   /* time of the last line in the log about that */
     bool was_told;
 };
 
@@ -36,10 +36,10 @@ void hides_deinit(struct hides *hides, const struct alloc *alloc); /* a zeroed o
  * of a monotonic clock. O(HIDES_KEPT). */
 bool hides_may(const struct hides *hides, uint64_t by, uint32_t per_hour, int64_t now_ms);
 
-/* Notes that they do; hides_may was true. -ERR_NOMEM: it is not noted. */
+/* Notes that a report of `by` hides a message; hides_may was true. -ERR_NOMEM: not noted. */
 int hides_note(struct hides *hides, const struct alloc *alloc, uint64_t by, int64_t now_ms);
 
-/* Counts a report that may hide nothing; whether the log is to be told: once in an hour. */
+/* Counts a report that hides nothing. True, once an hour: the caller logs it. */
 bool hides_withhold(struct hides *hides, int64_t now_ms);
 
 #endif

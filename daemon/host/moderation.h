@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moderation: the messages of one host of which something is known besides: who are reported,
- * hidden, waiting for review, or approved by the operator. In memory, as the store has it.
+ * moderation: the messages of one host that are reported, hidden, pending (they wait for review) or
+ * approved by the operator. A copy in memory of the store's state.
  *
- * What is hidden is here and not in an index; what is not hidden may be in both.
+ * A hidden or pending message is here and in no index. A reported or approved one is here and in
+ * its index. All other messages are in their index only.
  */
 #ifndef DAEMON_HOST_MODERATION_H
 #define DAEMON_HOST_MODERATION_H
@@ -20,11 +21,11 @@ struct moderated {
     uint8_t id[MESSAGE_ID_BYTES];
     enum persist_state state;
     uint32_t reports;
-    uint32_t reporting; /* reports on their way to the store */
-    uint32_t uncounted; /* of all reports since the start: they do not count for hide_after */
-    bool is_hiding;     /* one that hides it is on its way to the store */
-    uint32_t bytes;     /* that count against caps */
-    uint32_t sender;    /* who deposited it, or 0 */
+    uint32_t reporting; /* reports that wait for the store */
+    uint32_t uncounted; /* reports since the start that do not count for hide_after */
+    bool is_hiding;     /* a report that hides it waits for the store */
+    uint32_t bytes;     /* count against the caps */
+    uint32_t sender;    /* tag of the address that deposited it; 0: not known */
     int64_t deposited_ms;
     int64_t expires_ms;
 };
@@ -32,28 +33,28 @@ struct moderated {
 struct moderation {
     const struct alloc *alloc; /* borrowed */
     struct idmap ids;
-    struct moderated *entries; /* owned: count of room; in no order */
+    struct moderated *entries; /* owned: `count` of `room`, in no order */
     uint32_t count;
     uint32_t room;
 };
 
-/* Empty; holds no memory. `alloc` is borrowed; seed: random. */
+/* Empty, without memory. Borrows `alloc`. `seed` is random. */
 void moderation_init(struct moderation *moderation, const struct alloc *alloc, uint64_t seed);
 void moderation_deinit(struct moderation *moderation); /* a zeroed one is fine */
 
-/* Borrowed until the next put or remove; NULL: nothing is known of this message. */
+/* Borrowed until the next put or remove. NULL: the message is none of these. */
 struct moderated *moderation_find(const struct moderation *moderation, const uint8_t *id);
 
-/* Whether nobody is shown the message of this id. */
+/* Whether the message of this id is hidden or pending. */
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id);
 
-/* Adds it, or puts it in the place of what was known. -ERR_NOMEM: nothing has changed. */
+/* Adds or replaces an entry. -ERR_NOMEM: nothing has changed. */
 int moderation_put(struct moderation *moderation, const struct moderated *moderated);
 
-/* Forgets a message; what was known goes to *out unless that is NULL. False: nothing was. */
+/* Removes an entry; copies it to *out unless that is NULL. False: there was none. */
 bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct moderated *out);
 
-/* Hidden ones, and of these those that wait for review. O(count). */
+/* Counts hidden messages (pending ones included) and pending messages. O(count). */
 void moderation_count(const struct moderation *moderation, uint64_t *out_hidden,
                       uint64_t *out_pending);
 

@@ -68,7 +68,7 @@ static int load_rule(void *context, const struct persist_rule *rule)
     return host == NULL ? 0 : rules_put(&host->rules, rule);
 }
 
-static int load(struct service *service, char *out_reason)
+static int load_all(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service, .now_ms = service_now_ms(service)};
 
@@ -276,7 +276,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     if (rc != 0) {
         goto fail;
     }
-    rc = load(service, out_reason);
+    rc = load_all(service, out_reason);
     if (rc != 0) {
         goto fail;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules: what the operator has decided for a host as a whole: which payloads and filters are
- * banned, and which deposits are taken, whatever the configuration says. In memory, as stored.
+ * rules: the operator's rules for a host: banned payloads, banned filters, and an accept mode that
+ * overrides the configuration. A copy in memory of the store's rules.
  */
 #ifndef DAEMON_HOST_RULES_H
 #define DAEMON_HOST_RULES_H
@@ -27,30 +27,30 @@ struct ban {
 
 struct rules {
     const struct alloc *alloc; /* borrowed */
-    struct ban *bans;          /* owned: ban_count of ban_room, in order of their coming */
+    struct ban *bans;          /* owned: ban_count of ban_room, oldest first */
     uint32_t ban_count;
     uint32_t ban_room;
-    uint32_t payload_count; /* of these, of payloads: without any, none need be hashed */
-    bool has_accept;        /* the operator has chosen: accept */
+    uint32_t payload_count; /* bans of payloads. 0: payloads need no hash */
+    bool has_accept;        /* the operator has set `accept` */
     enum accept accept;
 };
 
 void rules_init(struct rules *rules, const struct alloc *alloc); /* holds no memory yet */
 void rules_deinit(struct rules *rules);                          /* a zeroed one is fine */
 
-/* Whether there is room for this rule: it is there already, or takes no place. */
+/* Whether there is room for this rule. A rule that is there already needs none. */
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule);
 
-/* Takes a rule that is stored, copied. -ERR_NOMEM. */
+/* Adds or replaces a stored rule; copies it. -ERR_NOMEM. */
 int rules_put(struct rules *rules, const struct persist_rule *rule);
 
-/* Forgets one; what is not there is fine. */
+/* Removes a rule if it is there. */
 void rules_drop(struct rules *rules, const struct persist_rule *rule);
 
 /*
- * The ban that a message falls under: its payload's, or that of a filter within its distance of
- * this one (`bytes`, in stored form). NULL: none. O(bans), and a hash of the payload when any
- * payload is banned.
+ * The ban that hits a message: its payload is banned, or its filter is within the distance of a
+ * banned filter. The filter is in stored form. NULL: no ban does. O(bans), and a hash of the
+ * payload if any payload is banned.
  */
 const struct ban *rules_find_ban(const struct rules *rules, const uint8_t *filter,
                                  size_t filter_bytes, const uint8_t *payload, size_t payload_bytes);

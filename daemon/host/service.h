@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service: the hosts that a daemon serves, their messages and what they share: clock, store, cache,
- * limits. No socket and no loop in here; time comes through a function, so that tests can set it.
+ * service: all hosts of a daemon, and what they share: store, clock, cache, limits, counters. The
+ * state that handlers and watches act on. It has no sockets and no loop; it reads time through a
+ * function, so that tests can set the time. On the loop thread.
+ *
+ *   open.c      makes a service, opens hosts, takes a new configuration, ends the service
+ *   messages    (service_messages.c) messages come, go, are hidden and shown
+ *   clock       (service_clock.c) the host's clock
+ *   upkeep.c    what the service does by itself: expiry, saving the clock, arranging indexes
+ *   service.c   looks up hosts, remembers payloads, counts work
  */
 #ifndef DAEMON_HOST_SERVICE_H
 #define DAEMON_HOST_SERVICE_H
@@ -27,15 +34,15 @@ struct figures;
 struct query_job;   /* daemon/handler/query.h */
 struct watch_state; /* daemon/watch/watch.h */
 
-/* What an administrator may ask of those above the service: the server. */
+/* What the service and its handlers ask of the server above them. */
 struct service_control {
     void *context;
     void (*add_figures)(void *context, struct figures *figures);
-    /* Reads the configuration again: 0, or why not in out_reason (CONFIG_REASON_BYTES). */
+    /* Reads the configuration again: 0, or an error with out_reason (CONFIG_REASON_BYTES). */
     int (*reload)(void *context, char *out_reason);
-    /* A host has a new epoch: clients are to be told. */
+    /* A host has a new epoch: pushes it to the clients. */
     void (*epoch_changed)(void *context, const struct host *host);
-    /* A host was opened that a reload had added: it is the last one. */
+    /* A host that a reload added is open now. It is the last one. */
     void (*host_opened)(void *context);
 };
 
@@ -44,14 +51,15 @@ struct service_options {
     const struct config *config;           /* copied */
     struct persist *persist;               /* borrowed */
     uint64_t hash_seed;                    /* random */
-    uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: the salt of addresses */
+    uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: key of the hashes of addresses */
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
-    bool (*clock_synchronised)(void *context); /* by the system; NULL: it never says so */
+    bool (*clock_synchronised)(
+        void *context); /* the system says that its clock is right; NULL: never */
     void *clock_context;
-    uint64_t (*read_ns)(void *context);    /* monotonic, for latencies; NULL: in whole ms */
+    uint64_t (*read_ns)(void *context); /* monotonic, for latencies; NULL: milliseconds are used */
     const struct service_control *control; /* borrowed; NULL: there is none */
-    struct worker *worker; /* borrowed, for long work; NULL: messages are never arranged. With one,
-                              `alloc` must be fit for several threads */
+    struct worker *worker; /* borrowed: runs long work on another thread. NULL: indexes are never
+                              arranged. With a worker `alloc` must be thread-safe */
 };
 
 struct service {
@@ -69,25 +77,25 @@ struct service {
     struct metrics metrics;
     const struct bits_kernels *kernels;
     struct host *hosts; /* host_count of LIMIT_HOSTS, in the order of the configuration */
-    size_t host_count;  /* fewer than are configured while one that a reload added is opened */
-    uint64_t hash_seed; /* of the first; each has another one */
+    size_t host_count;  /* fewer than are configured while a host that a reload added is opened */
+    uint64_t hash_seed; /* of the first host; each host has its own */
     struct {
-        struct persist_op op; /* makes the next host in the store */
+        struct persist_op op; /* creates the next host in the store */
         char name[LIMIT_HOST_BYTES + 1];
         char profile[PROFILE_TEXT_MAX];
         bool under_way;
     } opening;
-    struct usage usage;      /* of all hosts together */
-    struct usage leaving;    /* of these, promised to make room */
+    struct usage usage;      /* of all hosts */
+    struct usage leaving;    /* part of usage: promised to go for new messages, see room.h */
     struct reports *reports; /* made with the first report */
     struct senders *senders;
     struct sender_limits sender_limits; /* from the configuration */
-    struct arena arena;                 /* for one request's or response's passage */
-    size_t writing_bytes;               /* held by operations that wait for the store */
-    uint32_t working;                   /* operations and reads under way */
-    struct query_job *searches;         /* of several steps, under way in turn */
-    struct query_job *waiting;          /* ... that begin when fewer are under way */
-    uint64_t turns;                     /* the number of the last one: see requester_turn */
+    struct arena arena;                 /* for one request or response; reset after it */
+    size_t writing_bytes;       /* memory of deposits and withdrawals that wait for the store */
+    uint32_t working;           /* service_work_begin without its end */
+    struct query_job *searches; /* long searches that take turns */
+    struct query_job *waiting;  /* long searches that wait to begin */
+    uint64_t turns;             /* number of the last turn: see requester_turn */
     struct arrange arrange;
     struct watch_state *watch; /* made by watch_init; NULL: not yet */
     struct resume resume;
@@ -97,14 +105,14 @@ struct service {
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
     bool saving_clock;
-    bool save_clock_again; /* when that is over */
+    bool save_clock_again; /* when that save is over */
     struct {
-        int64_t now_ms;       /* the host's clock when it was last looked at, for the log ... */
-        int64_t monotonic_ms; /* ... with the monotonic one */
-        bool waiting;         /* it was said that a jump of the system's clock waits */
+        int64_t now_ms; /* for the log: the host's clock when service_tell_clock looked last */
+        int64_t monotonic_ms; /* the monotonic clock at that time */
+        bool waiting;         /* the log has a line that a jump of the system's clock waits */
     } told;
     struct log_gate storage_gate;
-    bool checking; /* handler_check.c: one at a time */
+    bool checking; /* a Check request runs; one at a time */
     bool stopping;
 };
 
@@ -116,14 +124,14 @@ struct service {
 int service_new(const struct service_options *options, struct service **out_service,
                 char *out_reason);
 
-/* No work may be under way. NULL is fine. */
+/* No work may be under way, and watch_deinit was called. NULL is fine. */
 void service_free(struct service *service);
 
 /* Starts the host's clock from what the store has saved; for service_new. */
 void service_start_clock(struct service *service);
 
-/* Logs that the host's clock was set forward, and that a jump of the system's clock waits for
- * confirmation, once each. */
+/* Logs, once each: the host's clock was set forward; a jump of the system's clock waits for
+ * confirmation. */
 void service_tell_clock(struct service *service);
 
 /* The host's clock: never runs backwards. */
@@ -132,7 +140,7 @@ bool service_clock_trusted(struct service *service);
 
 /* The monotonic clock, for rates. */
 int64_t service_monotonic_ms(struct service *service);
-/* The same, finer where that can be had: for latencies. */
+/* The same in ns, if the options have read_ns, for latencies. */
 uint64_t service_monotonic_ns(struct service *service);
 
 /*
@@ -142,72 +150,73 @@ uint64_t service_monotonic_ns(struct service *service);
 void service_work_begin(struct service *service);
 void service_work_end(struct service *service);
 
-/* Something that began at began_ns was answered with success. */
+/* Counts a request that came at began_ns and was answered with success. */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);
 
-/* The host of that name, the first one when name is NULL; NULL when there is none such. */
+/* The host of this name, or the first host if name is NULL. NULL: there is no such host. */
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
 /*
- * The labels of what is around a host become those of its configuration and those of a text
- * (here_new; NULL: none). 0 with *out_changed, HERE_REFUSED with a reason (HERE_REASON_BYTES),
- * -ERR_NOMEM; unless 0 they stay as they were.
+ * Sets a host's here labels: those of its configuration, and those of a text (here_new; NULL: no
+ * text). 0 with *out_changed; HERE_REFUSED with a reason (HERE_REASON_BYTES); -ERR_NOMEM. On
+ * failure the labels stay as they were.
  */
 int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
                      bool *out_changed, char *out_reason);
 
 /*
- * A stored message comes: counted, and shown in its index or, by its state, kept hidden. Its id is
- * not there yet. As host_admit; unless 0, nothing has changed.
+ * Takes a stored message, whose id is new: counts it, and puts it into its index unless its state
+ * hides it. Returns what host_admit returns. On failure nothing has changed.
  */
 int service_keep(struct service *service, struct host *host, const struct persist_message *message);
 
-/* A message has left the store: out of index, counters and cache with it, shown or hidden. */
+/* A message has left the store: removes it from index, counters and cache. */
 void service_forget(struct service *service, struct host *host, const uint8_t *id);
 
-/* A stored message has got another state. -ERR_NOMEM: nobody sees it; HOST_NO_EPOCH: the same. */
+/* A stored message has a new state: shows or hides it. -ERR_NOMEM, HOST_NO_EPOCH: it stays hidden.
+ */
 int service_show(struct service *service, struct host *host, const struct persist_message *message);
 void service_hide(struct service *service, struct host *host, const uint8_t *id);
 
-/* Keeps a stored message's payload at hand, unless its id has gone, or has come anew, since it was
- * read. Only a cache: it may not fit, or be forgotten. */
+/* Puts a stored message's payload into the cache, unless the message has gone since it was read, or
+ * another one has its id. */
 void service_remember(struct service *service, const struct persist_message *message);
 
-/* Media type and payload of a message from the cache; borrowed until something is remembered. */
+/* Gets media type and payload from the cache. Borrowed until the next service_remember. False: the
+ * cache has not got the message. */
 bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
                     struct persist_message *out_message);
 
 /*
- * Takes a configuration that config_check_reload has passed. Hosts that it adds are opened one
- * after the other, each when the store has it; the log says so, or why not. A host that the store
- * has from before is not opened, as its messages are loaded at the start only.
+ * Takes a configuration that config_check_reload has passed. Opens the hosts that it adds, one
+ * after the other, when the store has created them; the log has a line for each. A host that the
+ * store already has is not opened: messages are loaded only at the start.
  */
 void service_reload(struct service *service, const struct config *config);
 
 /*
- * To be called every few seconds: takes out a slice of the expired messages, and goes on with the
- * next slice by itself while there are more; saves the clock every ten minutes, and tells of its
- * jumps.
+ * Call every few seconds. Removes expired messages, PERSIST_EXPIRE_MAX at a time, until none is
+ * left; saves the clock every ten minutes; logs jumps of the clock.
  */
 void service_sweep(struct service *service);
 
 /*
- * To be called about once a second, and in each turn of the loop, the first one included: messages
- * that were loaded, and those that came since, are arranged for quick queries. Whether there is
- * more to do in a turn.
+ * Arranging: rebuilds the indexes of loaded and of new messages on the worker, for faster queries.
+ * Call service_arrange about once a second, and service_turn in each turn of the loop from the
+ * first one on. Both return whether the next turn has more to do.
  */
 bool service_arrange(struct service *service);
 bool service_turn(struct service *service);
 
-/* Begins nothing by itself any more, and ends what takes long. What is under way still counts as
- * working until it is over. */
+/* From now on the service begins no work by itself. Cancels arranging. Work that is under way
+ * counts until it is over. */
 void service_stop(struct service *service);
 
-/* Saves the clock now, so that it does not run backwards over a restart. */
+/* Saves the clock in the store now, so that it does not run backwards over a restart. */
 void service_save_clock(struct service *service);
 
-/* Tells the log that the storage failed somebody; many such failures in a row are one line. */
+/* Logs that the store failed: `what` failed, and the store's reason. Rate limited. */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
 
 #endif

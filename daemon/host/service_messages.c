@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Messages that come, go, are hidden and shown again: index, counters, cache and what is known of
- * their moderation change together, here.
- */
+/* Messages come, go, are hidden and shown: index, counters, cache and moderation change together
+ * here. */
 #include <string.h>
 
 #include "core/base/err.h"
@@ -22,7 +20,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
     int rc = 0;
 
     if (host_epoch(host, message->epoch) == NULL) {
-        return HOST_NO_EPOCH; /* also for what is hidden, and does not go into an index */
+        return HOST_NO_EPOCH; /* host_admit does not check it for hidden messages */
     }
     memcpy(moderated.id, message->id, MESSAGE_ID_BYTES);
     if (is_known) {

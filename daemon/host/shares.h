@@ -27,14 +27,14 @@
 #include "core/base/alloc.h"
 #include "core/index/idmap.h"
 
-/* What counts against a cap. */
+/* Messages and bytes that count against a cap. */
 struct usage {
     uint64_t messages;
     uint64_t bytes; /* of filters, media types and payloads */
 };
 
-/* Who sends, by senders_tag: the address, and its /64 where that has a bound of its own (else 0).
- * Both 0: nobody, such as an exempt client. */
+/* A sender's tags (senders_tag): of its address, and of its /64 if that has a bound of its own,
+ * else 0. Both 0: no sender, such as an exempt client. */
 struct sender_tags {
     uint32_t address;
     uint32_t wide;
@@ -71,7 +71,7 @@ int shares_add(struct shares *shares, const uint8_t *id, const struct sender_tag
 /* A message is gone. Does nothing for an id that is not counted. */
 void shares_remove(struct shares *shares, const uint8_t *id);
 
-/* What an address, or a /64, has without what is leaving. */
+/* Usage of an address or a /64, without messages that are leaving. */
 void shares_usage(const struct shares *shares, uint32_t tag, bool is_wide, struct usage *out_usage);
 
 /*

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch_catch: what came before a watch. Pages of the store are read in order of deposit and each
- * message is tried for itself, up to the newest of when the watch began. What matches meanwhile is
- * not queued: the pages go on up to there, so that a watch which catches up slowly holds nothing.
+ * Catching up: messages that were stored before a watch began. Pages of the store are read in the
+ * order of deposit, and each message is compared with the watch. A new deposit that matches
+ * meanwhile is not queued: it moves live_after, and the pages go on up to it. So a watch that
+ * catches up slowly holds no memory.
  *
- * A page is read only while its client has room for matches and tokens for the page, and a few
- * watches at a time, in turn. Where tokens are short, catching up pauses until there are some.
+ * A page is read only while its client has room for matches and tokens for the page. At most
+ * WATCH_READS pages are read at a time. Watches take turns; a watch without tokens pauses.
  */
 #include <assert.h>
 #include <string.h>
@@ -15,15 +16,15 @@
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
 
-enum { SPARE_SHARE = 4 /* one part in so many of query_burst is not spent on pages */ };
+enum { SPARE_SHARE = 4 /* pages leave 1/4 of query_burst to other requests */ };
 
-static void enlist(struct watch_catch *catch)
+static void catch_enlist(struct watch_catch *catch)
 {
     catch->is_paused = false;
     DL_APPEND(catch->service->watch->catching, catch);
 }
 
-static void delist(struct watch_catch *catch)
+static void catch_delist(struct watch_catch *catch)
 {
     struct watch_state *state = catch->service->watch;
 
@@ -34,17 +35,17 @@ static void delist(struct watch_catch *catch)
     }
 }
 
-static void put_aside(struct watch_catch *catch)
+static void catch_pause(struct watch_catch *catch)
 {
-    delist(catch);
+    catch_delist(catch);
     catch->is_paused = true;
     DL_APPEND(catch->service->watch->paused, catch);
 }
 
-static void take_up(struct watch_catch *catch)
+static void catch_unpause(struct watch_catch *catch)
 {
-    delist(catch);
-    enlist(catch);
+    catch_delist(catch);
+    catch_enlist(catch);
 }
 
 void watch_catch_begin(struct watch *watch, int64_t after)
@@ -57,7 +58,7 @@ void watch_catch_begin(struct watch *watch, int64_t after)
         catch->watch = watch;
         catch->caught = after;
         watch->catch = catch;
-        enlist(catch);
+        catch_enlist(catch);
     }
 }
 
@@ -76,12 +77,12 @@ void watch_catch_end(struct watch *watch)
     watch->catch = NULL;
     catch->watch = NULL;
     if (catch->client == NULL) { /* no page is under way */
-        delist(catch);
+        catch_delist(catch);
         free_catch(catch);
     }
 }
 
-/* The store's message may have gone since it was read, or have come anew. */
+/* Whether the message is still there: it may have gone since it was read, or another has its id. */
 static bool is_there(const struct watch *watch, const struct persist_message *message)
 {
     struct index_item item;
@@ -112,14 +113,14 @@ static void try_message(struct watch *watch, const struct persist_message *messa
         standing_fits(watch->host->standing, watch->query, &deposit, &match.hit)) {
         memcpy(match.id, message->id, MESSAGE_ID_BYTES);
         if (watch->with_payload) {
-            service_remember(service, message); /* it is about to be sent */
+            service_remember(service, message); /* sending needs it soon */
         }
-        /* if it is not queued, the client is about to be dropped */
+        /* false: the client is about to be dropped */
         (void)watch_queue(watch, &match, message->payload_bytes + message->media_type_bytes);
     }
 }
 
-/* Takes a page. Whether there is no more to read. */
+/* Compares the messages of a page. Returns whether the watch has caught up. */
 static bool take_page(struct watch_catch *catch, const struct persist_read *read)
 {
     struct watch *watch = catch->watch;
@@ -134,12 +135,12 @@ static bool take_page(struct watch_catch *catch, const struct persist_read *read
     }
     catch->caught = read->page_last;
     if (!read->page_more && catch->caught < catch->wanted) {
-        catch->caught = catch->wanted; /* of what there was when the page was asked for */
+        catch->caught = catch->wanted; /* the page had all there was when it was asked for */
     }
     return catch->caught >= watch->live_after;
 }
 
-static void finish(struct watch_catch *catch)
+static void catch_finish(struct watch_catch *catch)
 {
     catch->watch->catch = NULL;
     free_catch(catch);
@@ -161,16 +162,16 @@ static void on_page(struct persist_read *read)
     if (over) {
         free_catch(catch);
     } else if (read->failed) {
-        /* Nothing may be missing: it comes again, and goes on where it was. */
+        /* No match may be missing: the client connects again and goes on where it was. */
         service_storage_failed(service, "reading what was missed", read->reason);
-        enlist(catch);
+        catch_enlist(catch);
         service->watch->counts.failed++;
         client->events->drop(client, MSG_STORAGE,
                              "the message store could not read what was missed");
     } else if (done) {
-        finish(catch);
+        catch_finish(catch);
     } else {
-        enlist(catch);
+        catch_enlist(catch);
     }
     alloc_release(service->alloc, page);
     requester_work_end(client, sizeof(struct watch_page), 0);
@@ -187,12 +188,12 @@ static void read_page(struct watch_catch *catch)
     struct watch_page *page = alloc_zeroed(service->alloc, 1, sizeof(*page));
 
     if (page == NULL) {
-        put_aside(catch);
+        catch_pause(catch);
         watch->watcher->has_failed = true;
         watcher_make_ready(watch->watcher);
         return;
     }
-    delist(catch);
+    catch_delist(catch);
     catch->client = watch->watcher->client;
     page->catch = catch;
     catch->wanted = watch->live_after;
@@ -209,7 +210,7 @@ static void read_page(struct watch_catch *catch)
     service->persist->interface->read(service->persist, &page->read);
 }
 
-/* Takes the tokens for a page, but leaves some for what the client asks. */
+/* Takes the tokens for a page, but leaves some for the client's own requests. */
 static bool pay_page(struct service *service, struct watch_catch *catch)
 {
     static const struct cost page = {.pages = 1};
@@ -226,7 +227,7 @@ static bool pay_page(struct service *service, struct watch_catch *catch)
     const uint64_t wait_ms =
         sender_take_spare(sender, SENDER_QUERY, limits, cost_tokens(&page),
                           limits->rates[SENDER_QUERY].burst / SPARE_SHARE, now_ms);
-    catch->not_before_ms = now_ms + (int64_t)wait_ms; /* at most the time to fill a bucket */
+    catch->not_before_ms = now_ms + (int64_t)wait_ms; /* at most the time in which a bucket fills */
     return wait_ms == 0;
 }
 
@@ -245,7 +246,7 @@ void watch_catch_turn(struct service *service)
             pay_page(service, catch)) {
             read_page(catch);
         } else {
-            put_aside(catch);
+            catch_pause(catch);
         }
     }
 }
@@ -256,7 +257,7 @@ void watch_catch_resume(const struct watcher *watcher)
 
     DL_FOREACH (watcher->watches, watch) {
         if (watch->catch != NULL && watch->catch->is_paused) {
-            take_up(watch->catch);
+            catch_unpause(watch->catch);
         }
     }
 }
@@ -264,6 +265,6 @@ void watch_catch_resume(const struct watcher *watcher)
 void watch_catch_tick(struct service *service)
 {
     while (service->watch->paused != NULL) {
-        take_up(service->watch->paused);
+        catch_unpause(service->watch->paused);
     }
 }

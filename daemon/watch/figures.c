@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_figures: what an operator sees of watches. Numbers only: not who, and not what for. */
+/* Figures of watches for the operator. Sums only: they do not tell who watches, or for what. */
 
 #include "daemon/limits/figures.h"
 #include "daemon/system/list.h"

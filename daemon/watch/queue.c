@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_queue: a client's matches on their way. */
+/* The matches of a client: queued as numbers, looked up and sent when the client has room. */
 #include <string.h>
 
 #include "daemon/system/container.h"
@@ -21,7 +21,7 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
     alloc_release(watcher->service->alloc, match);
 }
 
-/* What a match takes of the output, at most. What does not fit a frame is sent without content. */
+/* Upper bound of the frame of a match. Content that does not fit a frame is left out. */
 static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 {
     const size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
@@ -41,7 +41,7 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
     watcher_make_ready(watcher);
     if (watcher->has_failed ||
         watcher->queued_bytes > service->config.limits.session_output_bytes) {
-        return false; /* it is about to be dropped */
+        return false; /* the client is about to be dropped */
     }
     struct watch_match *queued = alloc_array(service->alloc, 1, sizeof(*queued));
     if (queued == NULL) {
@@ -72,7 +72,7 @@ void watch_forget_matches(struct watch *watch)
 
 /* ---- sending ---- */
 
-/* The message as the index knows it; false: it has gone, or has come anew, since it matched. */
+/* The index's item of the message. False: it has gone since it matched, or another has its id. */
 static bool is_there(const struct watcher *watcher, const struct watch_match *match,
                      struct index_item *out_item)
 {
@@ -81,9 +81,9 @@ static bool is_there(const struct watcher *watcher, const struct watch_match *ma
            out_item->expires_ms > service_now_ms(watcher->service);
 }
 
-/* Pushes a match with its content, if that is not NULL and fits the frame. */
-static void push(struct watcher *watcher, const struct watch_match *match,
-                 const struct index_item *item, const struct persist_message *content)
+/* Pushes a match. Its content goes with it if that is not NULL and fits the frame. */
+static void push_match(struct watcher *watcher, const struct watch_match *match,
+                       const struct index_item *item, const struct persist_message *content)
 {
     const struct watch *watch = match->watch;
     const struct similarity bits = similarity_of(match->hit.intersection, match->hit.union_count);
@@ -127,7 +127,7 @@ static void push(struct watcher *watcher, const struct watch_match *match,
 
 static void on_payloads(struct persist_read *read);
 
-/* Reads the contents of the first matches, which are not all in the cache. False: no memory. */
+/* Reads the contents of the first matches from the store. False: out of memory. */
 static bool read_payloads(struct watcher *watcher)
 {
     struct service *service = watcher->service;
@@ -158,7 +158,7 @@ static bool read_payloads(struct watcher *watcher)
     return true;
 }
 
-/* Sends the first match with what was read, if it is the one that it was read for. */
+/* Sends the first match with the content that was read, if the content is that match's. */
 static void send_read(struct watcher *watcher, const struct persist_entry *entry, bool failed)
 {
     struct watch_match *match = watcher->queue;
@@ -172,9 +172,9 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
     } else {
         const bool is_whole = !failed && entry->found && !entry->omitted &&
                               entry->message.deposited_ms == match->deposited_ms;
-        /* in the place of that match may be one that wants no payload */
-        push(watcher, match, &item,
-             is_whole && match->watch->with_payload ? &entry->message : NULL);
+        /* another watch's match of this message may be first now, and want no payload */
+        push_match(watcher, match, &item,
+                   is_whole && match->watch->with_payload ? &entry->message : NULL);
     }
     free_match(watcher, &watcher->queue, match);
 }
@@ -203,7 +203,7 @@ static void on_payloads(struct persist_read *read)
     requester_work_end(client, sizeof(struct watch_payloads), 0);
 }
 
-/* Sends the first match. False: it has to be read first, and that is under way. */
+/* Sends the first match. False: its content is being read first. */
 static bool send_first(struct watcher *watcher)
 {
     struct watch_match *match = watcher->queue;
@@ -213,13 +213,14 @@ static bool send_first(struct watcher *watcher)
     if (!is_there(watcher, match, &item)) {
         watcher->service->watch->counts.left_out++;
     } else if (!match->watch->with_payload) {
-        push(watcher, match, &item, NULL);
+        push_match(watcher, match, &item, NULL);
     } else if (service_recall(watcher->service, match->watch->host->number, match->id, &content)) {
-        push(watcher, match, &item, &content);
+        push_match(watcher, match, &item, &content);
     } else if (read_payloads(watcher)) {
         return false;
     } else {
-        push(watcher, match, &item, NULL); /* no memory to read it: Get may have more luck */
+        push_match(watcher, match, &item,
+                   NULL); /* out of memory for the read: the client can use Get */
     }
     free_match(watcher, &watcher->queue, match);
     return true;
@@ -235,7 +236,7 @@ uint32_t watch_send(struct watcher *watcher, uint32_t most)
     }
     (void)watcher->client->events->queued(watcher->client, watcher->queued_bytes);
     if (sent == most && watcher->queue != NULL) {
-        watcher_make_ready(watcher); /* it has its next turn with the others */
+        watcher_make_ready(watcher); /* the others have their turn first */
     }
     return sent;
 }

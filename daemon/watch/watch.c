@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches begin and end here; and each turn of the loop gives them their part of it. */
+/* Watches begin and end; each turn of the loop matches, sends and reads for them. */
 #include "daemon/watch/watch.h"
 
 #include <assert.h>
@@ -101,7 +101,7 @@ static int make_standing(struct service *service, struct host *host)
     return host->standing != NULL ? 0 : standing_new(&options, &host->standing);
 }
 
-/* A watch that stands, of a client that has a watcher. NULL without memory. */
+/* Makes a watch, and puts it into the host's index of watches. NULL: out of memory. */
 static struct watch *watch_new(struct service *service, struct watcher *watcher, struct host *host,
                                const struct standing_terms *terms)
 {
