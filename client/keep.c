@@ -94,11 +94,11 @@ static uint32_t version_of(const struct keep_kind *kind)
 }
 
 /* Kind, version, size and checksum. */
-static int check(const char *path, const struct keep_kind *kind, const struct bytes *whole,
-                 struct hearsay_error *error)
+static int keep_check(const char *path, const struct keep_kind *kind, const struct bytes *whole,
+                      struct hearsay_error *error)
 {
     const char *wrong = NULL;
-    const uint32_t known = version_of(kind);
+    uint32_t known = version_of(kind);
     if (whole->count < HEAD_BYTES || memcmp(whole->data, kind->magic, KEEP_MAGIC_BYTES) != 0) {
         return fail_set(error, HEARSAY_ERR_FILE,
                         "%.300s is not a %s; it was left as it is: name another file", path,
@@ -173,7 +173,7 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
     int status = read_file(path, kind->is_secret,
                            kind->body_bytes_max + HEAD_BYTES + CHECKSUM_BYTES, &whole, out_error);
     if (status == 0) {
-        status = check(path, kind, &whole, out_error);
+        status = keep_check(path, kind, &whole, out_error);
     }
     if (status == 0 && bytes_append(out_body, whole.data + HEAD_BYTES,
                                     whole.count - HEAD_BYTES - CHECKSUM_BYTES) != 0) {
@@ -229,7 +229,7 @@ static void sync_folder(const char *path)
     }
 }
 
-static int replace(const char *path, const struct bytes *whole, struct hearsay_error *error)
+static int keep_replace(const char *path, const struct bytes *whole, struct hearsay_error *error)
 {
     char temporary[PATH_MAX];
     int written = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
@@ -260,7 +260,7 @@ int keep_write_text(const char *path, const struct bytes *text, struct hearsay_e
 {
     /* A link keeps pointing where it points. */
     char *target = realpath(path, NULL);
-    int status = replace(target != NULL ? target : path, text, out_error);
+    int status = keep_replace(target != NULL ? target : path, text, out_error);
     free(target);
     return status;
 }

@@ -49,7 +49,7 @@ static int finish_output(void)
     return EXIT_FAILURE;
 }
 
-static int restore(const struct options *options, const struct config *config)
+static int main_restore(const struct options *options, const struct config *config)
 {
     char reason[CONFIG_REASON_BYTES];
     uint64_t messages = 0;
@@ -63,7 +63,7 @@ static int restore(const struct options *options, const struct config *config)
 }
 
 /* What is wrong with the configuration, a line for each error. */
-static void complain(const char *reason)
+static void main_complain(const char *reason)
 {
     for (const char *line = reason; line != NULL;) {
         const char *end = strchr(line, '\n');
@@ -91,12 +91,12 @@ int main(int argc, char **argv)
         return finish_output();
     }
     if (options_load(&options, &config, reason) != 0) {
-        complain(reason);
+        main_complain(reason);
         return EXIT_USAGE;
     }
     if (options.action == OPTIONS_CHECK_CONFIG &&
         preflight(&config, (int64_t)time(NULL) * 1000, stderr, reason) != 0) {
-        complain(reason);
+        main_complain(reason);
         return EXIT_USAGE;
     }
     if (options_answer(&options, &config, stdout)) {
@@ -111,9 +111,9 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     if (options.restore != NULL) {
-        return restore(&options, &config);
+        return main_restore(&options, &config);
     }
-    const int rc = server_start(&server, &options, &config, reason);
+    int rc = server_start(&server, &options, &config, reason);
     if (rc != 0) {
         log_error("%s", reason);
         return rc == SERVER_REFUSED ? EXIT_USAGE : EXIT_FAILURE;

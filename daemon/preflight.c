@@ -9,7 +9,7 @@
 /* Adds a line. */
 static void add_reason(char *reason, const char *sentence)
 {
-    const size_t used = strlen(reason);
+    size_t used = strlen(reason);
 
     (void)snprintf(reason + used, CONFIG_REASON_BYTES - used, "%s%s", used > 0 ? "\n" : "",
                    sentence);

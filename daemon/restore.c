@@ -42,7 +42,7 @@ int restore_run(const struct config *config, const char *file, FILE *out, uint64
 {
     char user[PRIVILEGE_NAME_BYTES];
     /* Opened before the change of user: that user may not be able to read the file. */
-    const int source = open(file, O_RDONLY | O_CLOEXEC);
+    int source = open(file, O_RDONLY | O_CLOEXEC);
     int lock = -1;
 
     if (source < 0) {

@@ -6,10 +6,10 @@
 #ifndef PROTO_ARENA_H
 #define PROTO_ARENA_H
 
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "core/base/alloc.h"
 
 struct arena_block;
 

@@ -5,10 +5,10 @@
 #ifndef PROTO_BYTES_H
 #define PROTO_BYTES_H
 
-#include "core/base/alloc.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 struct bytes {
     const struct alloc *alloc; /* borrowed */

@@ -84,7 +84,7 @@ static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
 int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t **out_room,
                           size_t *out_bytes)
 {
-    const size_t frame_most = decoder->limit_bytes + LIMIT_FRAME_HEADER_BYTES;
+    size_t frame_most = decoder->limit_bytes + LIMIT_FRAME_HEADER_BYTES;
     size_t most, room;
     int rv;
 

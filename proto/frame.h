@@ -13,10 +13,10 @@
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
 
-#include "core/base/alloc.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 /* Outcomes of frame_next. After the last two the stream cannot be read any further. */
 enum {

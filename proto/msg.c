@@ -29,7 +29,7 @@ const char *msg_error_name(enum msg_error_code code)
 {
     size_t index = (size_t)code;
 
-    if (index >= sizeof msg_error_names / sizeof msg_error_names[0]) {
+    if (index >= sizeof(msg_error_names) / sizeof(msg_error_names[0])) {
         return "UNKNOWN";
     }
     return msg_error_names[index] != NULL ? msg_error_names[index] : "UNKNOWN";
@@ -64,14 +64,14 @@ void msg_error_set(struct msg_error *error, enum msg_error_code code, const char
     va_list arguments;
 
     va_start(arguments, format);
-    if (vsnprintf(sentence, sizeof sentence, format, arguments) < 0) {
+    if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0) {
         sentence[0] = '\0';
     }
     va_end(arguments);
 
     *error = (struct msg_error){.code = code};
-    msg_text_copy(error->message, sizeof error->message, sentence, strlen(sentence));
+    msg_text_copy(error->message, sizeof(error->message), sentence, strlen(sentence));
     if (field != NULL) {
-        msg_text_copy(error->field, sizeof error->field, field, strlen(field));
+        msg_text_copy(error->field, sizeof(error->field), field, strlen(field));
     }
 }

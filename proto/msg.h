@@ -11,11 +11,11 @@
 #ifndef PROTO_MSG_H
 #define PROTO_MSG_H
 
-#include "proto/limits.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "proto/limits.h"
 
 /* Bytes. data is NULL if the field is absent. If it is present, data is not NULL, even if count is
  * 0. */

@@ -37,8 +37,8 @@ void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_
 {
     static const char prefix[] = "hearsay-work-1";
     static const char text_plain[] = "text/plain";
-    const struct feeding feeding = {feed, context};
-    const bool has_type = deposit->media_type.text != NULL;
+    struct feeding feeding = {feed, context};
+    bool has_type = deposit->media_type.text != NULL;
 
     feed(context, prefix, sizeof(prefix) - 1);
     feed(context, store_id, LIMIT_ID_BYTES);
@@ -58,7 +58,7 @@ void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_
                       void (*feed)(void *context, const void *data, size_t count), void *context)
 {
     static const char prefix[] = "hearsay-report-work-1";
-    const struct feeding feeding = {feed, context};
+    struct feeding feeding = {feed, context};
 
     feed(context, prefix, sizeof(prefix) - 1);
     feed(context, store_id, LIMIT_ID_BYTES);

@@ -6,10 +6,10 @@
 #ifndef PROTO_WORK_H
 #define PROTO_WORK_H
 
-#include "proto/msg.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "proto/msg.h"
 
 /*
  * Calls `feed` with the bytes of a deposit that the content hash covers, piece by piece. host: the

@@ -6,8 +6,9 @@
 #include "client/call/calls.h"
 
 #include <inttypes.h>
-#include <sodium.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "client/call/work.h"
 #include "client/fail.h"
@@ -117,7 +118,7 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
 {
     int status = check_deposit(deposit, out_error);
     const struct hearsay_host *host = hearsay_find_host(server, deposit->host);
-    const uint32_t work_bits = hearsay_welcome(server)->limits.work_bits;
+    uint32_t work_bits = hearsay_welcome(server)->limits.work_bits;
     if (status != HEARSAY_OK) {
         return status;
     }

@@ -3,9 +3,10 @@
 
 #include <assert.h>
 #include <poll.h>
-#include <sodium.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "client/call/reply.h"
 #include "client/fail.h"
@@ -15,7 +16,7 @@
 
 /* Sends what the socket takes now. A failure is only noted: what the server said before it closed
  * is worth more than "broken pipe", and is still to be read. */
-static void flush(struct hearsay *server)
+static void client_flush(struct hearsay *server)
 {
     for (;;) {
         size_t count = 0;
@@ -49,7 +50,7 @@ static bool wants_write(const struct hearsay *server)
 }
 
 /* The connection is gone: broken, with what is known about it. */
-static int lose(struct hearsay *server, int reason, struct hearsay_error *error)
+static int client_lose(struct hearsay *server, int reason, struct hearsay_error *error)
 {
     struct hearsay_error refused;
 
@@ -62,7 +63,7 @@ static int lose(struct hearsay *server, int reason, struct hearsay_error *error)
 }
 
 /* Reads once. 0, SOCK_AGAIN, or broken. */
-static int fill(struct hearsay *server, struct hearsay_error *error)
+static int client_fill(struct hearsay *server, struct hearsay_error *error)
 {
     uint8_t *room = NULL;
     size_t room_bytes = 0;
@@ -75,7 +76,7 @@ static int fill(struct hearsay *server, struct hearsay_error *error)
     status = server->secure != NULL ? secure_read(server->secure, room, room_bytes, &got, &reason)
                                     : sock_read(server->fd, room, room_bytes, &got, &reason);
     if (status == SOCK_CLOSED) {
-        return lose(server, reason, error);
+        return client_lose(server, reason, error);
     }
     if (status == HEARSAY_OK) {
         conn_filled(&server->conn, got);
@@ -116,8 +117,8 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
 enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
 
 /* The next response, into an arena that was reset. WAIT_TIMEOUT, 0, or why not. */
-static int receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
-                   struct msg_response *out_response, struct hearsay_error *error)
+static int client_receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
+                          struct msg_response *out_response, struct hearsay_error *error)
 {
     int late_reads = 0;
 
@@ -131,8 +132,8 @@ static int receive(struct hearsay *server, struct arena *arena, int64_t deadline
         if (status != CONN_MORE) {
             return status;
         }
-        flush(server);
-        status = fill(server, error);
+        client_flush(server);
+        status = client_fill(server, error);
         if (status != HEARSAY_OK && status != SOCK_AGAIN) {
             return status;
         }
@@ -156,7 +157,7 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
                          struct hearsay_error *error)
 {
     struct msg_response response;
-    int status = receive(server, &server->arena, deadline_ms, &response, error);
+    int status = client_receive(server, &server->arena, deadline_ms, &response, error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -176,7 +177,7 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
 }
 
 /* Moves the current reply, with its arena, to the end of the kept ones. 0 or ERR_NOMEM. */
-static int keep(struct hearsay *server, const struct reply *reply)
+static int client_keep(struct hearsay *server, const struct reply *reply)
 {
     struct client_kept *kept = alloc_zeroed(server->alloc, 1, sizeof(*kept));
     if (kept == NULL) {
@@ -218,7 +219,7 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
     bool idle = hearsay_in_flight(server) == 0;
     int status = conn_submit(&server->conn, request, out_ticket, out_error);
     if (status == CONN_FULL) {
-        flush(server);
+        client_flush(server);
         return fail_set(out_error, HEARSAY_FULL, "too many requests are under way");
     }
     if (status != HEARSAY_OK) {
@@ -228,7 +229,7 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
     size_t waiting = 0;
     (void)conn_output(&server->conn, &waiting);
     if (idle || waiting >= CLIENT_COALESCE_BYTES) {
-        flush(server);
+        client_flush(server);
     }
     return HEARSAY_OK;
 }
@@ -255,7 +256,7 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             *out_reply = &server->reply;
             return reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
         }
-        if (keep(server, &reply) != HEARSAY_OK) {
+        if (client_keep(server, &reply) != HEARSAY_OK) {
             /* A reply that is dropped would be waited for in vain. */
             struct hearsay_error nomem;
             (void)fail_set_nomem(&nomem);
@@ -276,8 +277,8 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         return HEARSAY_OK;
     }
     /* What the server says unasked is read then, too, or else hearsay_fd would stay readable. */
-    const bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
-                         !server->conn.takes_matches;
+    bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
+                   !server->conn.takes_matches;
     arena_reset(&server->arena);
     struct reply reply;
     int status =
@@ -308,7 +309,7 @@ static int catch_up(struct hearsay *server, struct hearsay_error *error)
         if (status != HEARSAY_OK) {
             return status;
         }
-        if (keep(server, &reply) != HEARSAY_OK) {
+        if (client_keep(server, &reply) != HEARSAY_OK) {
             struct hearsay_error nomem; /* as in client_await */
             (void)fail_set_nomem(&nomem);
             return conn_break(&server->conn, &nomem, error);
@@ -345,15 +346,15 @@ int hearsay_fd(const struct hearsay *server, bool *out_wants_write)
     return server->fd;
 }
 
-static int greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
-                 struct hearsay_error *error)
+static int client_greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
+                        struct hearsay_error *error)
 {
     int status = conn_greet(&server->conn, agent, error);
     if (status != HEARSAY_OK) {
         return status;
     }
     struct msg_response response;
-    status = receive(server, &server->welcome_arena, deadline_ms, &response, error);
+    status = client_receive(server, &server->welcome_arena, deadline_ms, &response, error);
     if (status == WAIT_TIMEOUT) {
         return fail_set(error, HEARSAY_ERR_TIMEOUT, "the server did not greet back in time");
     }
@@ -387,7 +388,7 @@ int client_open(const struct client_open *how, struct hearsay **out_server,
     server->conn.resume_bytes = how->resume_bytes;
     arena_init(&server->arena, how->alloc, CONN_DECODE_BYTES);
     arena_init(&server->welcome_arena, how->alloc, CONN_DECODE_BYTES);
-    int status = greet(server, how->agent, how->deadline_ms, out_error);
+    int status = client_greet(server, how->agent, how->deadline_ms, out_error);
     if (status != HEARSAY_OK) {
         hearsay_close(server);
         return status;
@@ -403,8 +404,8 @@ const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server)
 
 int64_t hearsay_now_ms(const struct hearsay *server)
 {
-    const int64_t since_ms = now_monotonic_ms() - server->welcome_at_ms;
-    const int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
+    int64_t since_ms = now_monotonic_ms() - server->welcome_at_ms;
+    int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
     return since_ms > 0 && then_ms > INT64_MAX - since_ms ? INT64_MAX : then_ms + since_ms;
 }
 

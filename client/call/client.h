@@ -6,12 +6,12 @@
 #ifndef CLIENT_CALL_CLIENT_H
 #define CLIENT_CALL_CLIENT_H
 
+#include <stdint.h>
+
 #include "client/call/reply.h"
 #include "client/hearsay.h"
 #include "client/net/conn.h"
 #include "client/net/secure.h"
-
-#include <stdint.h>
 
 enum {
     CLIENT_COALESCE_BYTES = 32 * 1024,       /* gathered requests of this size are sent at once */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connect: from the text of an address to a connection that has exchanged greetings. */
-#include <sodium.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "client/call/client.h"
 #include "client/fail.h"

@@ -7,7 +7,7 @@
 
 static const uint8_t empty_payload[1];
 
-static int lacks(struct hearsay_error *error, const char *what)
+static int reply_lacks(struct hearsay_error *error, const char *what)
 {
     return fail_set(error, HEARSAY_ERR_PROTOCOL, "the server's answer lacks %s", what);
 }
@@ -31,7 +31,7 @@ static int translate_result(const struct msg_result *from, struct hearsay_result
                             struct hearsay_error *error)
 {
     if (!copy_id(&from->id, to->id)) {
-        return lacks(error, "a message's id");
+        return reply_lacks(error, "a message's id");
     }
     to->epoch = from->epoch;
     to->intersection_count = from->intersection_count;
@@ -90,7 +90,7 @@ static int translate_message(const struct msg_bytes *id, const struct msg_text *
                              struct hearsay_error *error)
 {
     if (!copy_id(id, to->id)) {
-        return lacks(error, "the message's id");
+        return reply_lacks(error, "the message's id");
     }
     to->media_type = type_or_default(media_type);
     to->payload = payload->data != NULL ? payload->data : empty_payload;
@@ -107,7 +107,7 @@ static int translate_exported(const struct msg_exported_message *from, struct he
         return status;
     }
     if (from->filter.data == NULL) {
-        return lacks(error, "a message's filter");
+        return reply_lacks(error, "a message's filter");
     }
     to->message.epoch = from->epoch;
     to->message.deposited_ms = from->deposited_ms;
@@ -157,7 +157,7 @@ static int translate_summary(const struct msg_summarized *from, struct hearsay_s
 {
     const struct msg_bytes *filter = &from->union_filter;
     if (filter->data == NULL || filter->count > HEARSAY_FILTER_BYTES_MAX) {
-        return lacks(error, "the union filter");
+        return reply_lacks(error, "the union filter");
     }
     to->union_filter.byte_count = (uint32_t)filter->count;
     to->union_filter.bits = (uint32_t)filter->count * 8; /* m is a multiple of 64 */
@@ -255,7 +255,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_WELCOME:
         break;
     }
-    return lacks(out_error, "a body that fits the question");
+    return reply_lacks(out_error, "a body that fits the question");
 }
 
 void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *to)
@@ -282,7 +282,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
     }
     for (size_t i = 0; i < from->host_count; i++) {
         if (from->hosts[i].name.text == NULL || from->hosts[i].profile.text == NULL) {
-            return lacks(error, "a host's name or profile");
+            return reply_lacks(error, "a host's name or profile");
         }
         hosts[i].name = from->hosts[i].name.text;
         hosts[i].profile = from->hosts[i].profile.text;
@@ -385,7 +385,7 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
     out_welcome->clock_trusted = welcome->clock_trusted;
     out_welcome->agent = welcome->agent.text != NULL ? welcome->agent.text : "";
     if (!copy_id(&welcome->store_id, out_welcome->store_id)) {
-        return lacks(out_error, "the store's id");
+        return reply_lacks(out_error, "the store's id");
     }
     translate_limits(&welcome->limits, &out_welcome->limits);
     int status = translate_resumption(welcome, arena, out_welcome, out_error);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/call/reply.h"
-
 #include <string.h>
 
+#include "client/call/reply.h"
 #include "client/fail.h"
 
 static const uint8_t empty_payload[1];
 
 /* Room for `count` structs, *out NULL where there are none. 0 or HEARSAY_ERR_NOMEM. */
-static int take(struct arena *arena, size_t count, size_t bytes, void *out,
-                struct hearsay_error *error)
+static int reply_admin_take(struct arena *arena, size_t count, size_t bytes, void *out,
+                            struct hearsay_error *error)
 {
     void *room = NULL;
     if (count > 0) {
@@ -27,7 +26,7 @@ static int translate_texts(const struct msg_text *from, size_t count, struct are
                            const char *const **out, struct hearsay_error *error)
 {
     const char **texts = NULL;
-    int status = take(arena, count, sizeof(*texts), &texts, error);
+    int status = reply_admin_take(arena, count, sizeof(*texts), &texts, error);
     for (size_t i = 0; i < count && status == HEARSAY_OK; i++) {
         texts[i] = from[i].text;
     }
@@ -41,7 +40,7 @@ static int translate_figures(const struct msg_stats_taken *from, struct arena *a
                              struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_figure *figures = NULL;
-    int status = take(arena, from->figure_count, sizeof(*figures), &figures, error);
+    int status = reply_admin_take(arena, from->figure_count, sizeof(*figures), &figures, error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -76,7 +75,7 @@ static int translate_list(const struct msg_reported_list *from, struct arena *ar
                           struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_reported *messages = NULL;
-    int status = take(arena, from->message_count, sizeof(*messages), &messages, error);
+    int status = reply_admin_take(arena, from->message_count, sizeof(*messages), &messages, error);
     for (size_t i = 0; i < from->message_count && status == HEARSAY_OK; i++) {
         status = translate_reported(&from->messages[i], arena, &messages[i], error);
     }
@@ -92,7 +91,7 @@ static int translate_bans(const struct msg_ban_list *from, struct arena *arena,
                           struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_ban *bans = NULL;
-    int status = take(arena, from->ban_count, sizeof(*bans), &bans, error);
+    int status = reply_admin_take(arena, from->ban_count, sizeof(*bans), &bans, error);
     if (status != HEARSAY_OK) {
         return status;
     }

@@ -106,8 +106,8 @@ static void note_welcome(struct standing *standing, const struct hearsay_welcome
 }
 
 /* Gives a match to the caller, unless it had it. */
-static void take(struct standing *standing, const struct hearsay *server,
-                 const struct hearsay_match *match)
+static void watch_take(struct standing *standing, const struct hearsay *server,
+                       const struct hearsay_match *match)
 {
     const struct hearsay_watch *watch = standing->watch;
     if (match->seq <= standing->seq) {
@@ -122,7 +122,8 @@ static void take(struct standing *standing, const struct hearsay *server,
 
 /* Takes matches until the connection fails, which is returned, or a callback ends it, or an epoch
  * has changed. */
-static int listen(struct standing *standing, struct hearsay *server, struct hearsay_error *error)
+static int watch_listen(struct standing *standing, struct hearsay *server,
+                        struct hearsay_error *error)
 {
     int64_t heard_ms = now_monotonic_ms();
     while (goes_on(standing) && !server->epoch_changed) {
@@ -131,7 +132,7 @@ static int listen(struct standing *standing, struct hearsay *server, struct hear
         if (status == HEARSAY_OK) {
             heard_ms = now_monotonic_ms();
             if (reply->kind == HEARSAY_REPLY_MATCH) {
-                take(standing, server, &reply->match);
+                watch_take(standing, server, &reply->match);
             }
             continue;
         }
@@ -187,7 +188,7 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
         }
         standing->was_connected = true;
         standing->retry_ms = RETRY_FIRST_MS;
-        status = listen(standing, server, error);
+        status = watch_listen(standing, server, error);
     }
     hearsay_close(server);
     return status;
@@ -225,9 +226,9 @@ static int choose_wait(struct standing *standing, const struct hearsay_error *er
     return (int)wait_ms;
 }
 
-static void wait(struct standing *standing, int wait_ms)
+static void watch_wait(struct standing *standing, int wait_ms)
 {
-    const int64_t until_ms = now_monotonic_ms() + wait_ms;
+    int64_t until_ms = now_monotonic_ms() + wait_ms;
     int64_t left_ms = wait_ms;
     while (left_ms > 0 && goes_on(standing)) {
         (void)poll(NULL, 0, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS); /* a signal: we look */
@@ -244,7 +245,7 @@ int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_e
     };
     struct hearsay_error error;
     while (goes_on(&standing)) {
-        const int status = watch_once(&standing, &error);
+        int status = watch_once(&standing, &error);
         if (standing.is_over) {
             break;
         }
@@ -257,11 +258,11 @@ int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_e
             }
             return status;
         }
-        const int wait_ms = choose_wait(&standing, &error);
+        int wait_ms = choose_wait(&standing, &error);
         if (watch->lost != NULL && !watch->lost(watch->context, &error, wait_ms)) {
             break;
         }
-        wait(&standing, wait_ms);
+        watch_wait(&standing, wait_ms);
     }
     return HEARSAY_OK;
 }

@@ -7,7 +7,7 @@
 #include "client/now.h"
 #include "proto/work.h"
 
-static void feed(void *context, const void *data, size_t count)
+static void work_hash_part(void *context, const void *data, size_t count)
 {
     (void)crypto_generichash_update(context, data, count); /* cannot fail */
 }
@@ -41,7 +41,7 @@ void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *sto
     crypto_generichash_state state;
 
     (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
-    work_feed(deposit, host, store_id, feed, &state);
+    work_feed(deposit, host, store_id, work_hash_part, &state);
     deposit->work = find_number(&state, bits);
 }
 
@@ -52,7 +52,7 @@ void work_find_report(struct msg_report *report, const char *host,
 
     (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
     work_feed_report(report->id.data, host, welcome->store_id, welcome->resume_token,
-                     welcome->resume_bytes, feed, &state);
+                     welcome->resume_bytes, work_hash_part, &state);
     report->work = find_number(&state, welcome->limits.work_bits);
 }
 
@@ -60,22 +60,22 @@ int64_t hearsay_work_ms(const struct hearsay *server)
 {
     enum { TRIES = 5000 };
     static const uint8_t content[LIMIT_HASH_BYTES];
-    const uint32_t bits = hearsay_welcome(server)->limits.work_bits;
+    uint32_t bits = hearsay_welcome(server)->limits.work_bits;
     uint32_t most = 0;
 
     if (bits == 0) {
         return 0;
     }
-    const int64_t began_ns = now_monotonic_ns();
+    int64_t began_ns = now_monotonic_ns();
     for (uint64_t i = 0; i < TRIES; i++) {
-        const uint32_t zero = try_number(content, i);
+        uint32_t zero = try_number(content, i);
         most = zero > most ? zero : most;
     }
     double ns = (double)(now_monotonic_ns() - began_ns);
     for (uint32_t bit = 0; bit < bits && bit < 64; bit++) {
         ns *= 2;
     }
-    const double ms = ns / TRIES / 1e6;
+    double ms = ns / TRIES / 1e6;
     /* `most` is of no use but to keep the tries from being left out. */
     return ms > 1e12 || most > 8 * LIMIT_HASH_BYTES ? INT64_C(1000000000000) : (int64_t)ms;
 }

@@ -261,7 +261,7 @@ static int run_group(struct cli *cli, int argc, char **argv)
     return run_command(cli, argc - first, argv + first);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int main_run(struct cli *cli, int argc, char **argv)
 {
     struct args_group group = common_group(cli);
     char sentence[ARGS_SENTENCE_BYTES];
@@ -322,8 +322,8 @@ int main(int argc, char **argv)
     out_init(&cli.err, stderr);
     /* A reader that went away shows as a failed write, which is reported; not as silent death. */
     (void)signal(SIGPIPE, SIG_IGN);
-    int status = argc > 0 ? run(&cli, argc, argv) : CLI_USAGE;
-    const struct args_group group = common_group(&cli);
+    int status = argc > 0 ? main_run(&cli, argc, argv) : CLI_USAGE;
+    struct args_group group = common_group(&cli);
     args_free(&group);
     return status == CLI_DONE ? cli_flush(&cli) : status;
 }

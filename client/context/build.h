@@ -7,12 +7,12 @@
 #ifndef CLIENT_CONTEXT_BUILD_H
 #define CLIENT_CONTEXT_BUILD_H
 
-#include "client/hearsay.h"
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/hearsay.h"
+#include "core/base/alloc.h"
 
 enum {
     CONTEXT_BSSID_BYTES = 18,  /* aa:bb:cc:dd:ee:ff and a NUL */

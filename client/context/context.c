@@ -45,7 +45,7 @@ static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
     }
     for (size_t i = 0; i < count; i++) {
         group_key_label(keys, labels[i], lengths[i], keyed);
-        const int reason = encoder_add_keyed(encoder, labels[i], lengths[i], keyed, sizeof(keyed));
+        int reason = encoder_add_keyed(encoder, labels[i], lengths[i], keyed, sizeof(keyed));
         if (reason != 0) {
             *out_refused = i;
             return reason;
@@ -72,7 +72,7 @@ static int add_labels(struct encoder *encoder, const struct hearsay_keys *keys,
                             first + i + 1, label, reason);
         }
     }
-    const int reason = add_keyed(encoder, keys, labels + first, lengths, count, &refused);
+    int reason = add_keyed(encoder, keys, labels + first, lengths, count, &refused);
     if (reason != 0) {
         refused += first;
         return refuse_label(encoder->profile, refused + 1, labels[refused], reason, out_error);

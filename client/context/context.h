@@ -3,10 +3,10 @@
 #ifndef CLIENT_CONTEXT_CONTEXT_H
 #define CLIENT_CONTEXT_CONTEXT_H
 
+#include <stddef.h>
+
 #include "client/hearsay.h"
 #include "core/profile/profile.h"
-
-#include <stddef.h>
 
 /*
  * The filter of `count` labels, at least 1, under a profile, joint sections included

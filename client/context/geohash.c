@@ -13,7 +13,7 @@
 
 /* The `bits` first bits of the place of `value` in [low, high], found by halving. Halves of 360 and
  * 180 degrees are exact in a double down to 20 bits, so every machine decides alike. */
-static uint32_t halve(double value, double low, double high, int bits)
+static uint32_t geohash_halve(double value, double low, double high, int bits)
 {
     uint32_t place = 0;
     for (int i = 0; i < bits; i++) {
@@ -48,8 +48,8 @@ size_t context_geohash(double latitude, double longitude, int length, bool neigh
 {
     int column_bits = (5 * length + 1) / 2;
     int row_bits = 5 * length / 2;
-    uint32_t column = halve(longitude, -180, 180, column_bits);
-    uint32_t row = halve(latitude, -90, 90, row_bits);
+    uint32_t column = geohash_halve(longitude, -180, 180, column_bits);
+    uint32_t row = geohash_halve(latitude, -90, 90, row_bits);
     size_t count = 0;
     write_cell(column, row, length, out[count++]);
     if (!neighbours) {

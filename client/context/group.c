@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/context/group.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "client/fail.h"
 #include "proto/codec/codec.h"
@@ -119,15 +120,15 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
                     struct hearsay_error *out_error)
 {
     const char *media_type = type_of(message);
-    const size_t payload_bytes = message->payload_bytes;
-    const size_t type_bytes = strlen(media_type);
+    size_t payload_bytes = message->payload_bytes;
+    size_t type_bytes = strlen(media_type);
     if (type_bytes > LIMIT_MEDIA_TYPE_BYTES || payload_bytes > LIMIT_FRAME_BYTES_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "the media type has %zu bytes and the payload %zu; no server takes more "
                         "than %d and %d",
                         type_bytes, payload_bytes, LIMIT_MEDIA_TYPE_BYTES, LIMIT_FRAME_BYTES_MAX);
     }
-    const size_t plain_bytes = 1 + type_bytes + payload_bytes;
+    size_t plain_bytes = 1 + type_bytes + payload_bytes;
     uint8_t *sealed = malloc(GROUP_NONCE_BYTES + plain_bytes + GROUP_TAG_BYTES);
     if (sealed == NULL) {
         return fail_set_nomem(out_error);
@@ -181,7 +182,7 @@ int hearsay_group_seal(const struct hearsay_group *group, const struct hearsay_s
                        struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
     uint8_t nonce[GROUP_NONCE_BYTES];
-    const int status = check_type(type_of(message), out_error);
+    int status = check_type(type_of(message), out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -200,7 +201,7 @@ int hearsay_group_seal(const struct hearsay_group *group, const struct hearsay_s
  */
 static bool take_apart(const uint8_t *text, size_t count, struct hearsay_content *out)
 {
-    const size_t type_bytes = text[0];
+    size_t type_bytes = text[0];
     if (type_bytes > LIMIT_MEDIA_TYPE_BYTES || type_bytes > count - 1) {
         return false;
     }
@@ -220,12 +221,12 @@ int hearsay_group_open(const struct hearsay_group *group, const struct hearsay_s
                        struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
     const uint8_t *payload = message->payload;
-    const size_t payload_bytes = message->payload_bytes;
+    size_t payload_bytes = message->payload_bytes;
     if (payload == NULL || strcmp(type_of(message), HEARSAY_SEALED_TYPE) != 0 ||
         payload_bytes < HEARSAY_SEAL_BYTES) {
         return HEARSAY_NOT_OURS;
     }
-    const size_t plain_bytes = payload_bytes - GROUP_NONCE_BYTES - GROUP_TAG_BYTES;
+    size_t plain_bytes = payload_bytes - GROUP_NONCE_BYTES - GROUP_TAG_BYTES;
     struct hearsay_content content;
     memset(&content, 0, sizeof(content));
     content.payload = malloc(plain_bytes);

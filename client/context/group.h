@@ -7,9 +7,9 @@
 #ifndef CLIENT_CONTEXT_GROUP_H
 #define CLIENT_CONTEXT_GROUP_H
 
-#include "client/hearsay.h"
-
 #include <stdint.h>
+
+#include "client/hearsay.h"
 
 enum {
     GROUP_NONCE_BYTES = 24, /* of XChaCha20-Poly1305 */

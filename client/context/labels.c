@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The set of labels itself: strings in an arena, and a table to know those that are there. */
 #include <string.h>
+
 #include <xxhash.h>
 
 #include "client/context/build.h"
@@ -87,7 +88,7 @@ static uint16_t *find_slot(struct hearsay_context *context, const char *label, s
     return &context->slots[at];
 }
 
-static bool grow(struct hearsay_context *context)
+static bool labels_grow(struct hearsay_context *context)
 {
     if (context->count < context->capacity) {
         return true;
@@ -113,7 +114,7 @@ int context_add(struct hearsay_context *context, const char *label, size_t lengt
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "a context has at most %d labels",
                         HEARSAY_CONTEXT_LABELS_MAX);
     }
-    char *copy = grow(context) ? arena_take(&context->strings, length + 1) : NULL;
+    char *copy = labels_grow(context) ? arena_take(&context->strings, length + 1) : NULL;
     if (copy == NULL) {
         return fail_set_nomem(out_error);
     }

@@ -35,13 +35,13 @@ struct piece {
     size_t length;
 };
 
-static bool begins(const struct piece *piece, const char *prefix)
+static bool scan_begins(const struct piece *piece, const char *prefix)
 {
     size_t length = strlen(prefix);
     return piece->length >= length && memcmp(piece->text, prefix, length) == 0;
 }
 
-static void skip(struct piece *piece, size_t count)
+static void scan_skip(struct piece *piece, size_t count)
 {
     piece->text += count;
     piece->length -= count;
@@ -50,7 +50,7 @@ static void skip(struct piece *piece, size_t count)
 static void skip_blanks(struct piece *piece)
 {
     while (piece->length > 0 && (piece->text[0] == ' ' || piece->text[0] == '\t')) {
-        skip(piece, 1);
+        scan_skip(piece, 1);
     }
 }
 
@@ -67,12 +67,12 @@ static bool read_number(struct piece *piece, int *out)
     if (count == 0 || count > 4) {
         return false;
     }
-    skip(piece, count);
+    scan_skip(piece, count);
     *out = value;
     return true;
 }
 
-static int wrong(const struct scan *scan, const struct piece *line, const char *wanted)
+static int scan_wrong(const struct scan *scan, const struct piece *line, const char *wanted)
 {
     int shown = line->length < 80 ? (int)line->length : 80;
     return fail_set(scan->error, HEARSAY_ERR_ARGUMENT, "line %zu of the scan, \"%.*s\": %s",
@@ -97,24 +97,24 @@ static bool read_iw_signal(struct piece rest, int *out_dbm)
 {
     int whole = 0;
     skip_blanks(&rest);
-    bool negative = begins(&rest, "-");
-    skip(&rest, negative ? 1 : 0);
+    bool negative = scan_begins(&rest, "-");
+    scan_skip(&rest, negative ? 1 : 0);
     if (!read_number(&rest, &whole)) {
         return false;
     }
-    if (!negative && begins(&rest, "/100") && rest.length == 4 && whole <= 100) {
+    if (!negative && scan_begins(&rest, "/100") && rest.length == 4 && whole <= 100) {
         *out_dbm = context_percent_to_dbm(whole);
         return true;
     }
     int hundredths = 0;
-    if (begins(&rest, ".")) {
-        skip(&rest, 1);
+    if (scan_begins(&rest, ".")) {
+        scan_skip(&rest, 1);
         size_t before = rest.length;
         if (!read_number(&rest, &hundredths) || before - rest.length != 2) {
             return false;
         }
     }
-    if (!begins(&rest, " dBm") || rest.length != 4) {
+    if (!scan_begins(&rest, " dBm") || rest.length != 4) {
         return false;
     }
     int centi = negative ? -(100 * whole + hundredths) : 100 * whole + hundredths;
@@ -137,28 +137,29 @@ static int end_iw_sighting(struct scan *scan)
 static int read_iw_line(struct scan *scan, const struct piece *line)
 {
     struct piece rest = *line;
-    if (begins(line, "BSS ")) {
+    if (scan_begins(line, "BSS ")) {
         int status = end_iw_sighting(scan);
         if (status != HEARSAY_OK) {
             return status;
         }
-        skip(&rest, strlen("BSS "));
+        scan_skip(&rest, strlen("BSS "));
         size_t length = rest.length < BSSID_LENGTH ? rest.length : BSSID_LENGTH;
         bool ended = rest.length == length || rest.text[length] == '(' || rest.text[length] == ' ';
         if (!ended || !context_parse_bssid(rest.text, length, scan->bssid)) {
-            return wrong(scan, line,
-                         "not an access point's address such as "
-                         "\"BSS a4:2b:8c:01:02:03(on wlan0)\"");
+            return scan_wrong(scan, line,
+                              "not an access point's address such as "
+                              "\"BSS a4:2b:8c:01:02:03(on wlan0)\"");
         }
         scan->open = true;
         scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
         return HEARSAY_OK;
     }
     skip_blanks(&rest);
-    if (scan->open && begins(&rest, "signal:")) {
-        skip(&rest, strlen("signal:"));
+    if (scan->open && scan_begins(&rest, "signal:")) {
+        scan_skip(&rest, strlen("signal:"));
         if (!read_iw_signal(rest, &scan->strength_dbm)) {
-            return wrong(scan, line, "not a strength such as \"signal: -54.00 dBm\", -127 to 0");
+            return scan_wrong(scan, line,
+                              "not a strength such as \"signal: -54.00 dBm\", -127 to 0");
         }
     }
     return HEARSAY_OK;
@@ -177,21 +178,21 @@ static int read_nmcli_line(struct scan *scan, const struct piece *line)
             continue; /* it says that the next colon is not the one between the fields */
         }
         if (rest.length == sizeof(plain)) {
-            return wrong(scan, line, wanted);
+            return scan_wrong(scan, line, wanted);
         }
         plain[rest.length++] = line->text[i];
     }
     if (rest.length < BSSID_LENGTH || !context_parse_bssid(plain, BSSID_LENGTH, scan->bssid)) {
-        return wrong(scan, line, wanted);
+        return scan_wrong(scan, line, wanted);
     }
-    skip(&rest, BSSID_LENGTH);
+    scan_skip(&rest, BSSID_LENGTH);
     scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
     if (rest.length > 0) {
         int percent = 0;
-        bool parted = begins(&rest, ":");
-        skip(&rest, 1);
+        bool parted = scan_begins(&rest, ":");
+        scan_skip(&rest, 1);
         if (!parted || !read_number(&rest, &percent) || rest.length != 0 || percent > 100) {
-            return wrong(scan, line, "the strength is not a number from 0 to 100");
+            return scan_wrong(scan, line, "the strength is not a number from 0 to 100");
         }
         scan->strength_dbm = context_percent_to_dbm(percent);
     }
@@ -204,7 +205,7 @@ static int read_line(struct scan *scan, struct piece line)
 {
     if (line.length > HEARSAY_SCAN_LINE_BYTES_MAX) {
         line.length = HEARSAY_SCAN_LINE_BYTES_MAX;
-        return wrong(scan, &line, "too long, over 4096 bytes");
+        return scan_wrong(scan, &line, "too long, over 4096 bytes");
     }
     if (line.length > 0 && line.text[line.length - 1] == '\r') {
         line.length--;
@@ -215,7 +216,7 @@ static int read_line(struct scan *scan, struct piece line)
         return HEARSAY_OK;
     }
     if (scan->form == SCAN_UNKNOWN) {
-        scan->form = begins(&line, "BSS ") ? SCAN_IW : SCAN_NMCLI;
+        scan->form = scan_begins(&line, "BSS ") ? SCAN_IW : SCAN_NMCLI;
     }
     return scan->form == SCAN_IW ? read_iw_line(scan, &line) : read_nmcli_line(scan, &line);
 }

@@ -19,7 +19,7 @@ static bool is_space(char byte)
 #if HEARSAY_UTF8PROC
 
 /* NFC, or NFC of the full case folding. 0 with *out_text owned (free), or utf8proc's error. */
-static utf8proc_ssize_t map(const char *text, size_t length, int more, char **out_text)
+static utf8proc_ssize_t topic_map(const char *text, size_t length, int more, char **out_text)
 {
     utf8proc_uint8_t *mapped = NULL;
     utf8proc_option_t options =
@@ -34,13 +34,13 @@ static utf8proc_ssize_t map(const char *text, size_t length, int more, char **ou
 }
 
 /* The topic as a label has it. HEARSAY_OK with *out_folded owned (free), or a status. */
-static int fold(const char *topic, size_t length, char **out_folded,
-                struct hearsay_error *out_error)
+static int topic_fold(const char *topic, size_t length, char **out_folded,
+                      struct hearsay_error *out_error)
 {
     char *composed = NULL;
-    utf8proc_ssize_t failed = map(topic, length, 0, &composed);
+    utf8proc_ssize_t failed = topic_map(topic, length, 0, &composed);
     if (failed == 0) {
-        failed = map(composed, strlen(composed), UTF8PROC_CASEFOLD, out_folded);
+        failed = topic_map(composed, strlen(composed), UTF8PROC_CASEFOLD, out_folded);
     }
     free(composed);
     if (failed == UTF8PROC_ERROR_NOMEM) {
@@ -57,8 +57,8 @@ static int fold(const char *topic, size_t length, char **out_folded,
 
 /* Of ASCII the full case folding is lower case, and NFC changes nothing. Other characters are
  * refused: folded wrongly they would be another topic than everybody else's. */
-static int fold(const char *topic, size_t length, char **out_folded,
-                struct hearsay_error *out_error)
+static int topic_fold(const char *topic, size_t length, char **out_folded,
+                      struct hearsay_error *out_error)
 {
     char *folded = malloc(length + 1);
     if (folded == NULL) {
@@ -116,7 +116,7 @@ int hearsay_context_add_topic(struct hearsay_context *context, const char *topic
                         length > CONTEXT_TOPIC_BYTES ? "too long" : "not UTF-8");
     }
     char *folded = NULL;
-    int status = fold(topic, length, &folded, out_error);
+    int status = topic_fold(topic, length, &folded, out_error);
     if (status == HEARSAY_OK) {
         status = add_folded(context, folded, out_error);
     }

@@ -19,9 +19,10 @@
  * have a limit each. At the limit the oldest record of the owner with the most records goes. So a
  * server that fills the file loses its own records first.
  */
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "client/call/client.h"
 #include "client/fail.h"
@@ -61,7 +62,7 @@ struct hearsay_keyring {
 };
 
 /* Removes a record and wipes the bytes behind the last one. */
-static void drop(struct hearsay_keyring *keyring, size_t at)
+static void keyring_drop(struct hearsay_keyring *keyring, size_t at)
 {
     uint8_t *data = keyring->records.data;
     memmove(data + at, data + at + RECORD_BYTES, keyring->records.count - at - RECORD_BYTES);
@@ -72,17 +73,17 @@ static void drop(struct hearsay_keyring *keyring, size_t at)
 
 static void forget_gone(struct hearsay_keyring *keyring)
 {
-    const int64_t now_ms = now_unix_ms();
+    int64_t now_ms = now_unix_ms();
     for (size_t at = 0; at < keyring->records.count;) {
         if ((int64_t)keep_u64(keyring->records.data + at + LOCAL_AT) <= now_ms) {
-            drop(keyring, at);
+            keyring_drop(keyring, at);
         } else {
             at += RECORD_BYTES;
         }
     }
 }
 
-static int load(struct hearsay_keyring *keyring, struct hearsay_error *error)
+static int keyring_load(struct hearsay_keyring *keyring, struct hearsay_error *error)
 {
     int status = keep_read(keyring->path, &keyring_kind, &keyring->records, error);
     if (status == KEEP_ABSENT) {
@@ -108,14 +109,14 @@ int hearsay_keyring_open(const char *path, struct hearsay_keyring **out_keyring,
         return fail_set_nomem(out_error);
     }
     bytes_init(&keyring->records, alloc);
-    const size_t path_bytes = strlen(path) + 1;
+    size_t path_bytes = strlen(path) + 1;
     keyring->path = alloc_array(alloc, path_bytes, 1);
     if (keyring->path == NULL) {
         hearsay_keyring_close(keyring);
         return fail_set_nomem(out_error);
     }
     memcpy(keyring->path, path, path_bytes);
-    int status = load(keyring, out_error);
+    int status = keyring_load(keyring, out_error);
     if (status != HEARSAY_OK) {
         hearsay_keyring_close(keyring);
         return status;
@@ -162,7 +163,7 @@ static int compare_owners(const void *left, const void *right)
 {
     const uint8_t *one = *(const uint8_t *const *)left;
     const uint8_t *other = *(const uint8_t *const *)right;
-    const int order = memcmp(one, other, one[0] == WITH_PIN ? STORE_AT : HOST_AT);
+    int order = memcmp(one, other, one[0] == WITH_PIN ? STORE_AT : HOST_AT);
     return order != 0 ? order : (one > other) - (one < other);
 }
 
@@ -196,7 +197,7 @@ static void mark_excess(uint8_t **records, size_t count)
     }
     qsort(records, count, sizeof(*records), compare_owners);
     for (; count > RECORDS_MAX; count--) {
-        const size_t at = find_largest(records, count);
+        size_t at = find_largest(records, count);
         records[at][0] = DROPPED;
         memmove(&records[at], &records[at + 1], (count - at - 1) * sizeof(*records));
     }
@@ -206,7 +207,7 @@ static void mark_excess(uint8_t **records, size_t count)
 static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *error)
 {
     const struct alloc *alloc = alloc_system();
-    const size_t all = keyring->records.count / RECORD_BYTES;
+    size_t all = keyring->records.count / RECORD_BYTES;
     if (all <= RECORDS_MAX) {
         return HEARSAY_OK;
     }
@@ -227,7 +228,7 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
     alloc_release(alloc, records);
     for (size_t i = all; i-- > 0;) {
         if (keyring->records.data[i * RECORD_BYTES] == DROPPED) {
-            drop(keyring, i * RECORD_BYTES);
+            keyring_drop(keyring, i * RECORD_BYTES);
         }
     }
     return HEARSAY_OK;
@@ -255,7 +256,7 @@ static int add_record(struct hearsay_keyring *keyring, const uint8_t *head,
                       struct hearsay_error *error)
 {
     struct bytes *records = &keyring->records;
-    const size_t before = records->count;
+    size_t before = records->count;
     int failed = bytes_append(records, head, NUMBER_AT);
     failed = failed != 0 ? failed : keep_append_u64(records, epoch->number);
     failed = failed != 0 ? failed : keep_append_u64(records, (uint64_t)kept_ms);
@@ -270,25 +271,25 @@ static int add_record(struct hearsay_keyring *keyring, const uint8_t *head,
 }
 
 /* One key. *replaced is counted up where the file had another key for the epoch. */
-static int learn(struct hearsay_keyring *keyring, const struct hearsay *server,
-                 const struct hearsay_host *host, const struct hearsay_epoch *epoch,
-                 size_t *replaced, struct hearsay_error *error)
+static int keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
+                         const struct hearsay_host *host, const struct hearsay_epoch *epoch,
+                         size_t *replaced, struct hearsay_error *error)
 {
-    const int64_t now_ms = hearsay_now_ms(server);
+    int64_t now_ms = hearsay_now_ms(server);
     uint8_t head[NUMBER_AT];
     if (!epoch->has_key || now_ms < 0 || epoch->kept_ms <= now_ms) {
         return HEARSAY_OK;
     }
-    const int64_t asked_ms = epoch->kept_ms - now_ms;
-    const int64_t lifetime_ms = asked_ms < LIFETIME_MAX_MS ? asked_ms : LIFETIME_MAX_MS;
+    int64_t asked_ms = epoch->kept_ms - now_ms;
+    int64_t lifetime_ms = asked_ms < LIFETIME_MAX_MS ? asked_ms : LIFETIME_MAX_MS;
     fill_head(server, host, head);
-    const size_t at = find_record(keyring, head, epoch->number);
+    size_t at = find_record(keyring, head, epoch->number);
     if (at < keyring->records.count) {
         if (sodium_memcmp(keyring->records.data + at + KEY_AT, epoch->key, HEARSAY_KEY_BYTES) ==
             0) {
             return HEARSAY_OK;
         }
-        drop(keyring, at);
+        keyring_drop(keyring, at);
         (*replaced)++;
     }
     return add_record(keyring, head, epoch, now_ms + lifetime_ms, now_unix_ms() + lifetime_ms,
@@ -302,16 +303,16 @@ int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay 
     size_t replaced = 0;
     int status = HEARSAY_OK;
     /* Former epochs first: hearsay_keyring_living gives what was learned last first. */
-    const size_t came = server->epoch_count;
-    const size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
+    size_t came = server->epoch_count;
+    size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
     for (size_t i = first; i < came && status == HEARSAY_OK; i++) {
         const struct client_epoch *began = &server->epochs[i % CLIENT_EPOCHS_MAX];
-        status = learn(keyring, server, &welcome->hosts[began->host], &began->epoch, &replaced,
-                       out_error);
+        status = keyring_learn(keyring, server, &welcome->hosts[began->host], &began->epoch,
+                               &replaced, out_error);
     }
     for (size_t i = 0; i < welcome->host_count && status == HEARSAY_OK; i++) {
-        status = learn(keyring, server, &welcome->hosts[i], &welcome->hosts[i].epoch, &replaced,
-                       out_error);
+        status = keyring_learn(keyring, server, &welcome->hosts[i], &welcome->hosts[i].epoch,
+                               &replaced, out_error);
     }
     if (status == HEARSAY_OK) {
         status = keep_limit(keyring, out_error);
@@ -339,8 +340,8 @@ static const struct hearsay_epoch *find_given(const struct hearsay *server,
                                               const struct hearsay_host *host, uint64_t number)
 {
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
-    const size_t came = server->epoch_count;
-    const size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
+    size_t came = server->epoch_count;
+    size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
     if (host->epoch.has_key && host->epoch.number == number) {
         return &host->epoch;
     }
@@ -357,13 +358,13 @@ size_t hearsay_keyring_living(const struct hearsay_keyring *keyring, const struc
                               const struct hearsay_host *host, struct hearsay_epoch *out_epochs,
                               size_t room)
 {
-    const int64_t now_ms = hearsay_now_ms(server);
+    int64_t now_ms = hearsay_now_ms(server);
     uint8_t head[NUMBER_AT];
     size_t count = 0;
     fill_head(server, host, head);
     for (size_t end = keyring->records.count; end > 0 && count < room; end -= RECORD_BYTES) {
         const uint8_t *record = keyring->records.data + end - RECORD_BYTES;
-        const int64_t kept_ms = (int64_t)keep_u64(record + KEPT_AT);
+        int64_t kept_ms = (int64_t)keep_u64(record + KEPT_AT);
         if (memcmp(record, head, NUMBER_AT) != 0 || kept_ms <= now_ms) {
             continue;
         }

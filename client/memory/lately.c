@@ -155,7 +155,7 @@ static int add_context(struct decaying *decaying, const uint8_t *context,
                        struct hearsay_error *error)
 {
     const char *text = (const char *)context + HEAD_BYTES;
-    const uint32_t count = count_of(context);
+    uint32_t count = count_of(context);
     struct hearsay_filter filter;
     uint64_t words[PROFILE_WORDS_MAX];
 
@@ -163,7 +163,7 @@ static int add_context(struct decaying *decaying, const uint8_t *context,
         labels[i] = text;
         text += strlen(text) + 1;
     }
-    const int status = context_encode(how->profile, how->keys, labels, count, &filter, error);
+    int status = context_encode(how->profile, how->keys, labels, count, &filter, error);
     if (status == HEARSAY_OK) {
         (void)bloom_load(words, decaying->m, filter.bytes, filter.byte_count); /* of the same m */
         decaying_add(decaying, words);

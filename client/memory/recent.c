@@ -33,7 +33,7 @@ struct hearsay_recent {
     struct bytes contexts; /* records of lately.h */
 };
 
-static int damaged(const struct hearsay_recent *recent, struct hearsay_error *error)
+static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_error *error)
 {
     return fail_set(error, HEARSAY_ERR_FILE,
                     "%.300s is damaged (its numbers contradict one another); it was left as it is: "
@@ -42,8 +42,8 @@ static int damaged(const struct hearsay_recent *recent, struct hearsay_error *er
 }
 
 /* An empty memory of that profile. */
-static int begin(struct hearsay_recent *recent, const char *text, size_t length, uint32_t rounds,
-                 int status_if_wrong, struct hearsay_error *error)
+static int recent_begin(struct hearsay_recent *recent, const char *text, size_t length,
+                        uint32_t rounds, int status_if_wrong, struct hearsay_error *error)
 {
     const char *reason = NULL;
     if (profile_parse(text, length, &recent->parsed, &reason) != 0) {
@@ -61,23 +61,23 @@ static int take_body(struct hearsay_recent *recent, const struct bytes *body,
 {
     enum { HEAD_BYTES = 8 };
     if (body->count < HEAD_BYTES) {
-        return damaged(recent, error);
+        return recent_damaged(recent, error);
     }
-    const uint32_t rounds = keep_u32(body->data);
-    const uint32_t length = keep_u32(body->data + 4);
+    uint32_t rounds = keep_u32(body->data);
+    uint32_t length = keep_u32(body->data + 4);
     if (rounds < 1 || rounds > DECAYING_ROUNDS_MAX || length >= PROFILE_TEXT_MAX ||
         length > body->count - HEAD_BYTES) {
-        return damaged(recent, error);
+        return recent_damaged(recent, error);
     }
-    int status = begin(recent, (const char *)body->data + HEAD_BYTES, length, rounds,
-                       HEARSAY_ERR_FILE, error);
+    int status = recent_begin(recent, (const char *)body->data + HEAD_BYTES, length, rounds,
+                              HEARSAY_ERR_FILE, error);
     if (status != HEARSAY_OK) {
         return status;
     }
     const uint8_t *contexts = body->data + HEAD_BYTES + length;
-    const size_t count = body->count - HEAD_BYTES - length;
+    size_t count = body->count - HEAD_BYTES - length;
     if (!lately_is_sound(contexts, count, rounds)) {
-        return damaged(recent, error);
+        return recent_damaged(recent, error);
     }
     if (count > 0 && bytes_append(&recent->contexts, contexts, count) != 0) {
         return fail_set_nomem(error);
@@ -85,8 +85,8 @@ static int take_body(struct hearsay_recent *recent, const struct bytes *body,
     return HEARSAY_OK;
 }
 
-static int load(struct hearsay_recent *recent, const char *profile, uint32_t rounds,
-                struct hearsay_error *error)
+static int recent_load(struct hearsay_recent *recent, const char *profile, uint32_t rounds,
+                       struct hearsay_error *error)
 {
     struct bytes body;
     bytes_init(&body, alloc_system());
@@ -94,7 +94,8 @@ static int load(struct hearsay_recent *recent, const char *profile, uint32_t rou
     if (status == KEEP_ABSENT && (profile == NULL || rounds == 0)) {
         status = fail_set(error, HEARSAY_ERR_FILE, "there is no file %.300s", recent->path);
     } else if (status == KEEP_ABSENT) {
-        status = begin(recent, profile, strlen(profile), rounds, HEARSAY_ERR_ARGUMENT, error);
+        status =
+            recent_begin(recent, profile, strlen(profile), rounds, HEARSAY_ERR_ARGUMENT, error);
     } else if (status == 0) {
         status = take_body(recent, &body, error);
     }
@@ -133,7 +134,7 @@ int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
         return fail_set_nomem(out_error);
     }
     memcpy(recent->path, path, path_bytes);
-    int status = load(recent, profile, rounds, out_error);
+    int status = recent_load(recent, profile, rounds, out_error);
     if (status != HEARSAY_OK) {
         hearsay_recent_close(recent);
         return status;
@@ -195,14 +196,14 @@ int hearsay_recent_round(struct hearsay_recent *recent, const char *const *label
 int hearsay_recent_filter(const struct hearsay_recent *recent, const struct hearsay_keys *keys,
                           struct hearsay_filter *out_filter, struct hearsay_error *out_error)
 {
-    const struct lately_encoding how = {
+    struct lately_encoding how = {
         .profile = &recent->parsed, .keys = keys, .rounds = recent->rounds};
     return lately_encode(&recent->contexts, &how, out_filter, out_error);
 }
 
 int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_error *out_error)
 {
-    const size_t length = strlen(recent->profile);
+    size_t length = strlen(recent->profile);
     struct bytes body;
     bytes_init(&body, alloc_system());
     int rc = keep_append_u32(&body, recent->rounds);

@@ -7,8 +7,9 @@
  * message expires. Servers' clocks differ and may be wrong, so lifetimes are counted by ours.
  */
 #include <inttypes.h>
-#include <sodium.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "client/fail.h"
 #include "client/keep.h"
@@ -50,7 +51,7 @@ static void forget_expired(struct hearsay_seen *seen, int64_t now_ms)
     seen->records.count = kept;
 }
 
-static int load(struct hearsay_seen *seen, struct hearsay_error *error)
+static int seen_load(struct hearsay_seen *seen, struct hearsay_error *error)
 {
     int status = keep_read(seen->path, &seen_kind, &seen->records, error);
     if (status == KEEP_ABSENT) {
@@ -86,7 +87,7 @@ int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
         return fail_set_nomem(out_error);
     }
     memcpy(seen->path, path, path_bytes);
-    int status = load(seen, out_error);
+    int status = seen_load(seen, out_error);
     if (status != HEARSAY_OK) {
         hearsay_seen_close(seen);
         return status;
@@ -113,8 +114,8 @@ int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifet
     if (lifetime_ms <= 0) {
         return HEARSAY_OK; /* nobody is shown it any more */
     }
-    const int64_t now_ms = now_unix_ms();
-    const int64_t expires_ms = lifetime_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + lifetime_ms;
+    int64_t now_ms = now_unix_ms();
+    int64_t expires_ms = lifetime_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + lifetime_ms;
     for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
         if (memcmp(seen->records.data + at, id, HEARSAY_ID_BYTES) == 0) {
             return HEARSAY_OK;
@@ -147,15 +148,16 @@ int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out
 static size_t room_for_slices(const struct hearsay *server, const struct hearsay_query *query)
 {
     enum { ENVELOPE = 512, SLICE = 32, PART = 2 * HEARSAY_FILTER_BYTES_MAX + 64 };
-    const uint32_t told = hearsay_welcome(server)->limits.frame_bytes;
-    const size_t frame = told != 0 ? told : LIMIT_FRAME_BYTES_DEFAULT;
-    const size_t parts = query->part_count <= LIMIT_PARTS ? query->part_count : LIMIT_PARTS;
-    const size_t rest = ENVELOPE + LIMIT_SLICES * SLICE + parts * PART;
+    uint32_t told = hearsay_welcome(server)->limits.frame_bytes;
+    size_t frame = told != 0 ? told : LIMIT_FRAME_BYTES_DEFAULT;
+    size_t parts = query->part_count <= LIMIT_PARTS ? query->part_count : LIMIT_PARTS;
+    size_t rest = ENVELOPE + LIMIT_SLICES * SLICE + parts * PART;
     return frame > rest ? frame - rest : 0;
 }
 
 /* A filter of the ids, under a seed of its own: what one query misses by chance, the next shows. */
-static int build(struct hearsay_seen *seen, uint32_t miss, size_t room, struct hearsay_error *error)
+static int seen_build(struct hearsay_seen *seen, uint32_t miss, size_t room,
+                      struct hearsay_error *error)
 {
     uint64_t seed = 0;
     randombytes_buf(&seed, sizeof(seed));
@@ -188,7 +190,7 @@ int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server
                         "the chance of missing a message is over 0.5");
     }
     forget_expired(seen, now_unix_ms());
-    int status = build(seen, miss, room_for_slices(server, query), out_error);
+    int status = seen_build(seen, miss, room_for_slices(server, query), out_error);
     if (status != HEARSAY_OK) {
         return status;
     }

@@ -91,7 +91,7 @@ int address_parse(const char *text, struct address *out_address, struct hearsay_
 
 void address_print(const struct address *address, char out_name[ADDRESS_NAME_BYTES])
 {
-    const bool is_ipv6 = strchr(address->host, ':') != NULL;
+    bool is_ipv6 = strchr(address->host, ':') != NULL;
     (void)snprintf(out_name, ADDRESS_NAME_BYTES, is_ipv6 ? "[%s]:%s" : "%s:%s", address->host,
                    address->port);
 }

@@ -67,11 +67,11 @@ void conn_deinit(struct conn *conn)
 static int put_request(struct conn *conn, const struct msg_request *request,
                        struct hearsay_error *error)
 {
-    int result = codec_encode_request(request, conn->frame_limit, &conn->output);
-    if (result == 0) {
+    int rc = codec_encode_request(request, conn->frame_limit, &conn->output);
+    if (rc == 0) {
         return HEARSAY_OK;
     }
-    if (result == CODEC_TOO_LARGE) {
+    if (rc == CODEC_TOO_LARGE) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT,
                         "the request is larger than the %zu bytes that the server takes",
                         conn->frame_limit);
@@ -231,7 +231,7 @@ static int break_refused(struct conn *conn, struct hearsay_error *out_error,
     return conn_break(conn, &reason, out_error);
 }
 
-static size_t clamp(size_t value, size_t low, size_t high)
+static size_t conn_clamp(size_t value, size_t low, size_t high)
 {
     return value < low ? low : value > high ? high : value;
 }
@@ -254,7 +254,7 @@ static int accept_greeting(struct conn *conn, const struct msg_response *respons
         return break_protocol(conn, out_error, "its Welcome lacks hosts or the store's id");
     }
     size_t flight = welcome->limits.requests_in_flight;
-    flight = clamp(flight == 0 ? CONN_FLIGHT_DEFAULT : flight, 1, CONN_FLIGHT_MAX);
+    flight = conn_clamp(flight == 0 ? CONN_FLIGHT_DEFAULT : flight, 1, CONN_FLIGHT_MAX);
     size_t slot_count = 2;
     while (slot_count < 2 * flight) {
         slot_count *= 2;
@@ -266,7 +266,7 @@ static int accept_greeting(struct conn *conn, const struct msg_response *respons
     conn->slot_count = slot_count;
     conn->flight_max = flight;
     conn->frame_limit =
-        clamp(welcome->limits.frame_bytes, LIMIT_FRAME_BYTES_MIN, LIMIT_FRAME_BYTES_MAX);
+        conn_clamp(welcome->limits.frame_bytes, LIMIT_FRAME_BYTES_MIN, LIMIT_FRAME_BYTES_MAX);
     conn->input.limit_bytes = conn->frame_limit;
     move_to(conn, CONN_READY);
     return HEARSAY_OK;
@@ -350,12 +350,11 @@ int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_r
         struct msg_error refusal;
         memset(&response, 0, sizeof(response));
         memset(&refusal, 0, sizeof(refusal));
-        int result =
-            codec_decode_response(conn->frame, conn->frame_length, arena, &response, &refusal);
-        if (result < 0 && !arena->refused) {
+        int rc = codec_decode_response(conn->frame, conn->frame_length, arena, &response, &refusal);
+        if (rc < 0 && !arena->refused) {
             return fail_set_nomem(out_error); /* conn->frame stays, for another try */
         }
-        if (result != 0) {
+        if (rc != 0) {
             return break_protocol(conn, out_error,
                                   refusal.message[0] != '\0' ? refusal.message
                                                              : "its answer cannot be read");

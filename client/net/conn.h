@@ -12,16 +12,16 @@
 #ifndef CLIENT_NET_CONN_H
 #define CLIENT_NET_CONN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "client/hearsay.h"
 #include "client/net/promise.h"
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"
 #include "proto/msg.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum {
     CONN_FLIGHT_MAX = 1024,          /* requests in flight, whatever the server allows */

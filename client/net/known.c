@@ -49,7 +49,7 @@ static bool next_line(const struct bytes *text, struct line *line)
         return false;
     }
     const char *end = memchr(begin, '\n', (size_t)(end_of_text - begin));
-    const size_t length = (size_t)((end == NULL ? end_of_text : end) - begin);
+    size_t length = (size_t)((end == NULL ? end_of_text : end) - begin);
     line->begin = begin;
     line->length = length + (end != NULL ? 1 : 0);
     line->number++;
@@ -75,7 +75,7 @@ static int fail_line(const char *path, const struct line *line, struct hearsay_e
 static int read_file(const char *path, struct bytes *out_text, struct hearsay_error *error)
 {
     bytes_init(out_text, alloc_system());
-    const int status = keep_read_text(path, KNOWN_BYTES_MAX, out_text, error);
+    int status = keep_read_text(path, KNOWN_BYTES_MAX, out_text, error);
     return status == KEEP_ABSENT ? 0 : status;
 }
 
@@ -163,7 +163,7 @@ int hearsay_known_remove(const char *path, const char *server, bool *out_was_kno
     if (status == 0) {
         status = copy_others(path, &text, name, &others, out_error);
     }
-    const bool was_known = others.count < text.count;
+    bool was_known = others.count < text.count;
     if (status == 0 && was_known) {
         status = keep_write_text(path, &others, out_error);
     }

@@ -67,10 +67,10 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
                : a->estimated_similarity_ppm < b->estimated_similarity_ppm ? 1
                                                                            : 0;
     }
-    const uint64_t shared_a = a->union_count == 0 ? 1 : a->intersection_count;
-    const uint64_t shared_b = b->union_count == 0 ? 1 : b->intersection_count;
-    const uint64_t left = shared_a * (b->union_count == 0 ? 1 : b->union_count);
-    const uint64_t right = shared_b * (a->union_count == 0 ? 1 : a->union_count);
+    uint64_t shared_a = a->union_count == 0 ? 1 : a->intersection_count;
+    uint64_t shared_b = b->union_count == 0 ? 1 : b->intersection_count;
+    uint64_t left = shared_a * (b->union_count == 0 ? 1 : b->union_count);
+    uint64_t right = shared_b * (a->union_count == 0 ? 1 : a->union_count);
 
     return left > right ? -1 : left < right ? 1 : 0;
 }
@@ -80,7 +80,7 @@ static bool is_in_order(const struct promise *promise, const struct msg_result *
                         const struct msg_result *b)
 {
     if (promise->order != MSG_ORDER_TIME) {
-        const int nearness = compare_nearness(promise, a, b);
+        int nearness = compare_nearness(promise, a, b);
         if (nearness != 0 || promise->metric == MSG_METRIC_ESTIMATED) {
             return nearness <= 0;
         }

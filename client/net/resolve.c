@@ -24,7 +24,7 @@ struct job {
     char *host;
     char port[6];
     atomic_bool done; /* set before done_fd is closed; what follows is complete then */
-    int result;       /* of getaddrinfo */
+    int code;         /* of getaddrinfo */
     int errno_value;
     struct addrinfo *list;
 };
@@ -54,7 +54,7 @@ static void job_release(struct job *job)
 static void *job_run(void *argument)
 {
     struct job *job = argument;
-    job->result = look_up(job->host, job->port, AI_ADDRCONFIG, &job->list);
+    job->code = look_up(job->host, job->port, AI_ADDRCONFIG, &job->list);
     job->errno_value = errno;
     atomic_store(&job->done, true);
     /* Nothing can be done about a close that fails, and on Linux the descriptor is gone anyway. */
@@ -85,37 +85,37 @@ static struct job *job_new(const char *host, const char *port, int done_fd)
 static int job_start(struct job *job)
 {
     pthread_attr_t attributes;
-    int result = pthread_attr_init(&attributes);
-    if (result != 0) {
-        return result;
+    int rc = pthread_attr_init(&attributes);
+    if (rc != 0) {
+        return rc;
     }
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    result = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (result == 0) {
-        result = pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (rc == 0) {
+        rc = pthread_sigmask(SIG_SETMASK, &all, &before);
     }
-    if (result == 0) {
+    if (rc == 0) {
         pthread_t thread;
-        result = pthread_create(&thread, &attributes, job_run, job);
+        rc = pthread_create(&thread, &attributes, job_run, job);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* a mask that was valid before */
     }
     (void)pthread_attr_destroy(&attributes);
-    return result;
+    return rc;
 }
 
-static int describe(int result, int errno_value, const char *host, struct hearsay_error *error)
+static int resolve_describe(int rc, int errno_value, const char *host, struct hearsay_error *error)
 {
-    if (result == EAI_MEMORY) {
+    if (rc == EAI_MEMORY) {
         return fail_set_nomem(error);
     }
-    if (result == EAI_SYSTEM) {
+    if (rc == EAI_SYSTEM) {
         return fail_set_errno(error, HEARSAY_ERR_CONNECT, errno_value, "cannot look up \"%s\"",
                               host);
     }
     return fail_set(error, HEARSAY_ERR_CONNECT, "cannot look up \"%s\": %s", host,
-                    gai_strerror(result));
+                    gai_strerror(rc));
 }
 
 static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct addrinfo **out_list,
@@ -131,8 +131,8 @@ static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct ad
     if (!atomic_load(&job->done)) { /* the kernel orders the close, C only what is atomic */
         return fail_set(error, HEARSAY_ERR_SYSTEM, "looking up \"%s\" ended early", job->host);
     }
-    if (job->result != 0) {
-        return describe(job->result, job->errno_value, job->host, error);
+    if (job->code != 0) {
+        return resolve_describe(job->code, job->errno_value, job->host, error);
     }
     *out_list = job->list;
     job->list = NULL;
@@ -152,9 +152,9 @@ static int resolve_on_thread(const char *host, const char *port, int64_t deadlin
         status = fail_set_nomem(error);
         goto close_both;
     }
-    int result = job_start(job);
-    if (result != 0) {
-        status = fail_set_errno(error, HEARSAY_ERR_SYSTEM, result, "cannot start a thread");
+    int rc = job_start(job);
+    if (rc != 0) {
+        status = fail_set_errno(error, HEARSAY_ERR_SYSTEM, rc, "cannot start a thread");
         atomic_store(&job->holders, 1); /* no thread holds it */
         job_release(job);
         goto close_both;
@@ -173,12 +173,12 @@ close_both:
 int resolve_name(const char *host, const char *port, int64_t deadline_ms,
                  struct addrinfo **out_list, struct hearsay_error *out_error)
 {
-    int result = look_up(host, port, AI_NUMERICHOST, out_list);
-    if (result == 0) {
+    int rc = look_up(host, port, AI_NUMERICHOST, out_list);
+    if (rc == 0) {
         return HEARSAY_OK;
     }
-    if (result != EAI_NONAME) {
-        return describe(result, errno, host, out_error);
+    if (rc != EAI_NONAME) {
+        return resolve_describe(rc, errno, host, out_error);
     }
     return resolve_on_thread(host, port, deadline_ms, out_list, out_error);
 }

@@ -9,9 +9,9 @@
 #ifndef CLIENT_NET_RESOLVE_H
 #define CLIENT_NET_RESOLVE_H
 
-#include "client/hearsay.h"
-
 #include <stdint.h>
+
+#include "client/hearsay.h"
 
 struct addrinfo;
 

@@ -44,8 +44,8 @@ int secure_flush(struct secure *secure, int *out_errno)
         if (secure->wire_end == 0) {
             return 0;
         }
-        const int status = sock_write(secure->fd, secure->wire + secure->wire_at,
-                                      secure->wire_end - secure->wire_at, &sent, out_errno);
+        int status = sock_write(secure->fd, secure->wire + secure->wire_at,
+                                secure->wire_end - secure->wire_at, &sent, out_errno);
         if (status != HEARSAY_OK) {
             return status;
         }
@@ -108,11 +108,11 @@ int secure_write(struct secure *secure, const void *data, size_t count, size_t *
                  int *out_errno)
 {
     /* What was encrypted before goes first, so that no more than one piece waits. */
-    const int status = secure_flush(secure, out_errno);
+    int status = secure_flush(secure, out_errno);
     if (status != 0) {
         return status;
     }
-    const size_t some = count < WIRE_BYTES ? count : WIRE_BYTES;
+    size_t some = count < WIRE_BYTES ? count : WIRE_BYTES;
     if (tls_pipe_write(secure->pipe, data, some, out_count) != 0) {
         *out_errno = EPROTO;
         return SOCK_CLOSED;
@@ -164,7 +164,7 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
 
     for (;;) {
         int reason = 0;
-        const int read = secure_read(secure, &early, 1, &got, &reason);
+        int read = secure_read(secure, &early, 1, &got, &reason);
         int read_errno = reason;
         if (secure_flush(secure, &reason) == SOCK_CLOSED && read != SOCK_CLOSED) {
             return fail_handshake(secure, reason, error);
@@ -177,7 +177,7 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
                                                  "this is no hearsay server: it speaks first")
                                       : HEARSAY_OK;
         }
-        const short events = secure_wants_write(secure) ? POLLIN | POLLOUT : POLLIN;
+        short events = secure_wants_write(secure) ? POLLIN | POLLOUT : POLLIN;
         int status = wait_for(secure->fd, events, deadline_ms, error);
         if (status == HEARSAY_OK && now_monotonic_ms() >= deadline_ms) {
             status = WAIT_TIMEOUT; /* bytes keep coming, and no end of the handshake */
@@ -254,8 +254,8 @@ static int believe_known(struct secure *secure, const char *path, const char *na
     return HEARSAY_OK;
 }
 
-static int believe(struct secure *secure, const struct address *address,
-                   const struct hearsay_tls *tls, struct hearsay_error *error)
+static int secure_believe(struct secure *secure, const struct address *address,
+                          const struct hearsay_tls *tls, struct hearsay_error *error)
 {
     char name[ADDRESS_NAME_BYTES];
 
@@ -282,7 +282,7 @@ static int believe(struct secure *secure, const struct address *address,
 static int make_pipe(const struct address *address, const struct hearsay_tls *tls,
                      struct tls_pipe **out_pipe, struct hearsay_error *error)
 {
-    const struct tls_client_options options = {
+    struct tls_client_options options = {
         .ca = tls->ca,
         .certificate = tls->certificate,
         .key = tls->key != NULL ? tls->key : tls->certificate,
@@ -316,7 +316,7 @@ int secure_open(int fd, const struct address *address, const struct hearsay_tls 
         status = shake_hands(secure, deadline_ms, out_error);
     }
     if (status == HEARSAY_OK) {
-        status = believe(secure, address, tls, out_error);
+        status = secure_believe(secure, address, tls, out_error);
     }
     if (status != HEARSAY_OK) {
         secure_free(secure);

@@ -6,11 +6,11 @@
 #ifndef CLIENT_NET_SECURE_H
 #define CLIENT_NET_SECURE_H
 
-#include "client/hearsay.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/hearsay.h"
 
 struct address;
 struct secure;

@@ -75,13 +75,13 @@ static int connect_one(const struct sockaddr *address, socklen_t length, int64_t
             outcome = status == WAIT_TIMEOUT ? WAIT_TIMEOUT : SOCK_CLOSED;
             goto close_fd;
         }
-        int result = 0;
-        socklen_t size = sizeof(result);
-        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &result, &size) != 0) {
-            result = errno;
+        int rc = 0;
+        socklen_t size = sizeof(rc);
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &rc, &size) != 0) {
+            rc = errno;
         }
-        if (result != 0) {
-            *out_errno = result;
+        if (rc != 0) {
+            *out_errno = rc;
             goto close_fd;
         }
     }

@@ -7,10 +7,10 @@
 #ifndef CLIENT_NET_SOCK_H
 #define CLIENT_NET_SOCK_H
 
-#include "client/hearsay.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/hearsay.h"
 
 struct address;
 

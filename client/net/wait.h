@@ -3,9 +3,9 @@
 #ifndef CLIENT_NET_WAIT_H
 #define CLIENT_NET_WAIT_H
 
-#include "client/hearsay.h"
-
 #include <stdint.h>
+
+#include "client/hearsay.h"
 
 /* The deadline that lies timeout_ms (0 or more) ahead. */
 int64_t wait_deadline_ms(int timeout_ms);

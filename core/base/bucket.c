@@ -6,8 +6,8 @@ enum { TOKEN = 60000 }; /* a token in the unit of bucket.used: milliseconds in a
 /* What is missing at now_ms. Counted down from what was missing, so that nothing can overflow. */
 static uint64_t used_at(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms)
 {
-    const uint64_t most = (uint64_t)rate->burst * TOKEN; /* a reload may have made it smaller */
-    const uint64_t used = bucket->used < most ? bucket->used : most;
+    uint64_t most = (uint64_t)rate->burst * TOKEN; /* a reload may have made it smaller */
+    uint64_t used = bucket->used < most ? bucket->used : most;
 
     if (rate->per_minute == 0) {
         return 0;
@@ -15,22 +15,22 @@ static uint64_t used_at(const struct bucket *bucket, const struct bucket_rate *r
     if (now_ms <= bucket->at_ms) {
         return used;
     }
-    const uint64_t elapsed = (uint64_t)now_ms - (uint64_t)bucket->at_ms;
+    uint64_t elapsed = (uint64_t)now_ms - (uint64_t)bucket->at_ms;
     return elapsed > used / rate->per_minute ? 0 : used - elapsed * rate->per_minute;
 }
 
 uint64_t bucket_take(struct bucket *bucket, const struct bucket_rate *rate, uint32_t cost,
                      int64_t now_ms)
 {
-    const uint64_t most = (uint64_t)rate->burst * TOKEN;
-    const uint64_t wanted = (uint64_t)(cost < rate->burst ? cost : rate->burst) * TOKEN;
-    const uint64_t used = used_at(bucket, rate, now_ms);
+    uint64_t most = (uint64_t)rate->burst * TOKEN;
+    uint64_t wanted = (uint64_t)(cost < rate->burst ? cost : rate->burst) * TOKEN;
+    uint64_t used = used_at(bucket, rate, now_ms);
 
     if (rate->per_minute == 0) {
         return 0;
     }
     if (used + wanted > most) {
-        const uint64_t lacking = used + wanted - most;
+        uint64_t lacking = used + wanted - most;
         return (lacking + rate->per_minute - 1) / rate->per_minute;
     }
     bucket->used = used + wanted;

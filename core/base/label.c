@@ -20,7 +20,7 @@ static const struct utf8_form utf8_forms[] = {
 /* Bytes of the character that begins here, or 0 where none does. length >= 1. */
 static size_t utf8_character(const uint8_t *bytes, size_t length)
 {
-    for (size_t i = 0; i < sizeof utf8_forms / sizeof utf8_forms[0]; i++) {
+    for (size_t i = 0; i < sizeof(utf8_forms) / sizeof(utf8_forms[0]); i++) {
         const struct utf8_form *form = &utf8_forms[i];
 
         if (bytes[0] < form->first_low || bytes[0] > form->first_high) {
@@ -48,12 +48,12 @@ static size_t ascii_run(const uint8_t *at, size_t length)
     size_t run = 0;
     uint64_t word = 0;
 
-    while (length - run >= sizeof word) {
-        memcpy(&word, at + run, sizeof word);
+    while (length - run >= sizeof(word)) {
+        memcpy(&word, at + run, sizeof(word));
         if ((word & UINT64_C(0x8080808080808080)) != 0) {
             break;
         }
-        run += sizeof word;
+        run += sizeof(word);
     }
     return run;
 }

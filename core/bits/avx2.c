@@ -12,9 +12,9 @@ enum { WORDS_PER_RUN = 31, LANES = 4 };
 /* The set bits of each byte. */
 static inline __m256i count_bytes(__m256i x)
 {
-    const __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
-                                            2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
-    const __m256i nibble = _mm256_set1_epi8(0x0f);
+    __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1,
+                                      2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    __m256i nibble = _mm256_set1_epi8(0x0f);
     __m256i low = _mm256_and_si256(x, nibble);
     __m256i high = _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble);
 
@@ -29,14 +29,14 @@ static inline __m256i overlap_bytes(__m256i query, const uint64_t *filters)
 /* Four 64-bit numbers below 2^32 to four 32-bit ones. */
 static inline __m128i narrow(__m256i wide)
 {
-    const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+    __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
 
     return _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(wide, even));
 }
 
 static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 {
-    const __m256i zero = _mm256_setzero_si256();
+    __m256i zero = _mm256_setzero_si256();
     __m256i low = zero;
     __m256i high = zero;
 
@@ -65,7 +65,7 @@ static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *
 /* Words in which the query has no bit are not read. */
 static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
 {
-    const __m256i zero = _mm256_setzero_si256();
+    __m256i zero = _mm256_setzero_si256();
     __m256i low_missing = zero;
     __m256i high_missing = zero;
 
@@ -87,7 +87,7 @@ static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t w
     return (uint32_t)_mm256_movemask_pd(low) | (uint32_t)_mm256_movemask_pd(high) << LANES;
 }
 
-/* ---- columns ---- */
+/* --- columns ---------------------------------------------------------------------------------- */
 
 typedef __m256i vec;
 enum { VEC_WORDS = 4 };
@@ -170,14 +170,14 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits/columns.h"
 
-/* ---- a number for each lane ---- */
+/* --- a number for each lane ------------------------------------------------------------------- */
 
 /* 32 lanes a turn: each byte looks at one of the 32 bits. */
 static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
 {
-    const __m256i bytes = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
-                                           2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
-    const __m256i bits = _mm256_set1_epi64x((long long)0x8040201008040201);
+    __m256i bytes = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
+                                     2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    __m256i bits = _mm256_set1_epi64x((long long)0x8040201008040201);
 
     for (size_t half = 0; half < lane_words * 2; half++) {
         __m256i numbers = _mm256_setzero_si256();
@@ -196,7 +196,7 @@ static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words
 
 static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
 {
-    const __m256i all = _mm256_set1_epi16((short)least);
+    __m256i all = _mm256_set1_epi16((short)least);
     __m256i first = _mm256_loadu_si256((const void *)numbers);
     __m256i second = _mm256_loadu_si256((const void *)(numbers + 16));
     __m256i both = _mm256_packs_epi16(_mm256_cmpeq_epi16(_mm256_max_epu16(first, all), first),

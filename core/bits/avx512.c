@@ -52,7 +52,7 @@ static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t w
     return _mm512_testn_epi64_mask(missing, missing);
 }
 
-/* ---- columns: one is one register ---- */
+/* --- columns: one is one register ------------------------------------------------------------- */
 
 typedef __m512i vec;
 enum { VEC_WORDS = 8, TRUTH_SUM = 0x96, TRUTH_CARRY = 0xe8 };
@@ -138,15 +138,15 @@ static inline vec vec_carry(vec a, vec b, vec c)
  * beyond the numbers that so many bits may have. */
 static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
 {
-    const __m512i step = _mm512_set1_epi16(32);
+    __m512i step = _mm512_set1_epi16(32);
     __m512i numbers = _mm512_cvtepi8_epi16(_mm256_set_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22,
                                                            21, 20, 19, 18, 17, 16, 15, 14, 13, 12,
                                                            11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
     size_t count = 0;
 
     for (size_t w = 0; w < words; w++) {
-        const uint32_t low = (uint32_t)filter[w];
-        const uint32_t high = (uint32_t)(filter[w] >> 32);
+        uint32_t low = (uint32_t)filter[w];
+        uint32_t high = (uint32_t)(filter[w] >> 32);
 
         _mm512_storeu_si512((void *)(out + count), _mm512_maskz_compress_epi16(low, numbers));
         count += (size_t)_mm_popcnt_u32(low);
@@ -158,7 +158,7 @@ static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
     return count;
 }
 
-/* ---- a number for each lane: 64 bytes, or 32 numbers, are one register ---- */
+/* --- a number for each lane: 64 bytes, or 32 numbers, are one register ------------------------ */
 
 static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
 {

@@ -30,7 +30,7 @@ const struct bits_kernels *bits_select(enum bits_level most)
 {
     static const enum bits_level best_first[] = {BITS_AVX512, BITS_AVX2, BITS_NEON};
 
-    for (size_t i = 0; i < sizeof best_first / sizeof best_first[0]; i++) {
+    for (size_t i = 0; i < sizeof(best_first) / sizeof(best_first[0]); i++) {
         const struct bits_kernels *kernels = bits_table(best_first[i]);
 
         if (best_first[i] <= most && kernels != NULL) {
@@ -48,7 +48,7 @@ int bits_level_parse(const char *name, enum bits_level *out_level)
     } names[] = {
         {"scalar", BITS_SCALAR}, {"neon", BITS_NEON}, {"avx2", BITS_AVX2}, {"avx512", BITS_AVX512}};
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i].name) == 0) {
             *out_level = names[i].level;
             return 0;

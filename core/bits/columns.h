@@ -148,7 +148,7 @@ static void count_columns(const uint64_t *columns, const uint16_t *positions, si
 static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t counted,
                                       uint64_t *out_mask)
 {
-    const size_t planes = counted > reach->planes ? counted : reach->planes;
+    size_t planes = counted > reach->planes ? counted : reach->planes;
     bool any = false;
 
     for (size_t w = 0; w < reach->lane_words; w += VEC_WORDS) {
@@ -179,7 +179,7 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
 /* As in count_columns: a constant number of planes keeps the sums in registers. */
 static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 {
-    const size_t counted = bits_planes(reach->count);
+    size_t counted = bits_planes(reach->count);
 
     switch (counted) {
     case 6:

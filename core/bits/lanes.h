@@ -56,7 +56,7 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
 
         out[i] = reach_of(overlap, base + cardinality, floor);
     }
-    memset(out + count, 0, (end - count) * sizeof *out);
+    memset(out + count, 0, (end - count) * sizeof(*out));
 }
 
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };

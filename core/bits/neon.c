@@ -101,7 +101,7 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
 /* Words in which the query has no bit are not read. */
 static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
 {
-    const uint64x2_t zero = vdupq_n_u64(0);
+    uint64x2_t zero = vdupq_n_u64(0);
     uint64x2_t missing[QUARTERS] = {zero, zero, zero, zero};
     uint32x4_t complete[2];
 
@@ -146,7 +146,7 @@ static void unite(const uint64_t *block, size_t words, uint64_t *out)
     }
 }
 
-/* ---- columns ---- */
+/* --- columns ---------------------------------------------------------------------------------- */
 
 typedef uint64x2_t vec;
 enum { VEC_WORDS = 2 };
@@ -228,7 +228,7 @@ static inline vec vec_carry(vec a, vec b, vec c)
 
 #include "core/bits/columns.h"
 
-/* ---- a number for each lane ---- */
+/* --- a number for each lane ------------------------------------------------------------------- */
 
 static inline uint8x16_t one_bit_each(void)
 {

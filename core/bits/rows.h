@@ -22,7 +22,7 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
                           const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                           uint32_t *out_lanes)
 {
-    const struct bits_scan local = *scan; /* nothing that `out` could change */
+    struct bits_scan local = *scan; /* nothing that `out` could change */
 
     for (size_t block = 0; block < block_count; block++) {
         lane_counts counts = block_overlaps(local.query, blocks, local.words);

@@ -70,7 +70,7 @@ block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 
 static inline void store_counts(uint32_t *out, lane_counts counts)
 {
-    memcpy(out, counts.lanes, sizeof counts.lanes);
+    memcpy(out, counts.lanes, sizeof(counts.lanes));
 }
 
 /* Without a branch, so that compilers do several lanes at once. */
@@ -125,7 +125,7 @@ static void unite(const uint64_t *block, size_t words, uint64_t *out)
     }
 }
 
-/* ---- columns: a word is a vector ---- */
+/* --- columns: a word is a vector -------------------------------------------------------------- */
 
 typedef uint64_t vec;
 enum { VEC_WORDS = 1 };
@@ -214,11 +214,11 @@ size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
     size_t count = 0;
 
     for (size_t w = 0; w < words; w++) {
-        const uint64_t word = filter[w];
+        uint64_t word = filter[w];
 
         for (unsigned shift = 0; shift < 64; shift += 4) {
-            const size_t nibble = word >> shift & 15;
-            const uint16_t first = (uint16_t)(w * 64 + shift);
+            size_t nibble = word >> shift & 15;
+            uint16_t first = (uint16_t)(w * 64 + shift);
 
             for (size_t i = 0; i < 4; i++) {
                 out[count + i] = (uint16_t)(first + places[nibble][i]);
@@ -229,7 +229,7 @@ size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
     return count;
 }
 
-/* ---- a number for each lane ---- */
+/* --- a number for each lane ------------------------------------------------------------------- */
 
 /* Eight lanes a turn: each byte of a word keeps one of the eight bits, as 1. */
 static inline uint64_t bits_to_bytes(uint64_t eight)

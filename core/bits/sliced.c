@@ -12,7 +12,7 @@ uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced 
     uint64_t largest[BITS_LANE_WORDS];
     size_t best = BITS_LANE_WORDS;
 
-    memcpy(left, mask, sizeof left);
+    memcpy(left, mask, sizeof(left));
     kernels->keep_largest(sliced->planes, sliced->plane_count, sliced->lane_words, left, largest);
     for (size_t w = 0; w < sliced->lane_words; w++) {
         if (left[w] != 0 && (best == BITS_LANE_WORDS || largest[w] > largest[best])) {

@@ -6,9 +6,9 @@
 #ifndef CORE_BITS_SLICED_H
 #define CORE_BITS_SLICED_H
 
-#include "core/bits/bits.h"
-
 #include <stdbool.h>
+
+#include "core/bits/bits.h"
 
 /* One number for each lane. */
 struct sliced {

@@ -7,9 +7,9 @@
 #ifndef CORE_BITS_X86_H
 #define CORE_BITS_X86_H
 
-#include "core/bits/tables.h"
-
 #include <immintrin.h>
+
+#include "core/bits/tables.h"
 
 typedef __m256i lane_counts;
 
@@ -31,8 +31,8 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
 static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
                                 const struct bits_scan *scan)
 {
-    const __m256i base = _mm256_set1_epi32((int)scan->base);
-    const __m256i floor = _mm256_set1_epi32((int)scan->floor);
+    __m256i base = _mm256_set1_epi32((int)scan->base);
+    __m256i floor = _mm256_set1_epi32((int)scan->floor);
     __m256i sums =
         _mm256_add_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)cardinalities)), base);
     __m256i needed = _mm256_mullo_epi32(sums, floor);

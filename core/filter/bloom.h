@@ -12,11 +12,11 @@
 #ifndef CORE_FILTER_BLOOM_H
 #define CORE_FILTER_BLOOM_H
 
-#include "core/base/hash.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/hash.h"
 
 /* Size of a filter of m bits: ceil(m / 64) words, ceil(m / 8) bytes. */
 size_t bloom_words(uint32_t m);

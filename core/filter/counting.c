@@ -11,7 +11,7 @@ enum { WORD_BITS = 64 };
 
 static size_t counter_words(const struct counting *counting)
 {
-    const uint32_t each = WORD_BITS / counting->width;
+    uint32_t each = WORD_BITS / counting->width;
 
     return counting->m / each + (counting->m % each != 0);
 }
@@ -21,8 +21,8 @@ int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t
     assert(m >= 1);
     assert(width == 2 || width == 4 || width == 8 || width == 16 || width == 32);
     *counting = (struct counting){.alloc = alloc, .m = m, .width = width};
-    counting->counters = alloc_zeroed(alloc, counter_words(counting), sizeof *counting->counters);
-    counting->filter = alloc_zeroed(alloc, bloom_words(m), sizeof *counting->filter);
+    counting->counters = alloc_zeroed(alloc, counter_words(counting), sizeof(*counting->counters));
+    counting->filter = alloc_zeroed(alloc, bloom_words(m), sizeof(*counting->filter));
     if (counting->counters == NULL || counting->filter == NULL) {
         counting_deinit(counting);
         return -ERR_NOMEM;
@@ -71,7 +71,7 @@ static void count_up(struct counting *counting, uint32_t position)
 
 static void count_down(struct counting *counting, uint32_t position)
 {
-    const uint32_t value = counting_value(counting, position);
+    uint32_t value = counting_value(counting, position);
 
     if (value == 0 || value == counting_ceiling(counting)) {
         return;

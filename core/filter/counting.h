@@ -21,11 +21,11 @@
 #ifndef CORE_FILTER_COUNTING_H
 #define CORE_FILTER_COUNTING_H
 
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 struct counting {
     const struct alloc *alloc;

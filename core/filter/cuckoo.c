@@ -36,9 +36,9 @@ static size_t word_count(uint32_t bucket_count)
 
 static uint64_t bucket_read(const struct cuckoo *cuckoo, uint32_t bucket)
 {
-    const uint64_t bit = (uint64_t)bucket * BUCKET_BITS;
+    uint64_t bit = (uint64_t)bucket * BUCKET_BITS;
     const uint64_t *word = &cuckoo->words[bit / WORD_BITS];
-    const uint32_t shift = bit % WORD_BITS;
+    uint32_t shift = bit % WORD_BITS;
 
     return shift == 0 ? word[0] : word[0] >> shift | word[1] << (WORD_BITS - shift);
 }
@@ -50,9 +50,9 @@ static uint32_t slot_of(uint64_t bucket, uint32_t slot)
 
 static void slot_write(struct cuckoo *cuckoo, uint32_t bucket, uint32_t slot, uint32_t fingerprint)
 {
-    const uint64_t bit = (uint64_t)bucket * BUCKET_BITS + slot * CUCKOO_FINGERPRINT_BITS;
+    uint64_t bit = (uint64_t)bucket * BUCKET_BITS + slot * CUCKOO_FINGERPRINT_BITS;
     uint64_t *word = &cuckoo->words[bit / WORD_BITS];
-    const uint32_t shift = bit % WORD_BITS;
+    uint32_t shift = bit % WORD_BITS;
 
     word[0] &= ~((uint64_t)FINGERPRINT_MASK << shift);
     word[0] |= (uint64_t)fingerprint << shift;
@@ -65,7 +65,7 @@ static void slot_write(struct cuckoo *cuckoo, uint32_t bucket, uint32_t slot, ui
 /* The first slot with this fingerprint, 0 for an empty one; CUCKOO_BUCKET when there is none. */
 static uint32_t find_slot(const struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {
-    const uint64_t slots = bucket_read(cuckoo, bucket);
+    uint64_t slots = bucket_read(cuckoo, bucket);
     uint32_t slot = 0;
 
     while (slot < CUCKOO_BUCKET && slot_of(slots, slot) != fingerprint) {
@@ -77,7 +77,7 @@ static uint32_t find_slot(const struct cuckoo *cuckoo, uint32_t bucket, uint32_t
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* 0 .. n - 1, evenly. */
-static uint32_t scale(uint32_t hash, uint32_t n)
+static uint32_t cuckoo_scale(uint32_t hash, uint32_t n)
 {
     return (uint32_t)((uint64_t)hash * n >> 32);
 }
@@ -86,17 +86,17 @@ static uint32_t scale(uint32_t hash, uint32_t n)
 static uint32_t other_bucket(const struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {
     /* Multiplying spreads the fingerprints over all buckets (Knuth, TAOCP 3, 6.4). */
-    const uint32_t sum = scale(fingerprint * UINT32_C(2654435761), cuckoo->bucket_count);
+    uint32_t sum = cuckoo_scale(fingerprint * UINT32_C(2654435761), cuckoo->bucket_count);
 
     return sum >= bucket ? sum - bucket : sum + (cuckoo->bucket_count - bucket);
 }
 
 static struct entry entry_of(const struct cuckoo *cuckoo, const uint8_t *id)
 {
-    const uint64_t hash = cuckoo->hash(cuckoo->context, id);
-    const uint32_t low = (uint32_t)hash & FINGERPRINT_MASK;
+    uint64_t hash = cuckoo->hash(cuckoo->context, id);
+    uint32_t low = (uint32_t)hash & FINGERPRINT_MASK;
     struct entry entry = {.fingerprint = low + (low == 0),
-                          .bucket = scale((uint32_t)(hash >> 32), cuckoo->bucket_count)};
+                          .bucket = cuckoo_scale((uint32_t)(hash >> 32), cuckoo->bucket_count)};
 
     entry.other = other_bucket(cuckoo, entry.bucket, entry.fingerprint);
     return entry;
@@ -108,7 +108,7 @@ int cuckoo_init(struct cuckoo *cuckoo, const struct alloc *alloc, cuckoo_hash *h
                 const void *context, uint32_t capacity)
 {
     assert(capacity >= 1 && capacity <= CUCKOO_CAPACITY_MAX);
-    const uint64_t places = (uint64_t)capacity * 100 / CUCKOO_LOAD_PERCENT + 1;
+    uint64_t places = (uint64_t)capacity * 100 / CUCKOO_LOAD_PERCENT + 1;
 
     *cuckoo = (struct cuckoo){
         .alloc = alloc,
@@ -117,7 +117,7 @@ int cuckoo_init(struct cuckoo *cuckoo, const struct alloc *alloc, cuckoo_hash *h
         .bucket_count = (uint32_t)((places + CUCKOO_BUCKET - 1) / CUCKOO_BUCKET),
         .walk = 1,
     };
-    cuckoo->words = alloc_zeroed(alloc, word_count(cuckoo->bucket_count), sizeof *cuckoo->words);
+    cuckoo->words = alloc_zeroed(alloc, word_count(cuckoo->bucket_count), sizeof(*cuckoo->words));
     return cuckoo->words != NULL ? 0 : -ERR_NOMEM;
 }
 
@@ -131,9 +131,9 @@ void cuckoo_deinit(struct cuckoo *cuckoo)
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-static bool put(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
+static bool cuckoo_put(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {
-    const uint32_t slot = find_slot(cuckoo, bucket, 0);
+    uint32_t slot = find_slot(cuckoo, bucket, 0);
 
     if (slot == CUCKOO_BUCKET) {
         return false;
@@ -143,9 +143,9 @@ static bool put(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 }
 
 /* Puts a fingerprint where another is, which is returned. */
-static uint32_t swap(struct cuckoo *cuckoo, struct move at, uint32_t fingerprint)
+static uint32_t cuckoo_swap(struct cuckoo *cuckoo, struct move at, uint32_t fingerprint)
 {
-    const uint32_t held = slot_of(bucket_read(cuckoo, at.bucket), at.slot);
+    uint32_t held = slot_of(bucket_read(cuckoo, at.bucket), at.slot);
 
     slot_write(cuckoo, at.bucket, at.slot, fingerprint);
     return held;
@@ -167,24 +167,24 @@ static int make_room(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprin
 
     for (uint32_t i = 0; i < MOVES_MAX; i++) {
         moves[i] = (struct move){bucket, next_slot(cuckoo)};
-        fingerprint = swap(cuckoo, moves[i], fingerprint);
+        fingerprint = cuckoo_swap(cuckoo, moves[i], fingerprint);
         bucket = other_bucket(cuckoo, bucket, fingerprint);
-        if (put(cuckoo, bucket, fingerprint)) {
+        if (cuckoo_put(cuckoo, bucket, fingerprint)) {
             return 0;
         }
     }
     for (uint32_t i = MOVES_MAX; i > 0; i--) {
-        fingerprint = swap(cuckoo, moves[i - 1], fingerprint);
+        fingerprint = cuckoo_swap(cuckoo, moves[i - 1], fingerprint);
     }
     return CUCKOO_FULL;
 }
 
 int cuckoo_insert(struct cuckoo *cuckoo, const uint8_t *id)
 {
-    const struct entry entry = entry_of(cuckoo, id);
+    struct entry entry = entry_of(cuckoo, id);
 
-    if (!put(cuckoo, entry.bucket, entry.fingerprint) &&
-        !put(cuckoo, entry.other, entry.fingerprint) &&
+    if (!cuckoo_put(cuckoo, entry.bucket, entry.fingerprint) &&
+        !cuckoo_put(cuckoo, entry.other, entry.fingerprint) &&
         make_room(cuckoo, entry.other, entry.fingerprint) != 0) {
         return CUCKOO_FULL;
     }
@@ -194,7 +194,7 @@ int cuckoo_insert(struct cuckoo *cuckoo, const uint8_t *id)
 
 bool cuckoo_has(const struct cuckoo *cuckoo, const uint8_t *id)
 {
-    const struct entry entry = entry_of(cuckoo, id);
+    struct entry entry = entry_of(cuckoo, id);
 
     return find_slot(cuckoo, entry.bucket, entry.fingerprint) < CUCKOO_BUCKET ||
            find_slot(cuckoo, entry.other, entry.fingerprint) < CUCKOO_BUCKET;
@@ -202,7 +202,7 @@ bool cuckoo_has(const struct cuckoo *cuckoo, const uint8_t *id)
 
 bool cuckoo_remove(struct cuckoo *cuckoo, const uint8_t *id)
 {
-    const struct entry entry = entry_of(cuckoo, id);
+    struct entry entry = entry_of(cuckoo, id);
     uint32_t bucket = entry.bucket;
     uint32_t slot = find_slot(cuckoo, bucket, entry.fingerprint);
 
@@ -220,7 +220,7 @@ bool cuckoo_remove(struct cuckoo *cuckoo, const uint8_t *id)
 
 /* --- rebuilding ------------------------------------------------------------------------------- */
 
-static int fill(struct cuckoo *cuckoo, const struct cuckoo_ids *ids)
+static int cuckoo_fill(struct cuckoo *cuckoo, const struct cuckoo_ids *ids)
 {
     ids->rewind(ids->context);
     for (const uint8_t *id = ids->next(ids->context); id != NULL; id = ids->next(ids->context)) {
@@ -233,16 +233,16 @@ static int fill(struct cuckoo *cuckoo, const struct cuckoo_ids *ids)
 
 int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t capacity)
 {
-    int result = CUCKOO_FULL;
+    int rc = CUCKOO_FULL;
 
-    for (int i = 0; i < REBUILDS_MAX && result == CUCKOO_FULL; i++) {
+    for (int i = 0; i < REBUILDS_MAX && rc == CUCKOO_FULL; i++) {
         struct cuckoo larger;
 
-        result = cuckoo_init(&larger, cuckoo->alloc, cuckoo->hash, cuckoo->context, capacity);
-        if (result == 0) {
-            result = fill(&larger, ids);
+        rc = cuckoo_init(&larger, cuckoo->alloc, cuckoo->hash, cuckoo->context, capacity);
+        if (rc == 0) {
+            rc = cuckoo_fill(&larger, ids);
         }
-        if (result == 0) {
+        if (rc == 0) {
             cuckoo_deinit(cuckoo);
             *cuckoo = larger;
         } else {
@@ -253,7 +253,7 @@ int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t
         }
         capacity += capacity / 64 + 1;
     }
-    return result;
+    return rc;
 }
 
 size_t cuckoo_bytes(const struct cuckoo *cuckoo)

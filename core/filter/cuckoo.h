@@ -21,11 +21,11 @@
 #ifndef CORE_FILTER_CUCKOO_H
 #define CORE_FILTER_CUCKOO_H
 
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 enum {
     CUCKOO_BUCKET = 4,

@@ -11,7 +11,7 @@ int decaying_init(struct decaying *decaying, const struct alloc *alloc, uint32_t
 {
     assert(m >= 1 && rounds >= 1 && rounds <= DECAYING_ROUNDS_MAX);
     *decaying = (struct decaying){.alloc = alloc, .m = m, .rounds = rounds};
-    decaying->counters = alloc_zeroed(alloc, m, sizeof *decaying->counters);
+    decaying->counters = alloc_zeroed(alloc, m, sizeof(*decaying->counters));
     return decaying->counters != NULL ? 0 : -ERR_NOMEM;
 }
 
@@ -43,7 +43,7 @@ void decaying_add(struct decaying *decaying, const uint64_t *filter)
 
 void decaying_filter(const struct decaying *decaying, uint64_t *out_filter)
 {
-    memset(out_filter, 0, bloom_words(decaying->m) * sizeof *out_filter);
+    memset(out_filter, 0, bloom_words(decaying->m) * sizeof(*out_filter));
     for (uint32_t p = 0; p < decaying->m; p++) {
         if (decaying->counters[p] > 0) {
             bloom_set(out_filter, p);

@@ -12,10 +12,10 @@
 #ifndef CORE_FILTER_DECAYING_H
 #define CORE_FILTER_DECAYING_H
 
-#include "core/base/alloc.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 enum { DECAYING_ROUNDS_MAX = 255 };
 

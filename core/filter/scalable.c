@@ -32,7 +32,7 @@ static bool slice_has(const struct scalable_slice *slice, struct hash128 hash, u
 void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const void *element,
                         size_t length)
 {
-    const struct hash128 hash = hash128_seeded(element, length, slice->seed);
+    struct hash128 hash = hash128_seeded(element, length, slice->seed);
 
     for (uint32_t i = 0; i < slice->hashes; i++) {
         uint32_t p = bloom_position(hash, i, slice->byte_count * 8);
@@ -66,7 +66,7 @@ static uint64_t count_set_bits(const struct scalable_slice *slice)
     uint64_t count = 0;
 
     for (uint32_t at = 0; at < slice->byte_count; at += sizeof(uint64_t)) {
-        const uint32_t left = slice->byte_count - at;
+        uint32_t left = slice->byte_count - at;
         uint64_t word = 0;
 
         memcpy(&word, slice->bits + at, left < sizeof(word) ? left : sizeof(word));
@@ -79,7 +79,7 @@ uint32_t scalable_slice_chance_ppm(const struct scalable_slice *slice)
 {
     enum { SHIFT = 31 };
     /* both at most 2^31 */
-    const uint64_t fill = (count_set_bits(slice) << SHIFT) / ((uint64_t)slice->byte_count * 8);
+    uint64_t fill = (count_set_bits(slice) << SHIFT) / ((uint64_t)slice->byte_count * 8);
     uint64_t chance = UINT64_C(1) << SHIFT;
 
     for (uint32_t i = 0; i < slice->hashes; i++) {
@@ -106,7 +106,7 @@ static bool size_slice(double rate, uint32_t i, uint32_t *out_capacity, uint32_t
     if (i >= SCALABLE_SLICES_MAX || (uint64_t)SCALABLE_CAPACITY << i > SCALABLE_BITS_MAX) {
         return false;
     }
-    const uint32_t capacity = (uint32_t)SCALABLE_CAPACITY << i;
+    uint32_t capacity = (uint32_t)SCALABLE_CAPACITY << i;
     for (uint32_t earlier = 0; earlier < i; earlier++) {
         rate *= TIGHTENING;
     }
@@ -114,7 +114,7 @@ static bool size_slice(double rate, uint32_t i, uint32_t *out_capacity, uint32_t
         return false;
     }
     for (; bits < SCALABLE_BITS_MAX; bits += bits / 64 + 8) {
-        const uint32_t hashes = sizing_hashes(bits, capacity);
+        uint32_t hashes = sizing_hashes(bits, capacity);
 
         if (hashes > SCALABLE_HASHES_MAX) {
             return false;
@@ -175,10 +175,10 @@ int scalable_add(struct scalable *scalable, const void *element, size_t length)
         return 0;
     }
     if (scalable->room == 0) {
-        int result = begin_slice(scalable);
+        int rc = begin_slice(scalable);
 
-        if (result != 0) {
-            return result;
+        if (rc != 0) {
+            return rc;
         }
     }
     const struct scalable_slice *slice = &scalable->slices[scalable->slice_count - 1];
@@ -195,7 +195,7 @@ bool scalable_test(const struct scalable *scalable, const void *element, size_t 
 
 uint64_t scalable_capacity(uint32_t rate_ppm, size_t bytes_max)
 {
-    const double rate = first_rate(rate_ppm);
+    double rate = first_rate(rate_ppm);
     uint64_t count = 0;
     uint32_t capacity;
     uint32_t byte_count;

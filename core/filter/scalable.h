@@ -17,11 +17,11 @@
 #ifndef CORE_FILTER_SCALABLE_H
 #define CORE_FILTER_SCALABLE_H
 
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 enum {
     SCALABLE_SLICES_MAX = 32,

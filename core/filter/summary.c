@@ -16,11 +16,11 @@ static size_t histogram_count(const struct summary *summary)
 int summary_init(struct summary *summary, const struct alloc *alloc, uint32_t m)
 {
     *summary = (struct summary){0};
-    int error = counting_init(&summary->counting, alloc, m, COUNTER_BITS);
-    if (error != 0) {
-        return error;
+    int rc = counting_init(&summary->counting, alloc, m, COUNTER_BITS);
+    if (rc != 0) {
+        return rc;
     }
-    summary->histogram = alloc_zeroed(alloc, histogram_count(summary), sizeof *summary->histogram);
+    summary->histogram = alloc_zeroed(alloc, histogram_count(summary), sizeof(*summary->histogram));
     if (summary->histogram == NULL) {
         summary_deinit(summary);
         return -ERR_NOMEM;
@@ -83,5 +83,5 @@ void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *o
 size_t summary_bytes(const struct summary *summary)
 {
     return counting_bytes(&summary->counting) +
-           histogram_count(summary) * sizeof *summary->histogram;
+           histogram_count(summary) * sizeof(*summary->histogram);
 }

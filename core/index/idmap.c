@@ -114,7 +114,7 @@ static void carry_over(struct idmap *map, size_t steps)
 
 static int begin_resize(struct idmap *map, size_t slot_count)
 {
-    struct idmap_slot *slots = alloc_zeroed(map->alloc, slot_count, sizeof *slots);
+    struct idmap_slot *slots = alloc_zeroed(map->alloc, slot_count, sizeof(*slots));
 
     if (slots == NULL) {
         return -ERR_NOMEM;

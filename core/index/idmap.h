@@ -13,11 +13,11 @@
 #ifndef CORE_INDEX_IDMAP_H
 #define CORE_INDEX_IDMAP_H
 
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 struct idmap_slot {
     uint32_t tag;   /* low bits of the hash; its lowest choose the slot */

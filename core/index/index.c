@@ -11,7 +11,7 @@
 int index_new(const struct index_engine *engine, const struct index_options *options,
               struct index **out_index)
 {
-    struct index *index = alloc_zeroed(options->alloc, 1, sizeof *index);
+    struct index *index = alloc_zeroed(options->alloc, 1, sizeof(*index));
 
     if (index == NULL) {
         return -ERR_NOMEM;
@@ -21,10 +21,10 @@ int index_new(const struct index_engine *engine, const struct index_options *opt
     index->profile = *options->profile;
     index->options.profile = &index->profile;
     index->words = bloom_words(index->profile.bits);
-    int error = engine->create(&index->options, &index->handle);
-    if (error != 0) {
+    int rc = engine->create(&index->options, &index->handle);
+    if (rc != 0) {
         alloc_release(options->alloc, index);
-        return error;
+        return rc;
     }
     *out_index = index;
     return 0;
@@ -79,13 +79,13 @@ static void note_change(const struct index *index, const uint8_t *id)
 
 int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter)
 {
-    int result = index->engine->insert(index->handle, item, filter);
+    int rc = index->engine->insert(index->handle, item, filter);
 
-    if (result == 0) {
+    if (rc == 0) {
         offer_to_searches(index, item, filter);
         note_change(index, item->id);
     }
-    return result;
+    return rc;
 }
 
 int index_arrange(struct index *index, const struct index_stop *stop)
@@ -107,10 +107,10 @@ void index_wear(const struct index *index, struct index_wear *out_wear)
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item)
 {
     struct index_item item;
-    int result = index->engine->remove(index->handle, id, &item);
+    int rc = index->engine->remove(index->handle, id, &item);
 
-    if (result != 0) {
-        return result;
+    if (rc != 0) {
+        return rc;
     }
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         /* What the removed message kept out of the k best is not known any more. */
@@ -140,7 +140,7 @@ size_t index_count(const struct index *index)
 
 size_t index_bytes(const struct index *index)
 {
-    return sizeof *index + index->engine->bytes(index->handle);
+    return sizeof(*index) + index->engine->bytes(index->handle);
 }
 
 uint32_t index_height(const struct index *index)

@@ -16,16 +16,16 @@
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/base/alloc.h"
 #include "core/bits/bits.h"
 #include "core/filter/scalable.h"
 #include "core/index/nearest.h"
 #include "core/profile/estimate.h"
 #include "core/profile/profile.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct index;
 struct index_engine;

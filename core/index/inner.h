@@ -48,7 +48,7 @@ struct index_search {
     bool cut;    /* the query's budget ended the search, not the walk */
 };
 
-/* ---- index.c ---- */
+/* --- index.c ---------------------------------------------------------------------------------- */
 
 /* Tells a part that messages of its index may have other places now. */
 void index_part_moved(struct search_part *part);

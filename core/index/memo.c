@@ -9,7 +9,7 @@ enum { PLACES_A_BYTE = 4, BITS_A_PLACE = 2, TESTED = 1, ANSWER = 2 };
 
 int index_memo_init(struct index_memo *memo, const struct alloc *alloc, size_t places)
 {
-    const size_t bytes = places / PLACES_A_BYTE + 1;
+    size_t bytes = places / PLACES_A_BYTE + 1;
 
     *memo = (struct index_memo){.alloc = alloc};
     memo->known = alloc_zeroed(alloc, bytes, 1);
@@ -41,8 +41,8 @@ bool index_memo_get(const struct index_memo *memo, size_t place, bool *out_answe
     if (memo == NULL || place / PLACES_A_BYTE >= memo->bytes) {
         return false;
     }
-    const unsigned byte = memo->known[place / PLACES_A_BYTE];
-    const unsigned bits = byte >> place % PLACES_A_BYTE * BITS_A_PLACE;
+    unsigned byte = memo->known[place / PLACES_A_BYTE];
+    unsigned bits = byte >> place % PLACES_A_BYTE * BITS_A_PLACE;
     *out_answer = (bits & ANSWER) != 0;
     return (bits & TESTED) != 0;
 }
@@ -52,7 +52,7 @@ void index_memo_put(struct index_memo *memo, size_t place, bool answer)
     if (memo == NULL || place / PLACES_A_BYTE >= memo->bytes) {
         return;
     }
-    const unsigned bits = (TESTED | (answer ? ANSWER : 0u)) << place % PLACES_A_BYTE * BITS_A_PLACE;
+    unsigned bits = (TESTED | (answer ? ANSWER : 0u)) << place % PLACES_A_BYTE * BITS_A_PLACE;
     memo->known[place / PLACES_A_BYTE] |= (uint8_t)bits;
     memo->is_used = true;
 }

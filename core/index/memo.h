@@ -8,11 +8,11 @@
 #ifndef CORE_INDEX_MEMO_H
 #define CORE_INDEX_MEMO_H
 
-#include "core/base/alloc.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 /* All zero: a memo that remembers nothing. */
 struct index_memo {

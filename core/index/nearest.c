@@ -24,7 +24,7 @@ int nearest_compare(const struct nearest_candidate *a, const struct nearest_cand
 
 int nearest_init(struct nearest *nearest, const struct alloc *alloc, uint32_t k, uint32_t share)
 {
-    struct nearest_candidate *heap = alloc_array(alloc, k, sizeof *heap);
+    struct nearest_candidate *heap = alloc_array(alloc, k, sizeof(*heap));
 
     if (heap == NULL) {
         return -ERR_NOMEM;
@@ -46,7 +46,7 @@ void nearest_clear(struct nearest *nearest)
 {
     nearest->count = 0;
     nearest->passed_over = false;
-    memset(nearest->known, 0, sizeof nearest->known);
+    memset(nearest->known, 0, sizeof(nearest->known));
 }
 
 /* Puts the candidate into the hole at `at`, or above it, so that no parent is better. */
@@ -90,8 +90,7 @@ static void sift_down(struct nearest_candidate *heap, uint32_t count, uint64_t a
     heap[at] = *candidate;
 }
 
-/* --- one sender's share ------------------------------------------------------------------------
- */
+/* --- one sender's share ----------------------------------------------------------------------- */
 
 static bool is_capped_sender(const struct nearest *nearest,
                              const struct nearest_candidate *candidate)
@@ -247,7 +246,7 @@ bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *cand
 }
 
 /* Where a message is held; count when it is not. */
-static uint32_t find(const struct nearest *nearest, const uint8_t *id, uint32_t source)
+static uint32_t nearest_find(const struct nearest *nearest, const uint8_t *id, uint32_t source)
 {
     uint32_t at = 0;
 
@@ -259,7 +258,7 @@ static uint32_t find(const struct nearest *nearest, const uint8_t *id, uint32_t 
 
 bool nearest_offer_once(struct nearest *nearest, const struct nearest_candidate *candidate)
 {
-    uint32_t at = find(nearest, candidate->item.id, candidate->source);
+    uint32_t at = nearest_find(nearest, candidate->item.id, candidate->source);
 
     if (at == nearest->count) {
         return nearest_offer(nearest, candidate);
@@ -274,7 +273,7 @@ bool nearest_offer_once(struct nearest *nearest, const struct nearest_candidate 
 
 bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t source)
 {
-    return find(nearest, id, source) < nearest->count;
+    return nearest_find(nearest, id, source) < nearest->count;
 }
 
 const struct nearest_candidate *nearest_sort(struct nearest *nearest)

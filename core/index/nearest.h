@@ -14,12 +14,12 @@
 #ifndef CORE_INDEX_NEAREST_H
 #define CORE_INDEX_NEAREST_H
 
-#include "core/base/alloc.h"
-#include "core/filter/distance.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
+#include "core/filter/distance.h"
 
 enum { MESSAGE_ID_BYTES = 16 };
 

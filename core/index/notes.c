@@ -44,7 +44,7 @@ static struct note_block *block_to_fill(struct notes *notes)
     if (notes->newest != NULL && notes->newest->end < NOTES_A_BLOCK) {
         return notes->newest;
     }
-    struct note_block *block = alloc_array(notes->alloc, 1, sizeof *block);
+    struct note_block *block = alloc_array(notes->alloc, 1, sizeof(*block));
     if (block == NULL) {
         return NULL;
     }

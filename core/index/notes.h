@@ -9,10 +9,10 @@
 #ifndef CORE_INDEX_NOTES_H
 #define CORE_INDEX_NOTES_H
 
-#include "core/base/alloc.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/alloc.h"
 
 /* A failure besides -ERR_NOMEM: more than `most` notes would wait. */
 enum { NOTES_FULL = 1 };

@@ -2,9 +2,8 @@
 /*
  * probe: the conditions of a query, applied to one message. What all engines call while they walk.
  */
-#include "core/index/engine.h"
-
 #include "core/filter/bloom.h"
+#include "core/index/engine.h"
 
 static struct similarity bit_similarity(const struct index_probe *probe, uint32_t cardinality,
                                         uint32_t overlap)
@@ -138,8 +137,8 @@ static bool is_excluded(struct index_probe *probe, const struct index_item *item
     if (query->exclude_count == 0 || index_memo_get(probe->memo, place, &excluded)) {
         return excluded;
     }
-    excluded = scalable_slices_have(query->exclude, query->exclude_count, item->id, sizeof item->id,
-                                    &probe->looks);
+    excluded = scalable_slices_have(query->exclude, query->exclude_count, item->id,
+                                    sizeof(item->id), &probe->looks);
     index_memo_put(probe->memo, place, excluded);
     return excluded;
 }

@@ -36,12 +36,12 @@ struct renewal {
     uint64_t seen;       /* notes.added when renewal_follow was last called */
 };
 
-/* ---- begin and end ---- */
+/* --- begin and end ---------------------------------------------------------------------------- */
 
 int renewal_begin(struct index *index, struct renewal **out_renewal)
 {
     const struct alloc *alloc = index->options.alloc;
-    struct renewal *renewal = alloc_zeroed(alloc, 1, sizeof *renewal);
+    struct renewal *renewal = alloc_zeroed(alloc, 1, sizeof(*renewal));
     size_t count = index_count(index);
 
     assert(index->notes == NULL && index->engine->cursor_copy != NULL);
@@ -51,13 +51,13 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
     renewal->alloc = alloc;
     renewal->words = index->words;
     notes_init(&renewal->notes, alloc, count < NOTES_LEAST ? NOTES_LEAST : count);
-    int error = index_new(index->engine, &index->options, &renewal->fresh);
-    if (error == 0) {
-        error = index->engine->cursor_new(index->handle, alloc, &renewal->cursor);
+    int rc = index_new(index->engine, &index->options, &renewal->fresh);
+    if (rc == 0) {
+        rc = index->engine->cursor_new(index->handle, alloc, &renewal->cursor);
     }
-    if (error != 0) {
+    if (rc != 0) {
         renewal_free(renewal);
-        return error;
+        return rc;
     }
     renewal->index = index;
     index->notes = &renewal->notes;
@@ -113,18 +113,18 @@ static int failure_of(const struct renewal *renewal)
     return renewal->notes.failure == NOTES_FULL ? RENEWAL_OVERRUN : renewal->notes.failure;
 }
 
-/* ---- copy ---- */
+/* --- copy ------------------------------------------------------------------------------------- */
 
 static struct batch *new_batch(struct renewal *renewal)
 {
-    struct batch *batch = alloc_zeroed(renewal->alloc, 1, sizeof *batch);
+    struct batch *batch = alloc_zeroed(renewal->alloc, 1, sizeof(*batch));
 
     if (batch == NULL) {
         return NULL;
     }
-    batch->items = alloc_array(renewal->alloc, INDEX_COPY_MAX, sizeof *batch->items);
+    batch->items = alloc_array(renewal->alloc, INDEX_COPY_MAX, sizeof(*batch->items));
     batch->filters =
-        alloc_array(renewal->alloc, INDEX_COPY_MAX * renewal->words, sizeof *batch->filters);
+        alloc_array(renewal->alloc, INDEX_COPY_MAX * renewal->words, sizeof(*batch->filters));
     if (batch->items == NULL || batch->filters == NULL) {
         free_batch(renewal, batch);
         return NULL;
@@ -139,9 +139,9 @@ static struct batch *new_batch(struct renewal *renewal)
 static void trim_batch(struct renewal *renewal, struct batch *batch)
 {
     struct index_item *items =
-        alloc_resize(renewal->alloc, batch->items, batch->count, sizeof *batch->items);
+        alloc_resize(renewal->alloc, batch->items, batch->count, sizeof(*batch->items));
     uint64_t *filters = alloc_resize(renewal->alloc, batch->filters, batch->count * renewal->words,
-                                     sizeof *batch->filters);
+                                     sizeof(*batch->filters));
 
     batch->items = items != NULL ? items : batch->items;
     batch->filters = filters != NULL ? filters : batch->filters;
@@ -162,27 +162,27 @@ int renewal_copy(struct renewal *renewal)
     if (batch == NULL) {
         return -ERR_NOMEM;
     }
-    int result = index->engine->cursor_copy(index->handle, renewal->cursor, batch->items,
-                                            batch->filters, &batch->count);
+    int rc = index->engine->cursor_copy(index->handle, renewal->cursor, batch->items,
+                                        batch->filters, &batch->count);
     if (batch->count > 0) {
         trim_batch(renewal, batch);
     }
-    if (result == INDEX_MORE) {
+    if (rc == INDEX_MORE) {
         return RENEWAL_MORE;
     }
     free_cursor(renewal);
     return 0;
 }
 
-/* ---- arrange ---- */
+/* --- arrange ---------------------------------------------------------------------------------- */
 
 static int insert_batch(struct index *fresh, const struct batch *batch, size_t words)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        int result = index_insert(fresh, &batch->items[i], batch->filters + i * words);
+        int rc = index_insert(fresh, &batch->items[i], batch->filters + i * words);
 
-        if (result != 0 && result != INDEX_EXISTS) { /* copied twice, as its node was merged */
-            return result;
+        if (rc != 0 && rc != INDEX_EXISTS) { /* copied twice, as its node was merged */
+            return rc;
         }
     }
     return 0;
@@ -190,25 +190,25 @@ static int insert_batch(struct index *fresh, const struct batch *batch, size_t w
 
 int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
 {
-    int result = 0;
+    int rc = 0;
 
-    while (result == 0 && renewal->batches != NULL) {
+    while (rc == 0 && renewal->batches != NULL) {
         struct batch *batch = renewal->batches;
 
         if (index_stop_is_wanted(stop)) {
             return RENEWAL_STOPPED;
         }
         renewal->batches = batch->next;
-        result = insert_batch(renewal->fresh, batch, renewal->words);
+        rc = insert_batch(renewal->fresh, batch, renewal->words);
         free_batch(renewal, batch);
     }
-    if (result == 0) {
-        result = index_arrange(renewal->fresh, stop);
+    if (rc == 0) {
+        rc = index_arrange(renewal->fresh, stop);
     }
-    return result == INDEX_STOPPED ? RENEWAL_STOPPED : result;
+    return rc == INDEX_STOPPED ? RENEWAL_STOPPED : rc;
 }
 
-/* ---- follow ---- */
+/* --- follow ----------------------------------------------------------------------------------- */
 
 /* Lets the second index have a message exactly if the first does, and the same. */
 static int bring_over(struct renewal *renewal, const uint8_t *id)
@@ -226,20 +226,20 @@ static int bring_over(struct renewal *renewal, const uint8_t *id)
 /* A cursor on the other engine for each search. 0, or -ERR_NOMEM with nothing changed. */
 static int make_cursors(const struct index *index, const struct index *other)
 {
-    int error = 0;
+    int rc = 0;
 
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         part->next_cursor = NULL;
     }
-    for (struct search_part *part = index->parts; part != NULL && error == 0; part = part->next) {
-        error = other->engine->cursor_new(other->handle, part->search->alloc, &part->next_cursor);
+    for (struct search_part *part = index->parts; part != NULL && rc == 0; part = part->next) {
+        rc = other->engine->cursor_new(other->handle, part->search->alloc, &part->next_cursor);
     }
-    for (struct search_part *part = index->parts; part != NULL && error != 0; part = part->next) {
+    for (struct search_part *part = index->parts; part != NULL && rc != 0; part = part->next) {
         if (part->next_cursor != NULL) {
             other->engine->cursor_free(other->handle, part->next_cursor);
         }
     }
-    return error;
+    return rc;
 }
 
 /*
@@ -247,13 +247,13 @@ static int make_cursors(const struct index *index, const struct index *other)
  * `other`. One on `index` walks anew from here, for the part that it is at; what it has found
  * stays, which makes the walk short. 0, or -ERR_NOMEM with nothing changed.
  */
-static int exchange(struct index *index, struct index *other)
+static int renewal_exchange(struct index *index, struct index *other)
 {
     void *handle = index->handle;
-    int error = make_cursors(index, other);
+    int rc = make_cursors(index, other);
 
-    if (error != 0) {
-        return error;
+    if (rc != 0) {
+        return rc;
     }
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         index->engine->cursor_free(handle, part->cursor);
@@ -279,17 +279,17 @@ int renewal_follow(struct renewal *renewal, size_t budget)
         uint8_t id[MESSAGE_ID_BYTES];
 
         notes_take(notes, id);
-        int error = bring_over(renewal, id);
-        if (error != 0) {
-            return error;
+        int rc = bring_over(renewal, id);
+        if (rc != 0) {
+            return rc;
         }
     }
     if (notes->count > 0) {
         return RENEWAL_MORE;
     }
-    int error = exchange(renewal->index, renewal->fresh);
-    if (error == 0) {
+    int rc = renewal_exchange(renewal->index, renewal->fresh);
+    if (rc == 0) {
         renewal_detach(renewal);
     }
-    return error;
+    return rc;
 }

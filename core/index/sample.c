@@ -63,7 +63,7 @@ void sample_end(struct sample *sample, size_t block_count)
     leave_out(sample, block_count * BITS_BLOCK, SAMPLE_MESSAGES);
 }
 
-static inline int16_t needed(uint16_t sum, uint16_t floor)
+static inline int16_t sample_needed(uint16_t sum, uint16_t floor)
 {
     uint16_t quarters = (uint16_t)(((uint32_t)sum * floor) >> BITS_FLOOR_SHIFT);
 
@@ -75,7 +75,7 @@ static size_t count_reaching(const struct sample *sample, uint16_t floor)
     uint16_t count = 0;
 
     for (size_t i = 0; i < SAMPLE_MESSAGES; i++) {
-        count = (uint16_t)(count + (sample->overlaps[i] >= needed(sample->sums[i], floor)));
+        count = (uint16_t)(count + (sample->overlaps[i] >= sample_needed(sample->sums[i], floor)));
     }
     return count;
 }
@@ -105,18 +105,18 @@ uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted
 void sample_mark(struct sample *sample, uint16_t floor)
 {
     for (size_t i = 0; i < SAMPLE_MESSAGES; i++) {
-        sample->reaching[i] = sample->overlaps[i] >= needed(sample->sums[i], floor);
+        sample->reaching[i] = sample->overlaps[i] >= sample_needed(sample->sums[i], floor);
     }
 }
 
 size_t sample_next(struct sample *sample, size_t block, uint32_t *out, uint32_t *out_lanes)
 {
     for (; block < SAMPLE_BLOCKS; block++) {
-        const size_t first = block * BITS_BLOCK;
+        size_t first = block * BITS_BLOCK;
         uint64_t any;
 
-        _Static_assert(sizeof any == BITS_BLOCK, "a block's marks are one word");
-        memcpy(&any, &sample->reaching[first], sizeof any);
+        _Static_assert(sizeof(any) == BITS_BLOCK, "a block's marks are one word");
+        memcpy(&any, &sample->reaching[first], sizeof(any));
         if (any == 0) {
             continue;
         }

@@ -11,11 +11,11 @@
 #ifndef CORE_INDEX_SAMPLE_H
 #define CORE_INDEX_SAMPLE_H
 
-#include "core/bits/bits.h"
-#include "core/index/nearest.h"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/bits/bits.h"
+#include "core/index/nearest.h"
 
 enum { SAMPLE_BLOCKS = 64, SAMPLE_MESSAGES = SAMPLE_BLOCKS * BITS_BLOCK };
 

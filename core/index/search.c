@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches over one or more indexes, step by step. */
-#include "core/index/index.h"
-
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
+#include "core/index/index.h"
 #include "core/index/inner.h"
 
 /* After so many restarts each further one doubles the work of a step, so that the search ends: in
@@ -37,7 +36,7 @@ static void unlink_part(struct search_part *part)
 }
 
 /* Lets go of the indexes: nothing of them is needed, or heard of, any more. */
-static void detach(struct index_search *search)
+static void search_detach(struct index_search *search)
 {
     for (uint32_t p = 0; search->parts != NULL && p < search->query.part_count; p++) {
         struct search_part *part = &search->parts[p];
@@ -71,10 +70,9 @@ static int share_memo(struct index_search *search, struct search_part *part)
         return 0;
     }
     if (first->memo.known == NULL) {
-        int error =
-            index_memo_init(&first->memo, search->alloc, index->engine->places(index->handle));
-        if (error != 0) {
-            return error;
+        int rc = index_memo_init(&first->memo, search->alloc, index->engine->places(index->handle));
+        if (rc != 0) {
+            return rc;
         }
         first->probe.memo = &first->memo;
     }
@@ -92,7 +90,7 @@ static int begin_part(struct index_search *search, uint32_t p, const struct inde
 
     part->search = search;
     part->index = index;
-    memcpy(filters, given->filter, index->words * sizeof *filters);
+    memcpy(filters, given->filter, index->words * sizeof(*filters));
     *probe = (struct index_probe){
         .query = &search->query,
         .filter = filters,
@@ -108,13 +106,13 @@ static int begin_part(struct index_search *search, uint32_t p, const struct inde
     if (given->contains != NULL) {
         uint64_t *contains = filters + index->words;
 
-        memcpy(contains, given->contains, index->words * sizeof *contains);
+        memcpy(contains, given->contains, index->words * sizeof(*contains));
         probe->contains = contains;
         probe->contains_cardinality = bloom_cardinality(contains, index->words);
     }
-    int error = index->engine->cursor_new(index->handle, search->alloc, &part->cursor);
-    if (error != 0) {
-        return error;
+    int rc = index->engine->cursor_new(index->handle, search->alloc, &part->cursor);
+    if (rc != 0) {
+        return rc;
     }
     link_part(part);
     return share_memo(search, part);
@@ -125,24 +123,24 @@ static int begin_search(struct index_search *search, const struct index_query *q
     size_t words = query->parts[0].index->words;
     uint32_t part_count = query->part_count;
 
-    search->filters = alloc_array(search->alloc, 2 * words * part_count, sizeof *search->filters);
-    search->parts = alloc_zeroed(search->alloc, part_count, sizeof *search->parts);
+    search->filters = alloc_array(search->alloc, 2 * words * part_count, sizeof(*search->filters));
+    search->parts = alloc_zeroed(search->alloc, part_count, sizeof(*search->parts));
     if (search->filters == NULL || search->parts == NULL) {
         return -ERR_NOMEM;
     }
-    int error = nearest_init(&search->nearest, search->alloc, query->k, query->sender_share);
-    for (uint32_t p = 0; error == 0 && p < part_count; p++) {
+    int rc = nearest_init(&search->nearest, search->alloc, query->k, query->sender_share);
+    for (uint32_t p = 0; rc == 0 && p < part_count; p++) {
         assert(query->parts[p].index->words == words);
-        error = begin_part(search, p, &query->parts[p], search->filters + 2 * words * p);
+        rc = begin_part(search, p, &query->parts[p], search->filters + 2 * words * p);
     }
-    return error;
+    return rc;
 }
 
 int index_search_new(const struct alloc *alloc, const struct index_query *query,
                      struct index_search **out_search)
 {
     assert(query->k >= 1 && query->part_count >= 1 && query->part_count <= INDEX_PARTS_MAX);
-    struct index_search *search = alloc_zeroed(alloc, 1, sizeof *search);
+    struct index_search *search = alloc_zeroed(alloc, 1, sizeof(*search));
 
     if (search == NULL) {
         return -ERR_NOMEM;
@@ -151,10 +149,10 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
     search->query = *query;
     search->query.parts = NULL; /* the caller's; what is needed of them is copied */
     search->now_ms = INT64_MIN;
-    int error = begin_search(search, query);
-    if (error != 0) {
+    int rc = begin_search(search, query);
+    if (rc != 0) {
         index_search_free(search);
-        return error;
+        return rc;
     }
     *out_search = search;
     return 0;
@@ -165,7 +163,7 @@ void index_search_free(struct index_search *search)
     if (search == NULL) {
         return;
     }
-    detach(search);
+    search_detach(search);
     for (uint32_t p = 0; search->parts != NULL && p < search->query.part_count; p++) {
         index_memo_deinit(&search->parts[p].memo);
     }
@@ -218,13 +216,13 @@ static bool walk_part(struct index_search *search, struct search_part *part, uin
 
     part->probe.first_look = search->looking;
     part->probe.opened = search->opened;
-    int result =
+    int rc =
         part->index->engine->cursor_step(part->index->handle, part->cursor, &part->probe, *left);
     uint64_t done = index_probe_work(&part->probe) - before;
 
     *left -= done < *left ? done : *left;
     search->opened = part->probe.opened;
-    part->walked = result != INDEX_MORE;
+    part->walked = rc != INDEX_MORE;
     return part->walked || part->probe.first_look != search->looking;
 }
 
@@ -249,7 +247,7 @@ static struct search_part *next_part(struct index_search *search)
 }
 
 /* Walks on for about *left work, and counts it down. Whether the end was reached. */
-static bool walk(struct index_search *search, uint64_t *left)
+static bool search_walk(struct index_search *search, uint64_t *left)
 {
     struct search_part *part = next_part(search);
 
@@ -286,12 +284,12 @@ static void set_now(struct index_search *search, int64_t now_ms)
     }
 }
 
-static void finish(struct index_search *search, bool cut)
+static void search_finish(struct index_search *search, bool cut)
 {
     search->done = true;
     search->cut = cut;
     search->capped = nearest_is_capped(&search->nearest);
-    detach(search);
+    search_detach(search);
     (void)nearest_sort(&search->nearest);
 }
 
@@ -309,7 +307,7 @@ static uint64_t budget_left(const struct index_search *search)
 /* The work of the next step. */
 static uint64_t step_work(const struct index_search *search, uint64_t budget)
 {
-    const uint32_t doubled = search->restarts > RESTARTS_MAX ? search->restarts - RESTARTS_MAX : 0;
+    uint32_t doubled = search->restarts > RESTARTS_MAX ? search->restarts - RESTARTS_MAX : 0;
 
     if (budget == 0) {
         budget = 1;
@@ -331,9 +329,9 @@ int index_search_step(struct index_search *search, uint64_t budget, int64_t now_
     }
     uint64_t left = step_work(search, budget);
     left = left < budget_left(search) ? left : budget_left(search);
-    while (walk(search, &left)) {
+    while (search_walk(search, &left)) {
         if (!holds_expired(search)) {
-            finish(search, false);
+            search_finish(search, false);
             return 0;
         }
         restart_search(search);
@@ -348,7 +346,7 @@ int index_search_step(struct index_search *search, uint64_t budget, int64_t now_
         }
         nearest_clear(&search->nearest);
     }
-    finish(search, true);
+    search_finish(search, true);
     return 0;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/profile/encode.h"
 
-#include "core/filter/bloom.h"
-
 #include <assert.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+
+#include "core/filter/bloom.h"
 
 _Static_assert(2 * PROFILE_SECTIONS_MAX <= 32, "both sides of every section have a bit");
 
@@ -51,7 +51,7 @@ static inline uint64_t bits_of_marks(const uint8_t *marks)
 
 void encoder_end(const struct encoder *encoder, uint64_t *out_filter)
 {
-    const size_t words = bloom_words(encoder->profile->bits);
+    size_t words = bloom_words(encoder->profile->bits);
     const uint8_t *marks = encoder->marks;
 
     for (size_t w = 0; w < words; w++, marks += 64) {
@@ -64,7 +64,7 @@ void encoder_end(const struct encoder *encoder, uint64_t *out_filter)
     }
 }
 
-/* ---- positions ---- */
+/* --- positions -------------------------------------------------------------------------------- */
 
 /* The high half of a * b. */
 static inline uint64_t multiply_high(uint64_t a, uint64_t b)
@@ -121,7 +121,7 @@ static inline uint32_t remainder_of(struct place place, uint64_t value)
 
 _Static_assert(PROFILE_BITS_MAX <= 1 << 12, "remainder_of holds for sections of any size");
 
-static inline void mark(struct place place, uint64_t remainder)
+static inline void encode_mark(struct place place, uint64_t remainder)
 {
     place.marks[remainder] = MARKED;
 }
@@ -129,16 +129,16 @@ static inline void mark(struct place place, uint64_t remainder)
 /* The values of bloom_value, one after another. */
 static inline void mark_values(struct place place, uint32_t hashes, struct hash128 hash)
 {
-    const uint64_t step = hash.high64 | 1;
+    uint64_t step = hash.high64 | 1;
     uint64_t value = hash.low64;
 
     if ((place.bits & (place.bits - 1)) == 0) {
         for (uint32_t i = 0; i < hashes; i++, value += step) {
-            mark(place, value & (place.bits - 1));
+            encode_mark(place, value & (place.bits - 1));
         }
     } else {
         for (uint32_t i = 0; i < hashes; i++, value += step) {
-            mark(place, remainder_of(place, value));
+            encode_mark(place, remainder_of(place, value));
         }
     }
 }
@@ -147,11 +147,11 @@ static void mark_family(struct place place, uint32_t hashes, struct hash128 hash
                         const struct hash_family *family)
 {
     for (uint32_t i = 0; i < hashes; i++) {
-        mark(place, remainder_of(place, family->value(hash, i)));
+        encode_mark(place, remainder_of(place, family->value(hash, i)));
     }
 }
 
-/* ---- which labels joint sections take ---- */
+/* --- which labels joint sections take --------------------------------------------------------- */
 
 /* 2026-11-20T14, PROFILE_HOUR_BYTES of it. Without an early end, for the compiler to write the loop
  * out: nearly all that come here are one. */
@@ -242,20 +242,20 @@ static uint32_t sides_of(const struct profile *profile, uint32_t possible, const
     return sides;
 }
 
-/* ---- pairs ---- */
+/* --- pairs ------------------------------------------------------------------------------------ */
 
 static void mark_pair(struct encoder *encoder, const struct profile_section *section,
                       struct hash128 a, struct hash128 b)
 {
-    const struct place place = place_of(encoder, section);
+    struct place place = place_of(encoder, section);
     const struct hash_family *family = encoder->family;
-    const uint32_t hashes = section->hashes;
+    uint32_t hashes = section->hashes;
 
     for (uint32_t i = 0; i < hashes; i++) {
         uint64_t value = family == NULL ? bloom_value(a, i) ^ bloom_value(b, i)
                                         : family->value(a, i) ^ family->value(b, i);
 
-        mark(place, remainder_of(place, value));
+        encode_mark(place, remainder_of(place, value));
     }
 }
 
@@ -315,10 +315,10 @@ static inline const struct profile_section *section_of(const struct profile *pro
 {
     uint64_t head = 0;
 
-    if (length < sizeof head || !profile->has_heads) {
+    if (length < sizeof(head) || !profile->has_heads) {
         return profile_section_of(profile, label, length);
     }
-    memcpy(&head, label, sizeof head);
+    memcpy(&head, label, sizeof(head));
     for (uint32_t s = 0; s < profile->section_count; s++) {
         if ((head & profile->sections[s].head_mask) == profile->sections[s].head) {
             return &profile->sections[s];
@@ -337,7 +337,7 @@ static inline bool may_pair(const struct profile_section *section, size_t length
 static inline void mark_label(struct encoder *encoder, const struct profile_section *section,
                               struct hash128 hash)
 {
-    const struct place place = place_of(encoder, section);
+    struct place place = place_of(encoder, section);
 
     if (section->hashes == 1) {
         mark_values(place, 1, hash);
@@ -357,8 +357,7 @@ static inline int add_label(struct encoder *encoder, const char *label, size_t l
     if (section == NULL) {
         return ENCODE_NO_SECTION;
     }
-    const struct hash128 hash =
-        family == NULL ? hash_label(label, length) : family->hash(label, length);
+    struct hash128 hash = family == NULL ? hash_label(label, length) : family->hash(label, length);
     if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
         return ENCODE_CROWDED;
     }
@@ -383,7 +382,7 @@ static void add_to_only_section(struct encoder *encoder, const char *const *labe
                                 const size_t *lengths, size_t count)
 {
     const struct profile_section *section = &encoder->profile->sections[0];
-    const struct place place = place_of(encoder, section);
+    struct place place = place_of(encoder, section);
 
     switch (section->hashes) { /* constants, as in mark_label */
     case 1:
@@ -404,7 +403,7 @@ static void add_to_only_section(struct encoder *encoder, const char *const *labe
 int encoder_add_all(struct encoder *encoder, const char *const *labels, const size_t *lengths,
                     size_t count, size_t *out_refused)
 {
-    int result = 0;
+    int rc = 0;
 
     if (encoder->family == NULL && encoder->profile->sections[0].kind == PROFILE_ALL) {
         add_to_only_section(encoder, labels, lengths, count);
@@ -414,13 +413,13 @@ int encoder_add_all(struct encoder *encoder, const char *const *labels, const si
         /* The constant makes two of add_label, as the compiler takes the struct of a hash that may
          * come from either through memory, which costs more than the hash. */
         if (encoder->family == NULL) {
-            result = add_label(encoder, labels[i], lengths[i], NULL);
+            rc = add_label(encoder, labels[i], lengths[i], NULL);
         } else {
-            result = add_label(encoder, labels[i], lengths[i], encoder->family);
+            rc = add_label(encoder, labels[i], lengths[i], encoder->family);
         }
-        if (result != 0) {
+        if (rc != 0) {
             *out_refused = i;
-            return result;
+            return rc;
         }
     }
     return 0;
@@ -442,7 +441,7 @@ int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
     if (section == NULL) {
         return ENCODE_NO_SECTION;
     }
-    const struct hash128 hash = hash_label(keyed, keyed_count);
+    struct hash128 hash = hash_label(keyed, keyed_count);
     if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
         return ENCODE_CROWDED;
     }

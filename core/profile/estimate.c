@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/profile/estimate.h"
 
-#include "core/filter/bloom.h"
-
 #include <string.h>
+
+#include "core/filter/bloom.h"
 
 struct estimate {
     const struct alloc *alloc;
@@ -52,7 +52,7 @@ static void fill_table(uint32_t *table, uint32_t bits, uint32_t hashes)
 int estimate_new(const struct alloc *alloc, const struct profile *profile,
                  struct estimate **out_estimate)
 {
-    struct estimate *estimate = alloc_zeroed(alloc, 1, sizeof *estimate);
+    struct estimate *estimate = alloc_zeroed(alloc, 1, sizeof(*estimate));
     size_t entry_count = 0;
 
     if (estimate == NULL) {
@@ -64,7 +64,7 @@ int estimate_new(const struct alloc *alloc, const struct profile *profile,
         estimate->sections[s] = profile->sections[s];
         entry_count += (size_t)profile->sections[s].bits + 1;
     }
-    uint32_t *entries = alloc_array(alloc, entry_count, sizeof *entries);
+    uint32_t *entries = alloc_array(alloc, entry_count, sizeof(*entries));
     if (entries == NULL) {
         alloc_release(alloc, estimate);
         return -ERR_NOMEM;

@@ -3,9 +3,9 @@
  * profile_parse: the text form, read. What is wrong is a constant sentence and, for
  * profile_explain, the place and the sum that it is about.
  */
-#include "core/profile/profile.h"
-
 #include <string.h>
+
+#include "core/profile/profile.h"
 
 /* What is left to read. */
 struct reader {
@@ -248,7 +248,7 @@ static struct reader next_section(const struct reader *reader)
 static const char *add_section(struct reader section_text, struct profile *profile)
 {
     struct profile_section section;
-    memset(&section, 0, sizeof section);
+    memset(&section, 0, sizeof(section));
 
     if (profile->section_count == PROFILE_SECTIONS_MAX) {
         return "a profile has at most 16 sections";
@@ -296,7 +296,7 @@ static void check_row(struct reader text, const struct profile *profile, struct 
 
 static void parse_sections(struct reader reader, struct profile *profile, struct fault *fault)
 {
-    const struct reader whole = reader;
+    struct reader whole = reader;
     bool more = true;
 
     while (more) {
@@ -337,7 +337,7 @@ static void parse_single(struct reader reader, struct profile *profile, struct f
     profile->bits = section->bits;
 }
 
-/* ---- what follows from the sections ---- */
+/* --- what follows from the sections ----------------------------------------------------------- */
 
 /* Whether labels of the attribute go to the section. */
 static bool takes_name(const struct profile *profile, const struct profile_section *section,
@@ -373,16 +373,16 @@ static void derive_head(struct profile_section *section)
     size_t length = section->name.length;
     char head[8] = {0};
 
-    if (section->kind != PROFILE_ATTRIBUTE || length >= sizeof head) {
+    if (section->kind != PROFILE_ATTRIBUTE || length >= sizeof(head)) {
         section->head = 1;
         section->head_mask = 0;
         return;
     }
     memcpy(head, section->name.bytes, length);
     head[length] = ':';
-    memcpy(&section->head, head, sizeof head);
+    memcpy(&section->head, head, sizeof(head));
     memset(head, 0xff, length + 1);
-    memcpy(&section->head_mask, head, sizeof head);
+    memcpy(&section->head_mask, head, sizeof(head));
 }
 
 /* The only lengths of labels that encode.c may pair: geo: and a geohash of 6, time: and an hour. */
@@ -402,7 +402,7 @@ static uint32_t pair_length_of(const struct profile_section *section)
     return 0;
 }
 
-static void derive(struct profile *profile)
+static void parse_derive(struct profile *profile)
 {
     profile->has_heads = profile->sections[0].kind != PROFILE_ALL;
     for (uint32_t s = 0; s < profile->section_count; s++) {
@@ -431,12 +431,13 @@ static void derive(struct profile *profile)
     }
 }
 
-static void parse(const char *text, size_t length, struct profile *profile, struct fault *fault)
+static void parse_parse(const char *text, size_t length, struct profile *profile,
+                        struct fault *fault)
 {
     struct reader reader = {.at = text, .left = length};
 
-    memset(fault, 0, sizeof *fault);
-    memset(profile, 0, sizeof *profile);
+    memset(fault, 0, sizeof(*fault));
+    memset(profile, 0, sizeof(*profile));
     profile->version = 1;
     if (length >= PROFILE_TEXT_MAX) {
         fault->reason = "the profile is too long; at most 255 bytes are allowed";
@@ -456,17 +457,17 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
     struct profile profile;
     struct fault fault;
 
-    parse(text, length, &profile, &fault);
+    parse_parse(text, length, &profile, &fault);
     if (fault.reason != NULL) {
         *out_reason = fault.reason;
         return PROFILE_REFUSED;
     }
-    derive(&profile);
+    parse_derive(&profile);
     *out = profile;
     return 0;
 }
 
-/* ---- what is wrong, for people ---- */
+/* --- what is wrong, for people ---------------------------------------------------------------- */
 
 /* A sentence in the making; what does not fit is left out. */
 struct sentence {
@@ -474,7 +475,7 @@ struct sentence {
     size_t left; /* room, without that of the NUL */
 };
 
-static void say(struct sentence *sentence, const char *text, size_t length)
+static void parse_say(struct sentence *sentence, const char *text, size_t length)
 {
     size_t taken = length < sentence->left ? length : sentence->left;
 
@@ -487,20 +488,20 @@ static void say(struct sentence *sentence, const char *text, size_t length)
 static void say_foreign(struct sentence *sentence, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        say(sentence, text[i] > ' ' && text[i] <= '~' ? &text[i] : "?", 1);
+        parse_say(sentence, text[i] > ' ' && text[i] <= '~' ? &text[i] : "?", 1);
     }
 }
 
 static void say_number(struct sentence *sentence, uint32_t value)
 {
     char digits[10];
-    size_t first = sizeof digits;
+    size_t first = sizeof(digits);
 
     do {
         digits[--first] = (char)('0' + value % 10);
         value /= 10;
     } while (value != 0);
-    say(sentence, digits + first, sizeof digits - first);
+    parse_say(sentence, digits + first, sizeof(digits) - first);
 }
 
 void profile_explain(const char *text, size_t length, char *out_sentence)
@@ -510,19 +511,19 @@ void profile_explain(const char *text, size_t length, char *out_sentence)
     struct profile profile;
     struct fault fault;
 
-    parse(text, length, &profile, &fault);
+    parse_parse(text, length, &profile, &fault);
     if (fault.reason != NULL) {
         if (fault.section.left > 0) {
             bool all = fault.section.left <= QUOTED_MAX;
 
-            say(&sentence, "section \"", 9);
+            parse_say(&sentence, "section \"", 9);
             say_foreign(&sentence, fault.section.at, all ? fault.section.left : QUOTED_MAX);
-            say(&sentence, all ? "\": " : "...\": ", all ? 3 : 6);
+            parse_say(&sentence, all ? "\": " : "...\": ", all ? 3 : 6);
         }
-        say(&sentence, fault.reason, strlen(fault.reason));
+        parse_say(&sentence, fault.reason, strlen(fault.reason));
     }
     if (fault.sum != 0) {
-        say(&sentence, "; they are ", 11);
+        parse_say(&sentence, "; they are ", 11);
         say_number(&sentence, fault.sum);
     }
     *sentence.at = '\0';

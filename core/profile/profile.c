@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- printing: each function returns where the text goes on ---- */
+/* --- printing: each function returns where the text goes on ----------------------------------- */
 
 static char *print_text(char *out, const char *text)
 {
@@ -100,7 +100,7 @@ void profile_print_names(const struct profile *profile, char *out)
     *out = '\0';
 }
 
-/* ---- comparing ---- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static bool names_equal(const struct profile_name *a, const struct profile_name *b)
 {
@@ -127,7 +127,7 @@ bool profile_equal(const struct profile *a, const struct profile *b)
     return true;
 }
 
-/* ---- labels ---- */
+/* --- labels ----------------------------------------------------------------------------------- */
 
 const struct profile_section *profile_section_of(const struct profile *profile, const char *label,
                                                  size_t length)

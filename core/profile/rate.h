@@ -6,9 +6,9 @@
 #ifndef CORE_PROFILE_RATE_H
 #define CORE_PROFILE_RATE_H
 
-#include "core/profile/profile.h"
-
 #include <stdint.h>
+
+#include "core/profile/profile.h"
 
 /*
  * The false-positive rate of section `section` with `labels` labels, or pairs if the section is

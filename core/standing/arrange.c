@@ -38,7 +38,7 @@ static uint32_t less_alike(uint32_t percent)
 
 void standing_learn(struct standing *standing, uint32_t count)
 {
-    const uint32_t before = standing->likeness_percent;
+    uint32_t before = standing->likeness_percent;
 
     /* Groups are not yet what they will be. What came since does not count: it may never end. */
     if (standing->relearning > 0) {
@@ -49,8 +49,8 @@ void standing_learn(struct standing *standing, uint32_t count)
     if (standing->learnt_from < WINDOW) {
         return;
     }
-    const uint64_t opening = standing->in_vain * OPENING_LANES;
-    const uint64_t counting = standing->learnt_from * standing->node_count * BITS_LANES;
+    uint64_t opening = standing->in_vain * OPENING_LANES;
+    uint64_t counting = standing->learnt_from * standing->node_count * BITS_LANES;
     if (opening > counting) {
         standing->likeness_percent = more_alike(before);
     } else if (opening < counting / FEW && ++standing->calm >= CALM) {
@@ -90,7 +90,7 @@ static struct standing_group *next_group(struct standing *standing)
  * last to the first, each is looked at once. How many. */
 static size_t look_at(struct standing *standing, struct standing_group *group)
 {
-    const size_t count = group->count;
+    size_t count = group->count;
 
     for (uint32_t slot = group->count; slot-- > 0;) {
         if (standing_move_part(standing, group, slot)) {

@@ -142,7 +142,7 @@ static inline const uint64_t *standing_filter(const struct standing_query *query
     return query->filters + 2 * (size_t)part * query->words;
 }
 
-/* ---- node.c ---- */
+/* --- node.c ----------------------------------------------------------------------------------- */
 
 /* A new, empty node at the end of the directory. NULL without memory. */
 struct standing_node *standing_node_new(struct standing *standing);
@@ -184,7 +184,7 @@ struct standing_summary {
 void standing_summarise(const struct standing *standing, const struct standing_group *group,
                         struct standing_summary *out);
 
-/* ---- place.c ---- */
+/* --- place.c ---------------------------------------------------------------------------------- */
 
 /* Puts all parts in; unless 0 (-ERR_NOMEM), none is. Takes all out. */
 int standing_place_query(struct standing *standing, struct standing_query *query);
@@ -194,7 +194,7 @@ void standing_displace_query(struct standing *standing, struct standing_query *q
  * that one is gone. */
 bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot);
 
-/* ---- arrange.c ---- */
+/* --- arrange.c -------------------------------------------------------------------------------- */
 
 /* What so many messages more tell about the groups. */
 void standing_learn(struct standing *standing, uint32_t count);

@@ -13,7 +13,7 @@
 enum { OPENING_MAX = 32, CACHE_LINE_WORDS = 8 };
 
 /* Asks for what lies there, which is soon read. */
-static void fetch(const void *what, size_t words)
+static void match_fetch(const void *what, size_t words)
 {
 #if defined(__GNUC__)
     for (size_t w = 0; w < words; w += CACHE_LINE_WORDS) {
@@ -25,13 +25,13 @@ static void fetch(const void *what, size_t words)
 #endif
 }
 
-/* ---- one part ---- */
+/* --- one part --------------------------------------------------------------------------------- */
 
 static bool slot_fits(const struct standing *standing, const struct standing_slot *slot,
                       const struct standing_deposit *deposit, uint32_t overlap,
                       uint32_t union_count)
 {
-    const struct similarity bits = similarity_of(overlap, union_count);
+    struct similarity bits = similarity_of(overlap, union_count);
 
     return slot->scope == deposit->scope && distance_within(bits, slot->max_distance_ppm) &&
            distance_within(bits, deposit->reach_ppm) &&
@@ -59,7 +59,7 @@ static struct similarity rank_of(const struct standing *standing, const struct s
 static void keep_better(const struct standing *standing, struct standing_hit *held,
                         const struct standing_hit *other, const struct standing_deposit *deposit)
 {
-    const int order =
+    int order =
         similarity_compare(rank_of(standing, other, deposit), rank_of(standing, held, deposit));
 
     if (order > 0 || (order == 0 && other->part < held->part)) {
@@ -67,12 +67,12 @@ static void keep_better(const struct standing *standing, struct standing_hit *he
     }
 }
 
-/* ---- groups ---- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 static bool add_hit(struct standing *standing, const struct standing_group *group, uint32_t slot,
                     const struct standing_probe *probe, uint32_t overlap)
 {
-    const uint32_t all = probe->cardinality + group->cardinalities[slot] - overlap;
+    uint32_t all = probe->cardinality + group->cardinalities[slot] - overlap;
 
     if (!slot_fits(standing, &group->slots[slot], probe->deposit, overlap, all)) {
         return true;
@@ -95,14 +95,14 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
 static bool open_group(struct standing *standing, const struct standing_group *group,
                        const struct standing_probe *probe)
 {
-    const struct bits_scan scan = {
+    struct bits_scan scan = {
         .query = probe->deposit->filter,
         .words = standing->words,
         .base = probe->cardinality,
         .floor = group->floor,
     };
-    const size_t blocks = (group->count + BITS_BLOCK - 1) / BITS_BLOCK;
-    const size_t found_before = standing->found_count;
+    size_t blocks = (group->count + BITS_BLOCK - 1) / BITS_BLOCK;
+    size_t found_before = standing->found_count;
     uint32_t overlaps[BITS_BLOCK];
     uint32_t lanes = 0;
 
@@ -112,8 +112,8 @@ static bool open_group(struct standing *standing, const struct standing_group *g
             &scan, group->filters + b * BITS_BLOCK * standing->words,
             group->cardinalities + b * BITS_BLOCK, blocks - b, overlaps, &lanes);
         for (; b < blocks && lanes != 0; lanes &= lanes - 1) {
-            const uint32_t lane = sliced_lowest(lanes);
-            const uint32_t slot = (uint32_t)b * BITS_BLOCK + lane;
+            uint32_t lane = sliced_lowest(lanes);
+            uint32_t slot = (uint32_t)b * BITS_BLOCK + lane;
 
             if (slot < group->count && !add_hit(standing, group, slot, probe, overlaps[lane])) {
                 return false;
@@ -138,7 +138,7 @@ static bool open_all(struct standing *standing, struct opening *opening)
     bool fits = true;
 
     for (uint32_t i = 0; i < opening->count; i++) {
-        fetch(opening->groups[i]->filters, standing->words * BITS_BLOCK);
+        match_fetch(opening->groups[i]->filters, standing->words * BITS_BLOCK);
     }
     for (uint32_t i = 0; fits && i < opening->count; i++) {
         fits = open_group(standing, opening->groups[i], opening->probes[i]);
@@ -150,7 +150,7 @@ static bool open_all(struct standing *standing, struct opening *opening)
 static bool open_soon(struct standing *standing, struct opening *opening,
                       const struct standing_group *group, const struct standing_probe *probe)
 {
-    fetch(group, 1);
+    match_fetch(group, 1);
     opening->groups[opening->count] = group;
     opening->probes[opening->count++] = probe;
     return opening->count < OPENING_MAX || open_all(standing, opening);
@@ -171,7 +171,7 @@ static bool open_lanes(struct standing *standing, const struct standing_node *no
     return true;
 }
 
-/* ---- batches ---- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
 static void make_probes(struct standing *standing, const struct standing_deposit *deposits,
                         uint32_t count)
@@ -179,7 +179,7 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     uint16_t *positions = standing->positions;
 
     for (uint32_t d = 0; d < count; d++) {
-        const size_t set =
+        size_t set =
             standing->options.kernels->positions(deposits[d].filter, standing->words, positions);
         size_t columns = set;
 
@@ -228,7 +228,7 @@ static bool match_node(struct standing *standing, const struct standing_node *no
     return true;
 }
 
-static bool collect(struct standing *standing, uint32_t count)
+static bool match_collect(struct standing *standing, uint32_t count)
 {
     struct opening opening = {.count = 0};
 
@@ -250,7 +250,7 @@ static size_t unite_parts(struct standing *standing, const struct standing_depos
 
     for (size_t i = 0; i < count; i++) {
         struct standing_query *query = hits[i].query;
-        const uint64_t serial = standing->serial + hits[i].deposit;
+        uint64_t serial = standing->serial + hits[i].deposit;
 
         if (query->part_count > 1 && query->seen == serial) {
             keep_better(standing, &hits[query->seen_at], &hits[i], &deposits[hits[i].deposit]);
@@ -284,7 +284,8 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
 {
     count = count < standing->batch ? count : standing->batch;
     make_probes(standing, deposits, count);
-    while (!collect(standing, count)) { /* one message's hits fit, as there is room for all parts */
+    while (!match_collect(standing,
+                          count)) { /* one message's hits fit, as there is room for all parts */
         count = (count + 1) / 2;
         standing->batch = count;
     }
@@ -306,13 +307,13 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
 bool standing_fits(const struct standing *standing, struct standing_query *query,
                    const struct standing_deposit *deposit, struct standing_hit *out_hit)
 {
-    const uint32_t cardinality = bloom_cardinality(deposit->filter, standing->words);
+    uint32_t cardinality = bloom_cardinality(deposit->filter, standing->words);
     bool fits = false;
 
     for (uint32_t p = 0; p < query->part_count; p++) {
         const uint64_t *filter = standing_filter(query, p);
-        const uint32_t overlap = bloom_intersection_count(filter, deposit->filter, standing->words);
-        const struct standing_hit hit = {
+        uint32_t overlap = bloom_intersection_count(filter, deposit->filter, standing->words);
+        struct standing_hit hit = {
             .query = query,
             .part = p,
             .intersection = overlap,

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups within nodes, and what a node knows about its groups. */
-#include "core/standing/inner.h"
-
 #include <assert.h>
 #include <string.h>
 
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
+#include "core/standing/inner.h"
 
 enum { CACHE_LINE = 64, CACHE_LINE_WORDS = CACHE_LINE / 8, DIRECTORY_MIN = 8 };
 
-/* ---- lanes ---- */
+/* --- lanes ------------------------------------------------------------------------------------ */
 
 static void mask_set(uint64_t *mask, uint32_t lane, bool set)
 {
-    const uint64_t bit = UINT64_C(1) << lane % 64;
+    uint64_t bit = UINT64_C(1) << lane % 64;
 
     mask[lane / 64] = set ? mask[lane / 64] | bit : mask[lane / 64] & ~bit;
 }
@@ -30,7 +29,7 @@ static uint16_t need_of(const struct standing_group *group)
 
 static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
 {
-    const size_t planes = bits_planes(need);
+    size_t planes = bits_planes(need);
 
     node->needs[lane] = need;
     node->plane_count = planes > node->plane_count ? planes : node->plane_count;
@@ -73,7 +72,7 @@ static void tell_node(struct standing_group *group)
     }
 }
 
-/* ---- nodes ---- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static size_t storage_words(const struct standing *standing)
 {
@@ -87,13 +86,13 @@ static size_t node_bytes(const struct standing *standing)
 
 static bool reserve_directory(struct standing *standing)
 {
-    const uint32_t room = standing->node_room == 0 ? DIRECTORY_MIN : 2 * standing->node_room;
+    uint32_t room = standing->node_room == 0 ? DIRECTORY_MIN : 2 * standing->node_room;
 
     if (standing->node_count < standing->node_room) {
         return true;
     }
     struct standing_node **nodes =
-        alloc_resize(standing->options.alloc, standing->nodes, room, sizeof *nodes);
+        alloc_resize(standing->options.alloc, standing->nodes, room, sizeof(*nodes));
     if (nodes == NULL) {
         return false;
     }
@@ -112,9 +111,9 @@ struct standing_node *standing_node_new(struct standing *standing)
     if (node == NULL) {
         return NULL;
     }
-    const size_t off = (uintptr_t)node->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
+    size_t off = (uintptr_t)node->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
     node->columns = node->storage + (CACHE_LINE_WORDS - off) % CACHE_LINE_WORDS;
-    memset(node->classes, STANDING_NO_CLASS, sizeof node->classes);
+    memset(node->classes, STANDING_NO_CLASS, sizeof(node->classes));
     node->number = standing->node_count;
     standing->nodes[standing->node_count++] = node;
     standing->bytes += node_bytes(standing);
@@ -146,7 +145,7 @@ bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_
     return empty < BITS_LANE_WORDS;
 }
 
-/* ---- groups in nodes ---- */
+/* --- groups in nodes -------------------------------------------------------------------------- */
 
 static size_t group_bytes(const struct standing *standing)
 {
@@ -166,7 +165,7 @@ struct standing_group *standing_group_new(struct standing *standing, uint8_t cla
     if (group == NULL) {
         return NULL;
     }
-    group->filters = alloc_zeroed(alloc, block_words(standing), sizeof *group->filters);
+    group->filters = alloc_zeroed(alloc, block_words(standing), sizeof(*group->filters));
     if (group->filters == NULL) {
         alloc_release(alloc, group);
         return NULL;
@@ -174,36 +173,36 @@ struct standing_group *standing_group_new(struct standing *standing, uint8_t cla
     group->blocks = 1;
     group->class = class;
     group->loose = loose;
-    standing->bytes += group_bytes(standing) + block_words(standing) * sizeof *group->filters;
+    standing->bytes += group_bytes(standing) + block_words(standing) * sizeof(*group->filters);
     return group;
 }
 
 void standing_group_free(struct standing *standing, struct standing_group *group)
 {
     const struct alloc *alloc = standing->options.alloc;
-    const size_t words = group->blocks * block_words(standing);
+    size_t words = group->blocks * block_words(standing);
 
-    standing->bytes -= group_bytes(standing) + words * sizeof *group->filters;
+    standing->bytes -= group_bytes(standing) + words * sizeof(*group->filters);
     alloc_release(alloc, group->filters);
     alloc_release(alloc, group);
 }
 
 bool standing_group_grow(struct standing *standing, struct standing_group *group)
 {
-    const size_t words = block_words(standing);
+    size_t words = block_words(standing);
 
     if (group->count < group->blocks * BITS_BLOCK) {
         return true;
     }
     uint64_t *filters = alloc_resize(standing->options.alloc, group->filters,
-                                     (group->blocks + 1) * words, sizeof *filters);
+                                     (group->blocks + 1) * words, sizeof(*filters));
     if (filters == NULL) {
         return false;
     }
-    memset(filters + group->blocks * words, 0, words * sizeof *filters);
+    memset(filters + group->blocks * words, 0, words * sizeof(*filters));
     group->filters = filters;
     group->blocks++;
-    standing->bytes += words * sizeof *filters;
+    standing->bytes += words * sizeof(*filters);
     return true;
 }
 
@@ -211,7 +210,7 @@ bool standing_group_grow(struct standing *standing, struct standing_group *group
 static void mark_columns(struct standing_group *group, size_t word, uint64_t bits, bool set)
 {
     for (uint64_t left = bits; left != 0; left &= left - 1) {
-        const uint32_t position = (uint32_t)word * 64 + sliced_lowest(left);
+        uint32_t position = (uint32_t)word * 64 + sliced_lowest(left);
 
         if (set) {
             sliced_set(group->node->columns, position, group->lane);
@@ -252,10 +251,10 @@ void standing_enter(struct standing *standing, struct standing_node *node, uint3
 }
 
 /* Takes a group out of its node, which may be empty then. */
-static struct standing_node *detach(struct standing *standing, struct standing_group *group)
+static struct standing_node *node_detach(struct standing *standing, struct standing_group *group)
 {
     struct standing_node *node = group->node;
-    const uint32_t lane = group->lane;
+    uint32_t lane = group->lane;
 
     for (size_t w = 0; w < standing->words; w++) {
         mark_columns(group, w, group->key[w], false);
@@ -290,14 +289,14 @@ static struct standing_group *some_group(const struct standing_node *node, uint8
  */
 void standing_leave(struct standing *standing, struct standing_group *group)
 {
-    const uint32_t lane = group->lane;
-    struct standing_node *node = detach(standing, group);
+    uint32_t lane = group->lane;
+    struct standing_node *node = node_detach(standing, group);
     struct standing_node *last = standing->nodes[standing->node_count - 1];
 
     if (node != last) {
         struct standing_group *moved = some_group(last, node->classes[lane / 64]);
         if (moved != NULL) {
-            (void)detach(standing, moved);
+            (void)node_detach(standing, moved);
             standing_enter(standing, node, lane, moved);
         }
     }
@@ -310,7 +309,7 @@ void standing_leave(struct standing *standing, struct standing_group *group)
     }
 }
 
-/* ---- parts in groups ---- */
+/* --- parts in groups -------------------------------------------------------------------------- */
 
 static void read_filter(const struct standing *standing, const struct standing_group *group,
                         uint32_t slot, uint64_t *out)
@@ -339,7 +338,7 @@ uint16_t standing_floor(uint32_t max_distance_ppm)
     if (max_distance_ppm >= DISTANCE_ONE_PPM) {
         return 0;
     }
-    const uint64_t shared = DISTANCE_ONE_PPM - max_distance_ppm;
+    uint64_t shared = DISTANCE_ONE_PPM - max_distance_ppm;
 
     return (uint16_t)((shared << BITS_FLOOR_SHIFT) / (shared + DISTANCE_ONE_PPM));
 }
@@ -348,14 +347,14 @@ uint16_t standing_floor(uint32_t max_distance_ppm)
 void standing_summarise(const struct standing *standing, const struct standing_group *group,
                         struct standing_summary *out)
 {
-    const bool contains = group->class == STANDING_CONTAINING;
+    bool contains = group->class == STANDING_CONTAINING;
 
-    memset(out->key, contains ? 0xff : 0, standing->words * sizeof *out->key);
+    memset(out->key, contains ? 0xff : 0, standing->words * sizeof(*out->key));
     out->floor = UINT16_MAX;
     out->low = UINT16_MAX;
     for (uint32_t i = 0; i < group->count; i++) {
         const struct standing_slot *slot = &group->slots[i];
-        const uint16_t floor = standing_floor(slot->max_distance_ppm);
+        uint16_t floor = standing_floor(slot->max_distance_ppm);
         uint64_t filter[PROFILE_WORDS_MAX];
 
         if (contains) {
@@ -372,7 +371,7 @@ void standing_summarise(const struct standing *standing, const struct standing_g
 void standing_put(struct standing *standing, struct standing_group *group,
                   const struct standing_slot *slot)
 {
-    const uint32_t at = group->count++;
+    uint32_t at = group->count++;
     const uint64_t *filter = standing_filter(slot->query, slot->part);
     struct standing_summary summary;
 
@@ -391,7 +390,7 @@ void standing_put(struct standing *standing, struct standing_group *group,
 
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot)
 {
-    const uint32_t last = --group->count;
+    uint32_t last = --group->count;
     struct standing_summary summary;
 
     group->slots[slot].query->places[group->slots[slot].part] = (struct standing_place){NULL, 0};
@@ -406,7 +405,7 @@ void standing_take(struct standing *standing, struct standing_group *group, uint
     }
     write_filter(standing, group, last, NULL);
     group->cardinalities[last] = 0;
-    memset(&group->slots[last], 0, sizeof group->slots[last]);
+    memset(&group->slots[last], 0, sizeof(group->slots[last]));
     standing->part_count--;
     if (group->count > 0) {
         standing_summarise(standing, group, &summary);

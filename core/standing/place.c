@@ -3,11 +3,10 @@
  * standing_place: which group a part goes to. Groups are made so that a message which has nothing
  * to do with them seldom passes: similar filters, or few. All of that is only a matter of speed.
  */
-#include "core/standing/inner.h"
-
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
+#include "core/standing/inner.h"
 
 enum {
     CLASS_SHIFT = 11, /* floors that differ by less than 2^11 may share a word */
@@ -46,8 +45,8 @@ static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t c
                       uint16_t floor)
 {
     enum { SCALE = 16, MARGIN_4 = 49 }; /* four times the square of 3.5 */
-    const uint64_t expected = (uint64_t)SCALE * cardinality * bits / standing->profile.bits;
-    const uint64_t needed = (uint64_t)SCALE * 2 * cardinality * floor >> BITS_FLOOR_SHIFT;
+    uint64_t expected = (uint64_t)SCALE * cardinality * bits / standing->profile.bits;
+    uint64_t needed = (uint64_t)SCALE * 2 * cardinality * floor >> BITS_FLOOR_SHIFT;
 
     return needed > expected &&
            4 * (needed - expected) * (needed - expected) >= MARGIN_4 * SCALE * expected;
@@ -57,10 +56,10 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
                        struct seeker *out)
 {
     const uint64_t *filter = standing_filter(slot->query, slot->part);
-    const uint32_t cardinality = bloom_cardinality(filter, standing->words);
-    const uint16_t floor = standing_floor(slot->max_distance_ppm);
-    const bool close = rules_out(standing, cardinality, cardinality, floor);
-    const uint32_t wanted =
+    uint32_t cardinality = bloom_cardinality(filter, standing->words);
+    uint16_t floor = standing_floor(slot->max_distance_ppm);
+    bool close = rules_out(standing, cardinality, cardinality, floor);
+    uint32_t wanted =
         slot->contains != NULL ? bloom_cardinality(slot->contains, standing->words) : 0;
 
     out->slot = slot;
@@ -95,24 +94,24 @@ static bool may_join(const struct standing *standing, const struct standing_grou
     if (seeker->class == STANDING_CONTAINING) { /* most of what either wants stays wanted */
         return 4 * shared >= 3 * (uint32_t)group->key_bits && 4 * shared >= 3 * seeker->key_bits;
     }
-    const bool related = 2 * shared >= seeker->key_bits;
-    const uint32_t all = group->key_bits + seeker->key_bits - shared;
-    const uint32_t bits = all + (related ? 0 : HEADROOM);
-    const uint16_t low = group->low < seeker->cardinality ? group->low : seeker->cardinality;
-    const uint16_t floor = group->floor < seeker->floor ? group->floor : seeker->floor;
+    bool related = 2 * shared >= seeker->key_bits;
+    uint32_t all = group->key_bits + seeker->key_bits - shared;
+    uint32_t bits = all + (related ? 0 : HEADROOM);
+    uint16_t low = group->low < seeker->cardinality ? group->low : seeker->cardinality;
+    uint16_t floor = group->floor < seeker->floor ? group->floor : seeker->floor;
 
     return 100 * shared >= standing->likeness_percent * all &&
            rules_out(standing, bits, low, floor);
 }
 
 /* The groups of a node that the part may be looked for in. Whether there are any. */
-static bool candidates(const struct standing_node *node, const struct seeker *seeker,
-                       uint64_t *out_mask)
+static bool place_candidates(const struct standing_node *node, const struct seeker *seeker,
+                             uint64_t *out_mask)
 {
     bool any = false;
 
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        const uint64_t loose = seeker->loose ? node->loose[w] : ~node->loose[w];
+        uint64_t loose = seeker->loose ? node->loose[w] : ~node->loose[w];
 
         out_mask[w] = node->classes[w] == seeker->class ? node->room[w] & loose : 0;
         any = any || out_mask[w] != 0;
@@ -125,7 +124,7 @@ static void count_shared(const struct standing *standing, const struct standing_
                          const struct seeker *seeker, uint16_t *out)
 {
     const struct bits_kernels *kernels = standing->options.kernels;
-    const size_t plane_count = bits_planes(seeker->position_count);
+    size_t plane_count = bits_planes(seeker->position_count);
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
     uint8_t numbers[BITS_LANES];
 
@@ -149,14 +148,14 @@ static void look_in_node(const struct standing *standing, const struct standing_
     uint16_t shared[BITS_LANES];
     uint64_t mask[BITS_LANE_WORDS];
 
-    if (!candidates(node, seeker, mask)) {
+    if (!place_candidates(node, seeker, mask)) {
         return;
     }
     count_shared(standing, node, seeker, shared);
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
-            const uint32_t lane = w * 64 + sliced_lowest(left);
-            const uint32_t all = node->key_bits[lane] + seeker->key_bits - shared[lane];
+            uint32_t lane = w * 64 + sliced_lowest(left);
+            uint32_t all = node->key_bits[lane] + seeker->key_bits - shared[lane];
 
             if ((choice->group == NULL || shared[lane] * choice->all > choice->shared * all) &&
                 may_join(standing, node->groups[lane], seeker, shared[lane])) {
@@ -167,7 +166,8 @@ static void look_in_node(const struct standing *standing, const struct standing_
 }
 
 /* The group that is most like the part, of those that it may join. NULL: none. */
-static struct standing_group *seek(const struct standing *standing, const struct seeker *seeker)
+static struct standing_group *place_seek(const struct standing *standing,
+                                         const struct seeker *seeker)
 {
     struct choice choice = {NULL, 0, 0};
 
@@ -209,7 +209,7 @@ static int place_part(struct standing *standing, const struct standing_slot *slo
     struct seeker seeker;
 
     seek_begin(standing, slot, &seeker);
-    struct standing_group *group = seek(standing, &seeker);
+    struct standing_group *group = place_seek(standing, &seeker);
     if (group == NULL) {
         return open_group(standing, &seeker) != NULL ? 0 : -ERR_NOMEM;
     }
@@ -229,16 +229,16 @@ static void drop_if_empty(struct standing *standing, struct standing_group *grou
 }
 
 /* Gives the parts of a group of few to others, as far as these have room: needs no memory. */
-static void dissolve(struct standing *standing, struct standing_group *group)
+static void place_dissolve(struct standing *standing, struct standing_group *group)
 {
     for (uint32_t i = group->count; i-- > 0;) {
-        const struct standing_slot slot = group->slots[i];
+        struct standing_slot slot = group->slots[i];
         struct seeker seeker;
 
         seek_begin(standing, &slot, &seeker);
         seeker.except = group;
         seeker.in_place = true;
-        struct standing_group *other = seek(standing, &seeker);
+        struct standing_group *other = place_seek(standing, &seeker);
         if (other != NULL) {
             standing_take(standing, group, i);
             standing_put(standing, other, &slot);
@@ -248,13 +248,13 @@ static void dissolve(struct standing *standing, struct standing_group *group)
 
 bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot)
 {
-    const struct standing_slot moved = group->slots[slot];
+    struct standing_slot moved = group->slots[slot];
     struct seeker seeker;
 
     seek_begin(standing, &moved, &seeker);
     standing_take(standing, group, slot);
     seeker.except = group->count == 0 ? group : NULL; /* its key is still that of the part */
-    struct standing_group *other = seek(standing, &seeker);
+    struct standing_group *other = place_seek(standing, &seeker);
     if (other == NULL && group->count > 0 && open_group(standing, &seeker) != NULL) {
         return false;
     }
@@ -262,7 +262,7 @@ bool standing_move_part(struct standing *standing, struct standing_group *group,
         other = group; /* which has room for what it has just given */
     }
     standing_put(standing, other, &moved);
-    const bool is_gone = group->count == 0;
+    bool is_gone = group->count == 0;
     drop_if_empty(standing, group);
     return is_gone;
 }
@@ -273,7 +273,7 @@ static void displace_part(struct standing *standing, const struct standing_place
 
     standing_take(standing, group, place->slot);
     if (group->count > 0 && group->count <= SPARSE) {
-        dissolve(standing, group);
+        place_dissolve(standing, group);
     }
     drop_if_empty(standing, group);
 }
@@ -281,7 +281,7 @@ static void displace_part(struct standing *standing, const struct standing_place
 int standing_place_query(struct standing *standing, struct standing_query *query)
 {
     for (uint32_t p = 0; p < query->part_count; p++) {
-        const int rc = place_part(standing, &query->slots[p]);
+        int rc = place_part(standing, &query->slots[p]);
 
         if (rc != 0) {
             standing_displace_query(standing, query);

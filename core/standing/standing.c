@@ -8,7 +8,7 @@
 #include "core/filter/bloom.h"
 #include "core/standing/inner.h"
 
-/* ---- the index ---- */
+/* --- the index -------------------------------------------------------------------------------- */
 
 static int reserve_hits(struct standing *standing, size_t room)
 {
@@ -18,8 +18,8 @@ static int reserve_hits(struct standing *standing, size_t room)
         return 0;
     }
     room = room > 2 * standing->hit_room ? room : 2 * standing->hit_room;
-    struct standing_hit *found = alloc_array(alloc, room, sizeof *found);
-    struct standing_hit *hits = alloc_array(alloc, room, sizeof *hits);
+    struct standing_hit *found = alloc_array(alloc, room, sizeof(*found));
+    struct standing_hit *hits = alloc_array(alloc, room, sizeof(*hits));
     if (found == NULL || hits == NULL) {
         alloc_release(alloc, found);
         alloc_release(alloc, hits);
@@ -29,7 +29,7 @@ static int reserve_hits(struct standing *standing, size_t room)
     alloc_release(alloc, standing->hits);
     standing->found = found;
     standing->hits = hits;
-    standing->bytes += (room - standing->hit_room) * 2 * sizeof *hits;
+    standing->bytes += (room - standing->hit_room) * 2 * sizeof(*hits);
     standing->hit_room = room;
     return 0;
 }
@@ -41,7 +41,7 @@ static size_t positions_room(const struct standing *standing)
 
 int standing_new(const struct standing_options *options, struct standing **out_standing)
 {
-    struct standing *standing = alloc_zeroed(options->alloc, 1, sizeof *standing);
+    struct standing *standing = alloc_zeroed(options->alloc, 1, sizeof(*standing));
 
     if (standing == NULL) {
         return -ERR_NOMEM;
@@ -53,8 +53,8 @@ int standing_new(const struct standing_options *options, struct standing **out_s
     standing->batch = STANDING_BATCH;
     standing->serial = 1; /* no query has been found for it yet */
     standing->positions =
-        alloc_array(options->alloc, positions_room(standing), sizeof *standing->positions);
-    standing->bytes = sizeof *standing + positions_room(standing) * sizeof *standing->positions;
+        alloc_array(options->alloc, positions_room(standing), sizeof(*standing->positions));
+    standing->bytes = sizeof(*standing) + positions_room(standing) * sizeof(*standing->positions);
     if (standing->positions == NULL || reserve_hits(standing, STANDING_HITS_MIN) != 0) {
         standing_free(standing);
         return -ERR_NOMEM;
@@ -88,7 +88,7 @@ size_t standing_bytes(const struct standing *standing)
     return standing->bytes;
 }
 
-/* ---- queries ---- */
+/* --- queries ---------------------------------------------------------------------------------- */
 
 static void release_query(const struct alloc *alloc, struct standing_query *query)
 {
@@ -101,7 +101,7 @@ static void release_query(const struct alloc *alloc, struct standing_query *quer
 static void copy_part(struct standing_query *query, uint32_t part,
                       const struct standing_part *given)
 {
-    const size_t bytes = query->words * sizeof *query->filters;
+    size_t bytes = query->words * sizeof(*query->filters);
     uint64_t *filter = query->filters + 2 * (size_t)part * query->words;
     uint64_t *contains = filter + query->words;
 
@@ -122,8 +122,8 @@ int standing_query_new(const struct standing *standing, const struct standing_te
                        struct standing_query **out_query)
 {
     const struct alloc *alloc = standing->options.alloc;
-    struct standing_query *query = alloc_zeroed(alloc, 1, sizeof *query);
-    const size_t count = terms->part_count;
+    struct standing_query *query = alloc_zeroed(alloc, 1, sizeof(*query));
+    size_t count = terms->part_count;
 
     if (query == NULL) {
         return -ERR_NOMEM;
@@ -133,9 +133,9 @@ int standing_query_new(const struct standing *standing, const struct standing_te
     query->max_distance_ppm = terms->max_distance_ppm;
     query->metric = terms->metric;
     query->words = standing->words;
-    query->slots = alloc_zeroed(alloc, count, sizeof *query->slots);
-    query->places = alloc_zeroed(alloc, count, sizeof *query->places);
-    query->filters = alloc_zeroed(alloc, 2 * count * query->words, sizeof *query->filters);
+    query->slots = alloc_zeroed(alloc, count, sizeof(*query->slots));
+    query->places = alloc_zeroed(alloc, count, sizeof(*query->places));
+    query->filters = alloc_zeroed(alloc, 2 * count * query->words, sizeof(*query->filters));
     if (query->slots == NULL || query->places == NULL || query->filters == NULL) {
         release_query(alloc, query);
         return -ERR_NOMEM;
@@ -182,7 +182,7 @@ int standing_insert(struct standing *standing, struct standing_query *query)
     }
     query->is_in = rc == 0;
     if (query->is_in) {
-        const size_t most = STANDING_LOOKS * standing->part_count;
+        size_t most = STANDING_LOOKS * standing->part_count;
 
         standing->unsettled += (size_t)STANDING_LOOKS * query->part_count;
         standing->unsettled = standing->unsettled < most ? standing->unsettled : most;

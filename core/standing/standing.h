@@ -11,11 +11,11 @@
 #ifndef CORE_STANDING_STANDING_H
 #define CORE_STANDING_STANDING_H
 
-#include "core/index/index.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/index/index.h"
 
 struct standing;
 struct standing_query;

@@ -2,11 +2,10 @@
 /*
  * Which messages should share a group. Nothing here bears on what is found, only on how fast.
  */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/tree/inner.h"
 
 enum {
     CANDIDATES = 24,   /* nearest to the first of a group, of which the others are taken */
@@ -35,13 +34,13 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
         .most_percent = tree_is_small(tree) ? TREE_SMALL_PERCENT : TREE_UNION_PERCENT,
         .may_be_small = tree_is_small(tree),
     };
-    arranger->rows = alloc_array(alloc, room * tree->words, sizeof *arranger->rows);
-    arranger->cardinalities = alloc_array(alloc, room, sizeof *arranger->cardinalities);
-    arranger->numbers = alloc_array(alloc, room, sizeof *arranger->numbers);
-    arranger->formed = alloc_array(alloc, formed_room(room), sizeof *arranger->formed);
-    arranger->scores = alloc_array(alloc, all, sizeof *arranger->scores);
+    arranger->rows = alloc_array(alloc, room * tree->words, sizeof(*arranger->rows));
+    arranger->cardinalities = alloc_array(alloc, room, sizeof(*arranger->cardinalities));
+    arranger->numbers = alloc_array(alloc, room, sizeof(*arranger->numbers));
+    arranger->formed = alloc_array(alloc, formed_room(room), sizeof(*arranger->formed));
+    arranger->scores = alloc_array(alloc, all, sizeof(*arranger->scores));
     arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
-    arranger->moved = alloc_array(alloc, all, sizeof *arranger->moved);
+    arranger->moved = alloc_array(alloc, all, sizeof(*arranger->moved));
     if (arranger->rows == NULL || arranger->cardinalities == NULL || arranger->numbers == NULL ||
         arranger->formed == NULL || arranger->scores == NULL || arranger->histogram == NULL ||
         arranger->moved == NULL) {
@@ -88,7 +87,7 @@ bool tree_is_sparse(const struct tree *tree)
     return sum * 10 <= (uint64_t)tree->bits * 4 * tree->count;
 }
 
-/* ---- a window ---- */
+/* --- a window --------------------------------------------------------------------------------- */
 
 static uint64_t *row_of(const struct tree_arranger *arranger, size_t i)
 {
@@ -111,7 +110,7 @@ static void load_window(struct tree_arranger *arranger, const uint32_t *position
 
     /* Lanes beyond the last one are read by the kernels, though not used. */
     memset(row_of(arranger, count / TREE_GROUP * TREE_GROUP), 0,
-           count % TREE_GROUP != 0 ? TREE_GROUP * tree->words * sizeof *arranger->rows : 0);
+           count % TREE_GROUP != 0 ? TREE_GROUP * tree->words * sizeof(*arranger->rows) : 0);
     for (size_t i = 0; i < count; i++) {
         struct tree_spot spot = tree_spot_at(tree, positions[i]);
         uint64_t *row = row_of(arranger, i);
@@ -276,8 +275,8 @@ static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t
  * Writes out the groups formed, in the order in which their first messages stood, so that similar
  * groups are near one another; then those in no group, as they stood.
  */
-static void emit(struct tree_arranger *arranger, uint32_t *positions, size_t count,
-                 size_t group_count, bool all_loose)
+static void arrange_emit(struct tree_arranger *arranger, uint32_t *positions, size_t count,
+                         size_t group_count, bool all_loose)
 {
     enum { IN_GROUP, SINGLE, FIRST /* and on: of group 0 .. */ };
     struct tree_order *order = arranger->order;
@@ -333,7 +332,7 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
             grouped += size;
         }
     }
-    emit(arranger, positions, count, group_count, most_percent == ANY_PERCENT);
+    arrange_emit(arranger, positions, count, group_count, most_percent == ANY_PERCENT);
     return grouped;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searching, the middle level: which groups of a node the columns rule out. */
-#include "core/tree/walk.h"
-
 #include <string.h>
+
+#include "core/tree/walk.h"
 
 enum {
     FEW_COLUMNS = 1000, /* what looking at a node takes besides columns, in these */
@@ -66,7 +66,7 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
             mask[w] &= column[w];
             any |= mask[w];
         }
-        walk->probe->bytes += lane_words * sizeof *column;
+        walk->probe->bytes += lane_words * sizeof(*column);
     }
     return any != 0;
 }
@@ -119,7 +119,7 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
                     struct kept_node *kept)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
-    const struct bits_bound bound = {
+    struct bits_bound bound = {
         .least = node->least,
         .most = node->most,
         .base = walk->probe->cardinality,
@@ -133,7 +133,7 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
     if (mask != NULL) {
         keep_masked(mask, node->group_count, kept->reach);
     }
-    walk->probe->bytes += node->group_count * (sizeof *node->least + sizeof *node->most);
+    walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
     return kernels->largest(kept->reach, lane_count(node));
 }
 
@@ -150,7 +150,7 @@ static void rank_spans(struct walk *walk, const struct tree_summary *summary, ui
     kernels->promise(summary->needs, walk->probe->cardinality, shared, out_spans);
     walk->probe->comparisons += BITS_LANES;
     walk->probe->bytes +=
-        walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t) + sizeof summary->needs;
+        walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t) + sizeof(summary->needs);
 }
 
 void walk_rank(struct walk *walk, uint16_t *out_reach)

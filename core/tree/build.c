@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/tree/inner.h"
 
 enum {
     /* A rebuild of a big tree gives a node 7/8 of the groups that a node can have. Inserts never
@@ -24,9 +23,9 @@ int tree_grow_directory(struct tree *tree, uint32_t more)
     while (room < needed) {
         room *= 2;
     }
-    int error = tree_grow_summaries(tree, needed);
-    if (error != 0 || room == tree->node_room) {
-        return error;
+    int rc = tree_grow_summaries(tree, needed);
+    if (rc != 0 || room == tree->node_room) {
+        return rc;
     }
     struct tree_node **nodes = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
     struct tree_node **by_number = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
@@ -36,8 +35,8 @@ int tree_grow_directory(struct tree *tree, uint32_t more)
         return -ERR_NOMEM;
     }
     if (tree->node_room > 0) {
-        memcpy(nodes, tree->nodes, tree->node_count * sizeof *nodes);
-        memcpy(by_number, tree->by_number, tree->node_room * sizeof *by_number);
+        memcpy(nodes, tree->nodes, tree->node_count * sizeof(*nodes));
+        memcpy(by_number, tree->by_number, tree->node_room * sizeof(*by_number));
     }
     alloc_release(tree->alloc, tree->nodes);
     alloc_release(tree->alloc, tree->by_number);
@@ -70,7 +69,7 @@ void tree_enter_node(struct tree *tree, struct tree_node *node, uint32_t place)
 {
     enter_number(tree, node);
     memmove(tree->nodes + place + 1, tree->nodes + place,
-            (tree->node_count - place) * sizeof *tree->nodes);
+            (tree->node_count - place) * sizeof(*tree->nodes));
     tree->nodes[place] = node;
     tree->node_count++;
     number_places(tree, place);
@@ -84,7 +83,7 @@ void tree_leave_node(struct tree *tree, struct tree_node *node)
     tree->by_number[node->number] = NULL;
     tree->node_count--;
     memmove(tree->nodes + place, tree->nodes + place + 1,
-            (tree->node_count - place) * sizeof *tree->nodes);
+            (tree->node_count - place) * sizeof(*tree->nodes));
     tree->nodes[tree->node_count] = NULL;
     number_places(tree, place);
     tree->slot_count -= node->slot_count;
@@ -163,19 +162,19 @@ static int build_init(struct tree *tree, struct build *build, const struct tree_
     build->slots_before = tree->slot_count;
     build->groups_a_node = groups_a_node;
     build->count = (uint32_t)((order->group_count + groups_a_node - 1) / groups_a_node);
-    build->nodes = alloc_zeroed(tree->alloc, build->count, sizeof *build->nodes);
-    int error = build->nodes == NULL ? -ERR_NOMEM : tree_grow_directory(tree, build->count);
+    build->nodes = alloc_zeroed(tree->alloc, build->count, sizeof(*build->nodes));
+    int rc = build->nodes == NULL ? -ERR_NOMEM : tree_grow_directory(tree, build->count);
 
-    for (uint32_t n = 0; error == 0 && next_share(order, groups_a_node, &share); n++) {
+    for (uint32_t n = 0; rc == 0 && next_share(order, groups_a_node, &share); n++) {
         uint32_t slots = share_slots(&share);
 
         build->nodes[n] = tree_node_new(tree);
-        error = build->nodes[n] == NULL ? -ERR_NOMEM : tree_reserve(tree, build->nodes[n], slots);
+        rc = build->nodes[n] == NULL ? -ERR_NOMEM : tree_reserve(tree, build->nodes[n], slots);
     }
-    if (error != 0) {
+    if (rc != 0) {
         build_deinit(tree, build);
     }
-    return error;
+    return rc;
 }
 
 static void fill_node(struct tree *tree, struct tree_node *node, const struct tree_order *order,
@@ -213,7 +212,7 @@ static void build_install(struct tree *tree, struct build *build, const struct t
     alloc_release(tree->alloc, build->nodes);
 }
 
-/* ---- in place ---- */
+/* --- in place --------------------------------------------------------------------------------- */
 
 /*
  * The nodes of a dense tree: all their slots are in use but for the end of the last group, and all
@@ -281,10 +280,11 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
 
 /* Puts all messages into the slots that the order has them in. The ids still know them by where
  * they were. 0, or -ERR_NOMEM with nothing changed. */
-static int permute(struct tree *tree, const struct tree_order *order, const struct dense *dense)
+static int build_permute(struct tree *tree, const struct tree_order *order,
+                         const struct dense *dense)
 {
     size_t words = (order->count + 63) / 64;
-    uint64_t *done = alloc_zeroed(tree->alloc, words, sizeof *done);
+    uint64_t *done = alloc_zeroed(tree->alloc, words, sizeof(*done));
 
     if (done == NULL) {
         return -ERR_NOMEM;
@@ -369,28 +369,28 @@ static int build_in_place(struct tree *tree, const struct tree_order *order, uin
     struct dense dense = {.slots = tree->fanout * TREE_GROUP};
     uint32_t old_count = tree->node_count;
     struct share share = {0};
-    int error = permute(tree, order, &dense);
+    int rc = build_permute(tree, order, &dense);
 
-    if (error != 0) {
-        return error;
+    if (rc != 0) {
+        return rc;
     }
-    while (error == 0 && next_share(order, groups_a_node, &share)) {
-        error = take_share(tree, order, &share, &dense);
+    while (rc == 0 && next_share(order, groups_a_node, &share)) {
+        rc = take_share(tree, order, &share, &dense);
     }
-    if (error != 0) {
+    if (rc != 0) {
         keep_rest(tree, order, &dense);
     }
     tree_cursors_replaced(tree, 0, old_count, tree->node_count);
-    return error;
+    return rc;
 }
 
-/* ---- orders ---- */
+/* --- orders ----------------------------------------------------------------------------------- */
 
 static int order_init(struct tree *tree, struct tree_order *order, size_t count)
 {
     *order = (struct tree_order){.count = count};
-    order->positions = alloc_array(tree->alloc, count, sizeof *order->positions);
-    order->sizes = alloc_array(tree->alloc, count, sizeof *order->sizes);
+    order->positions = alloc_array(tree->alloc, count, sizeof(*order->positions));
+    order->sizes = alloc_array(tree->alloc, count, sizeof(*order->sizes));
     return order->positions == NULL || order->sizes == NULL ? -ERR_NOMEM : 0;
 }
 
@@ -463,37 +463,37 @@ static int arrange_all(struct tree *tree, struct tree_order *order)
     size_t window = window_of(tree, order->count);
     struct tree_arranger arranger;
     size_t count = order->count;
-    int error = tree_arranger_init(&arranger, tree, order, count < window ? count : window);
+    int rc = tree_arranger_init(&arranger, tree, order, count < window ? count : window);
 
-    if (error == 0) {
-        error = tree_cluster(&arranger);
+    if (rc == 0) {
+        rc = tree_cluster(&arranger);
     }
-    for (size_t first = 0; error == 0 && first < count; first += window) {
+    for (size_t first = 0; rc == 0 && first < count; first += window) {
         if (index_stop_is_wanted(tree->stop)) {
-            error = INDEX_STOPPED;
+            rc = INDEX_STOPPED;
             break;
         }
         tree_arrange_window(&arranger, order->positions + first,
                             count - first < window ? count - first : window);
     }
-    if (error == 0) {
+    if (rc == 0) {
         tree_mark_loose(tree, order);
         tree_part_loose(&arranger);
     }
     tree_arranger_deinit(&arranger);
-    return error;
+    return rc;
 }
 
 /* In new nodes, while the old ones are there. 0, or -ERR_NOMEM with the tree as it was. */
 static int build_beside(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node)
 {
     struct build build;
-    int error = build_init(tree, &build, order, groups_a_node);
+    int rc = build_init(tree, &build, order, groups_a_node);
 
-    if (error == 0) {
+    if (rc == 0) {
         build_install(tree, &build, order);
     }
-    return error;
+    return rc;
 }
 
 int tree_rebuild(struct tree *tree)
@@ -504,26 +504,26 @@ int tree_rebuild(struct tree *tree)
     if (tree->count == 0) {
         return 0;
     }
-    int error = order_init(tree, &order, tree->count);
-    if (error == 0) {
+    int rc = order_init(tree, &order, tree->count);
+    if (rc == 0) {
         for (uint32_t n = 0; n < tree->node_count; n++) {
             listed += list_positions(tree->nodes[n], order.positions + listed);
         }
         if (tree_is_sparse(tree)) {
-            error = arrange_all(tree, &order);
+            rc = arrange_all(tree, &order);
         } else {
             order_plainly(&order);
         }
     }
-    if (error == 0) {
+    if (rc == 0) {
         uint32_t groups_a_node = built_groups(tree, order.group_count);
 
-        error = is_dense(tree) ? build_in_place(tree, &order, groups_a_node)
-                               : build_beside(tree, &order, groups_a_node);
+        rc = is_dense(tree) ? build_in_place(tree, &order, groups_a_node)
+                            : build_beside(tree, &order, groups_a_node);
     }
-    if (error == 0) {
+    if (rc == 0) {
         tree->removed = 0;
     }
     order_deinit(tree, &order);
-    return error;
+    return rc;
 }

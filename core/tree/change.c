@@ -6,10 +6,9 @@
  * later rebuild (build.c) arranges the messages. A removal joins small groups and merges at most
  * two nodes, so that each change is a bounded amount of work.
  */
-#include "core/tree/inner.h"
-
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/tree/inner.h"
 
 /* A group with no more messages than this is joined to another group, if one has room. */
 enum { FEW = TREE_GROUP / 2 };
@@ -19,7 +18,7 @@ const uint8_t *tree_id_at(const void *tree, uint32_t position)
     return tree_item(tree_spot_at(tree, position))->id;
 }
 
-/* ---- insert ---- */
+/* --- insert ----------------------------------------------------------------------------------- */
 
 /* The last node, if new messages may go there; or NULL. An arranged node stays as it is, except
  * when the tree has no other node: few messages should not take two nodes. */
@@ -116,7 +115,7 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
     return 0;
 }
 
-/* ---- remove ---- */
+/* --- remove ----------------------------------------------------------------------------------- */
 
 /* Joins a group that has become small to the one of its node that it adds the fewest bits to. */
 static void join_small_group(struct tree *tree, struct tree_node *node, uint32_t group)

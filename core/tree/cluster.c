@@ -6,12 +6,11 @@
  * far from all centres become centres, and all that is done once more. The centres lie by columns,
  * so that a message is compared with 512 of them in the time of a few blocks of filters.
  */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/tree/inner.h"
 
 enum {
     CENTRES_MAX = 4096,
@@ -42,7 +41,7 @@ struct clustering {
     size_t count;
 };
 
-static uint64_t mix(uint64_t x)
+static uint64_t cluster_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* the finish of splitmix64 */
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -65,12 +64,12 @@ static int clustering_init(struct clustering *c, struct tree_arranger *arranger,
     c->centre_count = (uint32_t)(centres < most ? centres : most);
     c->centre_room = c->centre_count;
     c->block_count = (c->centre_count + BITS_LANES - 1) / BITS_LANES;
-    c->centres = alloc_array(alloc, c->centre_count * tree->words, sizeof *c->centres);
-    c->blocks = alloc_array(alloc, c->block_count, sizeof *c->blocks);
-    c->columns = alloc_array(alloc, c->block_count * columns_words(c), sizeof *c->columns);
-    c->counters = alloc_array(alloc, (size_t)c->centre_count * tree->bits, sizeof *c->counters);
-    c->sizes = alloc_array(alloc, (size_t)c->centre_count + 1, sizeof *c->sizes);
-    c->chosen = alloc_array(alloc, count, sizeof *c->chosen);
+    c->centres = alloc_array(alloc, c->centre_count * tree->words, sizeof(*c->centres));
+    c->blocks = alloc_array(alloc, c->block_count, sizeof(*c->blocks));
+    c->columns = alloc_array(alloc, c->block_count * columns_words(c), sizeof(*c->columns));
+    c->counters = alloc_array(alloc, (size_t)c->centre_count * tree->bits, sizeof(*c->counters));
+    c->sizes = alloc_array(alloc, (size_t)c->centre_count + 1, sizeof(*c->sizes));
+    c->chosen = alloc_array(alloc, count, sizeof(*c->chosen));
     if (c->centres == NULL || c->blocks == NULL || c->columns == NULL || c->counters == NULL ||
         c->sizes == NULL || c->chosen == NULL) {
         return -ERR_NOMEM;
@@ -99,8 +98,8 @@ static void clustering_deinit(struct clustering *c)
  */
 static void clear_slices(struct clustering *c)
 {
-    memset(c->columns, 0, c->block_count * columns_words(c) * sizeof *c->columns);
-    memset(c->blocks, 0, c->block_count * sizeof *c->blocks);
+    memset(c->columns, 0, c->block_count * columns_words(c) * sizeof(*c->columns));
+    memset(c->blocks, 0, c->block_count * sizeof(*c->blocks));
     for (uint32_t b = 0; b < c->block_count; b++) {
         c->blocks[b].columns = c->columns + b * columns_words(c);
     }
@@ -165,7 +164,7 @@ static int choose_centres(struct clustering *c, const uint32_t *positions)
     const struct tree *tree = c->tree;
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    memset(c->sizes, 0, ((size_t)c->centre_count + 1) * sizeof *c->sizes);
+    memset(c->sizes, 0, ((size_t)c->centre_count + 1) * sizeof(*c->sizes));
     for (size_t i = 0; i < c->count; i++) {
         if (i % STOP_INTERVAL == 0 && index_stop_is_wanted(tree->stop)) {
             return INDEX_STOPPED;
@@ -180,8 +179,8 @@ static int choose_centres(struct clustering *c, const uint32_t *positions)
 static void sample_centres(struct clustering *c, const uint32_t *positions)
 {
     for (uint32_t i = 0; i < c->centre_count; i++) {
-        size_t at =
-            (size_t)(mix(c->tree->seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15)) % c->count);
+        size_t at = (size_t)(cluster_mix(c->tree->seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15)) %
+                             c->count);
 
         tree_read_filter(c->tree, tree_spot_at(c->tree, positions[at]),
                          c->centres + i * c->tree->words);
@@ -195,7 +194,7 @@ static void refine_centres(struct clustering *c, const uint32_t *positions)
     uint64_t filter[PROFILE_WORDS_MAX];
     uint16_t set[PROFILE_BITS_MAX];
 
-    memset(c->counters, 0, (size_t)c->centre_count * tree->bits * sizeof *c->counters);
+    memset(c->counters, 0, (size_t)c->centre_count * tree->bits * sizeof(*c->counters));
     for (size_t i = 0; i < c->count; i++) {
         uint16_t *counters = c->counters + (size_t)c->chosen[i] * tree->bits;
 
@@ -248,7 +247,7 @@ static bool are_alike(const struct clustering *c, uint32_t i, uint32_t j)
 /* Keeps one of the centres that are alike, so that one place's messages do not go several ways. */
 static void merge_centres(struct clustering *c)
 {
-    size_t bytes = c->tree->words * sizeof *c->centres;
+    size_t bytes = c->tree->words * sizeof(*c->centres);
     uint32_t all = c->centre_count;
 
     clear_slices(c);
@@ -282,7 +281,7 @@ static void add_orphans(struct clustering *c, const uint32_t *positions)
         tree_read_filter(tree, spot, filter);
         if (2 * centre_overlap(c, nearest_centre(c, filter), filter) < tree_cardinality(spot)) {
             memcpy(c->centres + c->centre_count * tree->words, filter,
-                   tree->words * sizeof *filter);
+                   tree->words * sizeof(*filter));
             slice_centre(c, c->centre_count++);
         }
     }
@@ -323,7 +322,7 @@ static void order_centres(struct clustering *c, uint32_t *order, size_t count)
         c->centres +
         far_centre(c, order, count, (uint32_t)((size_t)(a - c->centres) / c->tree->words)) *
             c->tree->words;
-    memset(arranger->histogram, 0, (keys + 1) * sizeof *arranger->histogram);
+    memset(arranger->histogram, 0, (keys + 1) * sizeof(*arranger->histogram));
     for (size_t i = 0; i < count; i++) {
         arranger->scores[i] =
             c->tree->bits + centre_overlap(c, order[i], a) - centre_overlap(c, order[i], b);
@@ -335,7 +334,7 @@ static void order_centres(struct clustering *c, uint32_t *order, size_t count)
     for (size_t i = 0; i < count; i++) {
         arranger->moved[arranger->histogram[arranger->scores[i]]++] = order[i];
     }
-    memcpy(order, arranger->moved, count * sizeof *order);
+    memcpy(order, arranger->moved, count * sizeof(*order));
     order_centres(c, order, count / 2);
     order_centres(c, order + count / 2, count - count / 2);
 }
@@ -354,7 +353,7 @@ static void sort_by_centre(struct clustering *c, uint32_t *order, uint32_t *posi
     for (size_t i = 0; i < c->count; i++) {
         c->arranger->moved[c->sizes[c->chosen[i]]++] = positions[i];
     }
-    memcpy(positions, c->arranger->moved, c->count * sizeof *positions);
+    memcpy(positions, c->arranger->moved, c->count * sizeof(*positions));
 }
 
 int tree_cluster(struct tree_arranger *arranger)
@@ -362,31 +361,31 @@ int tree_cluster(struct tree_arranger *arranger)
     uint32_t *positions = arranger->order->positions;
     struct clustering c;
     uint32_t *order = NULL;
-    int error = clustering_init(&c, arranger, arranger->order->count);
+    int rc = clustering_init(&c, arranger, arranger->order->count);
 
-    if (error == 0) {
-        order = alloc_array(c.tree->alloc, c.centre_room, sizeof *order);
-        error = order == NULL ? -ERR_NOMEM : 0;
+    if (rc == 0) {
+        order = alloc_array(c.tree->alloc, c.centre_room, sizeof(*order));
+        rc = order == NULL ? -ERR_NOMEM : 0;
     }
-    if (error == 0) {
+    if (rc == 0) {
         sample_centres(&c, positions);
         slice_centres(&c);
-        error = choose_centres(&c, positions);
+        rc = choose_centres(&c, positions);
     }
-    if (error == 0) {
+    if (rc == 0) {
         refine_centres(&c, positions);
         merge_centres(&c);
 
         add_orphans(&c, positions);
-        error = choose_centres(&c, positions);
+        rc = choose_centres(&c, positions);
     }
-    if (error == 0) {
+    if (rc == 0) {
         refine_centres(&c, positions);
         merge_centres(&c);
 
-        error = choose_centres(&c, positions);
+        rc = choose_centres(&c, positions);
     }
-    if (error == 0) {
+    if (rc == 0) {
         for (uint32_t i = 0; i < c.centre_count; i++) {
             order[i] = i;
         }
@@ -395,5 +394,5 @@ int tree_cluster(struct tree_arranger *arranger)
     }
     alloc_release(arranger->tree->alloc, order);
     clustering_deinit(&c);
-    return error;
+    return rc;
 }

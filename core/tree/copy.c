@@ -5,9 +5,9 @@
  * right while nodes come and go. Within a node messages change places freely, as it is read as a
  * whole.
  */
-#include "core/tree/walk.h"
-
 #include <assert.h>
+
+#include "core/tree/walk.h"
 
 static_assert((int)TREE_SLOTS <= (int)INDEX_COPY_MAX, "a node is copied at once");
 

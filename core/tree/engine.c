@@ -7,7 +7,7 @@
 
 static int tree_create(const struct index_options *options, void **out_engine)
 {
-    struct tree *tree = alloc_zeroed(options->alloc, 1, sizeof *tree);
+    struct tree *tree = alloc_zeroed(options->alloc, 1, sizeof(*tree));
 
     if (tree == NULL) {
         return -ERR_NOMEM;
@@ -82,7 +82,7 @@ static size_t tree_bytes(const void *engine)
     for (uint32_t n = 0; n < tree->node_count; n++) {
         slots_bytes += tree_slots_bytes(tree, tree->nodes[n]->slot_room);
     }
-    return sizeof *tree + 2 * (size_t)tree->node_room * sizeof(struct tree_node *) +
+    return sizeof(*tree) + 2 * (size_t)tree->node_room * sizeof(struct tree_node *) +
            tree->node_count * tree_node_bytes(tree) + slots_bytes + tree_summary_bytes(tree) +
            idmap_bytes(&tree->ids);
 }

@@ -193,7 +193,7 @@ static inline size_t tree_lane_words(const struct tree_node *node)
     return (node->group_count + 63) / 64;
 }
 
-/* ---- slot.c ---- */
+/* --- slot.c ----------------------------------------------------------------------------------- */
 
 /* An empty node that is not in the tree, without slots. NULL without memory. tree_node_free frees a
  * node and its slots. */
@@ -223,7 +223,7 @@ void tree_clear_message(const struct tree *tree, struct tree_spot spot);
 void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,
                       uint64_t *out);
 
-/* ---- node.c ---- */
+/* --- node.c ----------------------------------------------------------------------------------- */
 
 /* Whether a node can get a group of TREE_GROUP messages; the slot behind that group. */
 bool tree_has_space(const struct tree *tree, const struct tree_node *node);
@@ -276,7 +276,7 @@ static inline bool tree_are_alike(uint32_t shared, uint32_t one, uint32_t other)
 void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
                       uint64_t *out);
 
-/* ---- arrange.c ---- */
+/* --- arrange.c -------------------------------------------------------------------------------- */
 
 /* Marks a loose group, whose messages have little in common with one another or with the groups
  * around it. */
@@ -337,13 +337,13 @@ bool tree_is_small(const struct tree *tree);
 /* Whether grouping similar messages can help: not if the filters are nearly full. */
 bool tree_is_sparse(const struct tree *tree);
 
-/* ---- cluster.c ---- */
+/* --- cluster.c -------------------------------------------------------------------------------- */
 
 /* Orders all positions so that similar messages are near one another. 0, -ERR_NOMEM or
  * INDEX_STOPPED. O(n) for a bounded number of centres. */
 int tree_cluster(struct tree_arranger *arranger);
 
-/* ---- build.c ---- */
+/* --- build.c ---------------------------------------------------------------------------------- */
 
 /* Makes room for `more` nodes in tree->nodes, by_number and summaries. 0 or -ERR_NOMEM. */
 int tree_grow_directory(struct tree *tree, uint32_t more);
@@ -358,13 +358,13 @@ void tree_leave_node(struct tree *tree, struct tree_node *node);
  * memory than it has; another tree needs twice its memory meanwhile. */
 int tree_rebuild(struct tree *tree);
 
-/* ---- change.c ---- */
+/* --- change.c --------------------------------------------------------------------------------- */
 
 int tree_insert(void *engine, const struct index_item *item, const uint64_t *filter);
 int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item);
 const uint8_t *tree_id_at(const void *tree, uint32_t position);
 
-/* ---- summary.c ---- */
+/* --- summary.c -------------------------------------------------------------------------------- */
 
 /* Allocates summaries for `room` nodes; none for few nodes. 0; -ERR_NOMEM with the summaries as
  * they were. */
@@ -383,7 +383,7 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);
 
-/* ---- search.c ---- */
+/* --- search.c --------------------------------------------------------------------------------- */
 
 int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor);
 void tree_cursor_free(void *engine, void *cursor);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
+#include "core/tree/inner.h"
 
-/* ---- groups opened ---- */
+/* --- groups opened ---------------------------------------------------------------------------- */
 
 uint32_t tree_next_end(const struct tree_node *node)
 {
@@ -92,14 +91,14 @@ uint32_t tree_group_at(const struct tree_node *node, uint32_t slot)
     return low;
 }
 
-/* ---- summaries ---- */
+/* --- summaries -------------------------------------------------------------------------------- */
 
 void tree_group_union(const struct tree *tree, const struct tree_node *node, uint32_t group,
                       uint64_t *out)
 {
     const struct tree_group *it = &node->groups[group];
 
-    memset(out, 0, tree->words * sizeof *out);
+    memset(out, 0, tree->words * sizeof(*out));
     for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
         const uint64_t *filter = tree_block(tree, node, slot) + slot % BITS_BLOCK;
 
@@ -113,7 +112,7 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
 static void widen_union(const struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter)
 {
-    const uint64_t lane = UINT64_C(1) << group % 64;
+    uint64_t lane = UINT64_C(1) << group % 64;
 
     for (size_t w = 0; w < tree->words; w++) {
         node->whole[w] |= filter[w];
@@ -271,7 +270,7 @@ static void narrow_node(struct tree_node *node)
     node->newest_ms = newest_ms;
 }
 
-/* ---- messages taken and moved ---- */
+/* --- messages taken and moved ----------------------------------------------------------------- */
 
 static void rename_message(struct tree *tree, struct tree_spot from, struct tree_spot to)
 {
@@ -406,11 +405,11 @@ static void reset_node(struct tree *tree, struct tree_node *node)
     node->newest_ms = INT64_MIN;
     node->column_bits = 0;
     node->cardinality_sum = 0;
-    memset(node->least, UINT8_MAX, sizeof node->least);
-    memset(node->most, 0, sizeof node->most);
-    memset(node->room, 0, sizeof node->room);
-    memset(node->columns, 0, (size_t)tree->bits * BITS_LANE_WORDS * sizeof *node->columns);
-    memset(node->whole, 0, tree->words * sizeof *node->whole);
+    memset(node->least, UINT8_MAX, sizeof(node->least));
+    memset(node->most, 0, sizeof(node->most));
+    memset(node->room, 0, sizeof(node->room));
+    memset(node->columns, 0, (size_t)tree->bits * BITS_LANE_WORDS * sizeof(*node->columns));
+    memset(node->whole, 0, tree->words * sizeof(*node->whole));
 }
 
 void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first)

@@ -124,7 +124,7 @@ static void sample_slots(struct walk *walk, const struct tree_node *node, uint32
                          uint32_t end)
 {
     const struct tree *tree = walk->tree;
-    const struct bits_scan scan = {
+    struct bits_scan scan = {
         .query = walk->probe->filter,
         .words = tree->words,
         .base = walk->probe->cardinality,
@@ -204,7 +204,7 @@ static bool may_hold(const struct walk *walk, const struct pending *pending)
            index_probe_may_hold(probe, group->low, group->high, pending->shared, group->newest_ms);
 }
 
-/* ---- groups, the most promising messages of many first ---- */
+/* --- groups, the most promising messages of many first ---------------------------------------- */
 
 /* Blocks of messages anywhere, with their overlaps. */
 struct batch {
@@ -239,7 +239,7 @@ static void add_to_batch(struct walk *walk, const struct pending *pending, struc
 {
     const struct tree *tree = walk->tree;
     const struct tree_node *node = pending->node;
-    const struct bits_scan scan = {.base = walk->probe->cardinality};
+    struct bits_scan scan = {.base = walk->probe->cardinality};
     uint32_t first = node->groups[pending->group].first;
     uint32_t end = group_end(node, pending->group + pending->count - 1u);
 
@@ -259,7 +259,7 @@ static void add_to_batch(struct walk *walk, const struct pending *pending, struc
     }
 }
 
-/* ---- what is pending ---- */
+/* --- what is pending -------------------------------------------------------------------------- */
 
 /* Compares the messages of what is pending, in order. */
 static void scan_pending(struct walk *walk, const struct pending *pending)
@@ -323,9 +323,9 @@ void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, 
                uint16_t shared)
 {
     struct pending *last = walk->pending_count > 0 ? &walk->pending[walk->pending_count - 1] : NULL;
-    const struct pending one = {node, (uint16_t)group, 1, reach, shared};
+    struct pending one = {node, (uint16_t)group, 1, reach, shared};
 
-    walk->probe->bytes += sizeof node->groups[group];
+    walk->probe->bytes += sizeof(node->groups[group]);
     if (node->groups[group].used == 0 || !may_hold(walk, &one)) {
         return;
     }

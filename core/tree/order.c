@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which order the groups formed stand, and so which ones share a node. */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/filter/bloom.h"
+#include "core/tree/inner.h"
 
 /* Moves the loose groups behind all others. Returns how many the others are, and their messages. */
 static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
@@ -22,22 +21,22 @@ static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
         if ((order->sizes[g] & TREE_LOOSE) != 0) {
             sizes[loose++] = (uint8_t)size;
             memcpy(arranger->moved + message - *out_messages, order->positions + message,
-                   size * sizeof *order->positions);
+                   size * sizeof(*order->positions));
         } else {
             order->sizes[tight++] = (uint8_t)size;
             memmove(order->positions + *out_messages, order->positions + message,
-                    size * sizeof *order->positions);
+                    size * sizeof(*order->positions));
             *out_messages += size;
         }
         message += size;
     }
-    memcpy(order->sizes + tight, sizes, loose * sizeof *sizes);
+    memcpy(order->sizes + tight, sizes, loose * sizeof(*sizes));
     memcpy(order->positions + *out_messages, arranger->moved,
-           (message - *out_messages) * sizeof *order->positions);
+           (message - *out_messages) * sizeof(*order->positions));
     return tight;
 }
 
-/* ---- alike groups together ---- */
+/* --- alike groups together -------------------------------------------------------------------- */
 
 /* A window of groups, and what is known of them, in the arranger's room. */
 struct gathering {
@@ -101,7 +100,7 @@ static size_t take_up(struct gathering *gathering)
         messages += size;
     }
     memcpy(gathering->arranger->moved, gathering->positions,
-           messages * sizeof *gathering->positions);
+           messages * sizeof(*gathering->positions));
     return messages;
 }
 
@@ -110,7 +109,7 @@ static void place_group(struct gathering *gathering, size_t group)
     uint32_t size = gathering->sizes[group] & (TREE_LOOSE - 1u);
 
     memcpy(gathering->positions, gathering->arranger->moved + gathering->firsts[group],
-           size * sizeof *gathering->positions);
+           size * sizeof(*gathering->positions));
     gathering->positions += size;
     gathering->out_sizes[gathering->placed++] = gathering->sizes[group];
     gathering->sizes[group] = 0;

@@ -12,11 +12,10 @@
  * The sweep is what keeps the answer right while the tree changes: nodes at places below `left` are
  * still to be visited, and the tree tells cursors when nodes come and go (tree_cursors_replaced).
  */
-#include "core/tree/walk.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/tree/walk.h"
 
 enum {
     DIRECT_LANES = 16, /* so few groups are opened without counting first */
@@ -24,15 +23,15 @@ enum {
     RETRY = 16        /* ... but for every 16th search */
 };
 
-/* ---- cursors ---- */
+/* --- cursors ---------------------------------------------------------------------------------- */
 
 /* The cursor, what it keeps, and what it knows of `room` nodes. */
 static size_t cursor_bytes(uint32_t room, uint32_t kept_room)
 {
     const struct tree_cursor *cursor = NULL;
 
-    return sizeof *cursor + WALK_LINE_BYTES - 1 + kept_room * sizeof *cursor->kept +
-           room * (sizeof *cursor->reach + sizeof *cursor->kept_at);
+    return sizeof(*cursor) + WALK_LINE_BYTES - 1 + kept_room * sizeof(*cursor->kept) +
+           room * (sizeof(*cursor->reach) + sizeof(*cursor->kept_at));
 }
 
 void tree_cursor_restart(void *engine, void *cursor)
@@ -104,7 +103,7 @@ void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count
     }
 }
 
-/* ---- rank, count ---- */
+/* --- rank, count ------------------------------------------------------------------------------ */
 
 static bool is_too_old(const struct walk *walk, const struct tree_node *node)
 {
@@ -145,7 +144,7 @@ static bool gives_up(const struct walk *walk)
 }
 
 /* Notes whether bounds were of use: not if most nodes were compared in order all the same. */
-static void learn(const struct walk *walk)
+static void search_learn(const struct walk *walk)
 {
     struct tree *tree = walk->tree;
 
@@ -167,14 +166,14 @@ static void rank_nodes(struct walk *walk)
         return;
     }
     walk_rank(walk, cursor->reach);
-    memset(cursor->kept_at, 0, cursor->room * sizeof *cursor->kept_at);
+    memset(cursor->kept_at, 0, cursor->room * sizeof(*cursor->kept_at));
     for (uint32_t k = 0; k < cursor->kept_room; k++) {
         cursor->kept[k].in_use = false;
     }
     cursor->phase = PHASE_OPEN;
 }
 
-/* ---- open ---- */
+/* --- open ------------------------------------------------------------------------------------- */
 
 /* The first of the nodes that promise the most; the room, where none promises enough. */
 static uint32_t best_node(const struct walk *walk)
@@ -309,7 +308,7 @@ static void open_next(struct walk *walk)
     walk->next = cursor->room;
     if (best == cursor->room) {
         cursor->left = 0;
-        learn(walk);
+        search_learn(walk);
         return;
     }
     const struct tree_node *node = walk->tree->nodes[best];
@@ -330,7 +329,7 @@ static void open_next(struct walk *walk)
     }
 }
 
-/* ---- sweep ---- */
+/* --- sweep ------------------------------------------------------------------------------------ */
 
 static void visit_node(struct walk *walk, const struct tree_node *node)
 {

@@ -3,13 +3,12 @@
  * A node's storage, and the messages in its slots: allocated, read, written, cleared. Groups,
  * unions and ids are not touched here: node.c does that.
  */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/tree/inner.h"
 
-/* ---- storage ---- */
+/* --- storage ---------------------------------------------------------------------------------- */
 
 size_t tree_node_bytes(const struct tree *tree)
 {
@@ -51,7 +50,7 @@ struct tree_node *tree_node_new(const struct tree *tree)
         node->columns = at_line(node->storage);
         node->whole = node->columns + (size_t)tree->bits * BITS_LANE_WORDS;
         node->newest_ms = INT64_MIN;
-        memset(node->least, UINT8_MAX, sizeof node->least);
+        memset(node->least, UINT8_MAX, sizeof(node->least));
     }
     return node;
 }
@@ -84,7 +83,7 @@ static void use_storage(const struct tree *tree, struct tree_node *node, uint64_
 static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room)
 {
     uint64_t *storage = alloc_zeroed(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
-    const struct tree_node old = {
+    struct tree_node old = {
         .slot_storage = node->slot_storage,
         .slot_room = node->slot_room,
         .filters = node->filters,
@@ -98,9 +97,9 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
     }
     use_storage(tree, node, storage, room);
     if (kept > 0) {
-        memcpy(node->filters, old.filters, kept * tree->words * sizeof *node->filters);
-        memcpy(node->items, old.items, kept * sizeof *node->items);
-        memcpy(node->cardinalities, old.cardinalities, kept * sizeof *node->cardinalities);
+        memcpy(node->filters, old.filters, kept * tree->words * sizeof(*node->filters));
+        memcpy(node->items, old.items, kept * sizeof(*node->items));
+        memcpy(node->cardinalities, old.cardinalities, kept * sizeof(*node->cardinalities));
     }
     alloc_release(tree->alloc, old.slot_storage);
     return 0;
@@ -130,7 +129,7 @@ void tree_trim(struct tree *tree, struct tree_node *node)
     }
 }
 
-/* ---- messages in slots ---- */
+/* --- messages in slots ------------------------------------------------------------------------ */
 
 static void write_item(struct tree_spot spot, const struct index_item *item, uint16_t cardinality)
 {

@@ -7,13 +7,12 @@
  * needs less, a message with more bits in all needs more. inner.h has the formula, docs/tree.md the
  * proof.
  */
-#include "core/tree/inner.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
+#include "core/tree/inner.h"
 
 enum {
     NODES_MIN = 16,         /* fewer nodes have no summaries: counting all nodes is quick */
@@ -57,7 +56,7 @@ static struct tree_summary *summary_new(const struct tree *tree)
         size_t past = (uintptr_t)summary->storage / sizeof(uint64_t) % TREE_LINE_WORDS;
 
         summary->columns = summary->storage + (TREE_LINE_WORDS - past) % TREE_LINE_WORDS;
-        for (size_t i = 0; i < sizeof summary->needs / sizeof summary->needs[0]; i++) {
+        for (size_t i = 0; i < sizeof(summary->needs) / sizeof(summary->needs[0]); i++) {
             summary->needs[i] = TREE_NEED_NONE;
         }
     }
@@ -229,7 +228,7 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node)
     node->span_count = 0;
 }
 
-/* ---- one span ---- */
+/* --- one span --------------------------------------------------------------------------------- */
 
 /* The messages of some groups in a row. */
 struct span {
@@ -245,7 +244,7 @@ static void count_span(struct span *span)
     uint64_t filter[PROFILE_WORDS_MAX];
     uint16_t set[PROFILE_BITS_MAX];
 
-    memset(span->having, 0, span->tree->bits * sizeof *span->having);
+    memset(span->having, 0, span->tree->bits * sizeof(*span->having));
     span->cardinality_sum = 0;
     for (uint32_t i = 0; i < span->count; i++) {
         tree_read_filter(span->tree, tree_spot_at(span->tree, span->positions[i]), filter);
@@ -273,7 +272,7 @@ static void needs_of(const struct span *span, const uint64_t *core, int16_t *out
 {
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    memcpy(out_needs, needs_none, sizeof needs_none);
+    memcpy(out_needs, needs_none, sizeof(needs_none));
     for (uint32_t i = 0; i < span->count; i++) {
         struct tree_spot spot = tree_spot_at(span->tree, span->positions[i]);
 
@@ -293,7 +292,7 @@ static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core
     const struct tree *tree = span->tree;
     int64_t usual = span->cardinality_sum / span->count;
 
-    memset(core, 0, tree->words * sizeof *core);
+    memset(core, 0, tree->words * sizeof(*core));
     for (uint32_t bit = 0; bit < tree->bits; bit++) {
         if (span->having[bit] > 0 &&
             (uint64_t)span->having[bit] * 100 >= (uint64_t)span->count * percent) {
@@ -314,16 +313,16 @@ static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_ne
     int64_t most = INT64_MIN;
 
     count_span(span);
-    memset(core, 0, span->tree->words * sizeof *core);
-    memcpy(out_needs, needs_none, sizeof needs_none);
-    for (size_t i = 0; span->count > 0 && i < sizeof percents / sizeof percents[0]; i++) {
+    memset(core, 0, span->tree->words * sizeof(*core));
+    memcpy(out_needs, needs_none, sizeof(needs_none));
+    for (size_t i = 0; span->count > 0 && i < sizeof(percents) / sizeof(percents[0]); i++) {
         int16_t needs[BITS_NEEDS];
         int64_t expected = core_of(span, percents[i], tried, needs);
 
         if (expected > most) {
             most = expected;
-            memcpy(out_needs, needs, sizeof needs);
-            memcpy(core, tried, span->tree->words * sizeof *core);
+            memcpy(out_needs, needs, sizeof(needs));
+            memcpy(core, tried, span->tree->words * sizeof(*core));
         }
     }
     return most;
@@ -351,7 +350,7 @@ struct common {
 static void common_of(const struct tree *tree, const uint32_t *positions, uint32_t count,
                       struct common *out)
 {
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     if (count > 0) {
         tree_common_bits(tree, positions, count, out->bits);
         out->cardinality = tree->kernels->cardinality(out->bits, tree->words);

@@ -100,7 +100,7 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
     walk->pending_count = 0;
 }
 
-/* ---- open.c: messages compared ---- */
+/* --- open.c: messages compared ---------------------------------------------------------------- */
 
 /* Queues a group with this reach, whose union shares so many bits with the query. walk_flush opens
  * the group if it can still hold an answer then. */
@@ -113,7 +113,7 @@ void walk_flush(struct walk *walk);
 /* Compares all messages of a node, in order, as the list does. */
 void walk_sweep(struct walk *walk, const struct tree_node *node);
 
-/* ---- bound.c: groups ruled out ---- */
+/* --- bound.c: groups ruled out ---------------------------------------------------------------- */
 
 /* Whether the query has as many bits as bounds are computed for: 1 .. 255. */
 bool walk_can_bound(const struct walk *walk);

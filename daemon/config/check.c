@@ -109,9 +109,9 @@ static void fill_hosts(struct config *config)
 
 uint64_t config_log_bytes(const struct config *config)
 {
-    const uint64_t least = UINT64_C(1) << 20;
-    const uint64_t most = UINT64_C(8) << 20;
-    const uint64_t share = config->limits.bytes_max / 32;
+    uint64_t least = UINT64_C(1) << 20;
+    uint64_t most = UINT64_C(8) << 20;
+    uint64_t share = config->limits.bytes_max / 32;
 
     if (config->limits.log_bytes != 0) {
         return config->limits.log_bytes;
@@ -198,7 +198,7 @@ static int check_tls(const struct config *config, const struct settings_source *
     const char *lacking = NULL;
 
     for (size_t i = 0; i < config->listener_count; i++) {
-        const enum config_security one = config_security(&config->listeners[i]);
+        enum config_security one = config_security(&config->listeners[i]);
         most = one > most ? one : most;
     }
     if (most == CONFIG_PLAIN) {
@@ -225,8 +225,8 @@ static int check_tls(const struct config *config, const struct settings_source *
 /* A host has at most CONFIG_EPOCHS_KEPT epochs, since a query may ask in all of them. */
 static int check_host_epochs(const struct config_host *host, const struct settings_source *source)
 {
-    const uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
-    const struct settings_source place = at_line(source, host->line);
+    uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
+    struct settings_source place = at_line(source, host->line);
     char length[SETTINGS_NUMBER_BYTES];
     char keep[SETTINGS_NUMBER_BYTES];
 
@@ -311,7 +311,7 @@ static int check_hosts(const struct settings_source *source, const struct config
 
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason)
 {
-    const struct settings_source source = source_of(fresh, out_reason);
+    struct settings_source source = source_of(fresh, out_reason);
 
     for (size_t i = 0; i < config_table.key_count; i++) {
         const struct settings_key *key = &config_table.keys[i];

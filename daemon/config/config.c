@@ -118,7 +118,7 @@ static int config_enter(void *context, const struct settings_source *source,
 int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
                  char *out_reason)
 {
-    const struct settings_source source = {.name = name, .reason = out_reason};
+    struct settings_source source = {.name = name, .reason = out_reason};
     struct config *fresh;
     int rc;
 
@@ -131,7 +131,7 @@ int config_parse(const char *text, size_t length, const char *name, struct confi
     }
     config_defaults(fresh);
     memcpy(fresh->file, name, strlen(name));
-    const struct settings_target target = {
+    struct settings_target target = {
         .table = &config_table,
         .context = fresh,
         .enter = config_enter,
@@ -163,7 +163,7 @@ int config_read(const char *file, struct config *out_config, char *out_reason)
 int config_set(struct config *config, const char *name, const char *section, const char *key,
                const char *value, char *out_reason)
 {
-    const struct settings_source source = {.name = name, .reason = out_reason};
+    struct settings_source source = {.name = name, .reason = out_reason};
     struct settings_heading heading;
     const struct settings_key *found;
     void *base = config;

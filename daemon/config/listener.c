@@ -118,8 +118,8 @@ static bool is_space(char c)
 static void take_words(char *text, struct config_listener *listener)
 {
     for (size_t i = 0; i < LISTENER_WORDS; i++) {
-        const size_t length = strlen(text);
-        const size_t word = strlen(listener_words[i].word);
+        size_t length = strlen(text);
+        size_t word = strlen(listener_words[i].word);
 
         if (length > word + 1 && strcmp(text + length - word, listener_words[i].word) == 0 &&
             is_space(text[length - word - 1])) {
@@ -153,7 +153,7 @@ int config_listener_parse(const struct settings_source *source, const char *key,
                                "limited, local and freebind may",
                                key, blank + 1);
     }
-    const int rc = parse_place(source, key, place, &listener);
+    int rc = parse_place(source, key, place, &listener);
     if (rc == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
         return settings_refuse(source, "`%s`: a Unix socket needs no tls", key);
     }
@@ -185,7 +185,7 @@ enum config_security config_security(const struct config_listener *listener)
 
 uint32_t config_sessions_of_address(const struct config_limits *limits)
 {
-    const uint32_t eighth = limits->sessions_max / 8 > 0 ? limits->sessions_max / 8 : 1;
+    uint32_t eighth = limits->sessions_max / 8 > 0 ? limits->sessions_max / 8 : 1;
 
     return limits->sessions_per_address < eighth ? limits->sessions_per_address : eighth;
 }
@@ -208,7 +208,7 @@ void config_listener_print(const struct config_listener *listener, char *out)
     print_place(listener, out);
     for (size_t i = 0; i < LISTENER_WORDS; i++) {
         if (*(const bool *)((const char *)listener + listener_words[i].offset)) {
-            const size_t used = strlen(out);
+            size_t used = strlen(out);
             (void)snprintf(out + used, CONFIG_LISTENER_BYTES - used, " %s", listener_words[i].word);
         }
     }

@@ -63,7 +63,7 @@ static const struct option_row *find_row(const char *argument, const char **out_
 
 static int refuse_unknown(const char *argument, char *out_reason)
 {
-    const struct settings_source source = {.name = "command line", .reason = out_reason};
+    struct settings_source source = {.name = "command line", .reason = out_reason};
     char name[64];
     const struct option_row *nearest = NULL;
     size_t nearest_distance = 0;
@@ -97,7 +97,7 @@ static int take_value(const struct option_row *row, const char *value, struct op
     } forms[] = {{"markdown", OPTIONS_PRINT_MARKDOWN},
                  {"mdoc", OPTIONS_PRINT_MDOC},
                  {"example", OPTIONS_PRINT_EXAMPLE}};
-    const struct settings_source source = {.name = row->name, .reason = out_reason};
+    struct settings_source source = {.name = row->name, .reason = out_reason};
     const char **field = (const char **)(void *)((char *)options + row->offset);
 
     if (row->action == OPTIONS_PRINT_MARKDOWN) {
@@ -179,7 +179,7 @@ static bool print_into(char *out, size_t room, const char *format, ...)
 /* A path of the command line, from the working directory (out: CONFIG_PATH_BYTES). */
 static int make_absolute(const char *name, const char *path, char *out, char *out_reason)
 {
-    const struct settings_source source = {.name = name, .reason = out_reason};
+    struct settings_source source = {.name = name, .reason = out_reason};
     char directory[CONFIG_PATH_BYTES];
 
     if (path[0] == '/') {
@@ -251,7 +251,7 @@ static int set_from_options(const struct options *options, struct config *config
 /* Sets the default data directory: see the key `data` in table.c. */
 static int set_default_data(struct config *config, char *out_reason)
 {
-    const struct settings_source source = {.name = "data directory", .reason = out_reason};
+    struct settings_source source = {.name = "data directory", .reason = out_reason};
     const char *service = getenv("STATE_DIRECTORY");
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");

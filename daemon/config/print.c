@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_print: the configuration as a file, and the pages made from the table of keys. */
-#include "daemon/config/config.h"
-
 #include <stdio.h>
 
+#include "daemon/config/config.h"
 #include "daemon/config/table.h"
 #include "daemon/settings/print.h"
 

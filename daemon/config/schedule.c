@@ -37,8 +37,8 @@ static int parse_minute(const char *text, uint16_t *out_minute)
             return SCHEDULE_REFUSED;
         }
     }
-    const int hour = (text[0] - '0') * 10 + (text[1] - '0');
-    const int minute = (text[3] - '0') * 10 + (text[4] - '0');
+    int hour = (text[0] - '0') * 10 + (text[1] - '0');
+    int minute = (text[3] - '0') * 10 + (text[4] - '0');
     if (hour > 23 || minute > 59) {
         return SCHEDULE_REFUSED;
     }
@@ -74,8 +74,8 @@ const struct schedule_entry *schedule_find(const struct schedule_entry *entries,
 {
     for (size_t i = 0; i < count; i++) {
         const struct schedule_entry *entry = &entries[i];
-        const uint32_t length = (uint32_t)(entry->to + DAY_MINUTES - entry->from) % DAY_MINUTES;
-        const uint32_t since = (minute + DAY_MINUTES - entry->from) % DAY_MINUTES;
+        uint32_t length = (uint32_t)(entry->to + DAY_MINUTES - entry->from) % DAY_MINUTES;
+        uint32_t since = (minute + DAY_MINUTES - entry->from) % DAY_MINUTES;
 
         if (since < length) {
             *out_left = length - since;

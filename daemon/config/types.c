@@ -101,10 +101,10 @@ static int labels_add(const struct settings_source *source, const struct setting
 {
     struct config_host *host = base;
     while (*value != '\0') {
-        const size_t piece = strcspn(value, ",");
+        size_t piece = strcspn(value, ",");
         size_t length = piece;
         const char *why = NULL;
-        const size_t used = strlen(host->here);
+        size_t used = strlen(host->here);
 
         while (length > 0 && value[length - 1] == ' ') {
             length--;
@@ -132,7 +132,7 @@ static void labels_print(const struct settings_key *key, const void *base, FILE 
     const char *labels = ((const struct config_host *)base)->here;
 
     while (*labels != '\0') {
-        const size_t length = strcspn(labels, "\n") + 1; /* each has one behind it */
+        size_t length = strcspn(labels, "\n") + 1; /* each has one behind it */
         (void)fprintf(out, "%s = ", key->name);
         (void)fwrite(labels, 1, length, out);
         labels += length;

@@ -23,7 +23,7 @@ static uint64_t set_bits(const struct epoch *epoch, uint32_t bits)
 static void add_host(const struct host *host, struct figures *figures)
 {
     const char *name = host->config.name;
-    const uint32_t bits = host->config.profile.bits;
+    uint32_t bits = host->config.profile.bits;
     uint64_t count = 0;
     uint64_t set = 0;
     uint64_t bytes = 0;
@@ -34,7 +34,7 @@ static void add_host(const struct host *host, struct figures *figures)
 
     for (size_t i = 0; i < host->epoch_count; i++) {
         const struct epoch *epoch = host->epochs[i];
-        const uint32_t this_height = index_height(epoch->index);
+        uint32_t this_height = index_height(epoch->index);
         struct index_wear wear;
         index_wear(epoch->index, &wear);
         unarranged += wear.unarranged;
@@ -65,7 +65,7 @@ static void add_host(const struct host *host, struct figures *figures)
 
 static void add_metrics(struct service *service, struct figures *figures)
 {
-    const int64_t now_ms = (int64_t)(service_monotonic_ns(service) / 1000000);
+    int64_t now_ms = (int64_t)(service_monotonic_ns(service) / 1000000);
     struct metrics *metrics = &service->metrics;
     struct metric_report report;
 
@@ -158,7 +158,7 @@ void handler_stats(struct ask *ask)
     if (figures.list == NULL || figures.is_short) {
         ask_refuse_memory(ask);
     } else {
-        const struct msg_response response = {
+        struct msg_response response = {
             .id = ask->request->id,
             .kind = MSG_RESPONSE_STATS_TAKEN,
             .stats_taken = {.figures = figures.list, .figure_count = figures.count},
@@ -178,14 +178,14 @@ void handler_reload(struct ask *ask)
     if (!ask_is_administrator(ask)) {
         return;
     }
-    const int rc = control == NULL ? CONFIG_REFUSED : control->reload(control->context, reason);
+    int rc = control == NULL ? CONFIG_REFUSED : control->reload(control->context, reason);
     if (rc != 0) {
         /* Out of memory is not the file's fault. */
         ask_refuse(ask, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
                    "the old configuration stays: %s", reason);
         return;
     }
-    const struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_RELOADED};
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_RELOADED};
     ask_respond(ask, &response);
 }
 
@@ -219,8 +219,8 @@ void handler_log_level(struct ask *ask)
         log_info("log level: %s, until the next reload or start", word);
     }
     const char *name = log_level_name(log_get_level());
-    const struct msg_response response = {.id = ask->request->id,
-                                          .kind = MSG_RESPONSE_LOG_LEVEL_SET,
-                                          .log_level = {.level = {name, strlen(name)}}};
+    struct msg_response response = {.id = ask->request->id,
+                                    .kind = MSG_RESPONSE_LOG_LEVEL_SET,
+                                    .log_level = {.level = {name, strlen(name)}}};
     ask_respond(ask, &response);
 }

@@ -62,7 +62,7 @@ static bool check_mode(const struct ask *ask, struct admission *out)
 {
     const char *source = NULL;
     int64_t until_ms = 0;
-    const enum accept mode = accept_now(ask->host, out->now_ms, &source, &until_ms);
+    enum accept mode = accept_now(ask->host, out->now_ms, &source, &until_ms);
 
     out->state = mode == ACCEPT_REVIEW ? PERSIST_PENDING : PERSIST_SHOWN;
     if (mode != ACCEPT_CLOSED) {
@@ -87,7 +87,7 @@ static bool check_bans(const struct ask *ask)
     if (ban == NULL) {
         return true;
     }
-    const bool is_payload = ban->kind == PERSIST_BAN_PAYLOAD;
+    bool is_payload = ban->kind == PERSIST_BAN_PAYLOAD;
     ask_refuse(ask, MSG_FORBIDDEN, is_payload ? "payload" : "filter",
                "the operator of host \"%s\" has banned this %s", ask->host->config.name,
                is_payload ? "text" : "context");
@@ -102,18 +102,17 @@ static bool check_room(const struct ask *ask, struct admission *out)
         [ROOM_ADDRESS_FULL] = "this address has left here as much as one address may",
         [ROOM_WIDE_FULL] = "the devices of this network have left here as much as they may",
     };
-    const struct sender_tags sender = {ask->client->sender_tag, ask->client->wide_tag};
+    struct sender_tags sender = {ask->client->sender_tag, ask->client->wide_tag};
     /* A message that waits for review displaces no message that is shown. */
-    const bool may_evict =
-        ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN;
-    const size_t bytes = admission_content_bytes(&ask->request->deposit);
+    bool may_evict = ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN;
+    size_t bytes = admission_content_bytes(&ask->request->deposit);
     enum room_full why = ROOM_HOST_FULL;
     const char *cap = NULL;
 
     if (room_find(ask->service, ask->host, &sender, bytes, may_evict, &out->room, &why, &cap)) {
         return true;
     }
-    const bool is_share = why == ROOM_ADDRESS_FULL || why == ROOM_WIDE_FULL;
+    bool is_share = why == ROOM_ADDRESS_FULL || why == ROOM_WIDE_FULL;
     ask_refuse(ask, MSG_QUOTA, NULL,
                "%s (its limit of %s is reached); there is room again when %smessages expire",
                whose[why], cap, is_share ? "its " : "");

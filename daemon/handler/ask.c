@@ -100,9 +100,9 @@ bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm)
 {
-    const uint32_t bits = ask->host->config.profile.bits;
-    const uint32_t set = bloom_cardinality(filter, ask->host->filter_words);
-    const uint64_t scaled = (uint64_t)set * 1000000;
+    uint32_t bits = ask->host->config.profile.bits;
+    uint32_t set = bloom_cardinality(filter, ask->host->filter_words);
+    uint64_t scaled = (uint64_t)set * 1000000;
 
     if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits) {
         return true;

@@ -8,7 +8,7 @@
 #include "daemon/limits/cost.h"
 #include "proto/work.h"
 
-static void feed(void *context, const void *data, size_t count)
+static void ask_limit_feed(void *context, const void *data, size_t count)
 {
     (void)crypto_generichash_update(context, data, count); /* cannot fail */
 }
@@ -18,7 +18,7 @@ static uint32_t work_bits(const struct ask *ask)
 {
     const struct msg_request *request = ask->request;
     const struct requester *client = ask->client;
-    const bool is_report = request->kind == MSG_REQUEST_REPORT;
+    bool is_report = request->kind == MSG_REQUEST_REPORT;
     const char *host = ask->host->config.name;
     const uint8_t *store_id = ask->service->store.store_id;
     crypto_generichash_state state;
@@ -28,9 +28,9 @@ static uint32_t work_bits(const struct ask *ask)
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     if (is_report) {
         work_feed_report(request->report.id.data, host, store_id, client->resume_token,
-                         sizeof(client->resume_token), feed, &state);
+                         sizeof(client->resume_token), ask_limit_feed, &state);
     } else {
-        work_feed(&request->deposit, host, store_id, feed, &state);
+        work_feed(&request->deposit, host, store_id, ask_limit_feed, &state);
     }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     work_proof(hash, is_report ? request->report.work : request->deposit.work, proof);
@@ -40,8 +40,8 @@ static uint32_t work_bits(const struct ask *ask)
 
 bool ask_work(const struct ask *ask)
 {
-    const uint32_t wanted = ask->client->sender != NULL ? ask->service->config.limits.work_bits : 0;
-    const uint32_t bits = wanted == 0 ? 0 : work_bits(ask);
+    uint32_t wanted = ask->client->sender != NULL ? ask->service->config.limits.work_bits : 0;
+    uint32_t bits = wanted == 0 ? 0 : work_bits(ask);
 
     if (bits >= wanted) {
         return true;
@@ -62,9 +62,8 @@ bool ask_pay(const struct ask *ask)
     if (client->sender == NULL) {
         return true;
     }
-    const uint32_t cost = cost_of_request(ask->request, &action);
-    const uint64_t wait_ms = cost == 0
-                                 ? 0
+    uint32_t cost = cost_of_request(ask->request, &action);
+    uint64_t wait_ms = cost == 0 ? 0
                                  : sender_take(client->sender, action, &service->sender_limits,
                                                cost, service_monotonic_ms(service));
     if (wait_ms == 0) {

@@ -64,7 +64,7 @@ static void check_answer(struct check *check)
 {
     struct msg_text texts[CHECK_PROBLEMS_MAX];
     struct msg_response response = {.id = check->base.request_id, .kind = MSG_RESPONSE_CHECKED};
-    const uint64_t count = check->problems.count;
+    uint64_t count = check->problems.count;
 
     response.checked.problems = texts;
     response.checked.problem_count =
@@ -158,8 +158,8 @@ static void go_on(struct check *check)
 static void on_read_again(struct persist_read *read)
 {
     struct check *check = CONTAINER_OF(read, struct check, read);
-    const bool last_round = check->round == ROUNDS;
-    const int64_t seq = check->suspects[check->at];
+    bool last_round = check->round == ROUNDS;
+    int64_t seq = check->suspects[check->at];
 
     if (read->failed) {
         check_fail(check, "reading", read->reason);
@@ -283,7 +283,7 @@ static void on_expired(struct persist_op *op)
         begin_op(check, PERSIST_EXPIRE, on_expired);
         return;
     }
-    const size_t count = check_tally_count(service);
+    size_t count = check_tally_count(service);
     check->tallies = alloc_zeroed(service->alloc, count, sizeof(*check->tallies));
     if (check->tallies == NULL) {
         job_fail_memory(&check->base);

@@ -87,7 +87,7 @@ static void copy_content(struct deposit_job *job, const struct msg_deposit *depo
 /* The opposite of reserve: the message waits no more. */
 static void release_reservation(struct deposit_job *job)
 {
-    const uint32_t bytes = host_message_bytes(&job->op.message);
+    uint32_t bytes = host_message_bytes(&job->op.message);
 
     if (!job->reserved) {
         return;
@@ -102,13 +102,13 @@ static void release_reservation(struct deposit_job *job)
 }
 
 /* Counts the message as one that waits to be stored. -ERR_NOMEM: nothing is counted. */
-static int reserve(struct deposit_job *job)
+static int deposit_reserve(struct deposit_job *job)
 {
-    const struct sender_tags sender = {job->op.message.sender, job->wide_tag};
-    const uint32_t bytes = host_message_bytes(&job->op.message);
+    struct sender_tags sender = {job->op.message.sender, job->wide_tag};
+    uint32_t bytes = host_message_bytes(&job->op.message);
     struct host *host = job->base.host;
 
-    const int rc = shares_add(&host->shares, job->op.message.id, &sender, bytes, &job->is_shared);
+    int rc = shares_add(&host->shares, job->op.message.id, &sender, bytes, &job->is_shared);
     if (rc != 0) {
         return rc;
     }
@@ -126,7 +126,7 @@ static int reserve(struct deposit_job *job)
  */
 static void settle_share(struct deposit_job *job, bool is_stored)
 {
-    const struct sender_tags sender = {job->op.message.sender, job->wide_tag};
+    struct sender_tags sender = {job->op.message.sender, job->wide_tag};
     const uint8_t *id = job->op.message.id;
 
     if (is_stored) {
@@ -156,7 +156,7 @@ static int index_message(struct deposit_job *job)
         }
         service_forget(service, host, message->id);
     }
-    const int rc = service_keep(service, host, message);
+    int rc = service_keep(service, host, message);
     if (rc == 0) {
         service_remember(service, message);
     }
@@ -168,7 +168,7 @@ static void answer_stored(struct deposit_job *job)
 {
     const struct persist_op *op = &job->op;
 
-    const int rc = index_message(job);
+    int rc = index_message(job);
     if (op->outcome == PERSIST_APPLIED) {
         settle_share(job, rc == 0);
     }
@@ -182,7 +182,7 @@ static void answer_stored(struct deposit_job *job)
         job_fail(&job->base, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
         return;
     }
-    const struct msg_response response = {
+    struct msg_response response = {
         .id = job->base.request_id,
         .kind = MSG_RESPONSE_DEPOSITED,
         .deposited = {.deposited_ms = op->message.deposited_ms,
@@ -194,7 +194,7 @@ static void answer_stored(struct deposit_job *job)
     };
     service_note(job->base.service, METRIC_DEPOSIT, job->base.began_ns);
     if (op->outcome == PERSIST_APPLIED) {
-        const bool is_shown = op->message.state < PERSIST_HIDDEN;
+        bool is_shown = op->message.state < PERSIST_HIDDEN;
         watch_numbered(job->base.service, job->base.host, is_shown ? &op->message : NULL,
                        op->message.seq);
     }
@@ -247,10 +247,10 @@ static void on_deposited(struct persist_op *op)
 static void fill_deposit(struct deposit_job *job, const struct msg_deposit *deposit,
                          const struct admission *admission)
 {
-    const int64_t now_ms = admission->now_ms;
+    int64_t now_ms = admission->now_ms;
     struct persist_op *op = &job->op;
     struct persist_message *message = &op->message;
-    const uint32_t ttl_s =
+    uint32_t ttl_s =
         deposit->has_ttl ? deposit->ttl_s : job->base.service->config.limits.ttl_default_s;
     const struct epoch *epoch = host_epoch(job->base.host, deposit->epoch); /* it was checked */
 
@@ -307,7 +307,7 @@ void handler_deposit(struct ask *ask)
         rc = ask_for_room(job, &admission.room);
     }
     if (rc == 0 && !admission.is_known) {
-        rc = reserve(job);
+        rc = deposit_reserve(job);
     }
     if (rc == 0) {
         job_write(&job->base, &job->op);

@@ -87,7 +87,7 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
                         size_t *out_bytes)
 {
     static const uint8_t hash[LIMIT_HASH_BYTES];
-    const struct msg_exported_message bare = {
+    struct msg_exported_message bare = {
         .id = {hash, MESSAGE_ID_BYTES},
         .epoch = UINT64_MAX,
         .deposited_ms = INT64_MAX,
@@ -95,8 +95,8 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
         .reach_ppm = UINT32_MAX,
         .withdraw_hash = {hash, LIMIT_HASH_BYTES},
     };
-    const size_t overhead = codec_exported_bytes_max(&bare) + 3 * 5; /* three lengths */
-    const size_t most = frame_bytes / 4 / overhead;
+    size_t overhead = codec_exported_bytes_max(&bare) + 3 * 5; /* three lengths */
+    size_t most = frame_bytes / 4 / overhead;
     size_t entries = wanted == 0 || wanted > EXPORT_PAGE_MAX ? EXPORT_PAGE_MAX : wanted;
 
     if (entries > most) {

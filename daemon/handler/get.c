@@ -82,7 +82,7 @@ void handler_get(struct ask *ask)
     struct persist_message cached = {0};
     struct epoch *epoch = NULL;
     struct index_item item;
-    const uint64_t began_ns = service_monotonic_ns(service);
+    uint64_t began_ns = service_monotonic_ns(service);
 
     if (!ask_host(ask, &ask->request->get.host)) {
         return;

@@ -13,7 +13,7 @@ enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
 
 static void handle_ping(struct ask *ask)
 {
-    const struct msg_response response = {
+    struct msg_response response = {
         .id = ask->request->id,
         .kind = MSG_RESPONSE_PONG,
         .pong = {.now_ms = service_now_ms(ask->service),

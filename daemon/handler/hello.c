@@ -25,9 +25,9 @@ enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
 static void fill_limits(const struct config_limits *limits, const struct requester *client,
                         struct msg_limits *out)
 {
-    const bool exempt = client->sender == NULL;
-    const bool deposits = !exempt && limits->deposits_per_minute > 0;
-    const bool queries = !exempt && limits->queries_per_minute > 0;
+    bool exempt = client->sender == NULL;
+    bool deposits = !exempt && limits->deposits_per_minute > 0;
+    bool queries = !exempt && limits->queries_per_minute > 0;
 
     *out = (struct msg_limits){
         .frame_bytes = limits->frame_bytes,
@@ -57,7 +57,7 @@ static void fill_limits(const struct config_limits *limits, const struct request
     };
 }
 
-static bool speaks(const struct msg_hello *hello, uint32_t version)
+static bool hello_speaks(const struct msg_hello *hello, uint32_t version)
 {
     for (uint32_t i = 0; i < hello->version_count; i++) {
         if (hello->versions[i] == version) {
@@ -107,7 +107,7 @@ bool handler_welcome(struct service *service, struct requester *client,
 {
     struct msg_response response = {.id = request->id};
 
-    if (!speaks(&request->hello, LIMIT_VERSION)) {
+    if (!hello_speaks(&request->hello, LIMIT_VERSION)) {
         response.kind = MSG_RESPONSE_ERROR;
         msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
                       "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
@@ -117,7 +117,7 @@ bool handler_welcome(struct service *service, struct requester *client,
         return false;
     }
 
-    const int64_t now_ms = service_now_ms(service);
+    int64_t now_ms = service_now_ms(service);
     struct msg_host hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {
         const struct host *host = &service->hosts[i];

@@ -15,7 +15,7 @@ void handler_here(struct ask *ask)
         return;
     }
     const struct here *here = ask->host->here;
-    const struct msg_response response = {
+    struct msg_response response = {
         .id = ask->request->id,
         .kind = MSG_RESPONSE_HERE_LABELS,
         .here_labels = {.labels = here->labels, .label_count = here->count},
@@ -34,7 +34,7 @@ void handler_here_welcome(const struct service *service, struct msg_host *hosts)
     left -= used < left ? used : left;
     for (size_t i = 0; i < service->host_count; i++) {
         const struct here *here = service->hosts[i].here;
-        const size_t bytes = here_frame_bytes(here);
+        size_t bytes = here_frame_bytes(here);
 
         if (bytes <= left) {
             left -= bytes;

@@ -36,7 +36,7 @@ void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes)
 void job_end(struct job *job)
 {
     job_release(job);
-    const struct job ended = *job;
+    struct job ended = *job;
     struct service *service = ended.service;
 
     service->writing_bytes -= ended.writing_bytes;
@@ -72,7 +72,7 @@ void job_write(struct job *job, struct persist_op *op)
 void job_read(struct job *job, struct persist_read *read)
 {
     struct service *service = job->service;
-    const size_t frame_bytes = service->config.limits.frame_bytes;
+    size_t frame_bytes = service->config.limits.frame_bytes;
 
     if (!job->is_charged) {
         job_charge(job, job->bytes + frame_bytes, frame_bytes);
@@ -99,7 +99,7 @@ void job_finish(struct job *job, const struct msg_response *response)
 
 void job_succeed(struct job *job, enum msg_response_kind kind)
 {
-    const struct msg_response response = {.id = job->request_id, .kind = kind};
+    struct msg_response response = {.id = job->request_id, .kind = kind};
 
     job_finish(job, &response);
 }

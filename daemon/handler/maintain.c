@@ -16,8 +16,8 @@ static void on_done(struct persist_job *done)
 {
     struct maintain_job *maintain = CONTAINER_OF(done, struct maintain_job, work);
     struct job *job = &maintain->base;
-    const bool is_backup = done->kind == PERSIST_BACKUP;
-    const struct msg_response response = {
+    bool is_backup = done->kind == PERSIST_BACKUP;
+    struct msg_response response = {
         .id = job->request_id,
         .kind = is_backup ? MSG_RESPONSE_BACKED_UP : MSG_RESPONSE_COMPACTED,
         .bytes_taken = {.before = done->bytes_before, .after = done->bytes_after},
@@ -34,7 +34,7 @@ static void on_done(struct persist_job *done)
     }
 }
 
-static void maintain(const struct ask *ask, enum persist_job_kind kind)
+static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
 {
     const struct msg_text *path = &ask->request->admin.word;
     struct persist *persist = ask->service->persist;
@@ -65,12 +65,12 @@ void handler_backup(struct ask *ask)
         ask_refuse(ask, MSG_INVALID, "path", "the path must be absolute, one that begins with /");
         return;
     }
-    maintain(ask, PERSIST_BACKUP);
+    maintain_begin(ask, PERSIST_BACKUP);
 }
 
 void handler_compact(struct ask *ask)
 {
     if (ask_is_administrator(ask)) {
-        maintain(ask, PERSIST_COMPACT);
+        maintain_begin(ask, PERSIST_COMPACT);
     }
 }

@@ -45,8 +45,8 @@ static bool check_query(const struct ask *ask)
 static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 {
     const struct msg_query_part *part = &ask->request->query.parts[i];
-    const uint32_t most = ask->service->config.limits.query_fill_max_ppm;
-    const bool has_contains = part->contains.data != NULL;
+    uint32_t most = ask->service->config.limits.query_fill_max_ppm;
+    bool has_contains = part->contains.data != NULL;
     uint64_t *filter = job->filters + 2 * i * ask->host->filter_words;
     uint64_t *contains = filter + ask->host->filter_words;
 

@@ -31,7 +31,7 @@ struct query_job {
     struct persist_entry *entries; /* query.k of them, while payloads are read */
 };
 
-/* ---- query_job.c ---- */
+/* --- query_job.c ------------------------------------------------------------------------------ */
 
 /* A job for a request whose numbers were checked. NULL: out of memory; it was refused. */
 struct query_job *query_new(const struct ask *ask);
@@ -39,12 +39,12 @@ struct query_job *query_new(const struct ask *ask);
 /* The answer will come later: charges the job's memory and its answer to the client, once. */
 void query_charge(struct query_job *job);
 
-/* ---- query_search.c ---- */
+/* --- query_search.c --------------------------------------------------------------------------- */
 
 /* Searches from the beginning. Calls job->when_found at once or in a later turn. */
 void query_search(struct query_job *job);
 
-/* ---- query_answer.c ---- */
+/* --- query_answer.c --------------------------------------------------------------------------- */
 
 /* Sends the answer of a search that is over; reads payloads first if needed. Ends the job. */
 void query_answer(struct query_job *job);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer to a query. Payloads come from the cache, or from the store, off the loop. */
-#include "daemon/handler/query.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/handler/query.h"
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
 
@@ -31,7 +30,7 @@ static int compare_by_time(const void *left, const void *right)
 static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
                         struct msg_result *out)
 {
-    const struct similarity bits = similarity_of(found->intersection, found->union_count);
+    struct similarity bits = similarity_of(found->intersection, found->union_count);
 
     *out = (struct msg_result){
         .id = {found->item.id, MESSAGE_ID_BYTES},
@@ -46,7 +45,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
     };
 }
 
-static void omit(struct msg_result *result)
+static void query_answer_omit(struct msg_result *result)
 {
     result->payload_omitted = true;
     result->media_type = (struct msg_text){NULL, 0};
@@ -54,10 +53,10 @@ static void omit(struct msg_result *result)
 }
 
 /* Attaches a payload. A message without media type has gone or was not read: it is omitted. */
-static void attach(struct msg_result *result, const struct persist_message *message)
+static void query_answer_attach(struct msg_result *result, const struct persist_message *message)
 {
     if (message->media_type == NULL) {
-        omit(result);
+        query_answer_omit(result);
         return;
     }
     result->payload_omitted = false;
@@ -73,14 +72,14 @@ static void attach(struct msg_result *result, const struct persist_message *mess
 static void attach_payloads(const struct msg_response *response, struct msg_result *results,
                             const struct persist_message *messages, size_t frame_bytes)
 {
-    const size_t count = response->results.result_count;
+    size_t count = response->results.result_count;
     size_t all_bytes = 0;
     size_t bare_bytes = 0;
 
     for (size_t i = 0; i < count; i++) {
-        omit(&results[i]);
+        query_answer_omit(&results[i]);
         bare_bytes += codec_result_bytes(&results[i]);
-        attach(&results[i], &messages[i]);
+        query_answer_attach(&results[i], &messages[i]);
         all_bytes += codec_result_bytes(&results[i]);
     }
     if (codec_results_bytes(response, all_bytes) <= frame_bytes) {
@@ -88,11 +87,11 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
     }
     size_t used = bare_bytes;
     for (size_t i = 0; i < count; i++) {
-        const size_t whole = codec_result_bytes(&results[i]);
+        size_t whole = codec_result_bytes(&results[i]);
         struct msg_result bare = results[i];
 
-        omit(&bare);
-        const size_t more = whole - codec_result_bytes(&bare);
+        query_answer_omit(&bare);
+        size_t more = whole - codec_result_bytes(&bare);
         if (codec_results_bytes(response, used + more) <= frame_bytes) {
             used += more;
         } else {
@@ -117,7 +116,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     for (uint32_t i = 0; i < count; i++) {
         fill_result(job, &found[i], &results[i]);
     }
-    const struct msg_response response = {
+    struct msg_response response = {
         .id = job->base.request_id,
         .kind = MSG_RESPONSE_RESULTS,
         .results = {.results = results,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/handler/query.h"
-
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
 
@@ -32,8 +31,8 @@ static void deinit_query(struct job *base)
 /* Upper bound of the bytes of the answer. */
 static size_t answer_bytes_max(const struct query_job *job)
 {
-    const size_t frame_bytes = job->base.service->config.limits.frame_bytes;
-    const size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
+    size_t frame_bytes = job->base.service->config.limits.frame_bytes;
+    size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
 
     return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
 }
@@ -57,7 +56,7 @@ void query_charge(struct query_job *job)
 /* How many of k results may come from one sender; 0: all of them. */
 static uint32_t share_of(const struct config_limits *limits, uint32_t k)
 {
-    const uint64_t share = (uint64_t)k * limits->sender_share_ppm / DISTANCE_ONE_PPM;
+    uint64_t share = (uint64_t)k * limits->sender_share_ppm / DISTANCE_ONE_PPM;
 
     return limits->sender_share_ppm == DISTANCE_ONE_PPM ? 0 : share > 0 ? (uint32_t)share : 1;
 }

@@ -4,9 +4,8 @@
  * once. A longer one takes turns with others: round robin by sender. A sender has one search under
  * way at a time, on however many connections; its other searches wait.
  */
-#include "daemon/handler/query.h"
-
 #include "daemon/handler/handler.h"
+#include "daemon/handler/query.h"
 #include "daemon/system/list.h"
 
 enum {
@@ -40,7 +39,7 @@ static bool is_wide(const struct query_job *job)
 /* Whether a search may begin: its sender has none under way, and its parts are within the bound. */
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
-    const uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
+    uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
     const uint64_t *turn = requester_turn(job->base.client);
     uint32_t parts = job->query.part_count;
     const struct query_job *other;
@@ -92,7 +91,7 @@ static bool search_begin(struct query_job *job)
 void query_search(struct query_job *job)
 {
     struct service *service = job->base.service;
-    const uint64_t until_ns = service_monotonic_ns(service) + FIRST_NS;
+    uint64_t until_ns = service_monotonic_ns(service) + FIRST_NS;
     bool is_over = false;
 
     job->attempts++; /* when_found may search again */

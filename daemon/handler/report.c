@@ -97,7 +97,7 @@ static struct moderated *count_report(struct host *host, const struct index_item
 }
 
 /* The reports of this network hide no more messages in this hour: counts and logs it. */
-static void withhold(struct service *service, struct host *host)
+static void report_withhold(struct service *service, struct host *host)
 {
     if (hides_withhold(&host->hides, service_monotonic_ms(service))) {
         log_warning("host %s: the reports of one network would hide more than hide_per_hour = "
@@ -111,17 +111,16 @@ static void withhold(struct service *service, struct host *host)
  * Whether this report hides its message; known->reporting includes it. A report does not count if
  * its network has hidden as many messages in this hour as it may.
  */
-static bool decide(struct report_job *job, struct moderated *known)
+static bool report_decide(struct report_job *job, struct moderated *known)
 {
     struct service *service = job->base.service;
     struct host *host = job->base.host;
     const struct requester *client = job->base.client;
-    const bool is_wide = client->wide_tag != 0;
-    const uint64_t network =
-        (uint64_t)is_wide << 32 | (is_wide ? client->wide_tag : client->sender_tag);
-    const int64_t now_ms = service_monotonic_ms(service);
-    const bool is_exempt = client->sender_tag == 0;
-    const uint32_t hide_after = host->config.hide_after;
+    bool is_wide = client->wide_tag != 0;
+    uint64_t network = (uint64_t)is_wide << 32 | (is_wide ? client->wide_tag : client->sender_tag);
+    int64_t now_ms = service_monotonic_ms(service);
+    bool is_exempt = client->sender_tag == 0;
+    uint32_t hide_after = host->config.hide_after;
 
     if (hide_after == 0 || known->state != PERSIST_SHOWN) {
         return false;
@@ -129,9 +128,9 @@ static bool decide(struct report_job *job, struct moderated *known)
     job->is_uncounted =
         !is_exempt && !hides_may(&host->hides, network, host->config.hide_per_hour, now_ms);
     known->uncounted += job->is_uncounted ? 1 : 0;
-    const uint32_t counted = job->op.message.reports - known->uncounted;
+    uint32_t counted = job->op.message.reports - known->uncounted;
     if (job->is_uncounted && counted < hide_after && counted + known->uncounted >= hide_after) {
-        withhold(service, host);
+        report_withhold(service, host);
     }
     if (counted < hide_after || known->is_hiding) {
         return counted >= hide_after;
@@ -159,7 +158,7 @@ static bool note_reporter(const struct ask *ask)
     }
     if (!reports_note(service->reports, ask->host->number, request->report.id.data,
                       ask->client->sender_tag)) {
-        const struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_REPORT_TAKEN};
+        struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_REPORT_TAKEN};
         ask_respond(ask, &response);
         return false;
     }
@@ -212,6 +211,6 @@ void handler_report(struct ask *ask)
     job->op.message.deposited_ms = item.deposited_ms;
     /* The count after this report and those that wait for the store. */
     job->op.message.reports = known->reports + known->reporting;
-    job->op.message.state = decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
+    job->op.message.state = report_decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
     submit_report(job, report);
 }

@@ -34,7 +34,7 @@ static int compare_moderated(const void *left, const void *right)
 
 static bool is_wanted(const struct moderated *moderated, bool pending, int64_t now_ms)
 {
-    const bool is_pending = moderated->state == PERSIST_PENDING;
+    bool is_pending = moderated->state == PERSIST_PENDING;
 
     return moderated->expires_ms > now_ms && is_pending == pending &&
            (pending || moderated->state == PERSIST_HIDDEN ||
@@ -42,10 +42,10 @@ static bool is_wanted(const struct moderated *moderated, bool pending, int64_t n
 }
 
 /* Chooses the first `most` in that order, by insertion. */
-static void choose(struct reported_job *job, const struct moderation *moderation, size_t most,
-                   bool pending)
+static void reported_choose(struct reported_job *job, const struct moderation *moderation,
+                            size_t most, bool pending)
 {
-    const int64_t now_ms = service_now_ms(job->base.service);
+    int64_t now_ms = service_now_ms(job->base.service);
     size_t count = 0;
 
     for (uint32_t i = 0; i < moderation->count; i++) {
@@ -105,7 +105,7 @@ static size_t entry_bytes(const struct msg_reported_message *message)
 /* Fills in as many messages as fit the frame, each with its payload if that fits, too. */
 static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages)
 {
-    const size_t frame_bytes = job->base.service->config.limits.frame_bytes;
+    size_t frame_bytes = job->base.service->config.limits.frame_bytes;
     size_t used = CODEC_ENVELOPE_BYTES_MAX;
     size_t count = 0;
 
@@ -160,7 +160,7 @@ static void on_list_read(struct persist_read *read)
         job_fail_memory(&job->base);
         return;
     }
-    const struct msg_response response = {
+    struct msg_response response = {
         .id = job->base.request_id,
         .kind = MSG_RESPONSE_REPORTED_LIST,
         .reported_list = {.message_count = fill_list(job, messages),
@@ -174,7 +174,7 @@ static void on_list_read(struct persist_read *read)
 void handler_reported(struct ask *ask)
 {
     const struct msg_admin *asked = &ask->request->admin;
-    const size_t most = asked->number == 0 || asked->number > LIST_MAX ? LIST_MAX : asked->number;
+    size_t most = asked->number == 0 || asked->number > LIST_MAX ? LIST_MAX : asked->number;
 
     if (!ask_administers(ask)) {
         return;
@@ -187,6 +187,6 @@ void handler_reported(struct ask *ask)
     job->read.entries = job->entries;
     job->read.content_limit = ask->service->config.limits.frame_bytes;
     job->read.done = on_list_read;
-    choose(job, &ask->host->moderation, most, asked->pending);
+    reported_choose(job, &ask->host->moderation, most, asked->pending);
     job_read(&job->base, &job->read);
 }

@@ -28,7 +28,7 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
         known->state = PERSIST_APPROVED; /* reports do not hide it any more */
         known->reports = op->message.reports;
     }
-    const int rc = service_show(job->service, job->host, &restore->entry.message);
+    int rc = service_show(job->service, job->host, &restore->entry.message);
     if (op->shown_seq != 0) {
         watch_numbered(job->service, job->host, rc == 0 ? &restore->entry.message : NULL,
                        op->shown_seq);
@@ -93,7 +93,7 @@ static bool check_restore(const struct ask *ask, const uint8_t *id)
         return false;
     }
     if (known == NULL) {
-        const bool is_shown = host_find(ask->host, id, NULL, NULL, NULL) == 0;
+        bool is_shown = host_find(ask->host, id, NULL, NULL, NULL) == 0;
         ask_refuse(ask, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id", "%s",
                    is_shown ? "the message with this id is neither hidden nor reported"
                             : "there is no message with this id");

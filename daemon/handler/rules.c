@@ -42,7 +42,7 @@ static void rule_job_submit(struct rule_job *job, enum persist_kind kind,
 /* Whether the store has taken the rule, and memory, too. Ends the job if not. */
 static bool is_done(struct rule_job *job)
 {
-    const enum persist_outcome outcome = job->op.outcome;
+    enum persist_outcome outcome = job->op.outcome;
     struct rules *rules = &job->base.host->rules;
 
     if (outcome != PERSIST_APPLIED && outcome != PERSIST_NOT_FOUND) {
@@ -104,7 +104,7 @@ static bool check_ban(struct ask *ask)
 
 static void fill_rule(struct rule_job *job, const struct msg_admin *asked)
 {
-    const bool is_payload = asked->payload_hash.data != NULL;
+    bool is_payload = asked->payload_hash.data != NULL;
     const struct msg_bytes *value = is_payload ? &asked->payload_hash : &asked->filter;
 
     job->rule.kind = is_payload ? PERSIST_BAN_PAYLOAD : PERSIST_BAN_FILTER;
@@ -151,7 +151,7 @@ static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_by
     list->bans = entries;
     for (uint32_t i = first; i < rules->ban_count; i++) {
         const struct ban *ban = &rules->bans[i];
-        const struct msg_bytes value = {ban->value, ban->value_bytes};
+        struct msg_bytes value = {ban->value, ban->value_bytes};
         struct msg_ban_entry *entry = &entries[list->ban_count];
 
         used += ban->value_bytes + REST_BYTES;
@@ -193,7 +193,7 @@ static void fill_accepting(struct service *service, const struct host *host,
                            struct msg_accepting *out)
 {
     const char *source = NULL;
-    const enum accept mode = accept_now(host, service_now_ms(service), &source, &out->until_ms);
+    enum accept mode = accept_now(host, service_now_ms(service), &source, &out->until_ms);
 
     out->mode = (struct msg_text){accept_name(mode), strlen(accept_name(mode))};
     out->source = (struct msg_text){source, strlen(source)};
@@ -228,7 +228,7 @@ void handler_accept(struct ask *ask)
         ask_respond(ask, &response);
         return;
     }
-    const bool is_auto = strcmp(word->text, "auto") == 0;
+    bool is_auto = strcmp(word->text, "auto") == 0;
     if (!is_auto && accept_parse(word->text, word->length, &mode) != 0) {
         ask_refuse(ask, MSG_INVALID, "mode",
                    "there is no mode \"%s\"; it is open, review, closed, or auto", word->text);

@@ -11,7 +11,7 @@
 static bool check_watch(const struct ask *ask)
 {
     const struct msg_query *query = &ask->request->watch.query;
-    const uint32_t parts_max = ask->service->config.limits.parts_max;
+    uint32_t parts_max = ask->service->config.limits.parts_max;
     const char *field = NULL;
     const char *sentence = NULL;
 
@@ -44,8 +44,8 @@ static bool check_watch(const struct ask *ask)
 static bool read_part(const struct ask *ask, const struct msg_query_part *part, uint64_t *words,
                       struct standing_part *out)
 {
-    const uint32_t most = ask->service->config.limits.query_fill_max_ppm;
-    const bool has_contains = part->contains.data != NULL;
+    uint32_t most = ask->service->config.limits.query_fill_max_ppm;
+    bool has_contains = part->contains.data != NULL;
     uint64_t *contains = words + ask->host->filter_words;
 
     if (ask_epoch(ask, part->epoch, "query.parts.epoch") == NULL ||
@@ -72,7 +72,7 @@ static void begin_watch(const struct ask *ask, const struct watch_order *order)
 
     switch (watch_begin(ask->service, ask->client, order, &begun)) {
     case 0: {
-        const struct msg_response response = {
+        struct msg_response response = {
             .id = ask->request->id,
             .kind = MSG_RESPONSE_WATCHING,
             .watching = {.watch_id = begun.number, .seq = begun.seq},
@@ -105,10 +105,10 @@ void handler_watch(struct ask *ask)
     if (!ask_host(ask, &query->host) || !check_watch(ask)) {
         return;
     }
-    const size_t part_words = 2 * ask->host->filter_words;
+    size_t part_words = 2 * ask->host->filter_words;
     struct standing_part *parts = arena_take_zeroed(arena, query->part_count, sizeof(*parts));
     uint64_t *words = arena_take_zeroed(arena, query->part_count, part_words * sizeof(*words));
-    const struct watch_order order = {
+    struct watch_order order = {
         .host = ask->host,
         .terms = {.parts = parts,
                   .part_count = (uint32_t)query->part_count,
@@ -135,8 +135,8 @@ void handler_watch(struct ask *ask)
 
 void handler_unwatch(struct ask *ask)
 {
-    const uint64_t number = ask->request->unwatch.watch_id;
-    const struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_UNWATCHED};
+    uint64_t number = ask->request->unwatch.watch_id;
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_UNWATCHED};
 
     if (watch_end(ask->service, ask->client, number)) {
         ask_respond(ask, &response);

@@ -6,7 +6,7 @@
 /* Minutes after local midnight. */
 static uint32_t local_minute(int64_t now_ms)
 {
-    const time_t seconds = (time_t)(now_ms / 1000);
+    time_t seconds = (time_t)(now_ms / 1000);
     struct tm local;
 
     if (localtime_r(&seconds, &local) == NULL) {

@@ -62,8 +62,9 @@ void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_
 
 /* --- on the worker ---------------------------------------------------------------------------- */
 
-static void submit(struct arrange *arrange, enum arrange_phase phase,
-                   void (*run)(struct long_work *work), void (*done)(struct long_work *work))
+static void arrange_submit(struct arrange *arrange, enum arrange_phase phase,
+                           void (*run)(struct long_work *work),
+                           void (*done)(struct long_work *work))
 {
     arrange->phase = phase;
     arrange->work = (struct long_work){.run = run, .done = done};
@@ -81,7 +82,7 @@ static bool is_stopped(void *context)
 static void run_arranging(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
-    const struct index_stop stop = {is_stopped, arrange};
+    struct index_stop stop = {is_stopped, arrange};
 
     arrange->outcome = renewal_arrange(arrange->renewal, &stop);
 }
@@ -103,12 +104,12 @@ static void on_freed(struct long_work *work)
 }
 
 /* The epoch is left alone; what the renewal holds is freed where it takes no time of the loop's. */
-static void end(struct arrange *arrange)
+static void arrange_end(struct arrange *arrange)
 {
     renewal_detach(arrange->renewal);
     epoch_leave(arrange->epoch);
     arrange->epoch = NULL;
-    submit(arrange, ARRANGE_FREEING, run_freeing, on_freed);
+    arrange_submit(arrange, ARRANGE_FREEING, run_freeing, on_freed);
 }
 
 /* A later time may be better: there was no memory, or too much changed meanwhile. */
@@ -129,10 +130,10 @@ static void on_arranged(struct long_work *work)
 
     (*arrange->working)--;
     if (arrange->stopped) {
-        end(arrange);
+        arrange_end(arrange);
     } else if (arrange->outcome != 0) {
         note_failure(arrange, arrange->outcome);
-        end(arrange);
+        arrange_end(arrange);
     } else {
         arrange->phase = ARRANGE_FOLLOWING;
     }
@@ -153,22 +154,22 @@ static size_t worn_of(const struct index *index)
  */
 static bool is_due(const struct arrange *arrange, size_t worn, size_t count, size_t came)
 {
-    const bool idle = came < worn / IDLE_TICKS;
-    const size_t share = count / (idle ? IDLE_SHARE : BUSY_SHARE);
-    const size_t least = idle ? IDLE_LEAST : BUSY_LEAST;
-    const int64_t work_ms = (int64_t)count * arrange->message_ns / NS_A_MS;
-    const int64_t rest_ms = work_ms * (idle ? IDLE_REST : BUSY_REST);
+    bool idle = came < worn / IDLE_TICKS;
+    size_t share = count / (idle ? IDLE_SHARE : BUSY_SHARE);
+    size_t least = idle ? IDLE_LEAST : BUSY_LEAST;
+    int64_t work_ms = (int64_t)count * arrange->message_ns / NS_A_MS;
+    int64_t rest_ms = work_ms * (idle ? IDLE_REST : BUSY_REST);
 
     return count > MESSAGES_LEAST && worn >= least && worn >= share &&
            arrange->now_ms >= arrange->not_before_ms &&
            arrange->now_ms - arrange->rests_since_ms >= rest_ms;
 }
 
-static void begin(struct arrange *arrange, const struct host *host, struct epoch *epoch)
+static void arrange_begin(struct arrange *arrange, const struct host *host, struct epoch *epoch)
 {
     arrange->begun_ms = arrange->now_ms;
     arrange->host = host;
-    const int rc = renewal_begin(epoch->index, &arrange->renewal);
+    int rc = renewal_begin(epoch->index, &arrange->renewal);
     if (rc != 0) {
         note_failure(arrange, rc);
         return;
@@ -202,7 +203,7 @@ static void begin_most_worn(struct arrange *arrange, const struct host *hosts, s
     for (size_t h = 0; h < host_count; h++) {
         for (size_t e = 0; e < hosts[h].epoch_count; e++) {
             struct epoch *epoch = hosts[h].epochs[e];
-            const size_t worn = worn_of(epoch->index);
+            size_t worn = worn_of(epoch->index);
 
             if (worn > most_worn && is_due(arrange, worn, index_count(epoch->index), came)) {
                 host = &hosts[h];
@@ -212,11 +213,11 @@ static void begin_most_worn(struct arrange *arrange, const struct host *hosts, s
         }
     }
     if (most != NULL) {
-        begin(arrange, host, most);
+        arrange_begin(arrange, host, most);
     }
 }
 
-/* ---- messages loaded at the start ---- */
+/* --- messages loaded at the start ------------------------------------------------------------- */
 
 static size_t loaded_count(const struct epoch *epoch)
 {
@@ -250,7 +251,7 @@ static void begin_loaded(struct arrange *arrange)
         }
     }
     if (most != NULL) {
-        begin(arrange, host, most);
+        arrange_begin(arrange, host, most);
     } else {
         end_loaded(arrange);
     }
@@ -279,12 +280,12 @@ void arrange_loaded(struct arrange *arrange, const struct host *hosts, size_t ho
 
 static int64_t message_ns(const struct arrange_figures *figures)
 {
-    const int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
+    int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
 
     return ns < MESSAGE_NS_LEAST ? MESSAGE_NS_LEAST : ns > MESSAGE_NS_MOST ? MESSAGE_NS_MOST : ns;
 }
 
-static void finish(struct arrange *arrange)
+static void arrange_finish(struct arrange *arrange)
 {
     struct arrange_figures *figures = &arrange->figures;
 
@@ -297,7 +298,7 @@ static void finish(struct arrange *arrange)
     arrange->epoch->is_loaded = false;
     log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
               arrange->host->config.name, figures->last_count, figures->last_ms);
-    end(arrange);
+    arrange_end(arrange);
 }
 
 bool arrange_is_active(const struct arrange *arrange)
@@ -317,13 +318,13 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms)
     case ARRANGE_COPYING:
         outcome = renewal_copy(arrange->renewal);
         if (outcome == 0) {
-            submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
+            arrange_submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
         }
         break;
     case ARRANGE_FOLLOWING:
         outcome = renewal_follow(arrange->renewal, FOLLOW_BUDGET);
         if (outcome == 0) {
-            finish(arrange);
+            arrange_finish(arrange);
         }
         break;
     default:
@@ -331,7 +332,7 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms)
     }
     if (outcome != 0 && outcome != RENEWAL_MORE) {
         note_failure(arrange, outcome);
-        end(arrange);
+        arrange_end(arrange);
     }
     return outcome == RENEWAL_MORE;
 }
@@ -342,7 +343,7 @@ void arrange_stop(struct arrange *arrange)
     arrange->loaded = false;
     atomic_store_explicit(&arrange->stop, true, memory_order_relaxed);
     if (arrange->phase == ARRANGE_COPYING || arrange->phase == ARRANGE_FOLLOWING) {
-        end(arrange);
+        arrange_end(arrange);
     }
 }
 
@@ -353,8 +354,8 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
     if (arrange->worker == NULL || arrange->stopped) {
         return false;
     }
-    const size_t worn = worn_of_all(hosts, host_count);
-    const size_t came = worn > arrange->seen ? worn - arrange->seen : 0;
+    size_t worn = worn_of_all(hosts, host_count);
+    size_t came = worn > arrange->seen ? worn - arrange->seen : 0;
 
     arrange->seen = worn;
     if (arrange->rests_since_ms == INT64_MIN) {

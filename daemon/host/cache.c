@@ -58,9 +58,9 @@ static struct node **bucket_of(struct cache *cache, uint64_t hash)
     return &cache->buckets[hash & (cache->bucket_count - 1)];
 }
 
-static struct node *find(struct cache *cache, const struct key *key)
+static struct node *cache_find(struct cache *cache, const struct key *key)
 {
-    const uint64_t hash = hash_seeded(key->bytes, sizeof(key->bytes), cache->seed);
+    uint64_t hash = hash_seeded(key->bytes, sizeof(key->bytes), cache->seed);
     struct node *node = *bucket_of(cache, hash);
 
     while (node != NULL &&
@@ -71,7 +71,7 @@ static struct node *find(struct cache *cache, const struct key *key)
 }
 
 /* Doubles the buckets. Without memory they stay, and the chains become longer. O(n). */
-static void grow(struct cache *cache)
+static void cache_grow(struct cache *cache)
 {
     struct node **old = cache->buckets;
     struct node **buckets = calloc(cache->bucket_count * 2, sizeof(struct node *));
@@ -94,7 +94,7 @@ static void grow(struct cache *cache)
 static void add_node(struct cache *cache, struct node *node)
 {
     if (cache->node_count == cache->bucket_count) {
-        grow(cache);
+        cache_grow(cache);
     }
     node->hash = hash_seeded(node->key.bytes, sizeof(node->key.bytes), cache->seed);
 
@@ -176,7 +176,7 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
 {
     uint64_t limit = cache->limit_bytes;
     struct key key = make_key(host, id);
-    struct node *node = find(cache, &key);
+    struct node *node = cache_find(cache, &key);
     uint64_t bytes;
 
     if (node != NULL) {
@@ -204,7 +204,7 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
 bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id, struct cache_entry *out_entry)
 {
     struct key key = make_key(host, id);
-    struct node *node = find(cache, &key);
+    struct node *node = cache_find(cache, &key);
 
     if (node == NULL) {
         return false;
@@ -225,7 +225,7 @@ bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id, struct cac
 void cache_drop(struct cache *cache, uint32_t host, const uint8_t *id)
 {
     struct key key = make_key(host, id);
-    struct node *node = find(cache, &key);
+    struct node *node = cache_find(cache, &key);
 
     if (node != NULL) {
         remove_node(cache, node);

@@ -8,10 +8,10 @@
 
 #include "core/filter/bloom.h"
 
-static void tell(struct check_problems *problems, const char *format, ...)
+static void check_tell(struct check_problems *problems, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void tell(struct check_problems *problems, const char *format, ...)
+static void check_tell(struct check_problems *problems, const char *format, ...)
 {
     va_list arguments;
 
@@ -28,8 +28,8 @@ static void tell(struct check_problems *problems, const char *format, ...)
 
 static const char *check_state(const struct moderated *known, const struct persist_message *message)
 {
-    const enum persist_state state = known != NULL ? known->state : PERSIST_SHOWN;
-    const uint32_t reports = known != NULL ? known->reports : 0;
+    enum persist_state state = known != NULL ? known->state : PERSIST_SHOWN;
+    uint32_t reports = known != NULL ? known->reports : 0;
 
     if ((state >= PERSIST_HIDDEN) != (message->state >= PERSIST_HIDDEN)) {
         return state >= PERSIST_HIDDEN ? "the store shows it, and memory has it as hidden"
@@ -115,8 +115,8 @@ void check_tell_message(const struct service *service, const struct persist_entr
             host = service->hosts[h].config.name;
         }
     }
-    tell(problems, "message %s of host %s: %s", id, host != NULL ? host : "(not configured)",
-         reason);
+    check_tell(problems, "message %s of host %s: %s", id, host != NULL ? host : "(not configured)",
+               reason);
 }
 
 /* --- counts ----------------------------------------------------------------------------------- */
@@ -166,17 +166,19 @@ static void check_epoch(const struct host *host, const struct persist_tally *tal
         return; /* it was empty, and went */
     }
     if (tally->shown != index_count(epoch->index)) {
-        tell(problems,
-             "host %s, epoch %" PRIu64 ": the store shows %" PRIu64 " messages, the index %zu",
-             name, tally->epoch, tally->shown, index_count(epoch->index));
+        check_tell(problems,
+                   "host %s, epoch %" PRIu64 ": the store shows %" PRIu64
+                   " messages, the index %zu",
+                   name, tally->epoch, tally->shown, index_count(epoch->index));
         return; /* what follows would say the same again */
     }
     summary_range(&epoch->summary, &low, &high);
     if (epoch->summary.count != tally->shown || low != tally->low || high != tally->high ||
         bloom_load(whole, host->config.profile.bits, tally->whole, host->filter_bytes) != 0 ||
         memcmp(whole, summary_union(&epoch->summary), host->filter_words * sizeof(whole[0])) != 0) {
-        tell(problems, "host %s, epoch %" PRIu64 ": the summary is not that of the stored filters",
-             name, tally->epoch);
+        check_tell(problems,
+                   "host %s, epoch %" PRIu64 ": the summary is not that of the stored filters",
+                   name, tally->epoch);
     }
 }
 
@@ -194,16 +196,18 @@ static void check_host(const struct host *host, const struct sums *sums,
     const char *name = host->config.name;
 
     if (sums->strays != 0) {
-        tell(problems, "host %s: %" PRIu64 " stored messages are of epochs that there are not",
-             name, sums->strays);
+        check_tell(problems,
+                   "host %s: %" PRIu64 " stored messages are of epochs that there are not", name,
+                   sums->strays);
     }
-    const uint64_t messages = host->usage.messages - host->waiting.messages;
-    const uint64_t bytes = host->usage.bytes - host->waiting.bytes;
+    uint64_t messages = host->usage.messages - host->waiting.messages;
+    uint64_t bytes = host->usage.bytes - host->waiting.bytes;
     if (messages != sums->stored.messages || bytes != sums->stored.bytes) {
-        tell(problems,
-             "host %s: the store has %" PRIu64 " messages of %" PRIu64 " bytes, the counters say "
-             "%" PRIu64 " of %" PRIu64,
-             name, sums->stored.messages, sums->stored.bytes, messages, bytes);
+        check_tell(problems,
+                   "host %s: the store has %" PRIu64 " messages of %" PRIu64
+                   " bytes, the counters say "
+                   "%" PRIu64 " of %" PRIu64,
+                   name, sums->stored.messages, sums->stored.bytes, messages, bytes);
     }
 }
 
@@ -233,10 +237,10 @@ void check_tallies(const struct service *service, const struct persist_tally *ta
         all.bytes += host->usage.bytes;
     }
     if (all.messages != service->usage.messages || all.bytes != service->usage.bytes) {
-        tell(problems,
-             "all hosts together have %" PRIu64 " messages of %" PRIu64
-             " bytes, the counter of all "
-             "says %" PRIu64 " of %" PRIu64,
-             all.messages, all.bytes, service->usage.messages, service->usage.bytes);
+        check_tell(problems,
+                   "all hosts together have %" PRIu64 " messages of %" PRIu64
+                   " bytes, the counter of all "
+                   "says %" PRIu64 " of %" PRIu64,
+                   all.messages, all.bytes, service->usage.messages, service->usage.bytes);
     }
 }

@@ -7,7 +7,7 @@ static const int64_t jump_ms = INT64_C(24) * 3600 * 1000;
 static const int64_t year_2024_ms = INT64_C(1704067200000);
 
 /* Keeps sums within 64 bits. Before 1970 is as good as 1970. */
-static int64_t bounded(int64_t wall_ms)
+static int64_t clock_bounded(int64_t wall_ms)
 {
     if (wall_ms < 0) {
         return 0;
@@ -15,7 +15,7 @@ static int64_t bounded(int64_t wall_ms)
     return wall_ms > INT64_MAX / 4 ? INT64_MAX / 4 : wall_ms;
 }
 
-static int64_t sum(int64_t a, int64_t b) /* b >= 0 */
+static int64_t clock_sum(int64_t a, int64_t b) /* b >= 0 */
 {
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
@@ -30,7 +30,7 @@ static int64_t passed_since(const struct clock_state *state, const struct clock_
 
 void clock_init(struct clock_state *state, int64_t saved_ms, const struct clock_reading *reading)
 {
-    const int64_t wall_ms = bounded(reading->wall_ms);
+    int64_t wall_ms = clock_bounded(reading->wall_ms);
 
     *state = (struct clock_state){.base_ms = saved_ms > 0 ? saved_ms : wall_ms,
                                   .monotonic_ms = reading->monotonic_ms,
@@ -45,16 +45,16 @@ static bool is_confirmed(const struct clock_state *state, const struct clock_rea
 }
 
 /* Goes on with the monotonic clock alone; and sees whether the wall clock has gone on with it. */
-static void advance(struct clock_state *state, const struct clock_reading *reading)
+static void clock_advance(struct clock_state *state, const struct clock_reading *reading)
 {
-    const int64_t wall_ms = bounded(reading->wall_ms);
-    const int64_t passed_ms = passed_since(state, reading);
-    const int64_t expected_ms = sum(state->wall_ms, passed_ms);
+    int64_t wall_ms = clock_bounded(reading->wall_ms);
+    int64_t passed_ms = passed_since(state, reading);
+    int64_t expected_ms = clock_sum(state->wall_ms, passed_ms);
 
-    state->base_ms = sum(state->base_ms, passed_ms);
+    state->base_ms = clock_sum(state->base_ms, passed_ms);
     state->monotonic_ms += passed_ms;
-    if (wall_ms > sum(expected_ms, step_tolerated_ms) ||
-        expected_ms > sum(wall_ms, step_tolerated_ms)) {
+    if (wall_ms > clock_sum(expected_ms, step_tolerated_ms) ||
+        expected_ms > clock_sum(wall_ms, step_tolerated_ms)) {
         state->steady_since_ms = state->monotonic_ms;
     }
     state->wall_ms = wall_ms;
@@ -62,17 +62,17 @@ static void advance(struct clock_state *state, const struct clock_reading *readi
 
 bool clock_would_jump(const struct clock_state *state, const struct clock_reading *reading)
 {
-    const int64_t base_ms = sum(state->base_ms, passed_since(state, reading));
+    int64_t base_ms = clock_sum(state->base_ms, passed_since(state, reading));
 
-    return bounded(reading->wall_ms) > sum(base_ms, jump_ms);
+    return clock_bounded(reading->wall_ms) > clock_sum(base_ms, jump_ms);
 }
 
 int64_t clock_now(struct clock_state *state, const struct clock_reading *reading,
                   int64_t patience_ms)
 {
-    const bool jumps = clock_would_jump(state, reading);
+    bool jumps = clock_would_jump(state, reading);
 
-    advance(state, reading);
+    clock_advance(state, reading);
     state->waiting = jumps && !is_confirmed(state, reading, patience_ms);
     if (!state->waiting && state->wall_ms > state->base_ms) {
         state->base_ms = state->wall_ms;
@@ -83,9 +83,9 @@ int64_t clock_now(struct clock_state *state, const struct clock_reading *reading
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
                    int64_t patience_ms)
 {
-    const int64_t now_ms = clock_now(state, reading, patience_ms);
+    int64_t now_ms = clock_now(state, reading, patience_ms);
 
     return state->wall_ms >= year_2024_ms && !state->waiting &&
-           now_ms <= sum(state->wall_ms, behind_tolerated_ms) &&
+           now_ms <= clock_sum(state->wall_ms, behind_tolerated_ms) &&
            is_confirmed(state, reading, patience_ms);
 }

@@ -8,10 +8,11 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
+#include "daemon/system/container.h"
 
 /* An epoch that begins as soon as the store has it. */
 struct epoch_change {
-    struct persist_op op; /* first: `done` gets it back */
+    struct persist_op op;
     struct service *service;
     struct host *host;
     struct persist_epoch stored;
@@ -27,7 +28,7 @@ struct epoch_change {
  */
 static void make_epoch(const struct host *host, int64_t now_ms, struct persist_epoch *out)
 {
-    const int64_t length_ms = (int64_t)host->config.epoch_length_s * 1000;
+    int64_t length_ms = (int64_t)host->config.epoch_length_s * 1000;
     const struct epoch *last = host->epochs[host->epoch_count - 1];
 
     out->host = host->number;
@@ -59,7 +60,7 @@ static void free_change(struct epoch_change *change)
 
 static void on_begun(struct persist_op *op)
 {
-    struct epoch_change *change = (struct epoch_change *)op;
+    struct epoch_change *change = CONTAINER_OF(op, struct epoch_change, op);
     struct service *service = change->service;
     struct host *host = change->host;
 
@@ -121,7 +122,7 @@ static void end_epochs(struct host *host, int64_t now_ms)
 
 void epochs_tick(struct service *service)
 {
-    const int64_t now_ms = service_now_ms(service);
+    int64_t now_ms = service_now_ms(service);
 
     for (size_t i = 0; i < service->host_count; i++) {
         struct host *host = &service->hosts[i];
@@ -149,7 +150,7 @@ static int load_epoch(void *context, const struct persist_epoch *stored)
                     host->config.name);
         return 0;
     }
-    const int rc = epoch_new(stored, &host->index_options, &epoch);
+    int rc = epoch_new(stored, &host->index_options, &epoch);
     if (rc == 0) {
         host_add_epoch(host, epoch);
     }
@@ -193,7 +194,7 @@ int epochs_load(struct service *service, char *out_reason)
 
     for (size_t i = 0; i < service->host_count && rc == 0; i++) {
         struct host *host = &service->hosts[i];
-        const int64_t now_ms = service_now_ms(service);
+        int64_t now_ms = service_now_ms(service);
 
         end_epochs(host, now_ms); /* of a host that has none any more, the current one */
         if (is_due(host, now_ms) && host->epoch_count < HOST_EPOCHS_MAX) {

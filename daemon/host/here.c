@@ -13,7 +13,7 @@ static bool is_blank(char c)
 }
 
 /* What is left of [*begin, *end) without blanks at its ends. */
-static void trim(const char **begin, const char **end)
+static void here_trim(const char **begin, const char **end)
 {
     while (*begin < *end && is_blank(**begin)) {
         (*begin)++;
@@ -33,7 +33,7 @@ static bool has_label(const struct here *here, const char *text, size_t length)
     return false;
 }
 
-static int refuse(char *out_reason, unsigned line, const char *why)
+static int here_refuse(char *out_reason, unsigned line, const char *why)
 {
     (void)snprintf(out_reason, HERE_REASON_BYTES, "line %u: %s", line, why);
     return HERE_REFUSED;
@@ -44,13 +44,13 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
 {
     const char *why = NULL;
 
-    trim(&begin, &end);
-    const size_t length = (size_t)(end - begin);
+    here_trim(&begin, &end);
+    size_t length = (size_t)(end - begin);
     if (length == 0 || *begin == '#') {
         return 0;
     }
     if (label_check(begin, length, &why) != 0) {
-        return refuse(out_reason, line, why);
+        return here_refuse(out_reason, line, why);
     }
     if (has_label(here, begin, length)) {
         return 0;
@@ -92,7 +92,7 @@ int here_new(const struct alloc *alloc, const char *first, size_t first_bytes, c
                        HERE_FILE_BYTES_MAX);
         return HERE_REFUSED;
     }
-    const size_t bytes = sizeof(struct here) + first_bytes + second_bytes;
+    size_t bytes = sizeof(struct here) + first_bytes + second_bytes;
     struct here *here = alloc_zeroed(alloc, 1, bytes);
     if (here == NULL) {
         return -ERR_NOMEM;

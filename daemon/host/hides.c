@@ -38,7 +38,7 @@ int hides_note(struct hides *hides, const struct alloc *alloc, uint64_t by, int6
             return -ERR_NOMEM;
         }
     }
-    const struct hide fresh = {.by = by, .at_ms = now_ms};
+    struct hide fresh = {.by = by, .at_ms = now_ms};
     if (hides->count < HIDES_KEPT) {
         hides->list[hides->count++] = fresh;
     } else {

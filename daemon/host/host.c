@@ -123,7 +123,7 @@ int host_admit(struct host *host, const struct persist_message *message)
         return -ERR_DAMAGED;
     }
     memcpy(item.id, message->id, sizeof(item.id));
-    const int rc = index_insert(epoch->index, &item, filter);
+    int rc = index_insert(epoch->index, &item, filter);
     if (rc == 0) {
         summary_add(&epoch->summary, filter);
     }

@@ -46,7 +46,7 @@ bool moderation_hides(const struct moderation *moderation, const uint8_t *id)
 }
 
 /* Room for one more. */
-static int grow(struct moderation *moderation)
+static int moderation_grow(struct moderation *moderation)
 {
     if (moderation->count < moderation->room) {
         return 0;
@@ -54,7 +54,7 @@ static int grow(struct moderation *moderation)
     if (moderation->room > UINT32_MAX / 4) {
         return -ERR_NOMEM;
     }
-    const uint32_t room = moderation->room == 0 ? ROOM_MIN : moderation->room * 2;
+    uint32_t room = moderation->room == 0 ? ROOM_MIN : moderation->room * 2;
     struct moderated *entries = alloc_array(moderation->alloc, room, sizeof(*entries));
     if (entries == NULL) {
         return -ERR_NOMEM;
@@ -76,7 +76,7 @@ int moderation_put(struct moderation *moderation, const struct moderated *modera
         *there = *moderated;
         return 0;
     }
-    int rc = grow(moderation);
+    int rc = moderation_grow(moderation);
     if (rc == 0) {
         rc = idmap_reserve(&moderation->ids);
     }
@@ -96,8 +96,8 @@ bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct 
     if (there == NULL) {
         return false;
     }
-    const uint32_t position = (uint32_t)(there - moderation->entries);
-    const uint32_t last = moderation->count - 1;
+    uint32_t position = (uint32_t)(there - moderation->entries);
+    uint32_t last = moderation->count - 1;
     if (out != NULL) {
         *out = *there;
     }

@@ -49,7 +49,7 @@ static int load_message(void *context, const struct persist_message *message)
         loading->expired++; /* the sweep takes it */
         return 0;
     }
-    const int rc = service_keep(service, host, message);
+    int rc = service_keep(service, host, message);
     if (rc == HOST_NO_EPOCH) {
         loading->expired++;
         return 0;
@@ -72,11 +72,11 @@ static int load_all(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service, .now_ms = service_now_ms(service)};
 
-    const int begun = epochs_load(service, out_reason);
+    int begun = epochs_load(service, out_reason);
     if (begun != 0) {
         return begun;
     }
-    const int rc =
+    int rc =
         service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
     if (rc != 0) {
         if (out_reason[0] == '\0') {
@@ -128,7 +128,7 @@ static int add_host(struct service *service, const struct config_host *config, c
     int rc = service->persist->interface->add_host(service->persist, config->name, text, &number,
                                                    stored, out_reason);
     if (rc == PERSIST_PROFILE_CHANGED) {
-        const struct settings_source source = {
+        struct settings_source source = {
             .name = service->config.file[0] != '\0' ? service->config.file : "configuration",
             .line = config->profile_line != 0 ? config->profile_line : config->line,
             .reason = out_reason,
@@ -162,7 +162,7 @@ static void on_host_made(struct persist_op *op)
                   op->reason != NULL ? op->reason : "the store failed");
         return;
     }
-    const int rc = put_host(service, config, op->message.host, reason);
+    int rc = put_host(service, config, op->message.host, reason);
     if (rc != 0) {
         log_error("host %s is not opened: %s; restart", config->name,
                   reason[0] != '\0' ? reason : err_text(rc));

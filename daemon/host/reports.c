@@ -48,7 +48,7 @@ static uint64_t *slot_of(uint64_t *slots, uint64_t hash)
 
 bool reports_note(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender)
 {
-    const uint64_t hash = hash_of(reports, host, id, sender);
+    uint64_t hash = hash_of(reports, host, id, sender);
     uint64_t *slot = slot_of(reports->slots[reports->newer], hash);
 
     if (*slot == hash || *slot_of(reports->slots[1 - reports->newer], hash) == hash) {
@@ -67,7 +67,7 @@ bool reports_note(struct reports *reports, uint32_t host, const uint8_t *id, uin
 
 void reports_forget(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender)
 {
-    const uint64_t hash = hash_of(reports, host, id, sender);
+    uint64_t hash = hash_of(reports, host, id, sender);
 
     for (int i = 0; i < 2; i++) {
         uint64_t *slot = slot_of(reports->slots[i], hash);

@@ -6,15 +6,15 @@
 /* --- the host and the server ------------------------------------------------------------------ */
 
 /* How much more there would be than `max`, with one more of `added`. */
-static uint64_t excess(uint64_t used, uint64_t promised, uint64_t added, uint64_t max)
+static uint64_t room_excess(uint64_t used, uint64_t promised, uint64_t added, uint64_t max)
 {
-    const uint64_t left = used > promised ? used - promised : 0;
-    const uint64_t sum = left + added; /* both far below 2^63 */
+    uint64_t left = used > promised ? used - promised : 0;
+    uint64_t sum = left + added; /* both far below 2^63 */
 
     return sum > max ? sum - max : 0;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t room_larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -70,18 +70,20 @@ static bool find_in_host(struct service *service, struct host *host, uint64_t by
 {
     const struct config_limits *limits = &service->config.limits;
     const struct config_host *config = &host->config;
-    const struct usage of_host = {
-        .messages = excess(host->usage.messages, host->leaving.messages, 1, config->messages_max),
-        .bytes = excess(host->usage.bytes, host->leaving.bytes, bytes, config->bytes_max),
-    };
-    const struct usage of_all = {
+    struct usage of_host = {
         .messages =
-            excess(service->usage.messages, service->leaving.messages, 1, limits->messages_max),
-        .bytes = excess(service->usage.bytes, service->leaving.bytes, bytes, limits->bytes_max),
+            room_excess(host->usage.messages, host->leaving.messages, 1, config->messages_max),
+        .bytes = room_excess(host->usage.bytes, host->leaving.bytes, bytes, config->bytes_max),
+    };
+    struct usage of_all = {
+        .messages = room_excess(service->usage.messages, service->leaving.messages, 1,
+                                limits->messages_max),
+        .bytes =
+            room_excess(service->usage.bytes, service->leaving.bytes, bytes, limits->bytes_max),
     };
 
-    room->need = (struct usage){.messages = larger(of_host.messages, of_all.messages),
-                                .bytes = larger(of_host.bytes, of_all.bytes)};
+    room->need = (struct usage){.messages = room_larger(of_host.messages, of_all.messages),
+                                .bytes = room_larger(of_host.bytes, of_all.bytes)};
     if (room->need.messages == 0 && room->need.bytes == 0) {
         return true;
     }
@@ -135,7 +137,7 @@ static bool is_over_share(const struct service *service, const struct host *host
                           bool is_wide, uint64_t bytes, const char **out_cap)
 {
     const struct config_limits *limits = &service->config.limits;
-    const uint64_t parts = is_wide ? ROOM_OF_WIDE : ROOM_OF_ADDRESS;
+    uint64_t parts = is_wide ? ROOM_OF_WIDE : ROOM_OF_ADDRESS;
     struct usage here;
     struct usage everywhere;
 
@@ -149,7 +151,7 @@ static bool is_over_share(const struct service *service, const struct host *host
            is_over(&everywhere, bytes, limits->messages_max, limits->bytes_max, parts, out_cap);
 }
 
-static void promise(struct service *service, struct host *host, const struct usage *usage)
+static void room_promise(struct service *service, struct host *host, const struct usage *usage)
 {
     host->leaving.messages += usage->messages;
     host->leaving.bytes += usage->bytes;
@@ -169,8 +171,8 @@ static bool find_own(struct service *service, struct host *host, uint32_t tag, b
                       : shares_pick(&host->shares, tag, id, &gone))) {
             return false;
         }
-        const struct usage usage = {.messages = 1, .bytes = gone};
-        promise(service, host, &usage);
+        struct usage usage = {.messages = 1, .bytes = gone};
+        room_promise(service, host, &usage);
         room->own.messages++;
         room->own.bytes += gone;
         room->own_count++;
@@ -212,7 +214,7 @@ bool room_find(struct service *service, struct host *host, const struct sender_t
         unpromise_own(service, host, out_room);
         return false;
     }
-    promise(service, host, &out_room->need);
+    room_promise(service, host, &out_room->need);
     return true;
 }
 

@@ -22,7 +22,7 @@ void rules_deinit(struct rules *rules)
     memset(rules, 0, sizeof(*rules));
 }
 
-static struct ban *find(const struct rules *rules, const struct persist_rule *rule)
+static struct ban *rules_find(const struct rules *rules, const struct persist_rule *rule)
 {
     for (uint32_t i = 0; i < rules->ban_count; i++) {
         struct ban *ban = &rules->bans[i];
@@ -37,12 +37,12 @@ static struct ban *find(const struct rules *rules, const struct persist_rule *ru
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule)
 {
     return rule->kind == PERSIST_ACCEPT || rules->ban_count < RULES_BANS_MAX ||
-           find(rules, rule) != NULL;
+           rules_find(rules, rule) != NULL;
 }
 
-static int grow(struct rules *rules)
+static int rules_grow(struct rules *rules)
 {
-    const uint32_t room = rules->ban_room == 0 ? ROOM_MIN : rules->ban_room * 2;
+    uint32_t room = rules->ban_room == 0 ? ROOM_MIN : rules->ban_room * 2;
 
     if (rules->ban_count < rules->ban_room) {
         return 0;
@@ -67,9 +67,9 @@ int rules_put(struct rules *rules, const struct persist_rule *rule)
         rules->accept = rules->has_accept ? (enum accept)rule->number : ACCEPT_OPEN;
         return 0;
     }
-    struct ban *ban = find(rules, rule);
+    struct ban *ban = rules_find(rules, rule);
     if (ban == NULL) {
-        const int rc = grow(rules);
+        int rc = rules_grow(rules);
         if (rc != 0) {
             return rc;
         }
@@ -90,12 +90,12 @@ void rules_drop(struct rules *rules, const struct persist_rule *rule)
         rules->has_accept = false;
         return;
     }
-    struct ban *ban = find(rules, rule);
+    struct ban *ban = rules_find(rules, rule);
     if (ban == NULL) {
         return;
     }
     rules->payload_count -= ban->kind == PERSIST_BAN_PAYLOAD;
-    const size_t behind = (size_t)(rules->bans + rules->ban_count - (ban + 1));
+    size_t behind = (size_t)(rules->bans + rules->ban_count - (ban + 1));
     memmove(ban, ban + 1, behind * sizeof(*ban));
     rules->ban_count--;
 }

@@ -12,11 +12,11 @@ int service_set_here(struct service *service, struct host *host, const char *tex
                      bool *out_changed, char *out_reason)
 {
     enum { REST_BYTES = 256 }; /* what a frame has besides: ids, the host's name */
-    const size_t room = service->config.limits.frame_bytes - REST_BYTES;
+    size_t room = service->config.limits.frame_bytes - REST_BYTES;
     struct here *here = NULL;
 
-    const int rc = here_new(service->alloc, host->config.here, strlen(host->config.here), text,
-                            length, room, &here, out_reason);
+    int rc = here_new(service->alloc, host->config.here, strlen(host->config.here), text, length,
+                      room, &here, out_reason);
     if (rc != 0) {
         return rc;
     }
@@ -49,11 +49,11 @@ struct host *service_host_numbered(struct service *service, uint32_t number)
     return NULL;
 }
 
-/* --- payloads ------------------------------------------------------------------------------- */
+/* --- payloads --------------------------------------------------------------------------------- */
 
 void service_remember(struct service *service, const struct persist_message *message)
 {
-    const struct cache_entry entry = {
+    struct cache_entry entry = {
         .payload = message->payload,
         .payload_bytes = message->payload_bytes,
         .media_type = message->media_type,
@@ -95,12 +95,12 @@ uint64_t service_monotonic_ns(struct service *service)
 
 void service_note(struct service *service, enum metric metric, uint64_t began_ns)
 {
-    const uint64_t now_ns = service_monotonic_ns(service);
+    uint64_t now_ns = service_monotonic_ns(service);
 
     metrics_note(&service->metrics, metric, now_ns - began_ns, (int64_t)(now_ns / 1000000));
 }
 
-/* --- work under way -------------------------------------------------------------------------- */
+/* --- work under way --------------------------------------------------------------------------- */
 
 void service_work_begin(struct service *service)
 {

@@ -29,7 +29,7 @@ static int64_t patience_ms(const struct service *service)
 
 void service_start_clock(struct service *service)
 {
-    const struct clock_reading reading = read_clocks(service);
+    struct clock_reading reading = read_clocks(service);
 
     clock_init(&service->clock, service->store.clock_ms, &reading);
     service->told.now_ms = service->clock.base_ms;
@@ -60,7 +60,7 @@ int64_t service_monotonic_ms(struct service *service)
 
 static void tell_waiting(struct service *service, int64_t now_ms)
 {
-    const int64_t days = (service->clock.wall_ms - now_ms) / DAY_MS;
+    int64_t days = (service->clock.wall_ms - now_ms) / DAY_MS;
 
     service->told.waiting = service->clock.waiting;
     if (service->clock.waiting) {
@@ -75,9 +75,9 @@ static void tell_waiting(struct service *service, int64_t now_ms)
 
 void service_tell_clock(struct service *service)
 {
-    const int64_t now_ms = service_now_ms(service);
+    int64_t now_ms = service_now_ms(service);
     const struct clock_state *clock = &service->clock;
-    const int64_t forward_ms =
+    int64_t forward_ms =
         (now_ms - service->told.now_ms) - (clock->monotonic_ms - service->told.monotonic_ms);
 
     if (forward_ms > STEP_MS) {

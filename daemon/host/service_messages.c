@@ -16,7 +16,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         .deposited_ms = message->deposited_ms,
         .expires_ms = message->expires_ms,
     };
-    const bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
+    bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
     int rc = 0;
 
     if (host_epoch(host, message->epoch) == NULL) {
@@ -43,7 +43,7 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
 {
     struct moderated moderated;
     struct index_item item;
-    const bool is_known = moderation_remove(&host->moderation, id, &moderated);
+    bool is_known = moderation_remove(&host->moderation, id, &moderated);
 
     if (host_remove(host, id, &item) == 0) {
         usage_subtract(&host->usage, item.bytes);

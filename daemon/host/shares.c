@@ -82,7 +82,7 @@ static void put_into_chain(struct shares *shares, uint32_t at)
 /* Room for two more: an address and its /64. */
 static int reserve_sharers(struct shares *shares)
 {
-    const uint32_t old_room = shares->sharer_room;
+    uint32_t old_room = shares->sharer_room;
 
     if (shares->sharer_count + 2 <= old_room) {
         return 0;
@@ -90,7 +90,7 @@ static int reserve_sharers(struct shares *shares)
     if (old_room > UINT32_MAX / 4) {
         return -ERR_NOMEM;
     }
-    const uint32_t room = old_room == 0 ? ROOM_MIN : 2 * old_room;
+    uint32_t room = old_room == 0 ? ROOM_MIN : 2 * old_room;
     struct sharer *sharers = alloc_zeroed(shares->alloc, room, sizeof(*sharers));
     uint32_t *chains = alloc_array(shares->alloc, room, sizeof(*chains));
     if (sharers == NULL || chains == NULL) {
@@ -144,7 +144,7 @@ static void drop_if_empty(struct shares *shares, uint32_t at)
     if (sharer->messages > 0 || sharer->addresses > 0) {
         return;
     }
-    const uint32_t wide = sharer->wide;
+    uint32_t wide = sharer->wide;
     uint32_t *link = chain_of(shares, sharer->tag);
     while (*link != at) {
         link = &shares->sharers[*link].next;
@@ -174,11 +174,11 @@ static bool find_record(const struct shares *shares, const uint8_t *id, uint32_t
 static int reserve_record(struct shares *shares)
 {
     if (shares->record_count == shares->record_room) {
-        const uint32_t old_room = shares->record_room;
+        uint32_t old_room = shares->record_room;
         if (old_room > UINT32_MAX / 4) {
             return -ERR_NOMEM;
         }
-        const uint32_t room = old_room == 0 ? ROOM_MIN : 2 * old_room;
+        uint32_t room = old_room == 0 ? ROOM_MIN : 2 * old_room;
         struct share_record *records = alloc_array(shares->alloc, room, sizeof(*records));
         if (records == NULL) {
             return -ERR_NOMEM;
@@ -194,11 +194,11 @@ static int reserve_record(struct shares *shares)
 }
 
 /* What is before and after a record points to `at` now; NONE: to each other. */
-static void relink(struct shares *shares, const struct share_record *record, uint32_t at)
+static void shares_relink(struct shares *shares, const struct share_record *record, uint32_t at)
 {
     struct sharer *sharer = &shares->sharers[record->sharer];
-    const uint32_t for_next = at != NONE ? at : record->prev;
-    const uint32_t for_prev = at != NONE ? at : record->next;
+    uint32_t for_next = at != NONE ? at : record->prev;
+    uint32_t for_prev = at != NONE ? at : record->next;
 
     if (record->next != NONE) {
         shares->records[record->next].prev = for_next;
@@ -229,7 +229,7 @@ int shares_add(struct shares *shares, const uint8_t *id, const struct sender_tag
     if (rc != 0) {
         return rc;
     }
-    const uint32_t by = get_sharer(shares, sender->address, false);
+    uint32_t by = get_sharer(shares, sender->address, false);
     struct sharer *sharer = &shares->sharers[by]; /* they move in reserve_sharers only */
     if (sharer->messages == 0 && sender->wide != 0) {
         sharer->wide = get_sharer(shares, sender->wide, true);
@@ -240,7 +240,7 @@ int shares_add(struct shares *shares, const uint8_t *id, const struct sender_tag
     *record =
         (struct share_record){.bytes = bytes, .sharer = by, .prev = sharer->last, .next = NONE};
     memcpy(record->id, id, MESSAGE_ID_BYTES);
-    relink(shares, record, at);
+    shares_relink(shares, record, at);
     idmap_insert(&shares->ids, id, at);
     for (uint32_t i = by; i != NONE; i = shares->sharers[i].wide) {
         shares->sharers[i].messages++;
@@ -252,7 +252,7 @@ int shares_add(struct shares *shares, const uint8_t *id, const struct sender_tag
 
 static void set_leaving(struct shares *shares, struct share_record *record, bool leaving)
 {
-    const uint32_t bytes = record->bytes & ~LEAVING;
+    uint32_t bytes = record->bytes & ~LEAVING;
 
     if (((record->bytes & LEAVING) != 0) == leaving) {
         return;
@@ -273,26 +273,26 @@ void shares_remove(struct shares *shares, const uint8_t *id)
         return;
     }
     struct share_record *record = &shares->records[at];
-    const uint32_t by = record->sharer;
+    uint32_t by = record->sharer;
     set_leaving(shares, record, false);
     for (uint32_t i = by; i != NONE; i = shares->sharers[i].wide) {
         shares->sharers[i].messages--;
         shares->sharers[i].bytes -= record->bytes;
     }
-    relink(shares, record, NONE);
+    shares_relink(shares, record, NONE);
     idmap_remove(&shares->ids, id, at);
-    const uint32_t last = --shares->record_count;
+    uint32_t last = --shares->record_count;
     if (at != last) { /* the last one takes its place */
         *record = shares->records[last];
         idmap_move(&shares->ids, record->id, last, at);
-        relink(shares, record, at);
+        shares_relink(shares, record, at);
     }
     drop_if_empty(shares, by);
 }
 
 void shares_usage(const struct shares *shares, uint32_t tag, bool is_wide, struct usage *out_usage)
 {
-    const uint32_t at = find_sharer(shares, tag, is_wide);
+    uint32_t at = find_sharer(shares, tag, is_wide);
 
     *out_usage = (struct usage){0};
     if (at != NONE) {
@@ -329,7 +329,7 @@ bool shares_pick(struct shares *shares, uint32_t address_tag, uint8_t *out_id, u
 bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, uint8_t *out_id,
                       uint32_t *out_bytes)
 {
-    const uint32_t wide = find_sharer(shares, wide_tag, true);
+    uint32_t wide = find_sharer(shares, wide_tag, true);
     uint32_t most = NONE;
     uint64_t most_has = 0;
 
@@ -338,8 +338,8 @@ bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, u
         if (sharer->tag == 0 || sharer->wide != wide) {
             continue;
         }
-        const uint64_t has = by_bytes ? sharer->bytes - sharer->leaving_bytes
-                                      : sharer->messages - sharer->leaving_messages;
+        uint64_t has = by_bytes ? sharer->bytes - sharer->leaving_bytes
+                                : sharer->messages - sharer->leaving_messages;
         if (has > most_has) {
             most = at;
             most_has = has;
@@ -369,7 +369,7 @@ static const char *check_address(const struct shares *shares, uint32_t by, uint3
 
     for (uint32_t at = sharer->first; at != NONE; at = shares->records[at].next) {
         const struct share_record *record = &shares->records[at];
-        const uint32_t bytes = record->bytes & ~LEAVING;
+        uint32_t bytes = record->bytes & ~LEAVING;
         uint32_t found = 0;
         if (record->sharer != by || record->prev != prev) {
             return "a record is in a wrong list";

@@ -20,7 +20,7 @@ struct account {
 static inline void account_leak(struct account *account, uint64_t now_ns, uint64_t share)
 {
     if (now_ns > account->at_ns) {
-        const uint64_t leaked_ns = (now_ns - account->at_ns) / share;
+        uint64_t leaked_ns = (now_ns - account->at_ns) / share;
 
         account->spent_ns = account->spent_ns > leaked_ns ? account->spent_ns - leaked_ns : 0;
     }
@@ -31,7 +31,7 @@ static inline void account_leak(struct account *account, uint64_t now_ns, uint64
 static inline void account_spend(struct account *account, uint64_t now_ns, uint64_t spent_ns,
                                  uint64_t most_ns)
 {
-    const uint64_t room_ns = most_ns > account->spent_ns ? most_ns - account->spent_ns : 0;
+    uint64_t room_ns = most_ns > account->spent_ns ? most_ns - account->spent_ns : 0;
 
     account->spent_ns += spent_ns < room_ns ? spent_ns : room_ns;
     account->at_ns = now_ns;

@@ -7,7 +7,7 @@ _Static_assert(COST_MOST ==
 
 uint32_t cost_tokens(const struct cost *cost)
 {
-    const uint32_t looks = cost->slices + cost->hashes;
+    uint32_t looks = cost->slices + cost->hashes;
 
     return cost->parts + (looks + COST_LOOKS - 1) / COST_LOOKS + cost->pages + cost->others;
 }

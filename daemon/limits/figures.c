@@ -22,7 +22,7 @@ void figures_add(struct figures *figures, uint64_t value, const char *format, ..
     va_start(arguments, format);
     (void)vsnprintf(name, sizeof(name), format, arguments); /* names are ours, and short */
     va_end(arguments);
-    const size_t length = strlen(name);
+    size_t length = strlen(name);
     char *copy = figures->count < LIMIT_FIGURES ? arena_take(figures->arena, length + 1) : NULL;
     if (copy == NULL) {
         figures->is_short = true;

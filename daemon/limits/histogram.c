@@ -22,7 +22,7 @@ static size_t bucket_of(uint64_t value)
     if (value < HISTOGRAM_PARTS) {
         return (size_t)value;
     }
-    const unsigned shift = highest_bit(value) - PARTS_LOG;
+    unsigned shift = highest_bit(value) - PARTS_LOG;
 
     if (shift >= HISTOGRAM_POWERS) {
         return HISTOGRAM_BUCKETS - 1;
@@ -37,7 +37,7 @@ static uint64_t end_of(size_t bucket)
     if (bucket < HISTOGRAM_PARTS) {
         return bucket;
     }
-    const unsigned shift = (unsigned)(bucket / HISTOGRAM_PARTS) - 1;
+    unsigned shift = (unsigned)(bucket / HISTOGRAM_PARTS) - 1;
 
     return ((uint64_t)(bucket % HISTOGRAM_PARTS + HISTOGRAM_PARTS + 1) << shift) - 1;
 }
@@ -59,8 +59,8 @@ void histogram_add(struct histogram *histogram, uint64_t value)
 void histogram_merge(struct histogram *histogram, const struct histogram *other)
 {
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        const uint32_t room = UINT32_MAX - histogram->counts[i];
-        const uint32_t more = other->counts[i] < room ? other->counts[i] : room;
+        uint32_t room = UINT32_MAX - histogram->counts[i];
+        uint32_t more = other->counts[i] < room ? other->counts[i] : room;
 
         histogram->counts[i] += more;
         histogram->count += more;
@@ -73,15 +73,15 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t millionths)
 {
     /* Split, so that no product runs over. */
-    const uint64_t whole = histogram->count / 1000000;
-    const uint64_t rest = histogram->count % 1000000;
-    const uint64_t wanted = whole * millionths + (rest * millionths + 999999) / 1000000;
+    uint64_t whole = histogram->count / 1000000;
+    uint64_t rest = histogram->count % 1000000;
+    uint64_t wanted = whole * millionths + (rest * millionths + 999999) / 1000000;
     uint64_t seen = 0;
 
     for (size_t i = 0; i < HISTOGRAM_BUCKETS && histogram->count > 0; i++) {
         seen += histogram->counts[i];
         if (seen >= wanted && seen > 0) {
-            const uint64_t end = end_of(i);
+            uint64_t end = end_of(i);
             return i == HISTOGRAM_BUCKETS - 1 || end > histogram->greatest ? histogram->greatest
                                                                            : end;
         }

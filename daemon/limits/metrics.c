@@ -10,9 +10,9 @@ void metrics_init(struct metrics *metrics, int64_t now_ms)
 }
 
 /* The newer window becomes the older one after a minute; after two both are of no more use. */
-static void turn(struct metrics *metrics, int64_t now_ms)
+static void metrics_turn(struct metrics *metrics, int64_t now_ms)
 {
-    const int64_t age_ms = now_ms - metrics->window_ms;
+    int64_t age_ms = now_ms - metrics->window_ms;
 
     if (age_ms < METRICS_WINDOW_MS) {
         return;
@@ -30,7 +30,7 @@ static void turn(struct metrics *metrics, int64_t now_ms)
 
 void metrics_note(struct metrics *metrics, enum metric metric, uint64_t took_ns, int64_t now_ms)
 {
-    turn(metrics, now_ms);
+    metrics_turn(metrics, now_ms);
     metrics->totals[metric]++;
     histogram_add(&metrics->windows[0][metric], took_ns / 1000);
 }
@@ -46,9 +46,9 @@ const char *metrics_name(enum metric metric)
 void metrics_report(struct metrics *metrics, enum metric metric, int64_t now_ms,
                     struct metric_report *out_report)
 {
-    turn(metrics, now_ms);
+    metrics_turn(metrics, now_ms);
     struct histogram recent = metrics->windows[0][metric];
-    const int64_t elapsed_ms = now_ms - metrics->before_ms;
+    int64_t elapsed_ms = now_ms - metrics->before_ms;
 
     histogram_merge(&recent, &metrics->windows[1][metric]);
     *out_report = (struct metric_report){

@@ -7,7 +7,7 @@
 
 #include "daemon/limits/figures.h"
 
-static void tell(struct refusals *refusals, enum refusal what, int64_t now_ms)
+static void refusals_tell(struct refusals *refusals, enum refusal what, int64_t now_ms)
 {
     uint64_t *untold = refusals->untold;
     uint64_t withheld = 0;
@@ -28,16 +28,16 @@ void refusals_note(struct refusals *refusals, enum msg_error_code code, int64_t 
         refusals->codes[code]++;
     }
     if (code == MSG_RATE_LIMITED) {
-        tell(refusals, REFUSAL_RATE, now_ms);
+        refusals_tell(refusals, REFUSAL_RATE, now_ms);
     } else if (code == MSG_QUOTA) {
-        tell(refusals, REFUSAL_QUOTA, now_ms);
+        refusals_tell(refusals, REFUSAL_QUOTA, now_ms);
     }
 }
 
 void refusals_note_connection(struct refusals *refusals, int64_t now_ms)
 {
     refusals->connections++;
-    tell(refusals, REFUSAL_CONNECTION, now_ms);
+    refusals_tell(refusals, REFUSAL_CONNECTION, now_ms);
 }
 
 void refusals_add_figures(const struct refusals *refusals, struct figures *figures)

@@ -102,7 +102,7 @@ static uint64_t hash_of(const struct senders *senders, enum sender_kind kind, bo
 
 uint32_t senders_tag(const struct senders *senders, const struct sender_address *address)
 {
-    const uint32_t tag = (uint32_t)hash_of(senders, address->kind, false, address->bytes);
+    uint32_t tag = (uint32_t)hash_of(senders, address->kind, false, address->bytes);
 
     return tag != 0 ? tag : 1;
 }
@@ -117,7 +117,7 @@ static uint64_t hash_of_prefix(const struct senders *senders, const struct sende
 
 uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address)
 {
-    const uint32_t tag = (uint32_t)hash_of_prefix(senders, address);
+    uint32_t tag = (uint32_t)hash_of_prefix(senders, address);
 
     if (address->kind != SENDER_IPV6_ON_LINK) {
         return 0;
@@ -189,7 +189,7 @@ static uint32_t *chain_of(struct senders *senders, uint64_t hash)
     return &senders->chains[hash & (senders->chain_count - 1)];
 }
 
-static struct sender *find(struct senders *senders, uint64_t hash)
+static struct sender *sender_find(struct senders *senders, uint64_t hash)
 {
     uint32_t at = *chain_of(senders, hash);
 
@@ -199,7 +199,7 @@ static struct sender *find(struct senders *senders, uint64_t hash)
     return at != NOWHERE ? &senders->places[at] : NULL;
 }
 
-static uint32_t multiply(uint32_t number, uint32_t factor)
+static uint32_t sender_multiply(uint32_t number, uint32_t factor)
 {
     return number > UINT32_MAX / factor ? UINT32_MAX : number * factor;
 }
@@ -211,8 +211,8 @@ static struct bucket_rate rate_of(const struct sender *sender, const struct send
     struct bucket_rate rate = limits->rates[action];
 
     if (sender->is_wide) {
-        rate.per_minute = multiply(rate.per_minute, SENDERS_WIDE);
-        rate.burst = multiply(rate.burst, SENDERS_WIDE);
+        rate.per_minute = sender_multiply(rate.per_minute, SENDERS_WIDE);
+        rate.burst = sender_multiply(rate.burst, SENDERS_WIDE);
     }
     return rate;
 }
@@ -222,7 +222,7 @@ static bool is_forgettable(const struct sender *sender, const struct sender_limi
                            int64_t now_ms)
 {
     for (int action = 0; action < SENDER_ACTIONS; action++) {
-        const struct bucket_rate rate = rate_of(sender, limits, (enum sender_action)action);
+        struct bucket_rate rate = rate_of(sender, limits, (enum sender_action)action);
         if (!bucket_is_full(&sender->buckets[action], &rate, now_ms)) {
             return false;
         }
@@ -230,7 +230,7 @@ static bool is_forgettable(const struct sender *sender, const struct sender_limi
     return sender->held[SENDER_CONNECTIONS] == 0;
 }
 
-static void forget(struct senders *senders, uint32_t place)
+static void sender_forget(struct senders *senders, uint32_t place)
 {
     struct sender *sender = &senders->places[place];
     uint32_t *at = chain_of(senders, sender->hash);
@@ -249,20 +249,20 @@ static void forget(struct senders *senders, uint32_t place)
 static bool make_room(struct senders *senders, const struct sender_limits *limits, int64_t now_ms)
 {
     for (uint32_t looked = 0; senders->free == NOWHERE && looked < senders->capacity; looked++) {
-        const uint32_t place = senders->hand;
+        uint32_t place = senders->hand;
         senders->hand = place + 1 < senders->capacity ? place + 1 : 0;
         if (is_forgettable(&senders->places[place], limits, now_ms)) {
-            forget(senders, place);
+            sender_forget(senders, place);
         }
     }
     return senders->free != NOWHERE;
 }
 
 /* The sender with this hash, made if it is new; the shared one where there is no place. */
-static struct sender *get(struct senders *senders, uint64_t hash, bool is_wide,
-                          const struct sender_limits *limits, int64_t now_ms)
+static struct sender *sender_get(struct senders *senders, uint64_t hash, bool is_wide,
+                                 const struct sender_limits *limits, int64_t now_ms)
 {
-    struct sender *sender = find(senders, hash);
+    struct sender *sender = sender_find(senders, hash);
 
     if (sender != NULL) {
         return sender;
@@ -270,7 +270,7 @@ static struct sender *get(struct senders *senders, uint64_t hash, bool is_wide,
     if (!make_room(senders, limits, now_ms)) {
         return &senders->shared;
     }
-    const uint32_t place = senders->free;
+    uint32_t place = senders->free;
     uint32_t *chain = chain_of(senders, hash);
     sender = &senders->places[place];
     senders->free = sender->next;
@@ -288,7 +288,8 @@ static struct sender *get(struct senders *senders, uint64_t hash, bool is_wide,
 static bool may_connect(const struct sender *sender, const struct sender_limits *limits)
 {
     return sender->held[SENDER_CONNECTIONS] <
-           (sender->is_wide ? multiply(limits->connections, SENDERS_WIDE) : limits->connections);
+           (sender->is_wide ? sender_multiply(limits->connections, SENDERS_WIDE)
+                            : limits->connections);
 }
 
 /* The /64 of an address on link. */
@@ -300,12 +301,12 @@ static struct sender *find_prefix(struct senders *senders, const struct sender *
         known != NULL && known->held[SENDER_CONNECTIONS] > 0 ? known->prefix : NULL;
 
     if (prefix == NULL) {
-        prefix = get(senders, hash_of_prefix(senders, address), true, limits, now_ms);
+        prefix = sender_get(senders, hash_of_prefix(senders, address), true, limits, now_ms);
     }
     return prefix;
 }
 
-static int refuse(struct sender *sender, const struct sender_limits *limits, int64_t now_ms)
+static int sender_refuse(struct sender *sender, const struct sender_limits *limits, int64_t now_ms)
 {
     return sender_take(sender, SENDER_TOLD, limits, 1, now_ms) == 0 ? SENDER_REFUSED
                                                                     : SENDER_CUT_OFF;
@@ -314,23 +315,23 @@ static int refuse(struct sender *sender, const struct sender_limits *limits, int
 int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender)
 {
-    const uint64_t hash = hash_of(senders, address->kind, false, address->bytes);
+    uint64_t hash = hash_of(senders, address->kind, false, address->bytes);
     struct sender *prefix = NULL;
 
     if (address->kind == SENDER_IPV6_ON_LINK) {
-        prefix = find_prefix(senders, find(senders, hash), address, limits, now_ms);
+        prefix = find_prefix(senders, sender_find(senders, hash), address, limits, now_ms);
         prefix->held[SENDER_CONNECTIONS]++;
     }
     /* The prefix is connected by now, and stays when room is made for the address. */
-    struct sender *sender = get(senders, hash, false, limits, now_ms);
-    const bool enters = may_connect(sender, limits);
+    struct sender *sender = sender_get(senders, hash, false, limits, now_ms);
+    bool enters = may_connect(sender, limits);
     /* Those who share their limits come from anywhere. */
     if (prefix != NULL && (!enters || sender == &senders->shared)) {
         prefix->held[SENDER_CONNECTIONS]--;
         prefix = NULL;
     }
     if (!enters) {
-        return refuse(sender, limits, now_ms);
+        return sender_refuse(sender, limits, now_ms);
     }
     sender->prefix = prefix;
     sender->held[SENDER_CONNECTIONS]++;
@@ -379,7 +380,7 @@ static int compare_counts(uint32_t a, uint32_t b)
 
 int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use)
 {
-    const int by_address = compare_counts(a->held[use], b->held[use]);
+    int by_address = compare_counts(a->held[use], b->held[use]);
 
     return by_address != 0
                ? by_address
@@ -390,7 +391,7 @@ int sender_compare(const struct sender *a, const struct sender *b, enum sender_u
 uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
                               enum sender_use use)
 {
-    const bool is_same = other != NULL && other->prefix == sender->prefix;
+    bool is_same = other != NULL && other->prefix == sender->prefix;
 
     return sender->prefix == NULL || is_same ? 0 : sender->prefix->held[use];
 }
@@ -400,12 +401,12 @@ uint32_t sender_network_holds(const struct sender *sender, const struct sender *
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms)
 {
-    const struct bucket before = sender->buckets[action];
-    const struct bucket_rate rate = rate_of(sender, limits, action);
+    struct bucket before = sender->buckets[action];
+    struct bucket_rate rate = rate_of(sender, limits, action);
     uint64_t wait_ms = bucket_take(&sender->buckets[action], &rate, cost, now_ms);
 
     if (wait_ms == 0 && sender->prefix != NULL) {
-        const struct bucket_rate wide = rate_of(sender->prefix, limits, action);
+        struct bucket_rate wide = rate_of(sender->prefix, limits, action);
         wait_ms = bucket_take(&sender->prefix->buckets[action], &wide, cost, now_ms);
         if (wait_ms > 0) {
             sender->buckets[action] = before;
@@ -419,9 +420,9 @@ uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
                            int64_t now_ms)
 {
     struct sender *prefix = sender->prefix;
-    const struct bucket before = sender->buckets[action];
-    const struct bucket before_prefix = prefix != NULL ? prefix->buckets[action] : before;
-    const uint64_t wait_ms = sender_take(sender, action, limits, cost + spare, now_ms);
+    struct bucket before = sender->buckets[action];
+    struct bucket before_prefix = prefix != NULL ? prefix->buckets[action] : before;
+    uint64_t wait_ms = sender_take(sender, action, limits, cost + spare, now_ms);
 
     if (wait_ms > 0) {
         return wait_ms;

@@ -6,7 +6,6 @@
  */
 
 #include "daemon/net/server.h"
-
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"

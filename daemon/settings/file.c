@@ -29,7 +29,7 @@ static void list_sections(const struct settings_table *table, const char *word, 
     out[0] = '\0';
     for (size_t i = 0; i < table->section_count && used < SECTIONS_BYTES; i++) {
         const struct settings_section *section = &table->sections[i];
-        const bool is_last = i + 1 == table->section_count;
+        bool is_last = i + 1 == table->section_count;
 
         used += (size_t)snprintf(out + used, SECTIONS_BYTES - used, "%s%s%s[%s%s%s]",
                                  i == 0    ? ""
@@ -197,7 +197,7 @@ static char *parse_read_line(char *buffer, int size, void *context)
     if (end > line && end[-1] == '\r') {
         end--;
     }
-    const bool is_wrong = check_line(parse, line, (size_t)(end - line)) != 0;
+    bool is_wrong = check_line(parse, line, (size_t)(end - line)) != 0;
     while (line < end && is_blank(*line)) {
         line++;
     }
@@ -296,7 +296,7 @@ int settings_parse(const struct settings_target *target, const char *text, size_
 
 int settings_read(const char *file, char **out_text, size_t *out_length, char *out_reason)
 {
-    const struct settings_source source = {.name = file, .reason = out_reason};
+    struct settings_source source = {.name = file, .reason = out_reason};
     char *text = malloc((size_t)SETTINGS_FILE_BYTES_MAX + 1);
     ssize_t length;
 

@@ -231,7 +231,7 @@ static void print_example_key(const struct settings_key *key, FILE *out)
     (void)fputc('\n', out);
     print_comment(key->help, out);
     while (value != NULL) {
-        const size_t length = strcspn(value, "\n");
+        size_t length = strcspn(value, "\n");
 
         (void)fprintf(out, "#%s = %.*s\n", key->name, (int)length, value);
         value = value[length] == '\n' ? value + length + 1 : NULL;

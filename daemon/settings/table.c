@@ -84,7 +84,7 @@ const struct settings_key *settings_find(const struct settings_table *table, uns
     return NULL;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t table_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -106,10 +106,10 @@ size_t settings_edit_distance(const char *a, const char *b)
 
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            row[j] = least(least(above[j], row[j - 1]) + 1,
-                           above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
+            row[j] = table_least(table_least(above[j], row[j - 1]) + 1,
+                                 above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+                row[j] = table_least(row[j], rows[(i + 1) % 3][j - 2] + 1);
             }
         }
     }
@@ -124,7 +124,7 @@ const struct settings_key *settings_nearest(const struct settings_table *table, 
 
     for (size_t i = 0; i < table->key_count; i++) {
         const struct settings_key *key = &table->keys[i];
-        const size_t distance = settings_edit_distance(name, key->name);
+        size_t distance = settings_edit_distance(name, key->name);
 
         /* A third of the letters wrong is a typing error; more is another word. */
         if (key->section == section && distance <= 1 + strlen(key->name) / 3 &&

@@ -19,7 +19,7 @@ enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S, WEEK_S = 7 * 
 static size_t begin_sentence(const struct settings_source *source)
 {
     static const char more[] = "and more; mend these first";
-    const size_t used = source->collects ? strlen(source->reason) : 0;
+    size_t used = source->collects ? strlen(source->reason) : 0;
     const char *last = used > 0 ? strrchr(source->reason, '\n') : NULL;
 
     if (used == 0) {
@@ -37,7 +37,7 @@ static size_t begin_sentence(const struct settings_source *source)
 
 int settings_refuse(const struct settings_source *source, const char *format, ...)
 {
-    const size_t begin = begin_sentence(source);
+    size_t begin = begin_sentence(source);
     size_t used = begin;
     va_list arguments;
 
@@ -229,7 +229,7 @@ static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint6
     for (const struct unit *unit = units_of(type); unit->name != NULL; unit++) {
         /* Upper and lower case differ: M of a duration could be a month, m of a count a thousandth.
          */
-        const bool has_case =
+        bool has_case =
             type == SETTINGS_TYPE_DURATION || (type == SETTINGS_TYPE_COUNT && unit->factor > 1000);
         if ((has_case ? strcmp(unit->name, name) : strcasecmp(unit->name, name)) == 0) {
             return unit->factor;
@@ -354,7 +354,7 @@ int settings_parse_name(const struct settings_source *source, enum settings_type
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.";
-    const size_t length = strlen(text);
+    size_t length = strlen(text);
 
     if (length >= room || text[0] == '-' || text[0] == '.' || is_digit(text[0]) ||
         strspn(text, letters) != length) {

@@ -24,14 +24,14 @@ static int backup_refuse(const char *path, const char *why, char *out_reason)
 
 int store_backup_sync(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0) {
         return errno;
     }
-    const int result = fsync(fd) == 0 ? 0 : errno;
+    int rc = fsync(fd) == 0 ? 0 : errno;
     (void)close(fd); /* nothing was written through it */
-    return result;
+    return rc;
 }
 
 int store_backup_sync_directory(const char *path)
@@ -50,7 +50,7 @@ int store_backup_sync_directory(const char *path)
 /* Makes a new empty file that only its owner may read. */
 static int backup_create_file(const char *part, char *out_reason)
 {
-    const int fd = open(part, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(part, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0) {
         return backup_refuse(part,
@@ -103,7 +103,7 @@ static int open_copy(struct store_backup *backup, sqlite3 *db)
 
 int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *path, char *out_reason)
 {
-    const size_t room = strlen(path) + sizeof(".part");
+    size_t room = strlen(path) + sizeof(".part");
     struct stat status;
 
     memset(backup, 0, sizeof(*backup));
@@ -118,12 +118,12 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
         return -ERR_NOMEM;
     }
     (void)snprintf(backup->part, room, "%s.part", path);
-    const int code = backup_create_file(backup->part, out_reason);
+    int code = backup_create_file(backup->part, out_reason);
     if (code != 0) {
         store_backup_forget(backup);
         return code;
     }
-    const int rc = open_copy(backup, db);
+    int rc = open_copy(backup, db);
     if (rc != SQLITE_OK) {
         (void)snprintf(out_reason, PERSIST_REASON_BYTES, "%.300s: %s", path,
                        store_error_reason(rc));
@@ -137,28 +137,28 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
 static int backup_finish(struct store_backup *backup, char *out_reason)
 {
     struct stat status;
-    int error = 0;
+    int rc = 0;
 
     backup->backup = NULL;
     (void)sqlite3_close(backup->copy);
     backup->copy = NULL;
     if (stat(backup->part, &status) != 0) {
-        error = errno;
+        rc = errno;
     }
-    if (error == 0) {
-        error = store_backup_sync(backup->part);
+    if (rc == 0) {
+        rc = store_backup_sync(backup->part);
     }
     /* link, unlike rename, does not replace a file. */
-    if (error == 0 && link(backup->part, backup->path) != 0) {
-        error = errno;
+    if (rc == 0 && link(backup->part, backup->path) != 0) {
+        rc = errno;
     }
-    if (error == 0) {
+    if (rc == 0) {
         (void)unlink(backup->part);
         backup->bytes = (uint64_t)status.st_size;
-        error = store_backup_sync_directory(backup->path);
+        rc = store_backup_sync_directory(backup->path);
     }
-    if (error != 0) {
-        const int code = backup_refuse(backup->path, strerror(error), out_reason);
+    if (rc != 0) {
+        int code = backup_refuse(backup->path, strerror(rc), out_reason);
         store_backup_abort(backup);
         return code;
     }

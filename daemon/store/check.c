@@ -54,8 +54,8 @@ static bool epoch_is_whole(sqlite3_stmt *statement)
 
 static bool moderation_is_whole(sqlite3_stmt *statement)
 {
-    const int64_t state = sqlite3_column_int64(statement, 1);
-    const int64_t reports = sqlite3_column_int64(statement, 2);
+    int64_t state = sqlite3_column_int64(statement, 1);
+    int64_t reports = sqlite3_column_int64(statement, 2);
     const void *reasons = sqlite3_column_text(statement, 3);
 
     return state >= PERSIST_SHOWN && state <= PERSIST_PENDING && reports >= 0 &&

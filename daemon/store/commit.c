@@ -45,7 +45,7 @@ void store_commit_checkpoint(struct store_writer *writer, int mode)
 
 void store_commit_checkpoint_if_long(struct store_writer *writer)
 {
-    const uint64_t most = writer->options.log_bytes / STORE_LOG_FRAME_BYTES;
+    uint64_t most = writer->options.log_bytes / STORE_LOG_FRAME_BYTES;
 
     if (writer->log_pages >= LOG_GROWTH * most) {
         store_commit_checkpoint(writer, SQLITE_CHECKPOINT_RESTART);
@@ -278,7 +278,7 @@ static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
         struct store_batch part;
 
         store_batch_split(&rest, part_ops, &part);
-        const int rc = strikes < STRIKES_MAX ? run_transaction(writer, &part) : SQLITE_FULL;
+        int rc = strikes < STRIKES_MAX ? run_transaction(writer, &part) : SQLITE_FULL;
         if ((rc & 0xff) == SQLITE_FULL && strikes < STRIKES_MAX) {
             store_commit_make_space(writer);
             retry_one_by_one(writer, part, &strikes);

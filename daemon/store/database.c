@@ -178,7 +178,7 @@ int store_database_delete(struct store_database *database, int64_t seq)
 static int drop_tombstones(struct store_database *database)
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_DROP];
-    const int64_t kept = database->marks_max - database->marks_max / 10;
+    int64_t kept = database->marks_max - database->marks_max / 10;
     int rc = sqlite3_bind_int64(statement, 1, kept);
 
     if (rc == SQLITE_OK) {

@@ -42,7 +42,7 @@ static int compare_stored(struct store_database *database, struct persist_op *op
                           struct store_times *out_times, int64_t *out_seq)
 {
     struct persist_message stored;
-    const int rc = store_database_find(database, &op->message, out_seq, &stored);
+    int rc = store_database_find(database, &op->message, out_seq, &stored);
 
     if (rc == SQLITE_ROW) {
         op->outcome =
@@ -59,7 +59,7 @@ static int deposit_without_space(struct store_database *database, struct persist
                                  struct store_times *out_times)
 {
     int64_t seq = 0;
-    const int rc = compare_stored(database, op, out_times, &seq);
+    int rc = compare_stored(database, op, out_times, &seq);
 
     if (rc == SQLITE_CORRUPT) {
         return store_database_fail_damaged(op);
@@ -81,7 +81,7 @@ static int deposit_again(struct store_database *database, struct persist_op *op,
     bool inserted = false;
     int64_t seq = 0;
     int rc = compare_stored(database, op, out_times, &seq);
-    const bool is_over = rc == SQLITE_ROW && out_times->expires_ms <= op->now_ms;
+    bool is_over = rc == SQLITE_ROW && out_times->expires_ms <= op->now_ms;
 
     if (rc == SQLITE_CORRUPT) {
         return store_database_fail_damaged(op);

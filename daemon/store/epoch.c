@@ -10,7 +10,7 @@
 
 int store_epoch_read(sqlite3_stmt *statement, struct persist_epoch *out_epoch)
 {
-    const int64_t host = sqlite3_column_int64(statement, 0);
+    int64_t host = sqlite3_column_int64(statement, 0);
     const void *key = sqlite3_column_blob(statement, 6);
     struct persist_epoch epoch = {
         .host = (uint32_t)host,
@@ -35,11 +35,11 @@ int store_epoch_read(sqlite3_stmt *statement, struct persist_epoch *out_epoch)
 
 static int epoch_bind(sqlite3_stmt *statement, const struct persist_epoch *epoch)
 {
-    const int64_t numbers[] = {
+    int64_t numbers[] = {
         epoch->host,    (int64_t)epoch->number, epoch->starts_ms,
         epoch->ends_ms, epoch->kept_ms,         store_epoch_checksum(epoch),
     };
-    const int count = sizeof(numbers) / sizeof(numbers[0]);
+    int count = sizeof(numbers) / sizeof(numbers[0]);
     int rc = SQLITE_OK;
 
     for (int i = 0; i < count && rc == SQLITE_OK; i++) {

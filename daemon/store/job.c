@@ -28,7 +28,7 @@ static void fail_job(struct store_writer *writer, struct persist_job *job, const
 static bool is_cancelled(struct store_writer *writer)
 {
     uv_mutex_lock(&writer->mutex);
-    const bool cancelled = writer->cancelled || writer->stopping;
+    bool cancelled = writer->cancelled || writer->stopping;
     uv_mutex_unlock(&writer->mutex);
     return cancelled;
 }
@@ -103,7 +103,7 @@ void store_job_run(struct store_writer *writer, struct persist_job *job)
         fail_job(writer, job, "the storage failed meanwhile");
         return;
     }
-    const int rc = store_commit_reopen(writer);
+    int rc = store_commit_reopen(writer);
     if (rc != SQLITE_OK) {
         fail_job(writer, job, store_error_reason(rc));
         return;

@@ -223,10 +223,10 @@ static int sum_ids(sqlite3 *db, uint64_t *out_sum)
 
     *out_sum = 0;
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        const bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
-                               sqlite3_column_type(statement, 1) == SQLITE_BLOB &&
-                               sqlite3_column_type(statement, 2) == SQLITE_INTEGER;
-        const int64_t host = sqlite3_column_int64(statement, 0);
+        bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
+                         sqlite3_column_type(statement, 1) == SQLITE_BLOB &&
+                         sqlite3_column_type(statement, 2) == SQLITE_INTEGER;
+        int64_t host = sqlite3_column_int64(statement, 0);
         const void *id = sqlite3_column_blob(statement, 1);
 
         if (!has_types || id == NULL || sqlite3_column_bytes(statement, 1) != MESSAGE_ID_BYTES ||
@@ -256,10 +256,10 @@ static int sum_expiries(sqlite3 *db, uint64_t *out_sum)
 
     *out_sum = 0;
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        const bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
-                               sqlite3_column_type(statement, 1) == SQLITE_INTEGER;
-        const int64_t expires_ms = sqlite3_column_int64(statement, 0);
-        const int64_t seq = sqlite3_column_int64(statement, 1);
+        bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
+                         sqlite3_column_type(statement, 1) == SQLITE_INTEGER;
+        int64_t expires_ms = sqlite3_column_int64(statement, 0);
+        int64_t seq = sqlite3_column_int64(statement, 1);
 
         if (!has_types || expires_ms < last_ms || (expires_ms == last_ms && seq <= last_seq)) {
             rc = SQLITE_CORRUPT;

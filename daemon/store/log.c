@@ -91,14 +91,14 @@ static bool read_header(struct reader *reader)
 /* Reads all frames, of which the last may be cut. */
 static void read_frames(struct reader *reader, struct store_log_scan *scan)
 {
-    const size_t frame_bytes = FRAME_HEADER_BYTES + reader->page_bytes;
+    size_t frame_bytes = FRAME_HEADER_BYTES + reader->page_bytes;
     const uint8_t *frame = reader->frame;
     uint64_t frames = 0;
     bool is_valid = true;
 
     while (fread(reader->frame, frame_bytes, 1, reader->file) == 1) {
-        const bool is_same_log = memcmp(frame + 8, reader->salts, sizeof(reader->salts)) == 0;
-        const bool is_commit = read_big(frame + 4) != 0;
+        bool is_same_log = memcmp(frame + 8, reader->salts, sizeof(reader->salts)) == 0;
+        bool is_commit = read_big(frame + 4) != 0;
 
         frames++;
         if (is_valid) {
@@ -119,7 +119,7 @@ int store_log_scan(const char *path, struct store_log_scan *out_scan)
 {
     char name[STORE_LOG_NAME_BYTES];
     struct reader reader = {.file = NULL};
-    int error = 0;
+    int rc = 0;
 
     memset(out_scan, 0, sizeof(*out_scan));
     out_scan->file_bytes = store_log_bytes(path);
@@ -140,15 +140,15 @@ int store_log_scan(const char *path, struct store_log_scan *out_scan)
         if (reader.frame != NULL) {
             read_frames(&reader, out_scan);
         } else {
-            error = ENOMEM;
+            rc = ENOMEM;
         }
     }
     if (ferror(reader.file) != 0) {
-        error = EIO;
+        rc = EIO;
     }
     free(reader.frame);
     (void)fclose(reader.file); /* it was only read */
-    return error;
+    return rc;
 }
 
 bool store_log_is_damaged(const char *path, const struct store_log_scan *scan, char *out_reason)
@@ -191,6 +191,6 @@ int store_log_cut(sqlite3 *db, const char *path)
         file != NULL && file->pMethods != NULL) {
         rc = file->pMethods->xTruncate(file, (sqlite3_int64)scan.valid_bytes);
     }
-    const int ended = store_schema_run(db, "ROLLBACK");
+    int ended = store_schema_run(db, "ROLLBACK");
     return rc == SQLITE_OK ? ended : rc;
 }

@@ -94,10 +94,10 @@ static bool count_marks(sqlite3 *db, int64_t *out_count)
 }
 
 /* Loads all ids, as the current transaction sees them. On failure the filter is not usable. */
-static void load(struct store_marks *marks, sqlite3 *db)
+static void marks_load(struct store_marks *marks, sqlite3 *db)
 {
     struct rows rows = {0};
-    const struct cuckoo_ids ids = {rows_rewind, rows_next, &rows};
+    struct cuckoo_ids ids = {rows_rewind, rows_next, &rows};
     struct cuckoo filter;
     int64_t count = 0;
 
@@ -109,9 +109,9 @@ static void load(struct store_marks *marks, sqlite3 *db)
             SQLITE_OK) {
         return;
     }
-    const uint32_t room = (uint32_t)(count + count / 4 + ROOM_MIN);
+    uint32_t room = (uint32_t)(count + count / 4 + ROOM_MIN);
     if (cuckoo_init(&filter, alloc_system(), hash_key, marks->secret, room) == 0) {
-        const int rc = cuckoo_rebuild(&filter, &ids, room);
+        int rc = cuckoo_rebuild(&filter, &ids, room);
         if (rc == 0 && rows.rc == SQLITE_DONE) {
             marks->filter = filter;
             marks->usable = true;
@@ -135,7 +135,7 @@ void store_marks_begin(struct store_marks *marks, sqlite3 *db)
         marks->patience--;
         return;
     }
-    load(marks, db);
+    marks_load(marks, db);
     marks->reloaded = false; /* the transaction has changed nothing yet */
 }
 
@@ -155,7 +155,7 @@ void store_marks_add(struct store_marks *marks, sqlite3 *db, uint32_t host, cons
 
     make_key(host, id, key);
     if (marks->usable && cuckoo_insert(&marks->filter, key) != 0) {
-        load(marks, db); /* the id is in the table already */
+        marks_load(marks, db); /* the id is in the table already */
     }
 }
 

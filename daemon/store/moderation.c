@@ -36,7 +36,7 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
     }
     if (rc == SQLITE_ROW) {
         const char *reasons = (const char *)sqlite3_column_text(statement, 2);
-        const size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
+        size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
 
         out_row->state = (enum persist_state)sqlite3_column_int64(statement, 0);
         out_row->reports = (uint32_t)sqlite3_column_int64(statement, 1);
@@ -52,7 +52,7 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
 static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
     sqlite3_stmt *statement = database->statements[STORE_MODERATION_PUT];
-    const int64_t checksum =
+    int64_t checksum =
         store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
     int rc = sqlite3_bind_int64(statement, 1, seq);
 
@@ -82,7 +82,7 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
 
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state)
 {
-    const struct row row = {.state = state};
+    struct row row = {.state = state};
 
     return put_row(database, seq, &row);
 }
@@ -113,7 +113,7 @@ static void add_reason(struct row *row, const char *words, size_t bytes)
     }
     if (lines >= PERSIST_REASONS_KEPT) {
         const char *end = memchr(row->reasons, '\n', row->reasons_bytes);
-        const size_t first = (size_t)(end - row->reasons) + 1;
+        size_t first = (size_t)(end - row->reasons) + 1;
 
         row->reasons_bytes -= first;
         memmove(row->reasons, row->reasons + first, row->reasons_bytes);
@@ -214,7 +214,7 @@ static int moderation_move(struct store_database *database, int64_t from, int64_
 static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
                            int64_t *seq)
 {
-    const int64_t from = *seq;
+    int64_t from = *seq;
 
     op->shown_seq = store_database_take_number(database);
     *seq = op->shown_seq;
@@ -244,7 +244,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
         return rc;
     }
     rc = find_row(database, seq, &row);
-    const bool is_report = op->message.reports > 0;
+    bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
         op->message.state < PERSIST_HIDDEN) {
         rc = moderation_show(database, op, checksum, &seq);
@@ -291,7 +291,7 @@ int store_moderation_drop_rule(struct store_database *database, struct persist_o
     } else {
         store_statement_reset(statement);
     }
-    const bool dropped = rc == SQLITE_OK && sqlite3_changes64(database->db) > 0;
+    bool dropped = rc == SQLITE_OK && sqlite3_changes64(database->db) > 0;
     op->outcome = dropped ? PERSIST_APPLIED : PERSIST_NOT_FOUND;
     database->state.changed |= dropped;
     database->state.removed |= dropped;

@@ -147,8 +147,7 @@ static int apply_expire(struct store_database *database, struct persist_op *op)
 
 static int apply_host(struct store_database *database, struct persist_op *op)
 {
-    const int rc =
-        store_load_new_host(database->db, op->host_name, op->host_profile, &op->message.host);
+    int rc = store_load_new_host(database->db, op->host_name, op->host_profile, &op->message.host);
 
     op->outcome = rc == SQLITE_CONSTRAINT ? PERSIST_CONFLICT : PERSIST_APPLIED;
     database->state.changed = database->state.changed || rc == SQLITE_OK;

@@ -52,7 +52,7 @@ struct block {
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-static void disconnect(struct store_reader *reader)
+static void reader_disconnect(struct store_reader *reader)
 {
     (void)sqlite3_finalize(reader->find); /* repeat what step said */
     (void)sqlite3_finalize(reader->page);
@@ -156,7 +156,7 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
     }
     if (rc == SQLITE_ROW && sqlite3_column_bytes(reader->reasons, 0) > 0) {
         const void *text = sqlite3_column_text(reader->reasons, 0);
-        const size_t bytes = (size_t)sqlite3_column_bytes(reader->reasons, 0);
+        size_t bytes = (size_t)sqlite3_column_bytes(reader->reasons, 0);
         struct block *block = text == NULL ? NULL : malloc(sizeof(*block) + bytes);
 
         if (block == NULL) {
@@ -190,7 +190,7 @@ static int find_one(struct store_reader *reader, struct persist_read *read,
     if (rc == SQLITE_ROW) {
         rc = store_row_read(reader->find, &seq, &message);
         if (rc == SQLITE_OK) {
-            const size_t bytes = message.media_type_bytes + message.payload_bytes;
+            size_t bytes = message.media_type_bytes + message.payload_bytes;
 
             if (read->content_limit != 0 && bytes > read->content_limit - *kept) {
                 note_message(&message, entry);
@@ -276,7 +276,7 @@ static int read_page(struct store_reader *reader, struct persist_read *read)
 /* Fills the entry of a damaged row. */
 static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry)
 {
-    const int64_t host = sqlite3_column_int64(statement, COLUMN_HOST);
+    int64_t host = sqlite3_column_int64(statement, COLUMN_HOST);
     const void *id = sqlite3_column_blob(statement, COLUMN_ID);
 
     out_entry->damaged = true;
@@ -322,7 +322,7 @@ static int keep_checked(struct store_reader *reader, struct persist_read *read, 
 
 static int read_checked(struct store_reader *reader, struct persist_read *read)
 {
-    const size_t room = read->entry_count;
+    size_t room = read->entry_count;
     size_t bytes = 0;
     int rc = sqlite3_bind_int64(reader->check, 1, read->page_after);
 
@@ -373,7 +373,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
         read->entry_count = 0;
     }
-    disconnect(reader); /* the next job opens a new connection */
+    reader_disconnect(reader); /* the next job opens a new connection */
 }
 
 void store_reader_release(struct persist_read *read)
@@ -391,7 +391,7 @@ void store_reader_release(struct persist_read *read)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static struct persist_read *take(struct store_reader *reader)
+static struct persist_read *reader_next_read(struct store_reader *reader)
 {
     struct persist_read *read;
 
@@ -415,12 +415,12 @@ static void run_thread(void *argument)
     struct store_reader *reader = argument;
     struct persist_read *read;
 
-    while ((read = take(reader)) != NULL) {
+    while ((read = reader_next_read(reader)) != NULL) {
         read->next = NULL;
         run_read(reader, read);
         reader->options.done(reader->options.context, read);
     }
-    disconnect(reader);
+    reader_disconnect(reader);
     reader->options.ended(reader->options.context);
 }
 

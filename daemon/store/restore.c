@@ -66,7 +66,7 @@ static int copy_bytes(int from, int to)
             return errno;
         }
         for (ssize_t done = 0; done < count;) {
-            const ssize_t more = write(to, buffer + done, (size_t)(count - done));
+            ssize_t more = write(to, buffer + done, (size_t)(count - done));
             if (more < 0 && errno != EINTR) {
                 return errno;
             }
@@ -78,13 +78,13 @@ static int copy_bytes(int from, int to)
 
 static int restore_copy(const struct paths *paths, int source, const char *file, char *out_reason)
 {
-    const int to = open(paths->part, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int error = to < 0 ? errno : copy_bytes(source, to);
+    int to = open(paths->part, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = to < 0 ? errno : copy_bytes(source, to);
 
-    if (to >= 0 && close(to) != 0 && error == 0) {
-        error = errno;
+    if (to >= 0 && close(to) != 0 && rc == 0) {
+        rc = errno;
     }
-    return error == 0 ? 0 : restore_refuse(file, strerror(error), out_reason);
+    return rc == 0 ? 0 : restore_refuse(file, strerror(rc), out_reason);
 }
 
 static int count_message(void *context, const struct persist_message *message)
@@ -196,14 +196,14 @@ int store_restore(const char *directory, int source, const char *file, uint64_t 
         code = restore_examine(&paths, file, &messages, out_reason);
     }
     if (code == 0) {
-        int error = store_backup_sync(paths.part);
-        if (error == 0 && rename(paths.part, paths.target) != 0) {
-            error = errno;
+        int rc = store_backup_sync(paths.part);
+        if (rc == 0 && rename(paths.part, paths.target) != 0) {
+            rc = errno;
         }
-        if (error == 0) {
-            error = store_backup_sync_directory(paths.target);
+        if (rc == 0) {
+            rc = store_backup_sync_directory(paths.target);
         }
-        code = error == 0 ? 0 : restore_refuse(paths.target, strerror(error), out_reason);
+        code = rc == 0 ? 0 : restore_refuse(paths.target, strerror(rc), out_reason);
     }
     remove_part(&paths);
     if (code == 0) {

@@ -334,8 +334,8 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 
 int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 {
-    const int64_t numbers[] = {rule->host,   rule->kind,       0,
-                               rule->number, rule->created_ms, rule_checksum(rule)};
+    int64_t numbers[] = {rule->host,   rule->kind,       0,
+                         rule->number, rule->created_ms, rule_checksum(rule)};
     int rc =
         sqlite3_bind_blob64(statement, 3, rule->value_bytes == 0 ? (const void *)"" : rule->value,
                             rule->value_bytes, SQLITE_STATIC);
@@ -351,7 +351,7 @@ int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
 {
     struct persist_rule rule = {.kind = PERSIST_BAN_PAYLOAD};
-    const int64_t kind = sqlite3_column_int64(statement, 1);
+    int64_t kind = sqlite3_column_int64(statement, 1);
     int rc = read_u32(statement, 0, &rule.host);
 
     if (rc == SQLITE_OK) {

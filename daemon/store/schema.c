@@ -493,7 +493,7 @@ static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
 const char *store_schema_vfs(sqlite3 *db)
 {
     sqlite3_vfs *vfs = NULL;
-    const int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_VFS_POINTER, (void *)&vfs);
+    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_VFS_POINTER, (void *)&vfs);
 
     return rc == SQLITE_OK && vfs != NULL ? vfs->zName : NULL;
 }

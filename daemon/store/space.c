@@ -39,7 +39,7 @@ uint64_t store_space_of_file(const char *path)
     return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
 }
 
-static uint64_t excess(uint64_t wanted, uint64_t there)
+static uint64_t space_excess(uint64_t wanted, uint64_t there)
 {
     return wanted > there ? wanted - there : 0;
 }
@@ -47,13 +47,13 @@ static uint64_t excess(uint64_t wanted, uint64_t there)
 void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t log_pages,
                          uint64_t reusable_pages, struct store_space_room *out_room)
 {
-    const uint64_t in_log = log_pages * STORE_LOG_FRAME_BYTES;
-    const uint64_t kept = STORE_SPACE_MARGIN + in_log + excess(log_limit, log_bytes);
+    uint64_t in_log = log_pages * STORE_LOG_FRAME_BYTES;
+    uint64_t kept = STORE_SPACE_MARGIN + in_log + space_excess(log_limit, log_bytes);
 
     *out_room = (struct store_space_room){
-        .log = excess(log_limit > log_bytes ? log_limit : log_bytes, in_log),
+        .log = space_excess(log_limit > log_bytes ? log_limit : log_bytes, in_log),
         .reusable = reusable_pages * PAGE_BYTES,
-        .spare = excess(free, kept),
+        .spare = space_excess(free, kept),
         .kept = free < STORE_SPACE_MARGIN / 2 ? free : STORE_SPACE_MARGIN / 2,
         .is_closed = free < kept - STORE_SPACE_MARGIN / 2,
     };
@@ -64,13 +64,13 @@ void store_space_add(struct store_space_need *need, const struct persist_op *op)
     const struct persist_message *message = &op->message;
 
     if (op->kind != PERSIST_DEPOSIT) {
-        const uint64_t removals = op->kind == PERSIST_EXPIRE ? op->limit : 1;
+        uint64_t removals = op->kind == PERSIST_EXPIRE ? op->limit : 1;
 
         need->log += removals * PAGES_OF_REMOVAL * STORE_LOG_FRAME_BYTES;
         return;
     }
     /* No overflow: the message came in one frame, of at most 1 MiB. */
-    const uint64_t bytes =
+    uint64_t bytes =
         (uint64_t)message->payload_bytes + message->filter_bytes + message->media_type_bytes;
 
     need->log += bytes + bytes / 64 + PAGES_OF_DEPOSIT * STORE_LOG_FRAME_BYTES;
@@ -80,20 +80,20 @@ void store_space_add(struct store_space_need *need, const struct persist_op *op)
 bool store_space_fits(const struct store_space_room *room, const struct store_space_need *need)
 {
     return !room->is_closed &&
-           excess(need->log, room->log) + excess(need->growth, room->reusable) <= room->spare;
+           space_excess(need->log, room->log) + space_excess(need->growth, room->reusable) <=
+               room->spare;
 }
 
 bool store_space_fits_log(const struct store_space_room *room, const struct store_space_need *need)
 {
-    return excess(need->log, room->log) <= room->spare + room->kept;
+    return space_excess(need->log, room->log) <= room->spare + room->kept;
 }
 
 bool store_space_suffices(const char *path, uint64_t messages, uint64_t bytes, uint64_t log_limit,
                           uint64_t room, char *out_reason)
 {
     /* No overflow: the configuration allows at most 16 million messages and 16 GiB. */
-    const uint64_t needed =
-        bytes + bytes / 16 + messages * ROW_BYTES + log_limit + STORE_SPACE_MARGIN;
+    uint64_t needed = bytes + bytes / 16 + messages * ROW_BYTES + log_limit + STORE_SPACE_MARGIN;
 
     if (needed <= room) {
         return true;

@@ -55,7 +55,7 @@ struct persist_sqlite {
     bool writer_ended;
 };
 
-static struct persist_sqlite *self(struct persist *persist)
+static struct persist_sqlite *sqlite_self(struct persist *persist)
 {
     return (struct persist_sqlite *)(void *)persist;
 }
@@ -208,17 +208,17 @@ static void on_async(uv_async_t *async)
 static int add_host(struct persist *persist, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile, char *out_reason)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
 
     return store_load_host(store_writer_connection(store->writer), store->path, name, profile,
                            out_host, out_profile, out_reason);
 }
 
-static int replay(struct persist *persist,
-                  int (*visit)(void *context, const struct persist_message *message), void *context,
-                  char *out_reason)
+static int sqlite_replay(struct persist *persist,
+                         int (*visit)(void *context, const struct persist_message *message),
+                         void *context, char *out_reason)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
     int code = store_load_replay(store_writer_connection(store->writer), store->path, visit,
                                  context, out_reason);
 
@@ -232,7 +232,7 @@ static int replay_epochs(struct persist *persist,
                          int (*visit)(void *context, const struct persist_epoch *epoch),
                          void *context, char *out_reason)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
 
     return store_epoch_replay(store_writer_connection(store->writer), store->path, visit, context,
                               out_reason);
@@ -240,7 +240,7 @@ static int replay_epochs(struct persist *persist,
 
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
     sqlite3 *db = store_writer_connection(store->writer);
     int rc = store_epoch_put(db, epoch);
 
@@ -252,7 +252,7 @@ static int replay_rules(struct persist *persist,
                         int (*visit)(void *context, const struct persist_rule *rule), void *context,
                         char *out_reason)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
     int code = store_load_rules(store_writer_connection(store->writer), store->path, visit, context,
                                 out_reason);
 
@@ -262,9 +262,9 @@ static int replay_rules(struct persist *persist,
     return code;
 }
 
-static void submit(struct persist *persist, struct persist_op *op)
+static void sqlite_submit(struct persist *persist, struct persist_op *op)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
 
     assert(store->state == STATE_OPEN);
     store_writer_submit(store->writer, op);
@@ -272,7 +272,7 @@ static void submit(struct persist *persist, struct persist_op *op)
 
 static void read_entries(struct persist *persist, struct persist_read *read)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
 
     assert(store->state == STATE_OPEN);
     store_reader_submit(store->reader, read);
@@ -286,7 +286,7 @@ static void read_release(struct persist *persist, struct persist_read *read)
 
 static bool begin_job(struct persist *persist, struct persist_job *job)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
 
     assert(store->state == STATE_OPEN);
     return store_writer_begin_job(store->writer, job);
@@ -294,7 +294,7 @@ static bool begin_job(struct persist *persist, struct persist_job *job)
 
 static void cancel_job(struct persist *persist)
 {
-    store_writer_cancel_job(self(persist)->writer);
+    store_writer_cancel_job(sqlite_self(persist)->writer);
 }
 
 static void get_info(const struct persist *persist, struct persist_info *out_info)
@@ -302,9 +302,9 @@ static void get_info(const struct persist *persist, struct persist_info *out_inf
     *out_info = ((const struct persist_sqlite *)(const void *)persist)->info;
 }
 
-static void count(struct persist *persist, struct persist_counters *out_counters)
+static void sqlite_count(struct persist *persist, struct persist_counters *out_counters)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
     struct store_writer_counters counters;
 
     store_writer_count(store->writer, &counters);
@@ -319,7 +319,7 @@ static void count(struct persist *persist, struct persist_counters *out_counters
 
 static void close_store(struct persist *persist, void (*closed)(void *context), void *context)
 {
-    struct persist_sqlite *store = self(persist);
+    struct persist_sqlite *store = sqlite_self(persist);
 
     assert(store->state == STATE_OPEN);
     store->closed = closed;
@@ -331,23 +331,23 @@ static void close_store(struct persist *persist, void (*closed)(void *context), 
 static const struct persist_interface sqlite_interface = {
     .name = "sqlite",
     .add_host = add_host,
-    .replay = replay,
+    .replay = sqlite_replay,
     .replay_epochs = replay_epochs,
     .begin_epoch = begin_epoch,
     .replay_rules = replay_rules,
-    .submit = submit,
+    .submit = sqlite_submit,
     .read = read_entries,
     .read_release = read_release,
     .begin_job = begin_job,
     .cancel_job = cancel_job,
     .info = get_info,
-    .count = count,
+    .count = sqlite_count,
     .close = close_store,
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int say(int code, char *out_reason)
+static int sqlite_say(int code, char *out_reason)
 {
     (void)snprintf(out_reason, PERSIST_REASON_BYTES, "the message store cannot start: %s",
                    err_text(code));
@@ -424,10 +424,10 @@ static void warn_of_log(const char *path)
 {
     char reason[PERSIST_REASON_BYTES];
     struct store_log_scan scan;
-    const int error = store_log_scan(path, &scan);
+    int rc = store_log_scan(path, &scan);
 
-    if (error != 0) {
-        log_warning("the log %s-wal could not be examined: %s", path, strerror(error));
+    if (rc != 0) {
+        log_warning("the log %s-wal could not be examined: %s", path, strerror(rc));
     } else if (store_log_is_damaged(path, &scan, reason)) {
         log_warning("%s", reason);
     }
@@ -436,10 +436,9 @@ static void warn_of_log(const char *path)
 static void warn_of_space(const char *path, const struct persist_sqlite_options *options)
 {
     char reason[PERSIST_REASON_BYTES];
-    const uint64_t free =
-        (options->free_bytes != NULL ? options->free_bytes : store_space_free)(path);
-    const uint64_t taken = store_space_of_file(path) + store_log_bytes(path);
-    const uint64_t log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES;
+    uint64_t free = (options->free_bytes != NULL ? options->free_bytes : store_space_free)(path);
+    uint64_t taken = store_space_of_file(path) + store_log_bytes(path);
+    uint64_t log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES;
 
     if (options->bytes_max != 0 && free < UINT64_MAX - taken &&
         !store_space_suffices(path, options->messages_max, options->bytes_max, log_bytes,
@@ -462,7 +461,7 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
     int code = sodium_init() < 0 ? -ERR_SYSTEM : store_alloc(options, &store);
 
     if (code != 0) {
-        return say(code, out_reason);
+        return sqlite_say(code, out_reason);
     }
     /* Where a compaction puts its temporary file. It is there while the process is; nobody else in
      * it may use it at this moment. */
@@ -481,14 +480,14 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
                  store->path);
     }
     if (uv_async_init(options->loop, &store->async, on_async) != 0) {
-        code = say(-ERR_SYSTEM, out_reason);
+        code = sqlite_say(-ERR_SYSTEM, out_reason);
         goto close_db;
     }
     code = start_threads(store, options, db);
     if (code != 0) {
         uv_close((uv_handle_t *)&store->async, on_unused_handle_closed);
         (void)sqlite3_close(db);
-        return say(code, out_reason);
+        return sqlite_say(code, out_reason);
     }
     *out_persist = &store->base;
     return 0;

@@ -41,8 +41,8 @@ static void add_filter(struct persist_tally *tally, const uint8_t *filter, size_
 
 static int add_row(sqlite3_stmt *statement, const struct persist_op *op)
 {
-    const uint64_t epoch = (uint64_t)sqlite3_column_int64(statement, COLUMN_EPOCH);
-    const uint64_t bytes = (uint64_t)sqlite3_column_int64(statement, COLUMN_BYTES);
+    uint64_t epoch = (uint64_t)sqlite3_column_int64(statement, COLUMN_EPOCH);
+    uint64_t bytes = (uint64_t)sqlite3_column_int64(statement, COLUMN_BYTES);
     struct persist_tally *tally =
         tally_find(op, sqlite3_column_int64(statement, COLUMN_HOST), epoch);
 
@@ -56,7 +56,7 @@ static int add_row(sqlite3_stmt *statement, const struct persist_op *op)
         tally->strays++;
     } else {
         const uint8_t *filter = sqlite3_column_blob(statement, COLUMN_FILTER);
-        const size_t filter_bytes = (size_t)sqlite3_column_bytes(statement, COLUMN_FILTER);
+        size_t filter_bytes = (size_t)sqlite3_column_bytes(statement, COLUMN_FILTER);
         if (filter == NULL && filter_bytes > 0) {
             return SQLITE_NOMEM;
         }
@@ -73,7 +73,7 @@ int store_tally(struct store_database *database, struct persist_op *op)
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < op->tally_count; i++) { /* the transaction may be the second attempt */
-        const struct persist_tally asked = op->tallies[i];
+        struct persist_tally asked = op->tallies[i];
         op->tallies[i] = (struct persist_tally){.host = asked.host, .epoch = asked.epoch};
     }
     if (op->tally_count == 0) {

@@ -39,7 +39,7 @@ static void writer_gather(struct store_writer *writer)
 {
     while (writer->queue.first != NULL && !writer->stopping && writer->job == NULL &&
            !store_queue_is_full(&writer->queue)) {
-        const uint64_t now = uv_hrtime();
+        uint64_t now = uv_hrtime();
 
         if (now >= writer->gather_until) {
             break;
@@ -212,7 +212,7 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
 bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job)
 {
     uv_mutex_lock(&writer->mutex);
-    const bool is_free = writer->job == NULL;
+    bool is_free = writer->job == NULL;
     if (is_free) {
         writer->job = job;
         writer->cancelled = false;

@@ -151,16 +151,16 @@ static int take_lock(int directory_fd, const char *directory, const struct reaso
                       strerror(errno));
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        int error = errno;
+        int rc = errno;
 
         (void)close(fd);
-        if (error == EWOULDBLOCK) {
+        if (rc == EWOULDBLOCK) {
             return refuse(reason,
                           "another hearsayd uses the data directory %s: end that one, or set "
                           "another directory (`data`, or --data)",
                           directory);
         }
-        return refuse(reason, "cannot lock the data directory %s: %s", directory, strerror(error));
+        return refuse(reason, "cannot lock the data directory %s: %s", directory, strerror(rc));
     }
     return fd;
 }

@@ -10,7 +10,7 @@ ssize_t file_read_all(int fd, char *buffer, size_t room)
     size_t length = 0;
 
     while (length < room) {
-        const ssize_t count = read(fd, buffer + length, room - length);
+        ssize_t count = read(fd, buffer + length, room - length);
 
         if (count == 0) {
             break;
@@ -25,7 +25,7 @@ ssize_t file_read_all(int fd, char *buffer, size_t room)
 
 ssize_t file_read(const char *path, char *buffer, size_t room)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     ssize_t length;
 
     if (fd < 0) {

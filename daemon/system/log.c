@@ -126,7 +126,7 @@ static size_t shown_length(const unsigned char *at)
  * Copies text and escapes bytes that must not be shown: at most TEXT_BYTES_MAX bytes. A longer text
  * is cut between two characters or escapes, and ends in "...". Returns the length.
  */
-static size_t escape(const char *text, char *out)
+static size_t log_escape(const char *text, char *out)
 {
     static const char dots[] = "...";
     size_t length = 0;
@@ -202,7 +202,7 @@ void log_write(enum log_level level, const char *format, ...)
     length = 0;
     if (vsnprintf(text, sizeof(text), format, arguments) >= 0) {
         length = print_prefix(level, line);
-        length += escape(text, line + length);
+        length += log_escape(text, line + length);
         line[length] = '\n';
         write_line(line, length + 1);
     }

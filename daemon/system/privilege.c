@@ -52,7 +52,7 @@ int privilege_find(const char *name, struct privilege_user *out_user, char *out_
 {
     struct privilege_user user;
 
-    const int rc = privilege_look_up(name, &user, out_reason, reason_bytes);
+    int rc = privilege_look_up(name, &user, out_reason, reason_bytes);
     if (rc != 0) {
         return rc;
     }
@@ -114,7 +114,7 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
                              char *out_reason, size_t reason_bytes)
 {
     char path[4096];
-    const size_t length = strlen(directory);
+    size_t length = strlen(directory);
     struct stat info;
     bool made = false;
     int rc = 0;
@@ -155,8 +155,8 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
 
 /* --- becoming the user ------------------------------------------------------------------------ */
 
-static int fail(const struct privilege_user *user, const char *what, char *out_reason,
-                size_t reason_bytes)
+static int privilege_fail(const struct privilege_user *user, const char *what, char *out_reason,
+                          size_t reason_bytes)
 {
     (void)snprintf(out_reason, reason_bytes, "cannot become user `%s`: %s: %s", user->name, what,
                    strerror(errno));
@@ -167,7 +167,7 @@ static int fail(const struct privilege_user *user, const char *what, char *out_r
 static int drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
 
     /* Kernels before 4.3 have no ambient set. */
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
@@ -187,7 +187,7 @@ static int take_groups(const struct privilege_user *user)
     if (user->admin_group == PRIVILEGE_NO_GROUP) {
         return 0;
     }
-    const int count = getgroups(GROUPS_MAX, groups);
+    int count = getgroups(GROUPS_MAX, groups);
     if (count < 0) {
         return -1;
     }
@@ -208,20 +208,20 @@ int privilege_drop(const struct privilege_user *user, char *out_reason, size_t r
 {
     if (privilege_is_root()) {
         if (take_groups(user) != 0) {
-            return fail(user, "groups", out_reason, reason_bytes);
+            return privilege_fail(user, "groups", out_reason, reason_bytes);
         }
         if (setresgid(user->gid, user->gid, user->gid) != 0) {
-            return fail(user, "group", out_reason, reason_bytes);
+            return privilege_fail(user, "group", out_reason, reason_bytes);
         }
         if (setresuid(user->uid, user->uid, user->uid) != 0) {
-            return fail(user, "user", out_reason, reason_bytes);
+            return privilege_fail(user, "user", out_reason, reason_bytes);
         }
     }
     if (drop_capabilities() != 0) {
-        return fail(user, "capabilities", out_reason, reason_bytes);
+        return privilege_fail(user, "capabilities", out_reason, reason_bytes);
     }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        return fail(user, "no new privileges", out_reason, reason_bytes);
+        return privilege_fail(user, "no new privileges", out_reason, reason_bytes);
     }
     if (setuid(0) == 0 || seteuid(0) == 0) {
         (void)snprintf(out_reason, reason_bytes,

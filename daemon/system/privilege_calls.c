@@ -139,7 +139,7 @@ static int refuse_all(scmp_filter_ctx filter)
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]) && rc == 0; i++) {
-        const int number = seccomp_syscall_resolve_name(refused[i]);
+        int number = seccomp_syscall_resolve_name(refused[i]);
         if (number != __NR_SCMP_ERROR) {
             /* -EINVAL, -EDOM: there is none here, only on some other machine. */
             rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
@@ -152,9 +152,9 @@ static int refuse_all(scmp_filter_ctx filter)
         rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     }
 #if defined(__s390__) || defined(__s390x__)
-    const unsigned flags_at = 1; /* clone's first two arguments are the other way round */
+    unsigned flags_at = 1; /* clone's first two arguments are the other way round */
 #else
-    const unsigned flags_at = 0;
+    unsigned flags_at = 0;
 #endif
     if (rc == 0) {
         rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
@@ -164,7 +164,7 @@ static int refuse_all(scmp_filter_ctx filter)
 }
 
 /* Loads a filter with these rules. NULL, or the reason why it cannot. */
-static const char *load(int (*add_rules)(scmp_filter_ctx filter))
+static const char *privilege_calls_load(int (*add_rules)(scmp_filter_ctx filter))
 {
     const char *why = NULL;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -189,7 +189,7 @@ static const char *load(int (*add_rules)(scmp_filter_ctx filter))
 
 static int refuse_rings(scmp_filter_ctx filter)
 {
-    const int number = seccomp_syscall_resolve_name("io_uring_setup");
+    int number = seccomp_syscall_resolve_name("io_uring_setup");
 
     /* A libseccomp that does not know the call is older than libuv's use of the call. */
     return number == __NR_SCMP_ERROR ? 0
@@ -198,12 +198,12 @@ static int refuse_rings(scmp_filter_ctx filter)
 
 const char *privilege_refuse_rings(void)
 {
-    return load(refuse_rings);
+    return privilege_calls_load(refuse_rings);
 }
 
 const char *privilege_filter_calls(void)
 {
-    return load(refuse_all);
+    return privilege_calls_load(refuse_all);
 }
 
 #endif

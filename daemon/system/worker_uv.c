@@ -22,7 +22,7 @@ static void on_done(uv_work_t *request, int status)
     work->done(work);
 }
 
-static void submit(struct worker *base, struct long_work *work)
+static void worker_uv_submit(struct worker *base, struct long_work *work)
 {
     struct worker_uv *worker = CONTAINER_OF(base, struct worker_uv, worker);
 
@@ -33,7 +33,7 @@ static void submit(struct worker *base, struct long_work *work)
 
 void worker_uv_init(struct worker_uv *worker, uv_loop_t *loop)
 {
-    worker->worker.submit = submit;
+    worker->worker.submit = worker_uv_submit;
     worker->loop = loop;
     worker->request.data = worker;
     worker->work = NULL;

@@ -101,7 +101,7 @@ static void try_message(struct watch *watch, const struct persist_message *messa
         .deposited_ms = message->deposited_ms,
         .epoch = message->epoch,
     };
-    const struct standing_deposit deposit = {
+    struct standing_deposit deposit = {
         .filter = filter,
         .scope = message->epoch,
         .reach_ppm = message->reach_ppm,
@@ -156,8 +156,8 @@ static void on_page(struct persist_read *read)
     catch->client = NULL;
     service->watch->reads--;
     service_work_end(service);
-    const bool over = catch->watch == NULL;
-    const bool done = !over && !read->failed && take_page(catch, read);
+    bool over = catch->watch == NULL;
+    bool done = !over && !read->failed && take_page(catch, read);
     service->persist->interface->read_release(service->persist, read);
     if (over) {
         free_catch(catch);
@@ -220,13 +220,12 @@ static bool pay_page(struct service *service, struct watch_catch *catch)
     if (sender == NULL) {
         return true;
     }
-    const int64_t now_ms = service_monotonic_ms(service);
+    int64_t now_ms = service_monotonic_ms(service);
     if (now_ms < catch->not_before_ms) {
         return false;
     }
-    const uint64_t wait_ms =
-        sender_take_spare(sender, SENDER_QUERY, limits, cost_tokens(&page),
-                          limits->rates[SENDER_QUERY].burst / SPARE_SHARE, now_ms);
+    uint64_t wait_ms = sender_take_spare(sender, SENDER_QUERY, limits, cost_tokens(&page),
+                                         limits->rates[SENDER_QUERY].burst / SPARE_SHARE, now_ms);
     catch->not_before_ms = now_ms + (int64_t)wait_ms; /* at most the time in which a bucket fills */
     return wait_ms == 0;
 }

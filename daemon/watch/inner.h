@@ -93,7 +93,7 @@ struct watch_payloads {
     struct persist_entry entries[WATCH_PAYLOADS];
 };
 
-/* ---- watcher.c ---- */
+/* --- watcher.c -------------------------------------------------------------------------------- */
 
 /* The watcher of a client, made with its first watch. NULL: out of memory. */
 struct watcher *watcher_of(struct service *service, struct requester *client);
@@ -105,7 +105,7 @@ void watcher_make_unready(struct watcher *watcher);
 /* Frees the watcher when its client is gone and no payloads are being read. */
 void watcher_free_if_unused(struct watcher *watcher);
 
-/* ---- queue.c ---- */
+/* --- queue.c ---------------------------------------------------------------------------------- */
 
 /* Queues a match. False: out of memory or over a limit; the client was dropped, or will be. */
 bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes);
@@ -117,7 +117,7 @@ void watch_forget_matches(struct watch *watch);
  * client, which frees nothing before the loop's sessions_reap. */
 uint32_t watch_send(struct watcher *watcher, uint32_t most);
 
-/* ---- catch.c ---- */
+/* --- catch.c ---------------------------------------------------------------------------------- */
 
 /* Begins to read the messages after a position. Without memory watch->catch stays NULL. */
 void watch_catch_begin(struct watch *watch, int64_t after);
@@ -134,7 +134,7 @@ void watch_catch_resume(const struct watcher *watcher);
 /* Once a second: clients may have tokens again. O(paused watches). */
 void watch_catch_tick(struct service *service);
 
-/* ---- pending.c ---- */
+/* --- pending.c -------------------------------------------------------------------------------- */
 
 /* Matches deposits that wait, up to the limits of a turn, and queues the matches. */
 void watch_match_pending(struct service *service);

@@ -29,7 +29,7 @@ struct watch_pending {
 
 static void free_pending(struct service *service, struct watch_pending *pending)
 {
-    const size_t bytes = sizeof(*pending) + pending->host->filter_words * sizeof(uint64_t);
+    size_t bytes = sizeof(*pending) + pending->host->filter_words * sizeof(uint64_t);
 
     DL_DELETE(service->watch->pending, pending);
     service->watch->pending_bytes -= bytes;
@@ -109,7 +109,7 @@ static size_t match_batch(struct service *service, uint32_t *out_deposits)
         }
         batch[count++] = pending;
     }
-    const size_t taken = match_some(batch, &count);
+    size_t taken = match_some(batch, &count);
     for (uint32_t i = 0; i < count; i++) {
         free_pending(service, batch[i]);
     }
@@ -144,7 +144,7 @@ static void match_at_once(struct service *service, struct watch_pending *pending
 static void append_pending(struct service *service, struct host *host,
                            const struct persist_message *message, int64_t seq)
 {
-    const size_t bytes = sizeof(struct watch_pending) + host->filter_words * sizeof(uint64_t);
+    size_t bytes = sizeof(struct watch_pending) + host->filter_words * sizeof(uint64_t);
 
     struct watch_pending own = {
         .host = host,

@@ -7,7 +7,7 @@
 #include "daemon/watch/inner.h"
 #include "proto/codec/codec.h"
 
-/* ---- queues ---- */
+/* --- queues ----------------------------------------------------------------------------------- */
 
 static void free_match(struct watcher *watcher, struct watch_match **list,
                        struct watch_match *match)
@@ -24,8 +24,8 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
 /* Upper bound of the frame of a match. Content that does not fit a frame is left out. */
 static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 {
-    const size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
-    const size_t bare = CODEC_ENVELOPE_BYTES_MAX + codec_result_bytes_max(0, 0);
+    size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
+    size_t bare = CODEC_ENVELOPE_BYTES_MAX + codec_result_bytes_max(0, 0);
 
     if (!watch->with_payload || content_bytes > frame_bytes) {
         return bare;
@@ -70,7 +70,7 @@ void watch_forget_matches(struct watch *watch)
     }
 }
 
-/* ---- sending ---- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 /* The index's item of the message. False: it has gone since it matched, or another has its id. */
 static bool is_there(const struct watcher *watcher, const struct watch_match *match,
@@ -86,8 +86,8 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                        const struct index_item *item, const struct persist_message *content)
 {
     const struct watch *watch = match->watch;
-    const struct similarity bits = similarity_of(match->hit.intersection, match->hit.union_count);
-    const struct nearest_candidate found = {
+    struct similarity bits = similarity_of(match->hit.intersection, match->hit.union_count);
+    struct nearest_candidate found = {
         .item = *item,
         .intersection = match->hit.intersection,
         .union_count = match->hit.union_count,
@@ -108,7 +108,7 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .deposited_ms = item->deposited_ms,
                              .expires_ms = item->expires_ms}},
     };
-    const struct msg_response bare = response;
+    struct msg_response bare = response;
 
     if (content != NULL) {
         response.match.result.media_type =
@@ -170,8 +170,8 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
     if (!is_there(watcher, match, &item) || !(failed || entry->found)) {
         watcher->service->watch->counts.left_out++;
     } else {
-        const bool is_whole = !failed && entry->found && !entry->omitted &&
-                              entry->message.deposited_ms == match->deposited_ms;
+        bool is_whole = !failed && entry->found && !entry->omitted &&
+                        entry->message.deposited_ms == match->deposited_ms;
         /* another watch's match of this message may be first now, and want no payload */
         push_match(watcher, match, &item,
                    is_whole && match->watch->with_payload ? &entry->message : NULL);

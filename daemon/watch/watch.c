@@ -13,7 +13,7 @@ enum {
     TICK_PARTS = 128 /* parts of watches that are rearranged in a tick, some 10 microseconds each */
 };
 
-/* ---- state ---- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 int watch_init(struct service *service)
 {
@@ -40,7 +40,7 @@ void watch_deinit(struct service *service)
     service->watch = NULL;
 }
 
-/* ---- the end ---- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void watch_free(struct watch *watch)
 {
@@ -87,11 +87,11 @@ bool watch_client_has_room(struct service *service, struct requester *client)
     return watch_is_due(service);
 }
 
-/* ---- the beginning ---- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 static int make_standing(struct service *service, struct host *host)
 {
-    const struct standing_options options = {
+    struct standing_options options = {
         .alloc = service->alloc,
         .profile = &host->config.profile,
         .estimate = host->estimate,
@@ -135,7 +135,7 @@ static int check_limits(const struct service *service, const struct requester *c
                         uint32_t filters)
 {
     const struct config_limits *limits = &service->config.limits;
-    const uint32_t own = watch_filters_of(client);
+    uint32_t own = watch_filters_of(client);
 
     if (filters > limits->watches_per_session || own > limits->watches_per_session - filters) {
         return WATCH_SESSION_FULL;
@@ -149,7 +149,7 @@ static int check_limits(const struct service *service, const struct requester *c
 int watch_begin(struct service *service, struct requester *client, const struct watch_order *order,
                 struct watch_begun *out_begun)
 {
-    const int rc = check_limits(service, client, order->terms.part_count);
+    int rc = check_limits(service, client, order->terms.part_count);
 
     if (rc != 0) {
         return rc;
@@ -195,7 +195,7 @@ bool watch_end(struct service *service, struct requester *client, uint64_t numbe
     return watch != NULL;
 }
 
-/* ---- turns ---- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 /* Drops the clients that too much was queued for. */
 static void end_overflows(struct service *service)
@@ -226,11 +226,11 @@ static void send_all(struct service *service)
 
     DL_COUNT2(service->watch->ready, watcher, waiting, ready_next);
     for (; waiting > 0 && left > 0 && service->watch->ready != NULL; waiting--) {
-        const uint32_t share = left / (uint32_t)waiting > 0 ? left / (uint32_t)waiting : 1;
+        uint32_t share = left / (uint32_t)waiting > 0 ? left / (uint32_t)waiting : 1;
 
         watcher = service->watch->ready;
         watcher_make_unready(watcher);
-        const uint32_t sent = watch_send(watcher, share);
+        uint32_t sent = watch_send(watcher, share);
         if (watcher->queue == NULL) {
             watch_catch_resume(watcher); /* also when all that waited had gone from the index */
         }

@@ -10,13 +10,13 @@
 #ifndef PROTO_CODEC_CODEC_H
 #define PROTO_CODEC_CODEC_H
 
-#include "proto/arena.h"
-#include "proto/bytes.h"
-#include "proto/msg.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "proto/arena.h"
+#include "proto/bytes.h"
+#include "proto/msg.h"
 
 /* Named outcomes of decoding. */
 enum {

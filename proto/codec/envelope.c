@@ -26,7 +26,7 @@ const struct scan_count codec_counts[] = {
     {&hearsay__v1__ban_list__descriptor, "bans", LIMIT_BANS},
     {&hearsay__v1__checked__descriptor, "problems", LIMIT_REPEATED},
 };
-const size_t codec_count_count = sizeof codec_counts / sizeof codec_counts[0];
+const size_t codec_count_count = sizeof(codec_counts) / sizeof(codec_counts[0]);
 
 const struct codec_body *codec_body_numbered(const struct codec_envelope *envelope, uint32_t number)
 {
@@ -48,8 +48,7 @@ const struct codec_body *codec_body_of_kind(const struct codec_envelope *envelop
     return NULL;
 }
 
-/* --- protobuf-c's allocator over an arena ------------------------------------------------------
- */
+/* --- protobuf-c's allocator over an arena ----------------------------------------------------- */
 
 struct codec_memory {
     struct arena *arena;
@@ -74,7 +73,7 @@ static void codec_memory_give(void *data, void *room)
 int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, size_t length,
                  struct arena *arena, ProtobufCMessage **out_message, struct msg_error *out_error)
 {
-    const struct scan_rules rules = {
+    struct scan_rules rules = {
         .counts = codec_counts,
         .count_count = codec_count_count,
         .repeated_most = LIMIT_REPEATED,
@@ -105,8 +104,8 @@ int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, si
 int codec_write(uint64_t id, uint32_t number, const struct map *map, const void *own,
                 size_t limit_bytes, struct bytes *out)
 {
-    const size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
-    const size_t start = out->count;
+    size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
+    size_t start = out->count;
     int rv;
 
     if (bytes_reserve(out, LIMIT_FRAME_HEADER_BYTES) == NULL) {

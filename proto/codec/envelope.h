@@ -6,15 +6,16 @@
 #ifndef PROTO_CODEC_ENVELOPE_H
 #define PROTO_CODEC_ENVELOPE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include <protobuf-c/protobuf-c.h>
+
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/codec/map.h"
 #include "proto/codec/scan.h"
 #include "proto/msg.h"
-
-#include <protobuf-c/protobuf-c.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A body that this version reads and writes. */
 struct codec_body {

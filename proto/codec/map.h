@@ -14,14 +14,15 @@
 #ifndef PROTO_CODEC_MAP_H
 #define PROTO_CODEC_MAP_H
 
-#include "proto/arena.h"
-#include "proto/bytes.h"
-#include "proto/msg.h"
-
-#include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "proto/arena.h"
+#include "proto/bytes.h"
+#include "proto/msg.h"
 
 enum map_type {
     MAP_U32,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/map.h"
-
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/base/err.h"
+#include "proto/codec/map.h"
 
 _Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 bits");
 
@@ -33,7 +32,7 @@ static bool map_wire_has(const struct map_field *field, const void *wire)
 {
     protobuf_c_boolean has;
 
-    memcpy(&has, map_at(wire, field->wire_has), sizeof has);
+    memcpy(&has, map_at(wire, field->wire_has), sizeof(has));
     return has != 0;
 }
 
@@ -54,7 +53,7 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error)
 static int map_refused_in(const struct map_reader *reader, const struct map_field *field)
 {
     char *path = reader->error->field;
-    const size_t capacity = sizeof reader->error->field;
+    size_t capacity = sizeof(reader->error->field);
     size_t used = 0;
 
     if (reader->within != NULL) {
@@ -113,7 +112,7 @@ static bool map_size_is_right(const struct map_field *field, size_t size)
 static void map_note_presence(const struct map_field *field, bool present, void *own)
 {
     if (field->own_count != 0) {
-        memcpy(map_room(own, field->own_count), &present, sizeof present);
+        memcpy(map_room(own, field->own_count), &present, sizeof(present));
     }
 }
 
@@ -127,13 +126,13 @@ static int map_read_u32(const struct map_reader *reader, const struct map_field 
         return map_refuse_missing(reader, field);
     }
     if (present) {
-        memcpy(&value, map_at(wire, field->wire), sizeof value);
+        memcpy(&value, map_at(wire, field->wire), sizeof(value));
         if (value < field->min || (field->max != 0 && value > field->max)) {
             return map_refuse_number(reader, field, value);
         }
     }
     map_note_presence(field, present, own);
-    memcpy(map_room(own, field->own), &value, sizeof value);
+    memcpy(map_room(own, field->own), &value, sizeof(value));
     return 0;
 }
 
@@ -145,9 +144,9 @@ static int map_read_64(const struct map_reader *reader, const struct map_field *
 
     (void)reader; /* any number will do */
     if (map_wire_has(field, wire)) {
-        memcpy(&value, map_at(wire, field->wire), sizeof value);
+        memcpy(&value, map_at(wire, field->wire), sizeof(value));
     }
-    memcpy(map_room(own, field->own), &value, sizeof value);
+    memcpy(map_room(own, field->own), &value, sizeof(value));
     return 0;
 }
 
@@ -159,10 +158,10 @@ static int map_read_bool(const struct map_reader *reader, const struct map_field
 
     (void)reader; /* either will do */
     if (map_wire_has(field, wire)) {
-        memcpy(&value, map_at(wire, field->wire), sizeof value);
+        memcpy(&value, map_at(wire, field->wire), sizeof(value));
     }
     truth = value != 0;
-    memcpy(map_room(own, field->own), &truth, sizeof truth);
+    memcpy(map_room(own, field->own), &truth, sizeof(truth));
     return 0;
 }
 
@@ -172,14 +171,14 @@ static int map_read_enum(const struct map_reader *reader, const struct map_field
     int32_t value = (int32_t)field->absent;
 
     if (map_wire_has(field, wire)) {
-        memcpy(&value, map_at(wire, field->wire), sizeof value);
+        memcpy(&value, map_at(wire, field->wire), sizeof(value));
         if (value < 0 || (uint64_t)value < field->min || (uint64_t)value > field->max) {
             return map_refuse_number(reader, field, value);
         }
     } else if (field->needed) {
         return map_refuse_missing(reader, field);
     }
-    memcpy(map_room(own, field->own), &value, sizeof value);
+    memcpy(map_room(own, field->own), &value, sizeof(value));
     return 0;
 }
 
@@ -203,7 +202,7 @@ static int map_read_text(const struct map_reader *reader, const struct map_field
     struct msg_text text = {0};
     int rv;
 
-    memcpy(&text.text, map_at(wire, field->wire), sizeof text.text);
+    memcpy(&text.text, map_at(wire, field->wire), sizeof(text.text));
     if (text.text != NULL) {
         text.length = strlen(text.text); /* the scan let no NUL through */
         rv = map_check_text(reader, field, text);
@@ -215,7 +214,7 @@ static int map_read_text(const struct map_reader *reader, const struct map_field
     } else if (field->absent_text != NULL) {
         text = *field->absent_text;
     }
-    memcpy(map_room(own, field->own), &text, sizeof text);
+    memcpy(map_room(own, field->own), &text, sizeof(text));
     return 0;
 }
 
@@ -227,7 +226,7 @@ static int map_read_bytes(const struct map_reader *reader, const struct map_fiel
     struct msg_bytes bytes = {0};
 
     if (map_wire_has(field, wire)) {
-        memcpy(&data, map_at(wire, field->wire), sizeof data);
+        memcpy(&data, map_at(wire, field->wire), sizeof(data));
         /* protobuf-c leaves NULL where there are no bytes; ours says so by the count. */
         bytes.data = data.len > 0 ? data.data : nothing;
         bytes.count = data.len;
@@ -237,7 +236,7 @@ static int map_read_bytes(const struct map_reader *reader, const struct map_fiel
     } else if (field->needed) {
         return map_refuse_missing(reader, field);
     }
-    memcpy(map_room(own, field->own), &bytes, sizeof bytes);
+    memcpy(map_room(own, field->own), &bytes, sizeof(bytes));
     return 0;
 }
 
@@ -247,7 +246,7 @@ static int map_read_chars(const struct map_reader *reader, const struct map_fiel
     char *text;
 
     (void)reader; /* what is too long is cut */
-    memcpy(&text, map_at(wire, field->wire), sizeof text);
+    memcpy(&text, map_at(wire, field->wire), sizeof(text));
     if (text != NULL) {
         msg_text_copy(map_room(own, field->own), (size_t)field->max, text, strlen(text));
     }
@@ -258,7 +257,7 @@ static size_t map_wire_count(const struct map_field *field, const void *wire)
 {
     size_t count;
 
-    memcpy(&count, map_at(wire, field->wire_has), sizeof count);
+    memcpy(&count, map_at(wire, field->wire_has), sizeof(count));
     return count;
 }
 
@@ -275,11 +274,11 @@ static int map_read_numbers(const struct map_reader *reader, const struct map_fi
     if (count > field->max) { /* the scan has counted already; this is the array's own bound */
         return map_refuse_number(reader, field, (int64_t)count);
     }
-    memcpy(&numbers, map_at(wire, field->wire), sizeof numbers);
+    memcpy(&numbers, map_at(wire, field->wire), sizeof(numbers));
     if (count > 0) {
-        memcpy(map_room(own, field->own), numbers, count * sizeof *numbers);
+        memcpy(map_room(own, field->own), numbers, count * sizeof(*numbers));
     }
-    memcpy(map_room(own, field->own_count), &kept, sizeof kept);
+    memcpy(map_room(own, field->own_count), &kept, sizeof(kept));
     return 0;
 }
 
@@ -290,9 +289,9 @@ static int map_read_texts(const struct map_reader *reader, const struct map_fiel
     struct msg_text *texts = NULL;
     char **lines;
 
-    memcpy(&lines, map_at(wire, field->wire), sizeof lines);
+    memcpy(&lines, map_at(wire, field->wire), sizeof(lines));
     if (count > 0) {
-        texts = arena_take_zeroed(reader->arena, count, sizeof *texts);
+        texts = arena_take_zeroed(reader->arena, count, sizeof(*texts));
         if (texts == NULL) {
             return map_out_of_memory(reader->arena, reader->error);
         }
@@ -306,8 +305,8 @@ static int map_read_texts(const struct map_reader *reader, const struct map_fiel
             return rv;
         }
     }
-    memcpy(map_room(own, field->own), &texts, sizeof texts);
-    memcpy(map_room(own, field->own_count), &count, sizeof count);
+    memcpy(map_room(own, field->own), &texts, sizeof(texts));
+    memcpy(map_room(own, field->own_count), &count, sizeof(count));
     return 0;
 }
 
@@ -317,14 +316,14 @@ static int map_read_list(const struct map_reader *reader, const struct map_field
                          const void *wire, void *own)
 {
     size_t count = map_wire_count(field, wire);
-    const struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
+    struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
     uint8_t *entries = NULL;
     ProtobufCMessage **messages;
 
     if (count == 0 && field->needed) {
         return map_refuse_missing(reader, field);
     }
-    memcpy(&messages, map_at(wire, field->wire), sizeof messages);
+    memcpy(&messages, map_at(wire, field->wire), sizeof(messages));
     if (count > 0) {
         entries = arena_take_zeroed(reader->arena, count, field->inner->own_bytes);
         if (entries == NULL) {
@@ -338,23 +337,23 @@ static int map_read_list(const struct map_reader *reader, const struct map_field
             return rv;
         }
     }
-    memcpy(map_room(own, field->own), &entries, sizeof entries);
-    memcpy(map_room(own, field->own_count), &count, sizeof count);
+    memcpy(map_room(own, field->own), &entries, sizeof(entries));
+    memcpy(map_room(own, field->own_count), &count, sizeof(count));
     return 0;
 }
 
 static int map_read_inner(const struct map_reader *reader, const struct map_field *field,
                           const void *wire, void *own)
 {
-    const struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
+    struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
     const ProtobufCMessage *message;
 
-    memcpy(&message, map_at(wire, field->wire), sizeof message);
+    memcpy(&message, map_at(wire, field->wire), sizeof(message));
     map_note_presence(field, message != NULL, own);
     if (message != NULL) {
         if (field->own_count != 0) {
-            const bool is_there = true;
-            memcpy(map_room(own, field->own_count), &is_there, sizeof is_there);
+            bool is_there = true;
+            memcpy(map_room(own, field->own_count), &is_there, sizeof(is_there));
         }
         return map_read_fields(&inner, message, map_room(own, field->own));
     }
@@ -386,7 +385,7 @@ static int map_read_fields(const struct map_reader *reader, const void *wire, vo
 int map_read(const struct map *map, const ProtobufCMessage *wire, struct arena *arena, void *out,
              struct msg_error *out_error)
 {
-    const struct map_reader reader = {map, NULL, arena, out_error};
+    struct map_reader reader = {map, NULL, arena, out_error};
 
     memset(out, 0, map->own_bytes);
     return map_read_fields(&reader, wire, out);

@@ -5,12 +5,11 @@
  *
  * Encoding: https://protobuf.dev/programming-guides/encoding/
  */
-#include "proto/codec/map.h"
-
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/err.h"
+#include "proto/codec/map.h"
 
 enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, TAG_BYTES_MAX = 5, VARINT_BYTES_MAX = 10 };
 
@@ -128,7 +127,7 @@ static int map_write_number(const struct map_place *place, const struct map_fiel
     bool present = field->needed || value != field->absent;
 
     if (field->own_count != 0) {
-        memcpy(&present, map_at(own, field->own_count), sizeof present);
+        memcpy(&present, map_at(own, field->own_count), sizeof(present));
     }
     return present ? put_number(place, (uint64_t)value) : 0;
 }
@@ -138,7 +137,7 @@ static int map_write_u32(const struct map_place *place, const struct map_field *
 {
     uint32_t value;
 
-    memcpy(&value, map_at(own, field->own), sizeof value);
+    memcpy(&value, map_at(own, field->own), sizeof(value));
     return map_write_number(place, field, own, value);
 }
 
@@ -148,7 +147,7 @@ static int map_write_64(const struct map_place *place, const struct map_field *f
 {
     int64_t value;
 
-    memcpy(&value, map_at(own, field->own), sizeof value);
+    memcpy(&value, map_at(own, field->own), sizeof(value));
     return map_write_number(place, field, own, value);
 }
 
@@ -157,7 +156,7 @@ static int map_write_bool(const struct map_place *place, const struct map_field 
 {
     bool value;
 
-    memcpy(&value, map_at(own, field->own), sizeof value);
+    memcpy(&value, map_at(own, field->own), sizeof(value));
     return map_write_number(place, field, own, value ? 1 : 0);
 }
 
@@ -166,7 +165,7 @@ static int map_write_enum(const struct map_place *place, const struct map_field 
 {
     int32_t value;
 
-    memcpy(&value, map_at(own, field->own), sizeof value);
+    memcpy(&value, map_at(own, field->own), sizeof(value));
     return map_write_number(place, field, own, value);
 }
 
@@ -180,7 +179,7 @@ static int map_write_text(const struct map_place *place, const struct map_field 
 {
     struct msg_text text;
 
-    memcpy(&text, map_at(own, field->own), sizeof text);
+    memcpy(&text, map_at(own, field->own), sizeof(text));
     if (text.text == NULL ||
         (field->absent_text != NULL && map_text_equal(text, *field->absent_text))) {
         return 0;
@@ -193,7 +192,7 @@ static int map_write_bytes(const struct map_place *place, const struct map_field
 {
     struct msg_bytes bytes;
 
-    memcpy(&bytes, map_at(own, field->own), sizeof bytes);
+    memcpy(&bytes, map_at(own, field->own), sizeof(bytes));
     return bytes.data == NULL ? 0 : put_data(place, bytes.data, bytes.count);
 }
 
@@ -212,7 +211,7 @@ static int map_write_numbers(const struct map_place *place, const struct map_fie
     uint32_t count;
     int rv = 0;
 
-    memcpy(&count, map_at(own, field->own_count), sizeof count);
+    memcpy(&count, map_at(own, field->own_count), sizeof(count));
     for (uint32_t i = 0; i < count && i < field->max && rv == 0; i++) {
         rv = put_number(place, numbers[i]);
     }
@@ -226,8 +225,8 @@ static int map_write_texts(const struct map_place *place, const struct map_field
     size_t count;
     int rv = 0;
 
-    memcpy(&texts, map_at(own, field->own), sizeof texts);
-    memcpy(&count, map_at(own, field->own_count), sizeof count);
+    memcpy(&texts, map_at(own, field->own), sizeof(texts));
+    memcpy(&count, map_at(own, field->own_count), sizeof(count));
     for (size_t i = 0; i < count && rv == 0; i++) {
         rv = put_data(place, texts[i].text, texts[i].length);
     }
@@ -241,8 +240,8 @@ static int map_write_list(const struct map_place *place, const struct map_field 
     size_t count;
     int rv = 0;
 
-    memcpy(&entries, map_at(own, field->own), sizeof entries);
-    memcpy(&count, map_at(own, field->own_count), sizeof count);
+    memcpy(&entries, map_at(own, field->own), sizeof(entries));
+    memcpy(&count, map_at(own, field->own_count), sizeof(count));
     for (size_t i = 0; i < count && rv == 0; i++) {
         rv = put_message(place, field->inner, entries + i * field->inner->own_bytes);
     }
@@ -255,7 +254,7 @@ static int map_write_inner(const struct map_place *place, const struct map_field
     bool is_there = true;
 
     if (field->own_count != 0) {
-        memcpy(&is_there, map_at(own, field->own_count), sizeof is_there);
+        memcpy(&is_there, map_at(own, field->own_count), sizeof(is_there));
     }
     return is_there ? put_message(place, field->inner, map_at(own, field->own)) : 0;
 }
@@ -296,7 +295,7 @@ int map_write_envelope(uint64_t id, uint32_t number, const struct map *map, cons
                        size_t limit_bytes, struct bytes *out)
 {
     enum { ID_NUMBER = 1 };
-    const size_t before = out->count;
+    size_t before = out->count;
     struct map_place place = {.out = out, .end = before + limit_bytes, .number = ID_NUMBER};
     int rv = put_number(&place, id);
 

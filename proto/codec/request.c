@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/codec.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
 #include "proto/codec/admin.h"
+#include "proto/codec/codec.h"
 #include "proto/codec/envelope.h"
 #include "proto/codec/form.h"
 #include "proto/codec/map.h"
@@ -221,7 +220,7 @@ static const struct codec_envelope request_envelope = {
     .descriptor = &hearsay__v1__request__descriptor,
     .unknown_most = LIMIT_UNKNOWN_REQUEST,
     .bodies = request_bodies,
-    .body_count = sizeof request_bodies / sizeof request_bodies[0],
+    .body_count = sizeof(request_bodies) / sizeof(request_bodies[0]),
 };
 
 /* Reads the body into the request. Same outcomes as codec_decode_request. */
@@ -257,7 +256,7 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     ProtobufCMessage *message;
     int rv;
 
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     scan_envelope(request_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
     out->name = envelope.body != NULL ? envelope.body->name : "";

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/codec.h"
-
 #include <string.h>
 
 #include "core/base/err.h"
 #include "proto/codec/admin.h"
+#include "proto/codec/codec.h"
 #include "proto/codec/envelope.h"
 #include "proto/codec/form.h"
 #include "proto/codec/map.h"
@@ -328,7 +327,7 @@ static const struct codec_envelope response_envelope = {
     .descriptor = &hearsay__v1__response__descriptor,
     .unknown_most = LIMIT_UNKNOWN_RESPONSE,
     .bodies = response_bodies,
-    .body_count = sizeof response_bodies / sizeof response_bodies[0],
+    .body_count = sizeof(response_bodies) / sizeof(response_bodies[0]),
 };
 
 int codec_decode_response(const uint8_t *frame, size_t length, struct arena *arena,
@@ -340,7 +339,7 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
     ProtobufCMessage *message;
     int rv;
 
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     scan_envelope(response_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
     rv = codec_unpack(&response_envelope, frame, length, arena, &message, out_error);
@@ -388,16 +387,14 @@ static size_t size_add(size_t a, size_t b)
 
 size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes)
 {
-    const size_t fixed =
-        SIZE_DATA /* of the list */ + SIZE_ID + 4 * SIZE_U32 + 3 * SIZE_64 + SIZE_BOOL;
+    size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 4 * SIZE_U32 + 3 * SIZE_64 + SIZE_BOOL;
 
     return size_add(size_add(fixed + 2 * SIZE_DATA, payload_bytes), media_type_bytes);
 }
 
 size_t codec_exported_bytes_max(const struct msg_exported_message *message)
 {
-    const size_t fixed =
-        SIZE_DATA /* of the list */ + SIZE_ID + 3 * SIZE_64 + SIZE_U32 + 4 * SIZE_DATA;
+    size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 3 * SIZE_64 + SIZE_U32 + 4 * SIZE_DATA;
     size_t data = size_add(message->filter.count, message->payload.count);
 
     data = size_add(data, message->media_type.length);
@@ -460,8 +457,8 @@ static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes)
 {
     const struct msg_results *results = &response->results;
-    const size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
-                        number_bytes(results->capped ? 1 : 0);
+    size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
+                  number_bytes(results->capped ? 1 : 0);
 
     return frame_bytes(response->id, SIZE_TAG, size_add(results_bytes, rest));
 }
@@ -469,8 +466,8 @@ size_t codec_results_bytes(const struct msg_response *response, size_t results_b
 size_t codec_match_bytes(const struct msg_response *response)
 {
     const struct msg_match *match = &response->match;
-    const size_t body = size_add(number_bytes(match->watch_id) + number_bytes(match->seq),
-                                 codec_result_bytes(&match->result));
+    size_t body = size_add(number_bytes(match->watch_id) + number_bytes(match->seq),
+                           codec_result_bytes(&match->result));
 
     return frame_bytes(response->id, SIZE_TAG + 1, body); /* its number is 16 or more */
 }

@@ -82,9 +82,9 @@ static void scan_path(const struct scan *scan, const ProtobufCFieldDescriptor *f
 static int scan_malformed(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                           const char *sentence)
 {
-    char path[sizeof scan->error->field];
+    char path[sizeof(scan->error->field)];
 
-    scan_path(scan, field, path, sizeof path);
+    scan_path(scan, field, path, sizeof(path));
     msg_error_set(scan->error, MSG_MALFORMED, path, "%s", sentence);
     return SCAN_MALFORMED;
 }
@@ -93,9 +93,9 @@ static int scan_malformed(const struct scan *scan, const ProtobufCFieldDescripto
 static int scan_refuse(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                        enum msg_error_code code, const char *rule)
 {
-    char path[sizeof scan->error->field];
+    char path[sizeof(scan->error->field)];
 
-    scan_path(scan, field, path, sizeof path);
+    scan_path(scan, field, path, sizeof(path));
     msg_error_set(scan->error, code, path, "%s %s", path, rule);
     return code == MSG_MALFORMED ? SCAN_MALFORMED : SCAN_INVALID;
 }
@@ -215,7 +215,7 @@ static const uint8_t wire_types[] = {
 /* Whether a number fits its declared type; protobuf would cut it to 32 bits silently. */
 static bool scan_number_fits(ProtobufCType type, uint64_t number)
 {
-    const uint64_t below_zero = UINT64_C(0xffffffff80000000); /* INT32_MIN, sign-extended */
+    uint64_t below_zero = UINT64_C(0xffffffff80000000); /* INT32_MIN, sign-extended */
 
     switch (type) {
     case PROTOBUF_C_TYPE_UINT32:
@@ -321,9 +321,9 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
     }
     /* A message has fewer than 2^32 bytes, so `added` is exact and the sum cannot wrap. */
     if (added > most - *count) {
-        char path[sizeof scan->error->field];
+        char path[sizeof(scan->error->field)];
 
-        scan_path(scan, field, path, sizeof path);
+        scan_path(scan, field, path, sizeof(path));
         msg_error_set(scan->error, MSG_INVALID, path, "%s has too many entries; %u are allowed",
                       path, (unsigned)most);
         return SCAN_INVALID;

@@ -20,11 +20,12 @@
 #ifndef PROTO_CODEC_SCAN_H
 #define PROTO_CODEC_SCAN_H
 
-#include "proto/msg.h"
-
-#include <protobuf-c/protobuf-c.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "proto/msg.h"
 
 /* The largest number of fields that one message of the schema may have, and of nested messages. */
 enum { SCAN_FIELDS_MAX = 64, SCAN_NESTING_MAX = 8 };

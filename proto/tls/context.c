@@ -20,7 +20,7 @@
 /* What OpenSSL said last, in its words; its queue is empty then. */
 static const char *last_words(void)
 {
-    const unsigned long code = ERR_peek_error();
+    unsigned long code = ERR_peek_error();
     const char *words = ERR_reason_error_string(code);
 
     if (words == NULL && ERR_SYSTEM_ERROR(code)) {
@@ -30,7 +30,7 @@ static const char *last_words(void)
     return words != NULL ? words : "unknown error";
 }
 
-static int fail(char *out_reason, const char *what, const char *file)
+static int context_fail(char *out_reason, const char *what, const char *file)
 {
     (void)snprintf(out_reason, TLS_REASON_BYTES, "%s %s: %s", what, file, last_words());
     return -ERR_SYSTEM;
@@ -73,15 +73,15 @@ static int load_identity(SSL_CTX *context, const char *certificate, const char *
 {
     SSL_CTX_set_default_passwd_cb(context, no_passphrase);
     if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1) {
-        return fail(out_reason, "cannot use the certificate", certificate);
+        return context_fail(out_reason, "cannot use the certificate", certificate);
     }
-    const int rc = check_key_file(key, out_reason);
+    int rc = check_key_file(key, out_reason);
     if (rc != 0) {
         return rc;
     }
     if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
         if (ERR_GET_REASON(ERR_peek_error()) != X509_R_KEY_VALUES_MISMATCH) {
-            return fail(out_reason, "cannot use the key", key);
+            return context_fail(out_reason, "cannot use the key", key);
         }
         ERR_clear_error();
         (void)snprintf(out_reason, TLS_REASON_BYTES, "the key %s is not that of the certificate %s",
@@ -95,7 +95,7 @@ static int load_roots(SSL_CTX *context, const char *file, char *out_reason)
 {
     return SSL_CTX_load_verify_file(context, file) == 1
                ? 0
-               : fail(out_reason, "cannot use the certificates in", file);
+               : context_fail(out_reason, "cannot use the certificates in", file);
 }
 
 /* --- contexts --------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ int64_t tls_context_not_after_ms(const struct tls_context *context)
 
     (void)SSL_CTX_get0_chain_certs(context->ssl, &chain);
     for (int i = 0; i < sk_X509_num(chain); i++) { /* NULL has -1 */
-        const int64_t one_ms = unix_ms(X509_get0_notAfter(sk_X509_value(chain, i)));
+        int64_t one_ms = unix_ms(X509_get0_notAfter(sk_X509_value(chain, i)));
         first_ms = one_ms < first_ms ? one_ms : first_ms;
     }
     return first_ms;
@@ -219,8 +219,7 @@ int64_t tls_context_not_after_ms(const struct tls_context *context)
 void tls_inner_pin(const X509 *certificate, uint8_t out_pin[TLS_PIN_BYTES])
 {
     unsigned char *key = NULL;
-    const int bytes =
-        certificate == NULL ? -1 : i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key);
+    int bytes = certificate == NULL ? -1 : i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key);
     unsigned digest_bytes = 0;
 
     memset(out_pin, 0, TLS_PIN_BYTES);
@@ -242,7 +241,7 @@ int tls_pin_of_file(const char *file, uint8_t out_pin[TLS_PIN_BYTES], char *out_
     int rc = 0;
 
     if (certificate == NULL) {
-        rc = fail(out_reason, "cannot read a certificate in", file);
+        rc = context_fail(out_reason, "cannot read a certificate in", file);
     } else {
         tls_inner_pin(certificate, out_pin);
     }

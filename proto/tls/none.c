@@ -6,7 +6,7 @@
 #include "core/base/err.h"
 #include "proto/tls/tls.h"
 
-static int none(char *out_reason)
+static int none_none(char *out_reason)
 {
     (void)snprintf(out_reason, TLS_REASON_BYTES, "this program was built without TLS");
     return -ERR_SYSTEM;
@@ -17,7 +17,7 @@ int tls_server_new(const struct tls_server_options *options, struct tls_context 
 {
     (void)options;
     (void)out_context;
-    return none(out_reason);
+    return none_none(out_reason);
 }
 
 int tls_client_new(const struct tls_client_options *options, struct tls_context **out_context,
@@ -25,14 +25,14 @@ int tls_client_new(const struct tls_client_options *options, struct tls_context 
 {
     (void)options;
     (void)out_context;
-    return none(out_reason);
+    return none_none(out_reason);
 }
 
 int tls_pin_of_file(const char *file, uint8_t out_pin[TLS_PIN_BYTES], char *out_reason)
 {
     (void)file;
     (void)out_pin;
-    return none(out_reason);
+    return none_none(out_reason);
 }
 
 void tls_context_free(struct tls_context *context)

@@ -30,8 +30,8 @@ bool tls_pin_parse(const char *text, uint8_t out_pin[TLS_PIN_BYTES])
         if (i > 0 && *text == ':') {
             text++;
         }
-        const int high = digit_of(text[0]);
-        const int low = high < 0 ? -1 : digit_of(text[1]);
+        int high = digit_of(text[0]);
+        int low = high < 0 ? -1 : digit_of(text[1]);
         if (low < 0) {
             return false;
         }

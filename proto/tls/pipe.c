@@ -125,7 +125,7 @@ static const struct {
 
 static int set_failed(struct tls_pipe *pipe)
 {
-    const unsigned long code = ERR_peek_error();
+    unsigned long code = ERR_peek_error();
     const char *words = ERR_reason_error_string(code);
 
     for (size_t i = 0; i < sizeof(known_reasons) / sizeof(known_reasons[0]); i++) {
@@ -168,7 +168,7 @@ static int outcome_of(struct tls_pipe *pipe, int returned)
 
 int tls_pipe_feed(struct tls_pipe *pipe, const uint8_t *data, size_t count)
 {
-    const size_t waiting = pipe->held_end - pipe->held_start;
+    size_t waiting = pipe->held_end - pipe->held_start;
 
     if (count > SIZE_MAX - waiting) {
         return -ERR_NOMEM;
@@ -205,7 +205,7 @@ static void release_held(struct tls_pipe *pipe)
 static int give_record(struct tls_pipe *pipe)
 {
     const uint8_t *next = pipe->held + pipe->held_start;
-    const size_t available = pipe->held_end - pipe->held_start;
+    size_t available = pipe->held_end - pipe->held_start;
     size_t written = 0;
 
     if (available == 0 || (pipe->record_left == 0 && available < HEADER_BYTES)) {
@@ -215,7 +215,7 @@ static int give_record(struct tls_pipe *pipe)
         pipe->record_left = HEADER_BYTES + ((size_t)next[3] << 8 | next[4]);
         pipe->is_odd = next[0] < TYPE_FIRST || next[0] > TYPE_LAST;
     }
-    const size_t some = available < pipe->record_left ? available : pipe->record_left;
+    size_t some = available < pipe->record_left ? available : pipe->record_left;
     if (BIO_write_ex(pipe->wire_in, next, some, &written) != 1 || written != some) {
         ERR_clear_error();
         return -ERR_NOMEM;
@@ -249,7 +249,7 @@ int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *ou
         if (pipe->failed) {
             return TLS_FAILED;
         }
-        const int returned = SSL_read_ex(pipe->ssl, room, bytes, out_count);
+        int returned = SSL_read_ex(pipe->ssl, room, bytes, out_count);
         if (returned == 1) {
             pipe->record_is_whole = false;
             pipe->idle_records = 0;
@@ -281,7 +281,7 @@ int tls_pipe_write(struct tls_pipe *pipe, const uint8_t *data, size_t count, siz
     if (count == 0) {
         return 0;
     }
-    const int returned = SSL_write_ex(pipe->ssl, data, count, out_count);
+    int returned = SSL_write_ex(pipe->ssl, data, count, out_count);
     if (returned == 1) {
         return 0;
     }
@@ -330,7 +330,7 @@ const char *tls_pipe_reason(const struct tls_pipe *pipe)
 
 const char *tls_pipe_objection(const struct tls_pipe *pipe)
 {
-    const long result = SSL_get_verify_result(pipe->ssl);
+    long result = SSL_get_verify_result(pipe->ssl);
 
     return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }

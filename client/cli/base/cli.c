@@ -97,7 +97,7 @@ int cli_flush(const struct cli *cli)
 
 void cli_say_work(const struct cli *cli, const struct hearsay *server)
 {
-    const int64_t ms = hearsay_work_ms(server);
+    int64_t ms = hearsay_work_ms(server);
     if (ms >= 1000) {
         cli_complain(cli,
                      "the server asks for a proof of work on each message: about %" PRId64

@@ -54,7 +54,7 @@ int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_b
         fill_tls(cli, known, &tls);
         options.tls = &tls;
     }
-    const int status = hearsay_connect(&options, out_server, out_error);
+    int status = hearsay_connect(&options, out_server, out_error);
     if (status == HEARSAY_OK) {
         const struct hearsay_tls_info *info = hearsay_tls_info(*out_server);
         if (info != NULL && info->believed_by == HEARSAY_BELIEVED_FIRST_USE) {

@@ -48,7 +48,7 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
 {
     char below[256];
     (void)snprintf(below, sizeof(below), "hearsay/%s", name); /* names are short literals */
-    const int rc = place_path(kind, below, out_path);
+    int rc = place_path(kind, below, out_path);
     if (rc == PLACE_TOO_LONG) {
         cli_complain(cli, "the path of the file %s is too long", name);
         return CLI_NEGATIVE;

@@ -14,7 +14,7 @@ static const struct no_options no_defaults;
 
 static int reload_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
-    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_RELOAD};
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_RELOAD};
     (void)options;
     if (word_count > 0) {
         return cli_misuse_word(cli, words[0]);

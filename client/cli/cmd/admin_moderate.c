@@ -134,10 +134,10 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
 static int list_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     const struct moderate_options *chosen = options;
-    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_REPORTED,
-                                        .host = chosen->host,
-                                        .number = chosen->count,
-                                        .pending = chosen->pending};
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_REPORTED,
+                                  .host = chosen->host,
+                                  .number = chosen->count,
+                                  .pending = chosen->pending};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
     if (word_count > 0) {
@@ -188,8 +188,9 @@ static const struct args_option remove_options[] = {
 };
 enum { RESTORE_OPTIONS = 1 }; /* the first of these */
 
-static int judge(struct cli *cli, const struct moderate_options *chosen, int word_count,
-                 char *const *words, enum hearsay_admin_kind kind, const char *done)
+static int admin_moderate_judge(struct cli *cli, const struct moderate_options *chosen,
+                                int word_count, char *const *words, enum hearsay_admin_kind kind,
+                                const char *done)
 {
     struct hearsay_admin admin = {.kind = kind, .host = chosen->host, .ban = chosen->ban};
     uint8_t id[HEARSAY_ID_BYTES];
@@ -209,8 +210,8 @@ static int judge(struct cli *cli, const struct moderate_options *chosen, int wor
 static int remove_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     const struct moderate_options *chosen = options;
-    return judge(cli, chosen, word_count, words, HEARSAY_ADMIN_REMOVE,
-                 chosen->ban ? "removed, and its payload is banned" : "removed");
+    return admin_moderate_judge(cli, chosen, word_count, words, HEARSAY_ADMIN_REMOVE,
+                                chosen->ban ? "removed, and its payload is banned" : "removed");
 }
 
 const struct cli_command command_admin_remove = {
@@ -231,7 +232,7 @@ const struct cli_command command_admin_remove = {
 
 static int restore_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
-    return judge(cli, options, word_count, words, HEARSAY_ADMIN_RESTORE, "shown");
+    return admin_moderate_judge(cli, options, word_count, words, HEARSAY_ADMIN_RESTORE, "shown");
 }
 
 const struct cli_command command_admin_restore = {

@@ -173,9 +173,9 @@ static int fill_what(const struct cli *cli, struct hearsay *server,
         return code;
     }
     if (chosen->labels.count > 0) {
-        const struct hearsay_encode encode = {.host = hearsay_find_host(server, chosen->host),
-                                              .labels = chosen->labels.items,
-                                              .label_count = chosen->labels.count};
+        struct hearsay_encode encode = {.host = hearsay_find_host(server, chosen->host),
+                                        .labels = chosen->labels.items,
+                                        .label_count = chosen->labels.count};
         if (hearsay_encode(&encode, filter, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }

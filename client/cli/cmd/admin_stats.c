@@ -44,7 +44,7 @@ static const struct args_option stats_options[] = {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* The figure of that name, 0 where the server has none such. */
-static int64_t figure(const struct hearsay_admin_reply *reply, const char *name)
+static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const char *name)
 {
     for (size_t i = 0; i < reply->figure_count; i++) {
         if (strcmp(reply->figures[i].name, name) == 0) {
@@ -54,9 +54,9 @@ static int64_t figure(const struct hearsay_admin_reply *reply, const char *name)
     return 0;
 }
 
-static uint64_t amount(const struct hearsay_admin_reply *reply, const char *name)
+static uint64_t admin_stats_amount(const struct hearsay_admin_reply *reply, const char *name)
 {
-    int64_t value = figure(reply, name);
+    int64_t value = admin_stats_figure(reply, name);
     return value > 0 ? (uint64_t)value : 0;
 }
 
@@ -66,7 +66,7 @@ static uint64_t amount_of(const struct hearsay_admin_reply *reply, const char *h
 {
     char name[160];
     (void)snprintf(name, sizeof(name), "host/%s/%s", host, what); /* hosts have 63 bytes at most */
-    return amount(reply, name);
+    return admin_stats_amount(reply, name);
 }
 
 /* What was counted when the page was shown before, for rates. */
@@ -99,7 +99,7 @@ static void print_field(const struct cli *cli, const char *label, const char *fo
 }
 
 /* The end of a noun of which there are so many. */
-static const char *plural(uint64_t count)
+static const char *admin_stats_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -118,7 +118,7 @@ static void print_usage(const struct cli *cli, const char *label, uint64_t messa
 /* Milliseconds in 5 columns, after a blank. */
 static void print_ms(FILE *stream, uint64_t us)
 {
-    const double ms = (double)us / 1000;
+    double ms = (double)us / 1000;
     (void)fprintf(stream, " %5.*f", ms < 99.995 ? 2 : ms < 999.95 ? 1 : 0, ms);
 }
 
@@ -130,11 +130,11 @@ static void print_latency(const struct cli *cli, const struct hearsay_admin_repl
     FILE *stream = cli->out.stream;
     char key[64];
     (void)snprintf(key, sizeof(key), "%s_total", name);
-    const uint64_t total = amount(reply, key);
+    uint64_t total = admin_stats_amount(reply, key);
     (void)snprintf(key, sizeof(key), "%s_per_minute", name);
-    const uint64_t per_minute = amount(reply, key);
+    uint64_t per_minute = admin_stats_amount(reply, key);
     (void)snprintf(key, sizeof(key), "%s_max_us", name);
-    const bool is_idle = per_minute == 0 && amount(reply, key) == 0;
+    bool is_idle = per_minute == 0 && admin_stats_amount(reply, key) == 0;
     (void)fprintf(stream, "%-8s %10" PRIu64 " %7" PRIu64, title, total, per_minute);
     if (known && elapsed_s > 0 && total >= before) {
         (void)fprintf(stream, " %7" PRIu64, (total - before) / (uint64_t)elapsed_s);
@@ -146,7 +146,7 @@ static void print_latency(const struct cli *cli, const struct hearsay_admin_repl
         if (is_idle) {
             (void)fprintf(stream, " %5s", "-");
         } else {
-            print_ms(stream, amount(reply, key));
+            print_ms(stream, admin_stats_amount(reply, key));
         }
     }
     (void)fputc('\n', stream);
@@ -160,8 +160,8 @@ static void print_requests(const struct cli *cli, const struct hearsay_admin_rep
     print_latency(cli, reply, "deposit", "deposits", earlier->deposits, earlier->known, elapsed_s);
     print_latency(cli, reply, "query", "queries", earlier->queries, earlier->known, elapsed_s);
     print_field(cli, "", "latencies in ms; %" PRIu64 " comparison%s a query",
-                amount(reply, "comparisons_per_query"),
-                plural(amount(reply, "comparisons_per_query")));
+                admin_stats_amount(reply, "comparisons_per_query"),
+                admin_stats_plural(admin_stats_amount(reply, "comparisons_per_query")));
 }
 
 static void print_hosts(const struct cli *cli, const struct hearsay_welcome *welcome,
@@ -188,50 +188,53 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
 
 static void print_queues(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
-    const uint64_t sessions = amount(reply, "sessions");
-    const uint64_t working = amount(reply, "working");
-    const uint64_t searches = amount(reply, "searches");
+    uint64_t sessions = admin_stats_amount(reply, "sessions");
+    uint64_t working = admin_stats_amount(reply, "working");
+    uint64_t searches = admin_stats_amount(reply, "searches");
     print_field(cli, "queues",
                 "%" PRIu64 " session%s, %" PRIu64 " request%s under way, %" PRIu64
                 " search%s and %" PRIu64 " waiting",
-                sessions, plural(sessions), working, plural(working), searches,
-                searches == 1 ? "" : "es", amount(reply, "searches_waiting"));
+                sessions, admin_stats_plural(sessions), working, admin_stats_plural(working),
+                searches, searches == 1 ? "" : "es", admin_stats_amount(reply, "searches_waiting"));
 }
 
 static void print_watches(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
-    const uint64_t clients = amount(reply, "watch_clients");
-    const uint64_t filters_max = amount(reply, "watch_filters_max");
-    const uint64_t matches = amount(reply, "matches_total");
-    const uint64_t deposits = amount(reply, "match_deposits_waiting");
+    uint64_t clients = admin_stats_amount(reply, "watch_clients");
+    uint64_t filters_max = admin_stats_amount(reply, "watch_filters_max");
+    uint64_t matches = admin_stats_amount(reply, "matches_total");
+    uint64_t deposits = admin_stats_amount(reply, "match_deposits_waiting");
     print_field(cli, "watches",
                 "%" PRIu64 " of %" PRIu64 " client%s, with %" PRIu64 " of %" PRIu64
                 " filter%s; %" PRIu64 " catching up",
-                amount(reply, "watches"), clients, plural(clients), amount(reply, "watch_filters"),
-                filters_max, plural(filters_max), amount(reply, "watches_catching_up"));
+                admin_stats_amount(reply, "watches"), clients, admin_stats_plural(clients),
+                admin_stats_amount(reply, "watch_filters"), filters_max,
+                admin_stats_plural(filters_max), admin_stats_amount(reply, "watches_catching_up"));
     print_field(cli, "",
                 "%" PRIu64 " match%s pushed, %" PRIu64 " waiting, %" PRIu64
                 " deposit%s to match; dropped: %" PRIu64 " slow, %" PRIu64 " failed",
-                matches, matches == 1 ? "" : "es", amount(reply, "matches_waiting"), deposits,
-                plural(deposits), amount(reply, "watch_dropped_slow_total"),
-                amount(reply, "watch_dropped_failed_total"));
+                matches, matches == 1 ? "" : "es", admin_stats_amount(reply, "matches_waiting"),
+                deposits, admin_stats_plural(deposits),
+                admin_stats_amount(reply, "watch_dropped_slow_total"),
+                admin_stats_amount(reply, "watch_dropped_failed_total"));
 }
 
 static void print_store(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
-    const uint64_t operations = amount(reply, "store_operations");
-    const uint64_t commits = amount(reply, "store_transactions");
-    const uint64_t failures = amount(reply, "store_failures");
+    uint64_t operations = admin_stats_amount(reply, "store_operations");
+    uint64_t commits = admin_stats_amount(reply, "store_transactions");
+    uint64_t failures = admin_stats_amount(reply, "store_failures");
     char file[16];
     char log[16];
     char resident[16];
-    out_print_size(amount(reply, "store_file_bytes"), file);
-    out_print_size(amount(reply, "store_log_bytes"), log);
-    out_print_size(amount(reply, "resident_bytes"), resident);
-    print_field(
-        cli, "store",
-        "%s, log %s; %" PRIu64 " operation%s in %" PRIu64 " commit%s, %" PRIu64 " failure%s", file,
-        log, operations, plural(operations), commits, plural(commits), failures, plural(failures));
+    out_print_size(admin_stats_amount(reply, "store_file_bytes"), file);
+    out_print_size(admin_stats_amount(reply, "store_log_bytes"), log);
+    out_print_size(admin_stats_amount(reply, "resident_bytes"), resident);
+    print_field(cli, "store",
+                "%s, log %s; %" PRIu64 " operation%s in %" PRIu64 " commit%s, %" PRIu64
+                " failure%s",
+                file, log, operations, admin_stats_plural(operations), commits,
+                admin_stats_plural(commits), failures, admin_stats_plural(failures));
     print_field(cli, "memory", "%s", resident);
 }
 
@@ -239,22 +242,22 @@ static void print_store(const struct cli *cli, const struct hearsay_admin_reply 
 static void print_counts(const struct cli *cli, const struct hearsay_admin_reply *reply,
                          const char *label, const char *prefix)
 {
-    const size_t prefix_bytes = strlen(prefix);
+    size_t prefix_bytes = strlen(prefix);
     static const char suffix[] = "_total";
     char text[512] = "";
     size_t used = 0;
     for (size_t i = 0; i < reply->figure_count; i++) {
         const struct hearsay_figure *one = &reply->figures[i];
-        const size_t length = strlen(one->name);
+        size_t length = strlen(one->name);
         if (strncmp(one->name, prefix, prefix_bytes) != 0 ||
             length < prefix_bytes + sizeof(suffix) - 1 || one->value <= 0 || used >= sizeof(text)) {
             continue;
         }
-        const size_t count = length - prefix_bytes - (sizeof(suffix) - 1);
+        size_t count = length - prefix_bytes - (sizeof(suffix) - 1);
         if (strspn(one->name + prefix_bytes, "abcdefghijklmnopqrstuvwxyz_") < count) {
             continue; /* it goes to a terminal */
         }
-        const int added =
+        int added =
             snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " %.*s", used > 0 ? ", " : "",
                      one->value, (int)count, one->name + prefix_bytes);
         used += added > 0 ? (size_t)added : 0;
@@ -266,7 +269,7 @@ static void print_counts(const struct cli *cli, const struct hearsay_admin_reply
 
 static void print_certificate(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
-    const time_t end = (time_t)(figure(reply, "certificate_not_after") / 1000);
+    time_t end = (time_t)(admin_stats_figure(reply, "certificate_not_after") / 1000);
     char date[32];
     struct tm parts;
     if (end > 0 && gmtime_r(&end, &parts) != NULL &&
@@ -280,14 +283,15 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
                        struct earlier *earlier)
 {
     FILE *stream = cli->out.stream;
-    const int64_t uptime_s = figure(reply, "uptime_s");
-    const int64_t elapsed_s = uptime_s - earlier->uptime_s;
+    int64_t uptime_s = admin_stats_figure(reply, "uptime_s");
+    int64_t elapsed_s = uptime_s - earlier->uptime_s;
     (void)fputs("daemon     ", stream);
     out_text(&cli->out, welcome->agent, 0);
     (void)fprintf(stream, ", up %" PRId64 " d %02d:%02d:%02d\n", uptime_s / 86400,
                   (int)(uptime_s / 3600 % 24), (int)(uptime_s / 60 % 60), (int)(uptime_s % 60));
-    print_usage(cli, "all", amount(reply, "messages"), amount(reply, "messages_max"),
-                amount(reply, "bytes"), amount(reply, "bytes_max"));
+    print_usage(cli, "all", admin_stats_amount(reply, "messages"),
+                admin_stats_amount(reply, "messages_max"), admin_stats_amount(reply, "bytes"),
+                admin_stats_amount(reply, "bytes_max"));
     print_hosts(cli, welcome, reply, only);
     print_requests(cli, reply, earlier, elapsed_s);
     print_queues(cli, reply);
@@ -296,8 +300,8 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
     print_certificate(cli, reply);
     print_watches(cli, reply);
     print_store(cli, reply);
-    *earlier = (struct earlier){true, uptime_s, amount(reply, "deposit_total"),
-                                amount(reply, "query_total")};
+    *earlier = (struct earlier){true, uptime_s, admin_stats_amount(reply, "deposit_total"),
+                                admin_stats_amount(reply, "query_total")};
 }
 
 static int print_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
@@ -319,14 +323,14 @@ static int print_json(const struct cli *cli, const struct hearsay_admin_reply *r
 
 static void wait_ms(uint64_t ms)
 {
-    const struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
-                                   .tv_nsec = (long)(ms % 1000) * 1000000};
+    struct timespec pause = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
     (void)nanosleep(&pause, NULL); /* woken early by a signal: a look too soon does no harm */
 }
 
-static int show(const struct cli *cli, struct hearsay *server, const struct stats_options *chosen)
+static int admin_stats_show(const struct cli *cli, struct hearsay *server,
+                            const struct stats_options *chosen)
 {
-    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = chosen->host};
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = chosen->host};
     struct earlier earlier = {.known = false};
     for (;;) {
         const struct hearsay_admin_reply *reply = NULL;
@@ -361,7 +365,7 @@ static int stats_run(struct cli *cli, void *options, int word_count, char *const
     }
     int code = admin_connect(cli, chosen->host, &server);
     if (code == CLI_DONE) {
-        code = show(cli, server, chosen);
+        code = admin_stats_show(cli, server, chosen);
         hearsay_close(server);
     }
     return code;
@@ -417,9 +421,9 @@ static struct fullness fullness_of(const struct hearsay_admin_reply *reply, cons
 /* The greater share of messages and bytes, 0 to 1. */
 static double full_share(const struct fullness *full)
 {
-    const double messages =
+    double messages =
         full->messages_max > 0 ? (double)full->messages / (double)full->messages_max : 0;
-    const double bytes = full->bytes_max > 0 ? (double)full->bytes / (double)full->bytes_max : 0;
+    double bytes = full->bytes_max > 0 ? (double)full->bytes / (double)full->bytes_max : 0;
     return messages > bytes ? messages : bytes;
 }
 
@@ -449,8 +453,9 @@ static int print_fullness_json(const struct cli *cli, const char *name, const st
 static int print_all_fullness(const struct cli *cli, const struct hearsay_welcome *welcome,
                               const struct hearsay_admin_reply *reply, bool json)
 {
-    const struct fullness all = {amount(reply, "messages"), amount(reply, "messages_max"),
-                                 amount(reply, "bytes"), amount(reply, "bytes_max")};
+    struct fullness all = {
+        admin_stats_amount(reply, "messages"), admin_stats_amount(reply, "messages_max"),
+        admin_stats_amount(reply, "bytes"), admin_stats_amount(reply, "bytes_max")};
     int code = CLI_DONE;
     int name_columns = (int)sizeof("(all hosts)") - 1;
     for (size_t i = 0; i < welcome->host_count; i++) {
@@ -466,7 +471,7 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
     }
     for (size_t i = 0; i < welcome->host_count && code == CLI_DONE; i++) {
         const char *name = welcome->hosts[i].name;
-        const struct fullness full = fullness_of(reply, name);
+        struct fullness full = fullness_of(reply, name);
         if (json) {
             code = print_fullness_json(cli, name, &full);
         } else {
@@ -482,7 +487,7 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
 static int hosts_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     const struct hosts_options *chosen = options;
-    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
     if (word_count > 0) {

@@ -30,9 +30,9 @@ static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, con
     }
 }
 
-static int ask(const struct cli *cli, enum hearsay_admin_kind kind, const char *path)
+static int admin_store_ask(const struct cli *cli, enum hearsay_admin_kind kind, const char *path)
 {
-    const struct hearsay_admin admin = {.kind = kind, .word = path};
+    struct hearsay_admin admin = {.kind = kind, .word = path};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
     int code = admin_connect(cli, NULL, &server);
@@ -59,7 +59,7 @@ static int backup_run(struct cli *cli, void *options, int word_count, char *cons
         return cli_misuse_word(cli, words[1]);
     }
     if (words[0][0] == '/') {
-        return ask(cli, HEARSAY_ADMIN_BACKUP, words[0]);
+        return admin_store_ask(cli, HEARSAY_ADMIN_BACKUP, words[0]);
     }
     /* The daemon has another working directory. */
     directory = getcwd(NULL, 0);
@@ -67,12 +67,12 @@ static int backup_run(struct cli *cli, void *options, int word_count, char *cons
         cli_complain(cli, "the working directory: %s", strerror(errno));
         return CLI_NEGATIVE;
     }
-    const int length = snprintf(path, sizeof(path), "%s/%s", directory, words[0]);
+    int length = snprintf(path, sizeof(path), "%s/%s", directory, words[0]);
     free(directory);
     if (length < 0 || (size_t)length >= sizeof(path)) {
         return cli_misuse(cli, "the path is too long");
     }
-    return ask(cli, HEARSAY_ADMIN_BACKUP, path);
+    return admin_store_ask(cli, HEARSAY_ADMIN_BACKUP, path);
 }
 
 const struct cli_command command_admin_backup = {
@@ -93,7 +93,7 @@ static int compact_run(struct cli *cli, void *options, int word_count, char *con
     if (word_count > 0) {
         return cli_misuse_word(cli, words[0]);
     }
-    return ask(cli, HEARSAY_ADMIN_COMPACT, NULL);
+    return admin_store_ask(cli, HEARSAY_ADMIN_COMPACT, NULL);
 }
 
 const struct cli_command command_admin_compact = {
@@ -158,7 +158,7 @@ static int print_checked_json(const struct cli *cli, const struct hearsay_admin_
 static int check_run(struct cli *cli, void *options, int word_count, char *const *words)
 {
     const struct check_options *chosen = options;
-    const struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
     if (word_count > 0) {

@@ -27,14 +27,13 @@ static int find_socket(const struct cli *cli, char out[PLACE_PATH_BYTES])
     char own[PLACE_PATH_BYTES] = "";
     for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
         const char *value = getenv(named[i]);
-        const bool is_usable =
-            value != NULL && (i == 0 ? value[0] != '\0' : strchr(value, '/') != NULL);
+        bool is_usable = value != NULL && (i == 0 ? value[0] != '\0' : strchr(value, '/') != NULL);
         if (is_usable && snprintf(out, PLACE_PATH_BYTES, "%s", value) < PLACE_PATH_BYTES) {
             return CLI_DONE;
         }
     }
     /* in the state directory of the user, as hearsayd chooses it */
-    const bool has_own = place_path(PLACE_STATE, "hearsayd/hearsayd.sock", own) == 0;
+    bool has_own = place_path(PLACE_STATE, "hearsayd/hearsayd.sock", own) == 0;
     const char *const usual[] = {SHARED_SOCKET, PACKAGE_SOCKET, has_own ? own : NULL};
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
         if (usual[i] != NULL && is_socket(usual[i])) {
@@ -77,7 +76,7 @@ int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsa
               bool slow, const struct hearsay_admin_reply **out_reply)
 {
     struct hearsay_error error;
-    const int timeout_ms = slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
+    int timeout_ms = slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
     if (hearsay_admin(server, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
         return CLI_DONE;
     }

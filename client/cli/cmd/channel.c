@@ -111,7 +111,7 @@ static int put_channel(const struct cli *cli, const char *name, json_t *channel)
     return code;
 }
 
-static int save(struct cli *cli, const struct channel_options *chosen, const char *name)
+static int channel_save(struct cli *cli, const struct channel_options *chosen, const char *name)
 {
     char group[PATH_MAX];
     struct hearsay_context *context = NULL;
@@ -174,7 +174,7 @@ static int print_channel(const struct cli *cli, bool as_json, const char *name,
     return CLI_DONE;
 }
 
-static int list(const struct cli *cli, bool as_json)
+static int channel_list(const struct cli *cli, bool as_json)
 {
     json_t *file = NULL;
     const char *name = NULL;
@@ -217,8 +217,8 @@ static int channel_run(struct cli *cli, void *options, int word_count, char *con
     if (word_count == 0) {
         return cli_misuse(cli, "what is to be done is missing: save, list or remove");
     }
-    const bool lists = strcmp(words[0], "list") == 0;
-    const bool saves = strcmp(words[0], "save") == 0;
+    bool lists = strcmp(words[0], "list") == 0;
+    bool saves = strcmp(words[0], "save") == 0;
     if (!lists && !saves && strcmp(words[0], "remove") != 0) {
         const char *near = args_nearest(words[0], verbs, 3);
         return cli_misuse(cli, "\"%.80s\" is none of save, list and remove%s%s%s", words[0],
@@ -236,9 +236,9 @@ static int channel_run(struct cli *cli, void *options, int word_count, char *con
         return cli_misuse(cli, "only channel save takes a context, --group and --host");
     }
     if (lists) {
-        return list(cli, chosen->json);
+        return channel_list(cli, chosen->json);
     }
-    return saves ? save(cli, chosen, words[1]) : remove_channel(cli, words[1]);
+    return saves ? channel_save(cli, chosen, words[1]) : remove_channel(cli, words[1]);
 }
 
 const struct cli_command command_channel = {

@@ -56,7 +56,7 @@ static int encode_label(const struct cli *cli, const struct shown *shown, size_t
                         struct hearsay_filter *out)
 {
     struct hearsay_error error;
-    const struct hearsay_encode encode = {
+    struct hearsay_encode encode = {
         .profile = shown->profile, .labels = &shown->labels[at], .label_count = 1};
     return hearsay_encode(&encode, out, &error) == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
@@ -162,13 +162,13 @@ static int print_lines(const struct cli *cli, const struct shown *shown)
     return CLI_DONE;
 }
 
-static int show(const struct cli *cli, const struct context_options *chosen,
-                const struct hearsay_context *context, const char *profile)
+static int context_show(const struct cli *cli, const struct context_options *chosen,
+                        const struct hearsay_context *context, const char *profile)
 {
     struct hearsay_error error;
     struct shown shown = {.profile = profile};
     shown.labels = hearsay_context_labels(context, &shown.label_count);
-    const struct hearsay_encode encode = {
+    struct hearsay_encode encode = {
         .profile = profile, .labels = shown.labels, .label_count = shown.label_count};
     if (hearsay_encode(&encode, &shown.filter, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
@@ -212,7 +212,8 @@ static int context_run(struct cli *cli, void *options, int word_count, char *con
         code = ask_profile(cli, chosen->host, asked);
     }
     if (code == CLI_DONE) {
-        code = show(cli, chosen, context, chosen->profile != NULL ? chosen->profile : asked);
+        code =
+            context_show(cli, chosen, context, chosen->profile != NULL ? chosen->profile : asked);
     }
     hearsay_context_free(context);
     return code;

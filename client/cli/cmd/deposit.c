@@ -142,19 +142,20 @@ struct deposit_where {
 };
 
 /* Sends the request, sealed for the group if there is one. CLI_DONE or an exit code. */
-static int send(const struct cli *cli, struct hearsay *server, const struct hearsay_group *group,
-                struct hearsay_deposit *request, struct hearsay_receipt *out_receipt,
-                struct hearsay_deposited *out_deposited)
+static int deposit_send(const struct cli *cli, struct hearsay *server,
+                        const struct hearsay_group *group, struct hearsay_deposit *request,
+                        struct hearsay_receipt *out_receipt,
+                        struct hearsay_deposited *out_deposited)
 {
     struct hearsay_error error;
     struct hearsay_content sealed = {.payload = NULL};
     uint8_t id[HEARSAY_ID_BYTES];
     if (group != NULL) {
         hearsay_make_id(id);
-        const struct hearsay_sealing plain = {.id = id,
-                                              .media_type = request->media_type,
-                                              .payload = request->payload,
-                                              .payload_bytes = request->payload_bytes};
+        struct hearsay_sealing plain = {.id = id,
+                                        .media_type = request->media_type,
+                                        .payload = request->payload,
+                                        .payload_bytes = request->payload_bytes};
         if (hearsay_group_seal(group, &plain, &sealed, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
@@ -169,9 +170,9 @@ static int send(const struct cli *cli, struct hearsay *server, const struct hear
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
-static int deposit(const struct cli *cli, struct hearsay *server,
-                   const struct deposit_options *chosen, const struct deposit_where *where,
-                   const struct payload *payload)
+static int deposit_deposit(const struct cli *cli, struct hearsay *server,
+                           const struct deposit_options *chosen, const struct deposit_where *where,
+                           const struct payload *payload)
 {
     struct hearsay_filter filter;
     const struct hearsay_host *host = NULL;
@@ -209,7 +210,7 @@ static int deposit(const struct cli *cli, struct hearsay *server,
     struct hearsay_receipt receipt;
     struct hearsay_deposited deposited;
     cli_say_work(cli, server);
-    code = send(cli, server, where->group, &request, &receipt, &deposited);
+    code = deposit_send(cli, server, where->group, &request, &receipt, &deposited);
     if (code != CLI_DONE) {
         return code;
     }
@@ -260,8 +261,8 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
         code = connect_server(cli, &server);
     }
     if (code == CLI_DONE) {
-        const struct deposit_where where = {.context = context, .group = group};
-        code = deposit(cli, server, chosen, &where, &payload);
+        struct deposit_where where = {.context = context, .group = group};
+        code = deposit_deposit(cli, server, chosen, &where, &payload);
     }
     hearsay_close(server);
     payload_free(&payload);

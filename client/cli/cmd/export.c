@@ -57,7 +57,7 @@ static int print_page(const struct cli *cli, const char *host, const struct hear
     return cli_flush(cli); /* a full disk ends it here, not after all the pages */
 }
 
-static int report(const struct cli *cli, const struct hearsay_error *error)
+static int export_report(const struct cli *cli, const struct hearsay_error *error)
 {
     int code = cli_report(cli, error);
     if (error->code == HEARSAY_CODE_FORBIDDEN || error->code == HEARSAY_CODE_UNSUPPORTED) {
@@ -74,10 +74,10 @@ static int export_host(const struct cli *cli, struct hearsay *server, const char
     for (;;) {
         const struct hearsay_page *page = NULL;
         struct hearsay_error error;
-        const struct hearsay_export wanted = {
+        struct hearsay_export wanted = {
             .host = host, .after = cursor_bytes > 0 ? cursor : NULL, .after_bytes = cursor_bytes};
         if (hearsay_export(server, &wanted, cli_timeout(cli), &page, &error) != HEARSAY_OK) {
-            return report(cli, &error);
+            return export_report(cli, &error);
         }
         int code = print_page(cli, host, page);
         if (code != CLI_DONE || page->next == NULL || page->next_bytes == 0) {

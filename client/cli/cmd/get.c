@@ -76,10 +76,10 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
     struct hearsay_error error;
     struct hearsay_content content;
     struct hearsay_message opened = *message;
-    const struct hearsay_sealing sealed = {.id = message->id,
-                                           .media_type = message->media_type,
-                                           .payload = message->payload,
-                                           .payload_bytes = message->payload_bytes};
+    struct hearsay_sealing sealed = {.id = message->id,
+                                     .media_type = message->media_type,
+                                     .payload = message->payload,
+                                     .payload_bytes = message->payload_bytes};
     int status = hearsay_group_open(group, &sealed, &content, &error);
     if (status == HEARSAY_NOT_OURS) {
         cli_complain(cli, "the message is not this group's: its secret does not open it");
@@ -96,8 +96,8 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
     return code;
 }
 
-static int get(const struct cli *cli, struct hearsay *server, const struct get_options *chosen,
-               const struct hearsay_group *group, const uint8_t *id)
+static int get_get(const struct cli *cli, struct hearsay *server, const struct get_options *chosen,
+                   const struct hearsay_group *group, const uint8_t *id)
 {
     struct hearsay_error error;
     const struct hearsay_host *host = NULL;
@@ -135,7 +135,7 @@ static int get_run(struct cli *cli, void *options, int word_count, char *const *
         code = connect_server(cli, &server);
     }
     if (code == CLI_DONE) {
-        code = get(cli, server, chosen, group, id);
+        code = get_get(cli, server, chosen, group, id);
     }
     hearsay_close(server);
     hearsay_group_free(group);

@@ -52,16 +52,16 @@ static const struct args_option here_options[] = {
      .help = "one line of JSON"},
 };
 
-static int print(const struct cli *cli, const struct here_options *options,
-                 const struct hearsay_recent *recent, const struct hearsay_filter *here)
+static int here_print(const struct cli *cli, const struct here_options *options,
+                      const struct hearsay_recent *recent, const struct hearsay_filter *here)
 {
     struct hearsay_filter blended;
     struct hearsay_error error;
     if (hearsay_recent_filter(recent, NULL, &blended, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    const uint32_t set = cli_count_bits(&blended);
-    const uint32_t rounds = hearsay_recent_rounds(recent);
+    uint32_t set = cli_count_bits(&blended);
+    uint32_t rounds = hearsay_recent_rounds(recent);
     if (!options->json) {
         (void)fprintf(cli->out.stream,
                       "%" PRIu32 " bits here, %" PRIu32 " of %" PRIu32 " in %" PRIu32
@@ -78,16 +78,16 @@ static int print(const struct cli *cli, const struct here_options *options,
 }
 
 /* One round: all of it is right, or the file stays as it was. */
-static int remember(const struct cli *cli, const struct here_options *options,
-                    const struct hearsay_context *context, const char *profile)
+static int here_remember(const struct cli *cli, const struct here_options *options,
+                         const struct hearsay_context *context, const char *profile)
 {
     size_t count = 0;
     const char *const *labels = hearsay_context_labels(context, &count);
     struct hearsay_recent *recent = NULL;
     struct hearsay_filter here;
     struct hearsay_error error;
-    const bool is_new = access(options->memory, F_OK) != 0 && errno == ENOENT;
-    const uint32_t rounds = options->rounds == 0 && is_new ? ROUNDS_DEFAULT : options->rounds;
+    bool is_new = access(options->memory, F_OK) != 0 && errno == ENOENT;
+    uint32_t rounds = options->rounds == 0 && is_new ? ROUNDS_DEFAULT : options->rounds;
     if (hearsay_recent_open(options->memory, profile, rounds, &recent, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
@@ -96,7 +96,7 @@ static int remember(const struct cli *cli, const struct here_options *options,
         hearsay_recent_save(recent, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
     } else {
-        code = print(cli, options, recent, &here);
+        code = here_print(cli, options, recent, &here);
     }
     hearsay_recent_close(recent);
     return code;
@@ -140,7 +140,7 @@ static int print_labels(const struct cli *cli, const struct here_options *option
 }
 
 /* Without --memory: what the access point says. */
-static int show(const struct cli *cli, const struct here_options *options)
+static int here_show(const struct cli *cli, const struct here_options *options)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
@@ -170,7 +170,7 @@ static int remember_as_host(const struct cli *cli, const struct here_options *op
         code = sensed_add_here(cli, server, host, context);
     }
     if (code == CLI_DONE) {
-        code = remember(cli, options, context, host->profile);
+        code = here_remember(cli, options, context, host->profile);
     }
     hearsay_close(server);
     return code;
@@ -182,12 +182,12 @@ static int here_run(struct cli *cli, void *options, int word_count, char *const 
     if (word_count > 0) {
         return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
     }
-    const bool given = sensed_given(&chosen->sensed);
+    bool given = sensed_given(&chosen->sensed);
     if (chosen->memory == NULL && (given || chosen->rounds != 0 || chosen->profile != NULL)) {
         return cli_misuse(cli, "where to remember is missing: --memory FILE");
     }
     if (chosen->memory == NULL) {
-        return show(cli, chosen);
+        return here_show(cli, chosen);
     }
     if (!given && chosen->profile != NULL) {
         return cli_misuse(cli,
@@ -205,7 +205,7 @@ static int here_run(struct cli *cli, void *options, int word_count, char *const 
     /* Without --host and --profile the file knows its profile. */
     if (chosen->profile != NULL ||
         (given && chosen->host == NULL && access(chosen->memory, F_OK) == 0)) {
-        code = remember(cli, chosen, context, chosen->profile);
+        code = here_remember(cli, chosen, context, chosen->profile);
     } else {
         code = remember_as_host(cli, chosen, context);
     }

@@ -71,8 +71,8 @@ static struct import *import_of(struct pump_work *work)
 }
 
 /* Reports a line that cannot be deposited, and counts it. */
-static enum pump_verdict skip(struct import *import, const struct pump_item *item,
-                              const char *sentence)
+static enum pump_verdict import_skip(struct import *import, const struct pump_item *item,
+                                     const char *sentence)
 {
     progress_hide(&import->progress);
     cli_complain(import->cli, "line %" PRIu64 ": %s", item->number, sentence);
@@ -80,7 +80,7 @@ static enum pump_verdict skip(struct import *import, const struct pump_item *ite
     return PUMP_IS_DONE;
 }
 
-static enum pump_verdict stop(struct import *import, int code)
+static enum pump_verdict import_stop(struct import *import, int code)
 {
     import->work.stop_code = code;
     return PUMP_STOP;
@@ -89,7 +89,7 @@ static enum pump_verdict stop(struct import *import, int code)
 static enum pump_verdict stop_nomem(struct import *import)
 {
     progress_hide(&import->progress);
-    return stop(import, cli_report_nomem(import->cli));
+    return import_stop(import, cli_report_nomem(import->cli));
 }
 
 /* The lifetime that is left by the server's clock. False: none. */
@@ -101,7 +101,7 @@ static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t 
     }
     /* Whole seconds are all that the protocol takes; a message must not live longer than it said.
      */
-    const int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
+    int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
     if (left_s < 1) {
         return false;
     }
@@ -118,7 +118,7 @@ static int find_epoch(struct import *import, struct hearsay *server, const struc
                       const struct hearsay_host *host, struct hearsay_epoch *out_epoch,
                       const char **out_sentence)
 {
-    const enum epoch_choice choice = (enum epoch_choice)import->options->epoch;
+    enum epoch_choice choice = (enum epoch_choice)import->options->epoch;
     memset(out_epoch, 0, sizeof(*out_epoch));
     *out_sentence = NULL;
     if (record->has_epoch ? record->epoch == 0 : choice == EPOCH_OPEN) {
@@ -128,7 +128,7 @@ static int find_epoch(struct import *import, struct hearsay *server, const struc
     if (code != CLI_DONE) {
         return code;
     }
-    const uint64_t number = record->has_epoch ? record->epoch : host->epoch.number;
+    uint64_t number = record->has_epoch ? record->epoch : host->epoch.number;
     const struct hearsay_epoch *found =
         number != 0 ? epoch_among(&import->epochs.epochs, number) : NULL;
     if (found != NULL && found->is_certain) {
@@ -155,14 +155,14 @@ static enum pump_verdict encode_record(struct import *import, struct hearsay *se
     const char *sentence = NULL;
     int code = find_epoch(import, server, record, host, &epoch, &sentence);
     if (code != CLI_DONE) {
-        return sentence != NULL ? skip(import, item, sentence) : stop(import, code);
+        return sentence != NULL ? import_skip(import, item, sentence) : import_stop(import, code);
     }
-    const struct hearsay_keys keys = {.group = import->group,
-                                      .epoch_key = epoch.number != 0 ? epoch.key : NULL};
+    struct hearsay_keys keys = {.group = import->group,
+                                .epoch_key = epoch.number != 0 ? epoch.key : NULL};
     struct hearsay_encode encode = {.host = host, .keys = &keys};
     encode.labels = hearsay_context_labels(record->context, &encode.label_count);
     if (hearsay_encode(&encode, &record->filter, &error) != HEARSAY_OK) {
-        return skip(import, item, error.sentence);
+        return import_skip(import, item, error.sentence);
     }
     record->epoch = epoch.number;
     return PUMP_IS_SENT;
@@ -176,11 +176,11 @@ static enum pump_verdict submit_deposit(struct import *import, struct hearsay *s
     int status = HEARSAY_OK;
     if (import->group != NULL) {
         /* A repeated import must send the same bytes, or the server refuses the same id. */
-        const struct hearsay_sealing plain = {.id = deposit->id,
-                                              .media_type = deposit->media_type,
-                                              .payload = deposit->payload,
-                                              .payload_bytes = deposit->payload_bytes,
-                                              .is_repeatable = true};
+        struct hearsay_sealing plain = {.id = deposit->id,
+                                        .media_type = deposit->media_type,
+                                        .payload = deposit->payload,
+                                        .payload_bytes = deposit->payload_bytes,
+                                        .is_repeatable = true};
         status = hearsay_group_seal(import->group, &plain, &sealed, &error);
         deposit->media_type = sealed.media_type;
         deposit->payload = sealed.payload;
@@ -196,7 +196,7 @@ static enum pump_verdict submit_deposit(struct import *import, struct hearsay *s
     case HEARSAY_FULL:
         return PUMP_IS_FULL;
     case HEARSAY_ERR_ARGUMENT:
-        return skip(import, item, error.sentence);
+        return import_skip(import, item, error.sentence);
     case HEARSAY_ERR_NOMEM:
         return stop_nomem(import);
     default:
@@ -240,7 +240,7 @@ static enum pump_verdict submit_record(struct import *import, struct hearsay *se
     if (!record->has_filter) {
         const struct hearsay_host *host = hearsay_find_host(server, name);
         if (host == NULL) {
-            return skip(import, item, "the server has no such host");
+            return import_skip(import, item, "the server has no such host");
         }
         enum pump_verdict verdict = encode_record(import, server, item, host, record);
         if (verdict != PUMP_IS_SENT) {
@@ -249,8 +249,9 @@ static enum pump_verdict submit_record(struct import *import, struct hearsay *se
         /* The id is ours: whoever has it is this line, perhaps left in another epoch. */
         item->is_marked = !record->has_id && host->epoch.number != 0;
     } else if (import->group != NULL) {
-        return skip(import, item,
-                    "it has a filter, which cannot be keyed: --group takes lines with labels");
+        return import_skip(
+            import, item,
+            "it has a filter, which cannot be keyed: --group takes lines with labels");
     }
     return deposit_record(import, server, item, name, record);
 }
@@ -260,7 +261,7 @@ static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *s
 {
     struct import *import = import_of(work);
     if (item->line == NULL) {
-        return skip(import, item, "the line is too long");
+        return import_skip(import, item, "the line is too long");
     }
     if (strspn(item->line, " \t") == item->length) {
         return PUMP_IS_DONE; /* blank */
@@ -273,7 +274,7 @@ static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *s
         verdict = submit_record(import, server, item, &record);
         break;
     case JSONLINE_WRONG:
-        verdict = skip(import, item, wrong.sentence);
+        verdict = import_skip(import, item, wrong.sentence);
         break;
     default:
         verdict = stop_nomem(import);
@@ -296,7 +297,7 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
     if (error->code == HEARSAY_CODE_UNSUPPORTED || error->code == HEARSAY_CODE_UNKNOWN_HOST) {
         /* The same would be said of every line. */
         progress_hide(&import->progress);
-        return stop(import, cli_report(import->cli, error));
+        return import_stop(import, cli_report(import->cli, error));
     }
     if (error->code == HEARSAY_CODE_ALREADY_EXISTS && item->is_marked) {
         import->duplicates++; /* in the epoch in which an earlier run, or connection, left it */
@@ -305,7 +306,7 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
     char sentence[700];
     (void)snprintf(sentence, sizeof(sentence), "%s: %s", hearsay_code_name(error->code),
                    error->sentence);
-    return skip(import, item, sentence);
+    return import_skip(import, item, sentence);
 }
 
 static enum pump_verdict import_given(struct pump_work *work, struct pump_item *item)
@@ -327,7 +328,7 @@ static void import_show(struct pump_work *work, const struct lines *lines, bool 
                   pump_now_ms());
 }
 
-static int summarise(const struct import *import)
+static int import_summarise(const struct import *import)
 {
     const struct out *out = &import->cli->out;
     if (import->options->json) {
@@ -395,7 +396,8 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
                          pump.ring[pump.head % PUMP_RING].number);
         }
     }
-    int summed = pump.signalled != 0 && !import->options->json ? CLI_DONE : summarise(import);
+    int summed =
+        pump.signalled != 0 && !import->options->json ? CLI_DONE : import_summarise(import);
     cli_close(pump.signals);
     pump_deinit(&pump);
     lines_deinit(&lines);
@@ -421,7 +423,7 @@ static int open_secret(struct import *import)
     if (code != CLI_DONE) {
         return code;
     }
-    const struct hearsay_sealing nothing = {.id = no_id, .payload = "", .is_repeatable = true};
+    struct hearsay_sealing nothing = {.id = no_id, .payload = "", .is_repeatable = true};
     if (hearsay_group_seal(import->group, &nothing, &sealed, &error) != HEARSAY_OK) {
         return cli_report(import->cli, &error);
     }

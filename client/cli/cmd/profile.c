@@ -244,8 +244,8 @@ static int size_for(const struct cli *cli, const struct profile_options *chosen,
     return take_profile(cli, text, out);
 }
 
-static int describe(const struct cli *cli, const struct profile_options *chosen, const char *text,
-                    struct sized *out)
+static int profile_describe(const struct cli *cli, const struct profile_options *chosen,
+                            const char *text, struct sized *out)
 {
     int code = take_profile(cli, text, out);
     if (code != CLI_DONE) {
@@ -372,8 +372,8 @@ static int profile_run(struct cli *cli, void *options, int word_count, char *con
     if (word_count > 1) {
         return cli_misuse_word(cli, words[1]);
     }
-    int code =
-        word_count == 1 ? describe(cli, chosen, words[0], &sized) : size_for(cli, chosen, &sized);
+    int code = word_count == 1 ? profile_describe(cli, chosen, words[0], &sized)
+                               : size_for(cli, chosen, &sized);
     if (code != CLI_DONE) {
         return code;
     }

@@ -184,8 +184,9 @@ static size_t count_beyond(const struct hearsay_results *results, uint32_t dista
 }
 
 /* `seen` may be NULL; else it takes what is shown. */
-static int ask(const struct cli *cli, struct hearsay *server, const struct query_options *options,
-               struct hearsay_query *query, struct hearsay_seen *seen)
+static int query_ask(const struct cli *cli, struct hearsay *server,
+                     const struct query_options *options, struct hearsay_query *query,
+                     struct hearsay_seen *seen)
 {
     struct hearsay_error error;
     const struct hearsay_results *results = NULL;
@@ -225,7 +226,7 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     struct hearsay_error error;
     struct hearsay_seen *seen = NULL;
     if (options->unseen == NULL) {
-        return ask(cli, server, options, query, NULL);
+        return query_ask(cli, server, options, query, NULL);
     }
     if (hearsay_seen_open(options->unseen, &seen, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
@@ -235,7 +236,7 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
         return cli_report(cli, &error);
     }
     size_t before = hearsay_seen_count(seen);
-    int code = ask(cli, server, options, query, seen);
+    int code = query_ask(cli, server, options, query, seen);
     /* Not before it was really shown: what did not get out would be lost. */
     if (code == CLI_DONE) {
         code = cli_flush(cli);
@@ -305,7 +306,7 @@ static int query_once(const struct cli *cli, struct hearsay *server,
 }
 
 /* Options that do not go together. CLI_DONE, or an exit code after saying which. */
-static int check(const struct cli *cli, const struct query_options *chosen)
+static int query_check(const struct cli *cli, const struct query_options *chosen)
 {
     if (chosen->batch != NULL &&
         (sensed_given(&chosen->sensed) || chosen->here || chosen->channel != NULL)) {
@@ -326,13 +327,14 @@ static int check(const struct cli *cli, const struct query_options *chosen)
 }
 
 /* With a channel's context, which has no labels unless it was found. */
-static int query(const struct cli *cli, struct query_options *chosen, const struct channel *channel)
+static int query_with_channel(const struct cli *cli, struct query_options *chosen,
+                              const struct channel *channel)
 {
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
     /* Who gives no context, and no memory either, is where the access point is. */
-    const bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
+    bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
     if (chosen->batch == NULL && (chosen->here || given)) {
         code = chosen->here || channel->labels != NULL
@@ -374,10 +376,10 @@ static int query_run(struct cli *cli, void *options, int word_count, char *const
         chosen->host = chosen->host != NULL ? chosen->host : channel.host;
     }
     if (code == CLI_DONE) {
-        code = check(cli, chosen);
+        code = query_check(cli, chosen);
     }
     if (code == CLI_DONE) {
-        code = query(cli, chosen, &channel);
+        code = query_with_channel(cli, chosen, &channel);
     }
     channel_free(&channel);
     return code;

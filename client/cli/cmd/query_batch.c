@@ -31,7 +31,8 @@ static enum pump_verdict stop_nomem(struct batch *batch)
 }
 
 /* Takes `value` (NULL: out of memory) as the answer to an item. */
-static enum pump_verdict answer(struct batch *batch, struct pump_item *item, json_t *value)
+static enum pump_verdict query_batch_answer(struct batch *batch, struct pump_item *item,
+                                            json_t *value)
 {
     item->answer = out_json_text(value);
     json_decref(value);
@@ -45,7 +46,7 @@ static enum pump_verdict answer_error(struct batch *batch, struct pump_item *ite
     (void)snprintf(text, sizeof(text), "line %" PRIu64 ": %s", item->number, sentence);
     text_drop_invalid(text); /* labels are quoted, and may be cut within a character */
     batch->failed++;
-    return answer(batch, item, json_pack("{s:s}", "error", text));
+    return query_batch_answer(batch, item, json_pack("{s:s}", "error", text));
 }
 
 struct question {
@@ -216,10 +217,10 @@ static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *i
             return stop_nomem(batch);
         }
     }
-    return answer(batch, item,
-                  json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
-                            (json_int_t)results->comparisons, "exact", results->exact ? 1 : 0,
-                            "capped", results->capped ? 1 : 0));
+    return query_batch_answer(batch, item,
+                              json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
+                                        (json_int_t)results->comparisons, "exact",
+                                        results->exact ? 1 : 0, "capped", results->capped ? 1 : 0));
 }
 
 static enum pump_verdict batch_given(struct pump_work *work, struct pump_item *item)

@@ -19,8 +19,8 @@ static const struct args_option report_options[] = {
      .help = "where it is (the first host)"},
 };
 
-static int report(struct cli *cli, const struct report_options *chosen, const uint8_t *id,
-                  const char *reason)
+static int report_report(struct cli *cli, const struct report_options *chosen, const uint8_t *id,
+                         const char *reason)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
@@ -55,7 +55,7 @@ static int report_run(struct cli *cli, void *options, int word_count, char *cons
     if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    return report(cli, options, id, word_count > 1 ? words[1] : NULL);
+    return report_report(cli, options, id, word_count > 1 ? words[1] : NULL);
 }
 
 const struct cli_command command_report = {

@@ -136,7 +136,7 @@ static int fail_with(struct watch_run *run, int code, struct hearsay_error *erro
 static int find_epochs(const struct watch_run *run, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)
 {
-    const uint32_t most = hearsay_welcome(server)->limits.watches_per_session;
+    uint32_t most = hearsay_welcome(server)->limits.watches_per_session;
     int code = epoch_find(run->cli, server, host, run->epoch, out);
     if (code == CLI_DONE && most > 0 && out->known_count + (out->open ? 1 : 0) > most) {
         out->known_count = most - (out->open ? 1 : 0);
@@ -144,8 +144,8 @@ static int find_epochs(const struct watch_run *run, const struct hearsay *server
     return code;
 }
 
-static int prepare(void *context, struct hearsay *server, struct hearsay_query *query,
-                   struct hearsay_error *error)
+static int watch_prepare(void *context, struct hearsay *server, struct hearsay_query *query,
+                         struct hearsay_error *error)
 {
     struct watch_run *run = context;
     const struct query_options *options = &run->options->query;
@@ -270,12 +270,12 @@ static int choose_start(const struct cli *cli, const struct watch_options *optio
 
 static int watch_until_end(struct watch_run *run, uint64_t after_seq)
 {
-    const struct hearsay_watch watch = {
+    struct hearsay_watch watch = {
         .connection = {.timeout_ms = cli_timeout(run->cli)},
         .after_seq = after_seq,
         .context = run,
         .connect = connect_to,
-        .prepare = prepare,
+        .prepare = watch_prepare,
         .match = on_match,
         .dropped = on_dropped,
         .lost = on_lost,
@@ -314,7 +314,7 @@ static int watch_run(struct cli *cli, void *options, int word_count, char *const
         query->group = query->group != NULL ? query->group : channel.group;
         query->host = query->host != NULL ? query->host : channel.host;
     }
-    const bool given = sensed_given(&query->sensed) || channel.labels != NULL;
+    bool given = sensed_given(&query->sensed) || channel.labels != NULL;
     query->here = query->here || (query->memory == NULL && !given);
     if (code == CLI_DONE && (query->here || given)) {
         code = query->here || channel.labels != NULL

@@ -18,8 +18,8 @@ static const struct args_option withdraw_options[] = {
      .help = "where it is (the first host)"},
 };
 
-static int withdraw(struct cli *cli, const struct withdraw_options *chosen, const uint8_t *id,
-                    const uint8_t *token)
+static int withdraw_withdraw(struct cli *cli, const struct withdraw_options *chosen,
+                             const uint8_t *id, const uint8_t *token)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
@@ -57,7 +57,7 @@ static int withdraw_run(struct cli *cli, void *options, int word_count, char *co
     if (number_parse_hex(words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
         return cli_misuse(cli, "the token is not 64 hexadecimal digits");
     }
-    return withdraw(cli, options, id, token);
+    return withdraw_withdraw(cli, options, id, token);
 }
 
 const struct cli_command command_withdraw = {

@@ -7,7 +7,7 @@
 
 enum { PART_BYTES = 32 }; /* on the wire, besides filters; generously */
 
-static int fail(struct hearsay_error *error, int status, const char *sentence)
+static int asked_fail(struct hearsay_error *error, int status, const char *sentence)
 {
     memset(error, 0, sizeof(*error));
     error->status = status;
@@ -16,8 +16,8 @@ static int fail(struct hearsay_error *error, int status, const char *sentence)
 }
 
 /* Puts what one has been near lately to the filter of now, keyed alike. */
-static int blend(const struct asked_from *from, const struct hearsay_keys *keys,
-                 struct hearsay_filter *filter, struct hearsay_error *error)
+static int asked_blend(const struct asked_from *from, const struct hearsay_keys *keys,
+                       struct hearsay_filter *filter, struct hearsay_error *error)
 {
     struct hearsay_filter more;
     int status = hearsay_recent_filter(from->lately, keys, &more, error);
@@ -40,8 +40,8 @@ static int make_part(struct asked *asked, const struct asked_from *from,
                      const struct hearsay_epoch *epoch, bool *out_about_contains,
                      struct hearsay_error *error)
 {
-    const struct hearsay_keys keys = {.group = from->group,
-                                      .epoch_key = epoch != NULL ? epoch->key : NULL};
+    struct hearsay_keys keys = {.group = from->group,
+                                .epoch_key = epoch != NULL ? epoch->key : NULL};
     struct hearsay_part *part = &asked->parts[asked->part_count];
     struct hearsay_filter *filter = &asked->filters[2 * asked->part_count];
     struct hearsay_filter *contains = filter + 1;
@@ -49,14 +49,14 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     memset(part, 0, sizeof(*part));
     memset(filter, 0, 2 * sizeof(*filter));
     if (from->label_count > 0 || from->lately == NULL) {
-        const struct hearsay_encode context = {.host = from->host,
-                                               .keys = &keys,
-                                               .labels = from->labels,
-                                               .label_count = from->label_count};
+        struct hearsay_encode context = {.host = from->host,
+                                         .keys = &keys,
+                                         .labels = from->labels,
+                                         .label_count = from->label_count};
         status = hearsay_encode(&context, filter, error);
     }
     if (status == HEARSAY_OK && from->lately != NULL) {
-        status = blend(from, &keys, filter, error);
+        status = asked_blend(from, &keys, filter, error);
     }
     if (status == HEARSAY_OK && from->lately != NULL && cli_count_bits(filter) == 0) {
         return HEARSAY_OK;
@@ -66,10 +66,10 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     if (status == HEARSAY_OK && from->contains_count > 0) {
         *out_about_contains = true;
         part->contains = contains;
-        const struct hearsay_encode context = {.host = from->host,
-                                               .keys = &keys,
-                                               .labels = from->contains,
-                                               .label_count = from->contains_count};
+        struct hearsay_encode context = {.host = from->host,
+                                         .keys = &keys,
+                                         .labels = from->contains,
+                                         .label_count = from->contains_count};
         status = hearsay_encode(&context, contains, error);
     }
     asked->part_count++;
@@ -81,9 +81,9 @@ static size_t parts_most(const struct hearsay *server, const struct asked *asked
 {
     const struct hearsay_limits *limits = &hearsay_welcome(server)->limits;
     const struct hearsay_part *first = &asked->parts[0];
-    const size_t one = first->filter->byte_count +
-                       (first->contains != NULL ? first->contains->byte_count : 0) + PART_BYTES;
-    const size_t frame_bytes = limits->frame_bytes != 0 ? limits->frame_bytes : 4096;
+    size_t one = first->filter->byte_count +
+                 (first->contains != NULL ? first->contains->byte_count : 0) + PART_BYTES;
+    size_t frame_bytes = limits->frame_bytes != 0 ? limits->frame_bytes : 4096;
     size_t most = frame_bytes * 2 / 3 / one;
     if (limits->parts_max != 0 && most > limits->parts_max) {
         most = limits->parts_max;
@@ -95,14 +95,14 @@ int asked_make(struct asked *asked, const struct hearsay *server, const struct a
                struct hearsay_query *query, bool *out_about_contains,
                struct hearsay_error *out_error)
 {
-    const size_t known = from->epochs->known_count;
-    const bool open = from->epochs->open || known == 0;
+    size_t known = from->epochs->known_count;
+    bool open = from->epochs->open || known == 0;
     size_t next = 0;
     memset(asked, 0, sizeof(*asked));
     *out_about_contains = false;
     asked->filters = calloc(2 * (known + 1), sizeof(*asked->filters));
     if (asked->filters == NULL) {
-        return fail(out_error, HEARSAY_ERR_NOMEM, "out of memory");
+        return asked_fail(out_error, HEARSAY_ERR_NOMEM, "out of memory");
     }
     int status = make_part(asked, from, open ? NULL : &from->epochs->known[next++],
                            out_about_contains, out_error);
@@ -112,7 +112,7 @@ int asked_make(struct asked *asked, const struct hearsay *server, const struct a
             make_part(asked, from, &from->epochs->known[next++], out_about_contains, out_error);
     }
     if (status == HEARSAY_OK && asked->part_count == 0) {
-        status = fail(out_error, HEARSAY_ERR_ARGUMENT, "the memory is empty");
+        status = asked_fail(out_error, HEARSAY_ERR_ARGUMENT, "the memory is empty");
     }
     query->parts = asked->parts;
     query->part_count = asked->part_count;

@@ -17,7 +17,7 @@ bool channel_is_name(const char *name)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    const size_t length = strlen(name);
+    size_t length = strlen(name);
     return length > 0 && length <= CHANNEL_NAME_BYTES && strspn(name, letters) == length &&
            name[0] != '-';
 }
@@ -57,7 +57,7 @@ static const char *wrong_of(const json_t *channel)
     return NULL;
 }
 
-static int check(const struct cli *cli, const char *path, const json_t *file)
+static int channel_check(const struct cli *cli, const char *path, const json_t *file)
 {
     const char *name = NULL;
     json_t *channel = NULL;
@@ -81,7 +81,7 @@ static int check(const struct cli *cli, const char *path, const json_t *file)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static int place(const struct cli *cli, bool make, char *out_path)
+static int channel_place(const struct cli *cli, bool make, char *out_path)
 {
     int code = place_file(cli, PLACE_CONFIG, "channels", make, out_path);
     if (code == PLACE_NONE) {
@@ -92,14 +92,14 @@ static int place(const struct cli *cli, bool make, char *out_path)
     return code;
 }
 
-static int fail(const struct cli *cli, const char *what, const char *path)
+static int channel_fail(const struct cli *cli, const char *what, const char *path)
 {
     cli_complain(cli, "cannot %s %s: %s", what, path, strerror(errno));
     return CLI_NEGATIVE;
 }
 
-static int parse(const struct cli *cli, const char *path, const char *text, size_t length,
-                 json_t **out_file)
+static int channel_parse(const struct cli *cli, const char *path, const char *text, size_t length,
+                         json_t **out_file)
 {
     json_error_t error;
     json_t *file = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
@@ -107,7 +107,7 @@ static int parse(const struct cli *cli, const char *path, const char *text, size
         cli_complain(cli, "%s, line %d: %s; mend or remove the file", path, error.line, error.text);
         return CLI_NEGATIVE;
     }
-    int code = check(cli, path, file);
+    int code = channel_check(cli, path, file);
     if (code != CLI_DONE) {
         json_decref(file);
         return code;
@@ -119,7 +119,7 @@ static int parse(const struct cli *cli, const char *path, const char *text, size
 int channel_read_all(const struct cli *cli, json_t **out_file)
 {
     char path[PLACE_PATH_BYTES];
-    int code = place(cli, false, path);
+    int code = channel_place(cli, false, path);
     if (code != CLI_DONE) {
         return code;
     }
@@ -129,19 +129,19 @@ int channel_read_all(const struct cli *cli, json_t **out_file)
         return *out_file != NULL ? CLI_DONE : cli_report_nomem(cli);
     }
     if (fd < 0) {
-        return fail(cli, "open", path);
+        return channel_fail(cli, "open", path);
     }
     char *text = malloc(FILE_BYTES_MAX + 1);
-    const ssize_t count = text != NULL ? cli_read(fd, text, FILE_BYTES_MAX + 1) : 0;
+    ssize_t count = text != NULL ? cli_read(fd, text, FILE_BYTES_MAX + 1) : 0;
     if (text == NULL) {
         code = cli_report_nomem(cli);
     } else if (count < 0) {
-        code = fail(cli, "read", path);
+        code = channel_fail(cli, "read", path);
     } else if (count > FILE_BYTES_MAX) {
         cli_complain(cli, "%s is no file of channels: it has over %d bytes", path, FILE_BYTES_MAX);
         code = CLI_NEGATIVE;
     } else {
-        code = parse(cli, path, text, (size_t)count, out_file);
+        code = channel_parse(cli, path, text, (size_t)count, out_file);
     }
     free(text);
     cli_close(fd);
@@ -149,17 +149,17 @@ int channel_read_all(const struct cli *cli, json_t **out_file)
 }
 
 /* Beside the file first, then in its place. */
-static int replace(const struct cli *cli, const char *path, const json_t *file)
+static int channel_replace(const struct cli *cli, const char *path, const json_t *file)
 {
     char temporary[PLACE_PATH_BYTES + 8];
     (void)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
     int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
     if (fd < 0) {
-        return fail(cli, "write beside", path);
+        return channel_fail(cli, "write beside", path);
     }
     bool written = json_dumpfd(file, fd, JSON_INDENT(1) | JSON_SORT_KEYS) == 0 && fsync(fd) == 0;
     if (!written || rename(temporary, path) != 0) {
-        int code = fail(cli, "write", path);
+        int code = channel_fail(cli, "write", path);
         (void)close(fd);
         (void)unlink(temporary); /* at worst a stray file is left */
         return code;
@@ -171,8 +171,8 @@ static int replace(const struct cli *cli, const char *path, const json_t *file)
 int channel_write_all(const struct cli *cli, const json_t *file)
 {
     char path[PLACE_PATH_BYTES];
-    int code = place(cli, true, path);
-    return code == CLI_DONE ? replace(cli, path, file) : code;
+    int code = channel_place(cli, true, path);
+    return code == CLI_DONE ? channel_replace(cli, path, file) : code;
 }
 
 /* --- one channel ------------------------------------------------------------------------------ */
@@ -184,7 +184,7 @@ static int complain_unknown(const struct cli *cli, const json_t *file, const cha
     json_t *channel = NULL;
     json_object_foreach(channel_table(file), one, channel)
     {
-        const size_t used = strlen(names);
+        size_t used = strlen(names);
         (void)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "", one);
     }
     cli_complain(cli, "there is no channel \"%.80s\"; %s%s", name,

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "client/cli/base/place.h"
 
 _Static_assert(DERIVE_SECRET_BYTES == crypto_generichash_KEYBYTES, "a key of the usual size");
 
-static int fail(char *out_sentence, const char *what, const char *path)
+static int derive_fail(char *out_sentence, const char *what, const char *path)
 {
     (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "%s %.300s: %s", what, path,
                    strerror(errno));
@@ -25,7 +26,7 @@ static int fail(char *out_sentence, const char *what, const char *path)
 
 static int default_path(char out_path[PLACE_PATH_BYTES], char *out_sentence)
 {
-    const int rc = place_path(PLACE_STATE, "hearsay/import-secret", out_path);
+    int rc = place_path(PLACE_STATE, "hearsay/import-secret", out_path);
     if (rc == 0) {
         return 0;
     }
@@ -43,11 +44,11 @@ static int read_secret(const char *path, uint8_t *out_secret, char *out_sentence
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? DERIVE_ABSENT
-                               : fail(out_sentence, "cannot open the state file", path);
+                               : derive_fail(out_sentence, "cannot open the state file", path);
     }
     struct stat state;
     uint8_t bytes[DERIVE_SECRET_BYTES + 1];
-    const bool is_private = fstat(fd, &state) != 0 || place_is_private(&state);
+    bool is_private = fstat(fd, &state) != 0 || place_is_private(&state);
     ssize_t got = is_private ? read(fd, bytes, sizeof(bytes)) : 0;
     int status = 0;
     if (!is_private) {
@@ -57,7 +58,7 @@ static int read_secret(const char *path, uint8_t *out_secret, char *out_sentence
                        path, path);
         status = DERIVE_FAILED;
     } else if (got < 0) {
-        status = fail(out_sentence, "cannot read the state file", path);
+        status = derive_fail(out_sentence, "cannot read the state file", path);
     } else if (got != DERIVE_SECRET_BYTES) {
         (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES,
                        "%.300s is not a state file: it should have %d bytes", path,
@@ -90,18 +91,18 @@ static int make_secret(const char *path, char *out_sentence)
     int written = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
     if (written < 0 || (size_t)written >= sizeof(temporary)) {
         errno = ENAMETOOLONG;
-        return fail(out_sentence, "cannot make the state file", path);
+        return derive_fail(out_sentence, "cannot make the state file", path);
     }
     place_make_folders(temporary);
     int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
     if (fd < 0) {
-        return fail(out_sentence, "cannot make the state file", path);
+        return derive_fail(out_sentence, "cannot make the state file", path);
     }
     int status = 0;
     if (!write_secret(fd)) {
-        status = fail(out_sentence, "cannot write the state file", path);
+        status = derive_fail(out_sentence, "cannot write the state file", path);
     } else if (link(temporary, path) != 0 && errno != EEXIST) {
-        status = fail(out_sentence, "cannot make the state file", path);
+        status = derive_fail(out_sentence, "cannot make the state file", path);
     }
     (void)close(fd);         /* fsync has said what there was to say */
     (void)unlink(temporary); /* at worst a stray file is left */
@@ -144,8 +145,8 @@ void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_
     sodium_memzero(other, sizeof(other));
 }
 
-static void derive(const uint8_t *secret, uint8_t kind, uint64_t number, const char *line,
-                   size_t length, uint8_t out[32])
+static void derive_derive(const uint8_t *secret, uint8_t kind, uint64_t number, const char *line,
+                          size_t length, uint8_t out[32])
 {
     uint8_t head[9] = {kind};
     for (size_t i = 0; i < 8; i++) {
@@ -163,12 +164,12 @@ void derive_id(const uint8_t secret[DERIVE_SECRET_BYTES], uint64_t number, const
                size_t length, uint8_t out_id[HEARSAY_ID_BYTES])
 {
     uint8_t hash[32];
-    derive(secret, 'i', number, line, length, hash);
+    derive_derive(secret, 'i', number, line, length, hash);
     memcpy(out_id, hash, HEARSAY_ID_BYTES);
 }
 
 void derive_token(const uint8_t secret[DERIVE_SECRET_BYTES], uint64_t number, const char *line,
                   size_t length, uint8_t out_token[HEARSAY_TOKEN_BYTES])
 {
-    derive(secret, 't', number, line, length, out_token);
+    derive_derive(secret, 't', number, line, length, out_token);
 }

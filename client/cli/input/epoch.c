@@ -38,7 +38,7 @@ static void read_known(const struct cli *cli, const struct hearsay *server,
     char path[PLACE_PATH_BYTES];
     struct hearsay_error error;
     struct hearsay_keyring *keyring = NULL;
-    const bool gave = gave_keys(server);
+    bool gave = gave_keys(server);
     size_t replaced = 0;
     out->known_count = 0;
     if (place_file(cli, PLACE_STATE, "keys", gave, path) == CLI_DONE) {
@@ -166,7 +166,7 @@ int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hea
     follower->number = host->epoch.number;
     follower->until_ms = INT64_MAX;
     for (size_t i = 0; i < follower->epochs.known_count; i++) {
-        const int64_t kept_ms = follower->epochs.known[i].kept_ms;
+        int64_t kept_ms = follower->epochs.known[i].kept_ms;
         follower->until_ms = kept_ms < follower->until_ms ? kept_ms : follower->until_ms;
     }
     const struct hearsay_welcome *welcome = hearsay_welcome(server);

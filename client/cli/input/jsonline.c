@@ -2,11 +2,12 @@
 #include "client/cli/input/jsonline.h"
 
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "client/cli/term/args.h"
 #include "client/cli/term/number.h"
@@ -98,7 +99,7 @@ int jsonline_labels(const json_t *object, const char *key, const char ***out_lab
 }
 
 /* The value, or NULL where the key is absent or null. */
-static const json_t *present(const json_t *object, const char *key)
+static const json_t *jsonline_present(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -107,7 +108,7 @@ static const json_t *present(const json_t *object, const char *key)
 int jsonline_string(const json_t *object, const char *key, const char **out,
                     struct jsonline_error *out_error)
 {
-    const json_t *value = present(object, key);
+    const json_t *value = jsonline_present(object, key);
     if (value == NULL) {
         return 0;
     }
@@ -121,7 +122,7 @@ int jsonline_string(const json_t *object, const char *key, const char **out,
 int jsonline_number(const json_t *object, const char *key, uint64_t min, uint64_t max,
                     uint64_t *out, struct jsonline_error *out_error)
 {
-    const json_t *value = present(object, key);
+    const json_t *value = jsonline_present(object, key);
     if (value == NULL) {
         return 0;
     }
@@ -137,7 +138,7 @@ int jsonline_number(const json_t *object, const char *key, uint64_t min, uint64_
 int jsonline_distance(const json_t *object, const char *key, uint32_t *out,
                       struct jsonline_error *out_error)
 {
-    const json_t *value = present(object, key);
+    const json_t *value = jsonline_present(object, key);
     if (value == NULL) {
         return 0;
     }
@@ -154,7 +155,7 @@ int jsonline_distance(const json_t *object, const char *key, uint32_t *out,
 int jsonline_seconds(const json_t *object, const char *key, uint32_t *out,
                      struct jsonline_error *out_error)
 {
-    const json_t *value = present(object, key);
+    const json_t *value = jsonline_present(object, key);
     if (value == NULL) {
         return 0;
     }

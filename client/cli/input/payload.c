@@ -39,7 +39,7 @@ static int read_all(const struct cli *cli, int fd, const char *name, struct payl
     if (out->bytes == NULL) {
         return cli_report_nomem(cli);
     }
-    const ssize_t count = cli_read(fd, out->bytes, PAYLOAD_BYTES_MAX + 1);
+    ssize_t count = cli_read(fd, out->bytes, PAYLOAD_BYTES_MAX + 1);
     if (count < 0) {
         cli_complain(cli, "cannot read %s: %s", name, strerror(errno));
         return CLI_USAGE;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/input/pump.h"
-#include "client/cli/base/connect.h"
-#include "client/cli/term/clock.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include <sodium.h>
+
+#include "client/cli/base/connect.h"
+#include "client/cli/term/clock.h"
 
 /* How a step of the pump ends; exit codes are returned as they are, and are not negative. */
 enum { PUMP_GO_ON = -1 };
@@ -60,7 +62,7 @@ void pump_deinit(struct pump *pump)
     memset(pump, 0, sizeof(*pump));
 }
 
-static void show(struct pump *pump, bool hide)
+static void pump_show(struct pump *pump, bool hide)
 {
     if (pump->work->show != NULL) {
         pump->work->show(pump->work, pump->lines, hide);
@@ -82,7 +84,7 @@ static void set_state(struct pump *pump, struct pump_item *item, enum pump_state
 }
 
 /* Gives out what is done, in order. */
-static int give(struct pump *pump)
+static int pump_give(struct pump *pump)
 {
     while (pump->head < pump->tail && item_at(pump, pump->head)->state == PUMP_DONE) {
         struct pump_item *item = item_at(pump, pump->head);
@@ -99,7 +101,7 @@ static int give(struct pump *pump)
 }
 
 /* Everything that was under way is to be sent again. */
-static void unsend(struct pump *pump)
+static void pump_unsend(struct pump *pump)
 {
     for (uint64_t at = pump->head; at < pump->tail; at++) {
         if (item_at(pump, at)->state == PUMP_SENT) {
@@ -128,18 +130,18 @@ static int take_signal(struct pump *pump)
     if (pump->signals < 0 || read(pump->signals, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
         return PUMP_GO_ON;
     }
-    show(pump, true);
+    pump_show(pump, true);
     pump->signalled = (int)info.ssi_signo;
     return 128 + pump->signalled; /* as a shell reports it */
 }
 
 /* Makes the connection again, after a wait that grows. */
-static int reconnect(struct pump *pump, const struct hearsay_error *reason)
+static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
 {
     struct hearsay_error error = *reason;
     hearsay_close(pump->server);
     pump->server = NULL;
-    unsend(pump);
+    pump_unsend(pump);
     int64_t backoff_ms = pump->backoff_first_ms;
     for (unsigned i = 0; i < pump->reconnect_count; i++) {
         backoff_ms = 2 * backoff_ms < PUMP_BACKOFF_LAST_MS ? 2 * backoff_ms : PUMP_BACKOFF_LAST_MS;
@@ -151,11 +153,11 @@ static int reconnect(struct pump *pump, const struct hearsay_error *reason)
             delay_ms = error.retry_after_ms < PUMP_BACKOFF_LAST_MS ? (int64_t)error.retry_after_ms
                                                                    : PUMP_BACKOFF_LAST_MS;
         }
-        show(pump, true);
+        pump_show(pump, true);
         cli_complain(pump->cli, "%s; trying again in %d s (%u of %d)", error.sentence,
                      (int)((delay_ms + 999) / 1000), pump->reconnect_count, PUMP_RECONNECTS_MAX);
         wait_ms(pump, delay_ms);
-        const int signalled = take_signal(pump);
+        int signalled = take_signal(pump);
         if (signalled != PUMP_GO_ON) {
             return signalled;
         }
@@ -169,26 +171,26 @@ static int reconnect(struct pump *pump, const struct hearsay_error *reason)
         }
         backoff_ms = 2 * backoff_ms < PUMP_BACKOFF_LAST_MS ? 2 * backoff_ms : PUMP_BACKOFF_LAST_MS;
     }
-    show(pump, true);
+    pump_show(pump, true);
     return cli_report(pump->cli, &error);
 }
 
 /* A broken connection, or a call that failed otherwise. */
-static int recover(struct pump *pump, const struct hearsay_error *error)
+static int pump_recover(struct pump *pump, const struct hearsay_error *error)
 {
     switch (error->status) {
     case HEARSAY_ERR_LOST:
     case HEARSAY_ERR_TIMEOUT:
-        return reconnect(pump, error);
+        return pump_reconnect(pump, error);
     case HEARSAY_ERR_REFUSED:
         if (error->code == HEARSAY_CODE_SHUTTING_DOWN || error->code == HEARSAY_CODE_RATE_LIMITED) {
-            return reconnect(pump, error);
+            return pump_reconnect(pump, error);
         }
         break;
     default:
         break;
     }
-    show(pump, true);
+    pump_show(pump, true);
     return cli_report(pump->cli, error);
 }
 
@@ -204,12 +206,12 @@ static int recover_lost(struct pump *pump)
     if (status > HEARSAY_OK) {
         error.status = HEARSAY_ERR_LOST;
     }
-    return recover(pump, &error);
+    return pump_recover(pump, &error);
 }
 
 /* PUMP_GO_ON, or CLI_DONE when the connection is full, or how it ends. */
 enum { PUMP_FULL_NOW = -2 };
-static int submit(struct pump *pump, struct pump_item *item)
+static int pump_submit(struct pump *pump, struct pump_item *item)
 {
     switch (pump->work->submit(pump->work, pump->server, item)) {
     case PUMP_IS_SENT:
@@ -240,7 +242,7 @@ static int add_item(struct pump *pump, const char *line, size_t length)
     if (line != NULL) {
         item->line = malloc(length + 1);
         if (item->line == NULL) {
-            show(pump, true);
+            pump_show(pump, true);
             return cli_report_nomem(pump->cli);
         }
         memcpy(item->line, line, length);
@@ -270,7 +272,7 @@ static int send_waiting(struct pump *pump)
         if (pump->sent_count >= pump->window) {
             return PUMP_FULL_NOW;
         }
-        int status = submit(pump, item);
+        int status = pump_submit(pump, item);
         if (status != PUMP_GO_ON) {
             return status;
         }
@@ -289,7 +291,7 @@ static int send_all(struct pump *pump)
         if (status != PUMP_GO_ON) {
             return status == PUMP_FULL_NOW ? PUMP_GO_ON : status;
         }
-        status = give(pump);
+        status = pump_give(pump);
         if (status != PUMP_GO_ON) {
             return status;
         }
@@ -332,7 +334,7 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
 {
     set_state(pump, item, PUMP_TO_SEND);
     if (error->code == HEARSAY_CODE_SHUTTING_DOWN) {
-        return reconnect(pump, error);
+        return pump_reconnect(pump, error);
     }
     int64_t now_ms = pump_now_ms();
     if (now_ms < pump->paused_until_ms) {
@@ -341,14 +343,14 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
     /* A store that is full does not empty because we wait, unless it says so. */
     bool hopeless = error->code == HEARSAY_CODE_QUOTA && error->retry_after_ms == 0;
     if (hopeless || pump->pause_count >= PUMP_PAUSES_MAX) {
-        show(pump, true);
+        pump_show(pump, true);
         return cli_report(pump->cli, error);
     }
     if (error->code == HEARSAY_CODE_RATE_LIMITED) {
         pump->window = pump->answered_count > 0 ? pump->answered_count : 1;
         if (!pump->said_limited) {
             pump->said_limited = true;
-            show(pump, true);
+            pump_show(pump, true);
             cli_complain(pump->cli, "%s; going on as fast as it allows", error->sentence);
         }
     }
@@ -406,9 +408,9 @@ static int receive_all(struct pump *pump, bool *out_received)
             return PUMP_GO_ON;
         }
         *out_received = true;
-        status = status == HEARSAY_OK ? take_reply(pump, reply) : recover(pump, &error);
+        status = status == HEARSAY_OK ? take_reply(pump, reply) : pump_recover(pump, &error);
         if (status == PUMP_GO_ON) {
-            status = give(pump);
+            status = pump_give(pump);
         }
         if (status != PUMP_GO_ON) {
             return status;
@@ -443,7 +445,7 @@ static int read_input(struct pump *pump)
     if (reason == 0) {
         return PUMP_GO_ON;
     }
-    show(pump, true);
+    pump_show(pump, true);
     cli_complain(pump->cli, "cannot read the input: %s", strerror(reason));
     return CLI_NEGATIVE;
 }
@@ -479,7 +481,7 @@ static int wait_for_work(struct pump *pump)
         memset(&error, 0, sizeof(error));
         error.status = HEARSAY_ERR_TIMEOUT;
         (void)snprintf(error.sentence, sizeof(error.sentence), "the server did not answer in time");
-        return recover(pump, &error);
+        return pump_recover(pump, &error);
     }
     return PUMP_GO_ON;
 }
@@ -496,14 +498,14 @@ int pump_run(struct pump *pump)
             status = receive_all(pump, &received);
         }
         if (status == PUMP_GO_ON) {
-            status = give(pump);
+            status = pump_give(pump);
         }
         if (status != PUMP_GO_ON) {
             return status;
         }
-        show(pump, false);
+        pump_show(pump, false);
         if (pump->input_ended && pump->head == pump->tail) {
-            show(pump, true);
+            pump_show(pump, true);
             return CLI_DONE;
         }
         /* What was received may have made room for more to send. */

@@ -19,12 +19,12 @@
 #ifndef CLIENT_CLI_INPUT_PUMP_H
 #define CLIENT_CLI_INPUT_PUMP_H
 
-#include "client/cli/base/cli.h"
-#include "client/cli/term/lines.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/cli/base/cli.h"
+#include "client/cli/term/lines.h"
 
 enum {
     PUMP_RING = 1024,                       /* items at a time */

@@ -5,12 +5,12 @@
 #ifndef CLIENT_CLI_INPUT_RECORD_H
 #define CLIENT_CLI_INPUT_RECORD_H
 
-#include "client/cli/input/jsonline.h"
-#include "client/hearsay.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/cli/input/jsonline.h"
+#include "client/hearsay.h"
 
 struct record {
     json_t *object;                  /* owned; the strings below are borrowed from it */

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "client/cli/base/place.h"
 
@@ -83,7 +84,7 @@ static ssize_t read_quietly(int fd, char *line)
     return count;
 }
 
-static int ask(const struct cli *cli, char *line, size_t *out_count)
+static int secret_ask(const struct cli *cli, char *line, size_t *out_count)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
@@ -132,7 +133,7 @@ bool secret_is_plain(const char *value)
 static int read_secret(const struct cli *cli, const char *value, char *line, size_t *out_count)
 {
     if (strcmp(value, "-") == 0) {
-        return ask(cli, line, out_count);
+        return secret_ask(cli, line, out_count);
     }
     if (!secret_is_plain(value)) {
         return read_file(cli, value, line, out_count);
@@ -164,10 +165,10 @@ int secret_open(const struct hearsay_group *group, struct hearsay_result *result
     if (result->payload_omitted || result->payload == NULL) {
         return HEARSAY_OK;
     }
-    const struct hearsay_sealing sealed = {.id = result->id,
-                                           .media_type = result->media_type,
-                                           .payload = result->payload,
-                                           .payload_bytes = result->payload_bytes};
+    struct hearsay_sealing sealed = {.id = result->id,
+                                     .media_type = result->media_type,
+                                     .payload = result->payload,
+                                     .payload_bytes = result->payload_bytes};
     int status = hearsay_group_open(group, &sealed, out_content, out_error);
     if (status == HEARSAY_OK) {
         result->media_type = out_content->media_type;

@@ -117,8 +117,8 @@ static int add_scan(const struct cli *cli, struct hearsay_context *context, cons
     }
     struct hearsay_error error;
     char *text = malloc(HEARSAY_SCAN_BYTES_MAX + 1);
-    const ssize_t count = text != NULL ? cli_read(fd, text, HEARSAY_SCAN_BYTES_MAX + 1) : -1;
-    const int reason = text != NULL ? errno : ENOMEM;
+    ssize_t count = text != NULL ? cli_read(fd, text, HEARSAY_SCAN_BYTES_MAX + 1) : -1;
+    int reason = text != NULL ? errno : ENOMEM;
     cli_close(fd);
     if (count < 0) {
         cli_complain(cli, "cannot read %s: %s", path, strerror(reason));

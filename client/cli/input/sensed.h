@@ -6,11 +6,11 @@
 #ifndef CLIENT_CLI_INPUT_SENSED_H
 #define CLIENT_CLI_INPUT_SENSED_H
 
-#include "client/cli/base/cli.h"
-#include "client/cli/input/jsonline.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "client/cli/base/cli.h"
+#include "client/cli/input/jsonline.h"
 
 /* A field of a command's struct of options. */
 struct sensed {

@@ -7,15 +7,15 @@
 #include "client/cli/term/when.h"
 
 /* A failure of libhearsay as one of a line. */
-static int failed(const struct hearsay_error *error, const char *key,
-                  struct jsonline_error *out_error)
+static int sensed_json_failed(const struct hearsay_error *error, const char *key,
+                              struct jsonline_error *out_error)
 {
     return error->status == HEARSAY_ERR_NOMEM
                ? JSONLINE_NOMEM
                : jsonline_wrong(out_error, "\"%s\": %s", key, error->sentence);
 }
 
-static const json_t *present(const json_t *object, const char *key)
+static const json_t *sensed_json_present(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -35,7 +35,7 @@ static int parse_strings(const json_t *object, const char *key, struct hearsay_c
     int status = jsonline_labels(object, key, &items, &count, out_error);
     for (size_t i = 0; i < count && status == 0; i++) {
         if (add(context, items[i], &error) != HEARSAY_OK) {
-            status = failed(&error, key, out_error);
+            status = sensed_json_failed(&error, key, out_error);
         }
     }
     free(items);
@@ -71,7 +71,7 @@ static int parse_wifi(const json_t *object, struct hearsay_context *context,
             dbm = (int)value;
         }
         if (hearsay_context_add_wifi(context, bssid, dbm, &error) != HEARSAY_OK) {
-            return failed(&error, "wifi", out_error);
+            return sensed_json_failed(&error, "wifi", out_error);
         }
     }
     return 0;
@@ -80,8 +80,8 @@ static int parse_wifi(const json_t *object, struct hearsay_context *context,
 static int parse_position(const json_t *object, struct hearsay_context *context,
                           struct jsonline_error *out_error)
 {
-    const json_t *position = present(object, "at");
-    const json_t *neighbours = present(object, "neighbours");
+    const json_t *position = sensed_json_present(object, "at");
+    const json_t *neighbours = sensed_json_present(object, "neighbours");
     if (neighbours != NULL && (!json_is_boolean(neighbours) || position == NULL)) {
         return jsonline_wrong(out_error,
                               "\"neighbours\" is neither true nor false beside an \"at\"");
@@ -98,7 +98,7 @@ static int parse_position(const json_t *object, struct hearsay_context *context,
     if (hearsay_context_add_position(context, json_number_value(latitude),
                                      json_number_value(longitude), json_is_true(neighbours),
                                      &error) != HEARSAY_OK) {
-        return failed(&error, "at", out_error);
+        return sensed_json_failed(&error, "at", out_error);
     }
     return 0;
 }
@@ -117,7 +117,7 @@ static int parse_time(const json_t *object, struct hearsay_context *context,
         return jsonline_wrong(out_error, "\"time\" is not a moment such as 2026-11-20T14:00Z");
     }
     if (hearsay_context_add_time(context, ms, &error) != HEARSAY_OK) {
-        return failed(&error, "time", out_error);
+        return sensed_json_failed(&error, "time", out_error);
     }
     return 0;
 }

@@ -12,13 +12,13 @@
 /* Long options are told apart from letters by codes beyond those of characters. */
 enum { LONG_CODE = 1000, WORD_MAX = 40 };
 
-static size_t smaller(size_t a, size_t b)
+static size_t args_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Edits from a to b; both at most WORD_MAX bytes. Optimal string alignment. */
-static size_t edits(const char *a, const char *b)
+static size_t args_edits(const char *a, const char *b)
 {
     size_t rows[WORD_MAX + 1][WORD_MAX + 1];
     size_t m = strlen(a);
@@ -32,9 +32,9 @@ static size_t edits(const char *a, const char *b)
     for (size_t i = 1; i <= m; i++) {
         for (size_t j = 1; j <= n; j++) {
             size_t change = rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-            rows[i][j] = smaller(change, smaller(rows[i - 1][j], rows[i][j - 1]) + 1);
+            rows[i][j] = args_smaller(change, args_smaller(rows[i - 1][j], rows[i][j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                rows[i][j] = smaller(rows[i][j], rows[i - 2][j - 2] + 1);
+                rows[i][j] = args_smaller(rows[i][j], rows[i - 2][j - 2] + 1);
             }
         }
     }
@@ -54,7 +54,7 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
         if (strlen(names[i]) > WORD_MAX) {
             continue;
         }
-        size_t found = edits(word, names[i]);
+        size_t found = args_edits(word, names[i]);
         bool begins = length >= 2 && strncmp(word, names[i], length) == 0;
         if (begins || found < best_edits) {
             best = names[i];

@@ -21,7 +21,7 @@ void lines_deinit(struct lines *lines)
 }
 
 /* Gives out `length` bytes and what ends them. */
-static void give(struct lines *lines, size_t length, size_t ending)
+static void lines_give(struct lines *lines, size_t length, size_t ending)
 {
     lines->start += length + ending;
     lines->scanned = lines->start;
@@ -32,7 +32,7 @@ static int give_line(struct lines *lines, size_t length, size_t ending, const ch
                      size_t *out_length)
 {
     const char *line = lines->buffer + lines->start;
-    give(lines, length, ending);
+    lines_give(lines, length, ending);
     if (lines->skipping) {
         lines->skipping = false;
         return LINES_TOO_LONG; /* counted when it was found to be too long */
@@ -64,7 +64,7 @@ int lines_next(struct lines *lines, const char **out_line, size_t *out_length)
     if (length > LINES_BYTES_MAX) {
         lines->number += lines->skipping ? 0 : 1;
         lines->skipping = true;
-        give(lines, length, 0);
+        lines_give(lines, length, 0);
     }
     return LINES_MORE;
 }

@@ -2,10 +2,11 @@
 #include "client/cli/term/number.h"
 
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <sodium.h>
 
 enum { WHOLE = 1000000 };
 

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "client/cli/term/number.h"
 #include "client/cli/term/text.h"
@@ -66,7 +67,7 @@ void out_text(const struct out *out, const char *text, size_t width)
 /* How many bytes of `text` stand in a line of `room` columns. */
 static size_t fold_length(const char *text, size_t room)
 {
-    const size_t length = strlen(text);
+    size_t length = strlen(text);
     if (room == 0 || length <= room) {
         return length;
     }
@@ -87,10 +88,10 @@ void out_hex(const struct out *out, const uint8_t *bytes, size_t count)
 
 void out_fold(const struct out *out, const char *text, size_t column)
 {
-    const size_t room = out->width > column ? out->width - column : 0;
+    size_t room = out->width > column ? out->width - column : 0;
     for (;;) {
-        const size_t length = fold_length(text, room);
-        const size_t shown = length > 0 && text[length - 1] == ' ' ? length - 1 : length;
+        size_t length = fold_length(text, room);
+        size_t shown = length > 0 && text[length - 1] == ' ' ? length - 1 : length;
         (void)fwrite(text, 1, shown, out->stream);
         text += length;
         text += strspn(text, " ");
@@ -190,10 +191,10 @@ int out_flush(const struct out *out)
 
 bool out_has_no_reader(const struct out *out)
 {
-    const int saved_errno = errno;
+    int saved_errno = errno;
     struct pollfd output = {.fd = fileno(out->stream), .events = POLLOUT};
     /* errno may be of a later call than the write that failed, so the descriptor is asked. */
-    const bool has_none =
+    bool has_none =
         saved_errno == EPIPE || (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0);
     errno = saved_errno;
     return has_none;

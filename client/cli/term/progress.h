@@ -3,9 +3,9 @@
 #ifndef CLIENT_CLI_TERM_PROGRESS_H
 #define CLIENT_CLI_TERM_PROGRESS_H
 
-#include "client/cli/term/out.h"
-
 #include <stdint.h>
+
+#include "client/cli/term/out.h"
 
 struct progress {
     const struct out *err; /* borrowed */
