@@ -201,7 +201,8 @@ void client_connect(struct world *world, struct w_client *client)
         client->interests[i].watch = NULL;
     }
     sim_stream_offer(&client->stream);
-    SIM_EQUAL(session_accept(&server->sessions, listener), client->is_refused ? SESSION_REFUSED : 0);
+    SIM_EQUAL(session_accept(&server->sessions, listener),
+              client->is_refused ? SESSION_REFUSED : 0);
     struct session *session = DL_LAST(server->sessions.first);
     SIM_EQUAL(session->is_refused, client->is_refused);
     world->sessions++;
