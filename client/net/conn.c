@@ -63,7 +63,8 @@ void conn_deinit(struct conn *conn)
     memset(conn, 0, sizeof(*conn));
 }
 
-/* Encodes behind what waits to be sent. 0, ERR_ARGUMENT, ERR_NOMEM. */
+/* Appends the encoded request to the output. HEARSAY_OK, HEARSAY_ERR_ARGUMENT (larger than the
+ * server takes) or HEARSAY_ERR_NOMEM. */
 static int put_request(struct conn *conn, const struct msg_request *request,
                        struct hearsay_error *error)
 {

@@ -110,12 +110,14 @@ struct index_engine {
     void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
     /*
-     * A walk for one part. search.c makes and frees cursors. step returns 0 (end) or INDEX_MORE.
+     * A cursor walks over the engine's messages for one part of a query (struct index_part: one
+     * filter looked for in one index). search.c makes and frees cursors. cursor_step returns 0
+     * (end) or INDEX_MORE.
      *
-     * During a first look (probe->first_look) an engine that knows where its best messages are
-     * offers some of them and returns: all parts share the k best, and the sooner good messages are
-     * known, the more the other parts can rule out. Then it sets first_look to false, and promise
-     * to the upper bound of the rest.
+     * If probe->first_look is true, an engine that knows where its best messages are offers some of
+     * them, sets first_look to false, sets promise to the upper bound of the other messages, and
+     * returns. All parts of a search share the list of the k best, so good messages that are found
+     * early let the other parts skip more.
      */
     int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
     void (*cursor_free)(void *engine, void *cursor);

@@ -153,8 +153,8 @@ static void mark_family(struct place place, uint32_t hashes, struct hash128 hash
 
 /* --- which labels joint sections take --------------------------------------------------------- */
 
-/* 2026-11-20T14, PROFILE_HOUR_BYTES of it. Without an early end, for the compiler to write the loop
- * out: nearly all that come here are one. */
+/* Whether PROFILE_HOUR_BYTES characters have the form 2026-11-20T14. The loop has no early exit, so
+ * that the compiler can unroll it. Nearly all values that are tested here have this form. */
 static bool is_hour(const char *value)
 {
     static const char pattern[] = "0000-00-00T00";

@@ -147,7 +147,8 @@ static inline const uint64_t *standing_filter(const struct standing_query *query
 /* A new, empty node at the end of the directory. NULL without memory. */
 struct standing_node *standing_node_new(struct standing *standing);
 
-/* Whether a node has a lane for one more group of a class, and which. */
+/* Finds a free lane of a node for a new group of this class: in a word of lanes that has groups of
+ * the class, else in an empty word. False: there is none. */
 bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane);
 
 /* An empty group of a class, in no node, with one block. NULL without memory. Freed when it is in

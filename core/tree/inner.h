@@ -6,9 +6,10 @@
  *   tree     an ordered list of nodes
  *   node     up to 512 groups, and the slots of their messages. For each group the node has the
  *            union of its filters, the range of its cardinalities and its newest deposit. The
- * unions are stored by columns (bits.h): one pass over the columns of a query's set bits gives an
- * upper bound for all groups of the node at once group    up to 8 similar messages in consecutive
- * slots. Filters are interleaved in blocks of 8 slots; `scan` (bits.h) compares a block at a time
+ *            unions are stored by columns (bits.h): one pass over the columns of a query's set bits
+ *            gives an upper bound for all groups of the node at once
+ *   group    up to 8 similar messages in consecutive slots. Filters are interleaved in blocks of 8
+ *            slots; `scan` (bits.h) compares a block at a time
  *   summary  what the messages of several nodes have in common, by columns, too
  *
  *   slot.c     a node's storage, and the messages in its slots
@@ -334,7 +335,8 @@ void tree_part_loose(struct tree_arranger *arranger);
 /* Whether groups may have few messages although each takes a lane: see arrange.c. */
 bool tree_is_small(const struct tree *tree);
 
-/* Whether grouping similar messages can help: not if the filters are nearly full. */
+/* Whether grouping similar messages can help: filters have at most 40 % of their bits set, on
+ * average. */
 bool tree_is_sparse(const struct tree *tree);
 
 /* --- cluster.c -------------------------------------------------------------------------------- */

@@ -84,7 +84,8 @@ struct walk {
     uint16_t wanted[PROFILE_BITS_MAX];
 };
 
-/* A step of a cursor begins; positions and pending groups are not zeroed. */
+/* Begins a step of a cursor (tree_cursor_step). Sets the counts to 0. Leaves the arrays of
+ * positions and of groups as they are. */
 static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_cursor *cursor,
                               struct index_probe *probe)
 {

@@ -29,7 +29,8 @@ void handler_stats(struct ask *ask);
 void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
-/* Puts the here labels into Welcome's hosts (host_count of them), host by host while they fit. */
+/* Adds to each host of Welcome (service->host_count of them, in order) its here labels. A host
+ * whose labels do not fit what is left of the frame gets none; the next hosts are still tried. */
 void handler_here_welcome(const struct service *service, struct msg_host *hosts);
 
 #endif

@@ -8,8 +8,9 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* If a result's message goes between search and reading, the search runs again, so often at
-     * most. After that the answer keeps such results, without their payloads. */
+    /* Searches for one query, the first included. If a message of the results was removed before
+       its payload was read, the query is searched again. After the last search the answer keeps
+       such results without payload. */
     ATTEMPTS_MAX = 4
 };
 

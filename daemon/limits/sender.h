@@ -90,8 +90,9 @@ uint32_t sender_holds(const struct sender *sender, enum sender_use use);
  * other way round. */
 int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use);
 
-/* How many the /64 of an address on link holds; 0 for other senders, and where `other` (NULL:
- * nobody) is of the same /64. */
+/* How many connections or handshakes (`use`) all senders of this sender's IPv6 /64 hold together.
+ * 0: the sender is not on link, or `other` is in the same /64. `other` may be NULL: then it is not
+ * compared. */
 uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
                               enum sender_use use);
 

@@ -18,8 +18,9 @@ struct server_tls {
 };
 
 /*
- * Reads the certificate for each kind of listener. 0; or negative with a sentence in out_reason
- * (CONFIG_REASON_BYTES), and the certificate that was loaded before stays.
+ * Loads the certificate, and makes a TLS context for each kind of listener (tls, mutual-tls) in
+ * use. 0; or negative with a sentence in out_reason (CONFIG_REASON_BYTES): the certificate loaded
+ * before stays in use.
  */
 int server_tls_load(struct server_tls *tls, const struct config *config, char *out_reason);
 

@@ -16,8 +16,9 @@ enum {
      * for those) for searches of several steps. Mostly no session is on either list. */
     READY_NS = 200 * 1000,
     BUSY_NS = 100 * 1000,
-    /* Refused connections count 16 times: a client that connects again and again gets less CPU time
-     * than a crowd that connects for the first time. */
+    /* The CPU time of a refused connection counts 16 times against the quarter that all new
+       connections share. So a client that is refused again and again takes little of that quarter,
+       and more is left for clients that connect for the first time. */
     REFUSALS_COUNT = 16
 };
 

@@ -106,7 +106,8 @@ static void on_readable(struct transport *transport)
         return;
     } else if (transport->tls != NULL) {
         transport_pause(transport); /* until the bytes that were read are decrypted */
-    } /* else one more short read has room; mostly the session is served before that */
+    } /* else reading goes on: the input buffer has room for one more short read, and the session is
+         usually served before that read */
     session_spend(session, began_ns);
     session_mark_ready(session);
 }

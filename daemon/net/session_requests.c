@@ -19,9 +19,11 @@ enum {
 /* --- requests --------------------------------------------------------------------------------- */
 
 /*
- * Whether the answers of the requests in flight and one more fit the output bound. They may all
- * come at once, and a client that reads must not be dropped for that. A session without requests in
- * flight always has room for one answer, since the bound is at least two frames.
+ * Whether the session may take one more request: less than half of the output bound waits to be
+ * sent, and the bound has room for the answers of all requests in flight and one more frame. All
+ * answers may come at once, and a client that reads must not be dropped for that. The bound is at
+ * least two frames. So without requests in flight, a session takes one whenever less than half of
+ * the bound waits.
  */
 static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
 {

@@ -234,7 +234,8 @@ void session_note_drop(const struct session *session, enum drop reason)
     drops_note(&session->all->drops, reason, session->number, loop_now_ms(session->all->loop));
 }
 
-/* The client gets this error when it comes again with its resume token. */
+/* Remembers why the session is dropped. The client reads the reason in `dropped` of Welcome when it
+ * reconnects with its resume token. */
 static void note_for_resume(const struct session *session, enum msg_error_code code,
                             const char *sentence)
 {

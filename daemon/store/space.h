@@ -4,8 +4,8 @@
  *
  * Deleting needs storage, too. A transaction appends pages to the log (WAL). A checkpoint writes
  * the pages of the log into the database, which grows by the pages that it does not have yet. So
- * the store refuses deposits while there is still enough free storage for both. docs/reliability.md
- * has the arithmetic.
+ * the store reserves free storage for both, and refuses deposits that would use this reserve.
+ * docs/reliability.md has the arithmetic.
  */
 #ifndef DAEMON_STORE_SPACE_H
 #define DAEMON_STORE_SPACE_H

@@ -188,7 +188,7 @@ bool log_gate_opens(struct log_gate *gate, int64_t now_ms, uint64_t *out_withhel
 
 void log_write(enum log_level level, const char *format, ...)
 {
-    /* One byte more than fits, so that escape() sees that something is missing. */
+    /* One byte more than a line may have, so that log_escape sees that the text was cut. */
     char text[TEXT_BYTES_MAX + 2];
     char line[PREFIX_BYTES + TEXT_BYTES_MAX + ESCAPE_BYTES + 2];
     int saved_errno = errno;

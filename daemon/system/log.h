@@ -13,7 +13,8 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* The least important lines that are written; LOG_LEVEL_INFO at first. Any thread. */
+/* Sets and returns the log level: less important lines are not written. LOG_LEVEL_INFO at the
+ * start. May be called on any thread. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 /* "error", "warning" and so on. Static storage. */

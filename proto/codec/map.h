@@ -74,7 +74,8 @@ struct map {
 
 /* Named outcomes. */
 enum {
-    MAP_REFUSED = 1,  /* reading: a field is wrong, or the message takes more than its budget */
+    MAP_REFUSED =
+        1, /* map_read: a field is wrong, or the message needs more memory than its budget */
     MAP_TOO_LARGE = 2 /* writing: the message would exceed its limit */
 };
 

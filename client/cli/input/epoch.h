@@ -11,9 +11,9 @@
 enum { EPOCH_KNOWN_MAX = 63 }; /* without the open epoch: the parts of one query, less 1 */
 
 enum epoch_choice {
-    EPOCH_AUTO,    /* queries: the open epoch and all whose keys are known. Deposits: the current
-                      epoch if its key is known, else the open one */
-    EPOCH_OPEN,    /* the open epoch */
+    EPOCH_AUTO, /* a query asks in epoch 0 and in every epoch whose key is known. A deposit goes to
+                   the current epoch if its key is known, else to epoch 0 */
+    EPOCH_OPEN, /* epoch 0, which has no key */
     EPOCH_CURRENT, /* the current epoch */
     EPOCH_LATEST   /* no option of the user: the open epoch and the current one */
 };

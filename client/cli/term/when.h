@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * when: moments and ages as text. Pure; uses 64 bits where time_t has 32; knows UTC only.
+ * when: prints and parses times, and prints spans. Reads no clock. Uses 64 bits also where time_t
+ * has 32. UTC only.
  */
 #ifndef CLIENT_CLI_TERM_WHEN_H
 #define CLIENT_CLI_TERM_WHEN_H
