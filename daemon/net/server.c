@@ -144,7 +144,7 @@ static void on_watchdog(uv_timer_t *timer)
 static int init_handles(struct server *server)
 {
     uint64_t watchdog_ms = notify_watchdog_interval_ms();
-    int rc = 0;
+    int rc;
 
     uv_prepare_init(&server->loop.uv, &server->prepare);
     uv_check_init(&server->loop.uv, &server->check);
@@ -160,20 +160,20 @@ static int init_handles(struct server *server)
     server->terminate[1].data = server;
     server->reload.data = server;
 
-    uv_prepare_start(&server->prepare, on_prepare);
-    uv_check_start(&server->check, on_check);
-    uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
-    if (watchdog_ms > 0) {
-        uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);
-    }
-    if (rc == 0) {
-        rc = uv_signal_start(&server->terminate[0], on_terminate, SIGTERM);
-    }
+    rc = uv_signal_start(&server->terminate[0], on_terminate, SIGTERM);
     if (rc == 0) {
         rc = uv_signal_start(&server->terminate[1], on_terminate, SIGINT);
     }
     if (rc == 0) {
         rc = uv_signal_start(&server->reload, on_reload, SIGHUP);
+    }
+    if (rc == 0) { /* a start that fails has none of these to keep the loop running */
+        uv_prepare_start(&server->prepare, on_prepare);
+        uv_check_start(&server->check, on_check);
+        uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
+    }
+    if (rc == 0 && watchdog_ms > 0) {
+        uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);
     }
     return rc;
 }

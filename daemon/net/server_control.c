@@ -27,7 +27,13 @@ static void add_figures(void *context, struct figures *figures)
 
 static int on_reload(void *context, char *out_reason)
 {
-    return server_reload(context, out_reason);
+    struct server *server = context;
+
+    if (server->stopping) { /* what a reload opened would never be closed */
+        snprintf(out_reason, CONFIG_REASON_BYTES, "the server is stopping");
+        return CONFIG_REFUSED;
+    }
+    return server_reload(server, out_reason);
 }
 
 static void epoch_changed(void *context, const struct host *host)

@@ -163,11 +163,13 @@ static void on_page(struct persist_read *read)
         free_catch(catch);
     } else if (read->failed) {
         /* No match may be missing: the client connects again and goes on where it was. */
-        service_storage_failed(service, "reading what was missed", read->reason);
-        catch_enlist(catch);
-        service->watch->counts.failed++;
-        client->events->drop(client, MSG_STORAGE,
-                             "the message store could not read what was missed");
+        catch_enlist(catch);    /* watch_client_gone frees it */
+        if (!client->is_gone) { /* another page of the client may have failed before */
+            service_storage_failed(service, "reading what was missed", read->reason);
+            service->watch->counts.failed++;
+            client->events->drop(client, MSG_STORAGE,
+                                 "the message store could not read what was missed");
+        }
     } else if (done) {
         catch_finish(catch);
     } else {

@@ -227,8 +227,11 @@ static void stop_answers_what_is_under_way(void **state)
     peer_await_end(&busy, &fixture->server.loop.uv);
     peer_await_end(&idle, &fixture->server.loop.uv);
     assert_true(fixture->server.stopping);
-    assert_int_equal(loop_connect_unix(fixture->socket), -1); /* nobody new */
-    assert_int_equal(raise(SIGHUP), 0);                       /* no reload any more */
+    assert_int_equal(loop_connect_unix(fixture->socket), -1);         /* nobody new */
+    assert_int_equal(raise(SIGHUP), 0);                               /* no reload any more, */
+    const struct service_control *control = &fixture->server.control; /* nor by request */
+    assert_int_equal(control->reload(control->context, fixture->reason), CONFIG_REFUSED);
+    assert_string_equal(fixture->reason, "the server is stopping");
     peer_deinit(&busy);
     peer_deinit(&idle);
     server_run(&fixture->server);

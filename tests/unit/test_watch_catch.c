@@ -247,6 +247,26 @@ static void test_gone_while_a_page_is_read(void **state)
     assert_int_equal(fixture->service->watch->reads, 0);
 }
 
+/* A client that is gone, and is still to be freed, is not dropped once more. */
+static void test_a_failed_page_of_a_client_that_is_gone(void **state)
+{
+    struct watch_fixture *fixture = *state;
+    struct watch_client *client = &fixture->clients[0];
+
+    watch_fixture_deposit(fixture, 1, 3);
+    watch_fixture_watch(fixture, client, 0);
+    watch_turn(fixture->service);
+    assert_int_equal(fixture->service->watch->reads, 1);
+    client->client.is_gone = true;
+    fake_persist_fail_reads(fixture->persist);
+    (void)fake_persist_answer_reads(fixture->persist);
+    assert_int_equal(fixture->service->watch->reads, 0);
+    assert_int_equal(fixture->service->watch->counts.failed, 0);
+    assert_int_equal(client->dropped, 0);
+    client->client.is_gone = false;
+    watch_fixture_leave(client);
+}
+
 /* What cannot be read might be missing: the client is dropped, told, and has not been pushed what
  * comes later; when it comes again, after what it saw, it gets all of it. */
 static void test_a_page_that_cannot_be_read(void **state)
@@ -295,6 +315,8 @@ int main(void)
                                         watch_fixture_teardown),
         cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be_read, watch_fixture_setup,
                                         watch_fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_page_of_a_client_that_is_gone,
+                                        watch_fixture_setup, watch_fixture_teardown),
     };
 
     log_set_level(LOG_LEVEL_ERROR);
