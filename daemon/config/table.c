@@ -261,7 +261,7 @@ static const struct settings_key keys[] = {
      .standard = "6", .reloadable = true,
      .help = "How many messages the reports of one network may hide in an hour: of an IPv6 /64, or "
              "of an IPv4 address. What it reports beyond that stays shown, goes to the operator's "
-             "list (hearsay admin reported) and does not count for hide_after; the log has one "
+             "list (hearsay admin list) and does not count for hide_after; the log has one "
              "warning an hour."},
     {HOST_KEY("messages", messages_max), SETTINGS_TYPE_COUNT, 1, 16000000, .unit = "messages",
      .standard_note = "messages of [limits]", .example = "100000", .reloadable = true,

@@ -102,7 +102,7 @@ static void report_withhold(struct service *service, struct host *host)
     if (hides_withhold(&host->hides, service_monotonic_ms(service))) {
         log_warning("host %s: the reports of one network would hide more than hide_per_hour = "
                     "%" PRIu32 " messages; what it reports stays shown until an operator has "
-                    "looked at it (hearsay admin reported)",
+                    "looked at it (hearsay admin list)",
                     host->config.name, host->config.hide_per_hour);
     }
 }
