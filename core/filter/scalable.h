@@ -4,13 +4,14 @@
  * Its false-positive rate stays below a bound P for any number of elements. Almeida, Baquero,
  * Preguiça, Hutchison, "Scalable Bloom Filters", Information Processing Letters 101 (6), 2007.
  *
- * Slice i takes SCALABLE_CAPACITY * 2^i elements at the rate p_i = p_0 r^i with r = 0.8, so that
- * the sum of all rates is at most p_0 / (1 - r) = P. When the last slice is full, the next one
- * begins. Double hashing makes measured rates up to 1.3 times those of the formula, so slices are
- * sized for P / 1.3.
+ * Slice i takes SCALABLE_CAPACITY * 2^i elements at the rate p_i = p_0 r^i with r = 0.8. The sum of
+ * all rates is at most p_0 / (1 - r). Double hashing makes measured rates up to 1.3 times those of
+ * the formula, so p_0 is chosen to make this sum P / 1.3. When the last slice is full, the next one
+ * begins.
  *
- * The positions of an element in a slice of b bits are those of bloom_position, with a hash of the
- * slice's seed. A receiver that tests elements needs the slices only: these are sent.
+ * bloom_position computes the positions of an element in a slice of b bits from the element's hash,
+ * which is seeded with the slice's seed. A receiver that tests elements needs the slices only:
+ * these are sent.
  *
  * Sizes are computed in floating point (sizing.h). Nothing else depends on floating point.
  */

@@ -226,8 +226,9 @@ static bool walk_part(struct index_search *search, struct search_part *part, uin
     return part->walked || part->probe.first_look != search->looking;
 }
 
-/* The part to walk next: while all are looked at one after another, then the one that promises the
- * most of those not walked to the end. NULL if all are. */
+/* Returns the part to walk next. During the first looks (search->looking) that is each part in
+ * turn. After them it is the part with the highest probe.promise of those that are not walked to
+ * their end; NULL if all parts are. */
 static struct search_part *next_part(struct index_search *search)
 {
     struct search_part *best = NULL;

@@ -143,7 +143,8 @@ struct candidate {
     uint32_t row;
 };
 
-/* The rows below `count` nearest to a filter, best first. Returns how many, at most CANDIDATES. */
+/* Finds those of the rows 0 .. count - 1 that are nearest to a filter, and writes them to `out`,
+ * best first. Returns their number, at most CANDIDATES. */
 static size_t find_candidates(const struct tree_arranger *arranger, const uint64_t *filter,
                               size_t count, struct candidate *out)
 {
@@ -184,7 +185,7 @@ static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uin
 
 /*
  * Of the candidates, the one that adds the fewest bits to a union; then it is no candidate any
- * more. `most_percent` of its own bits may be new. UINT32_MAX if there is none such.
+ * more. At most `most_added` of its own bits may be new. UINT32_MAX if there is no such candidate.
  */
 static uint32_t take_candidate(const struct tree_arranger *arranger, const uint64_t *whole,
                                struct candidate *candidates, size_t *count, uint32_t most_added)

@@ -381,7 +381,9 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node);
 /* Marks groups of an order as loose that have little in common with their neighbours. O(n) */
 void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 
-/* Changes a summary so that it holds for one more message in a group of a node with spans. */
+/* Adds one message of a group to the summary of the group's span: adds the message's bits to the
+ * core, or lowers the needs, if the needs are too large for it. The node must have spans
+ * (span_count > 0). */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);
 

@@ -36,7 +36,8 @@ void hides_deinit(struct hides *hides, const struct alloc *alloc); /* a zeroed o
  * of a monotonic clock. O(HIDES_KEPT). */
 bool hides_may(const struct hides *hides, uint64_t by, uint32_t per_hour, int64_t now_ms);
 
-/* Notes that a report of `by` hides a message; hides_may was true. -ERR_NOMEM: not noted. */
+/* Records that a report of the network `by` hides a message. Call it only after hides_may returned
+ * true. 0, or -ERR_NOMEM with nothing recorded. */
 int hides_note(struct hides *hides, const struct alloc *alloc, uint64_t by, int64_t now_ms);
 
 /* Counts a report that hides nothing. True, once an hour: the caller logs it. */

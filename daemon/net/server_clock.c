@@ -19,9 +19,9 @@ void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monoton
 }
 
 /*
- * Most programs that set the clock clear STA_UNSYNC. Some leave the flag, so that the kernel does
- * not write the battery's clock, and only report the error; without reports the kernel lets the
- * error grow to 16 s.
+ * Most programs that set the clock clear STA_UNSYNC. Some leave the flag set, so that the kernel
+ * does not write the hardware clock, and only set maxerror. If no program sets maxerror, the kernel
+ * lets it grow to 16 s. So a maxerror below 16 s also means that the clock is synchronised.
  */
 bool server_clock_is_synchronised(void *context)
 {

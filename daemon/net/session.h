@@ -80,7 +80,7 @@ struct session {
     int64_t since_ms;       /* loop time: when `state` began */
     int64_t activity_ms;    /* loop time: when bytes last came in */
     struct account spent;   /* CPU time that its requests took lately */
-    uint64_t fresh_ns;      /* CPU time, the next it uses, that counts as that of new connections */
+    uint64_t fresh_ns;      /* rest of its first slice, charged to new connections, too */
     uint64_t read_began_ns; /* when the read began that `readable` reports */
     size_t counted_output;  /* its part of all->output_bytes */
     size_t queued_bytes;    /* of pushes that are still to be made */

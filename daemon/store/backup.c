@@ -89,8 +89,8 @@ static int open_copy(struct store_backup *backup, sqlite3 *db)
         sqlite3_open_v2(backup->part, &backup->copy,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
-    /* No syncs by SQLite: an interrupted copy is deleted, and backup_backup_finish syncs a whole
-     * one. */
+    /* SQLite does not sync the copy: only a whole copy gets the backup's name, and backup_finish
+     * syncs it first. */
     if (rc == SQLITE_OK) {
         rc = store_schema_run(backup->copy, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     }

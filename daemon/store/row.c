@@ -6,7 +6,8 @@
 
 #include "core/base/hash.h"
 
-/* Zero-based, as sqlite3_column_* counts; sqlite3_bind_* counts from one. */
+/* The columns of a message's row, numbered from 0 as in sqlite3_column_*; sqlite3_bind_* numbers
+ * them from 1. */
 enum {
     COLUMN_SEQ,
     COLUMN_HOST,

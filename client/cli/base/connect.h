@@ -9,9 +9,10 @@
 #define CONNECT_KNOWN_SERVERS "known_servers"
 
 /*
- * Connects to cli->server; with TLS if --tls, --ca, --pin or --cert was given. When it believes a
- * server only because nobody has met it before, it says so on standard error. CLI_DONE with
- * *out_server owned, or an exit code after saying why.
+ * Connects to cli->server; with TLS if --tls, --ca, --pin or --cert was given. If the server is
+ * trusted only because this is the first connection to it (neither --ca nor --pin is given, and
+ * CONNECT_KNOWN_SERVERS does not have it), prints a notice with the server's pin to standard error.
+ * Returns CLI_DONE with *out_server owned by the caller, or an exit code after printing the error.
  */
 int connect_server(const struct cli *cli, struct hearsay **out_server);
 
