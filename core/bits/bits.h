@@ -132,8 +132,9 @@ struct bits_kernels {
     /*
      * For each of the first `count` lanes: 1 + the highest floor (see scan) that a filter can pass
      * if it shares at most `shared` bits with a query of `base` bits and has `least` to `most`
-     * bits; 0 if that floor is below `floor`. Rounded down. Also reads the lanes behind, up to a
-     * multiple of BITS_STRIDE, and sets their results to 0.
+     * bits. The result is rounded down, and is 0 if the highest floor is below `floor`. The kernel
+     * also reads the lanes after `count`, up to a multiple of BITS_STRIDE, and sets their results
+     * to 0.
      */
     void (*bound_lanes)(const struct bits_bound *bound, const uint8_t *shared, size_t count,
                         uint16_t *out);

@@ -129,11 +129,12 @@ const struct profile_section *profile_section_of(const struct profile *profile, 
                                                  size_t length);
 
 /*
- * How much a joint section repeats of what the sections of its two attributes say: the largest
- * power of two that divides the number of bits of all three sections. The low bits of an XOR come
- * from low bits only. So a label that collides with another one in its own section has the same
- * joint position as that one modulo this factor. 1 (always so if the joint section has an odd
- * number of bits): the collisions in the sections are independent of one another. O(sections).
+ * Returns the joint factor: the largest power of two that divides the number of bits of a joint
+ * section and of the sections of its two attributes. A joint position is computed from the XOR of
+ * two hashes, and the low bits of an XOR depend only on the low bits of both hashes. So two labels
+ * that collide in the section of their attribute have joint positions that are equal modulo the
+ * factor. If the factor is 1, a collision there says nothing about the joint position. The factor
+ * is 1 if the joint section has an odd number of bits. O(sections).
  */
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section);
 

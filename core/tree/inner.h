@@ -247,9 +247,10 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
                     const uint32_t *names, uint32_t count);
 
-/* Drops the messages in slots 0 .. first - 1 of a node without a hole between its messages, and
- * makes new groups of the others, in the order of their slots. The ids have the message of a slot
- * at names[slot], and get its new position. The node has no summary afterwards. */
+/* Drops the messages in slots 0 .. first - 1 of a node that has no empty slot between its messages.
+ * The other messages form new groups, in the order of their slots. names[slot] is the entry of the
+ * message of that slot in tree->ids; the entry gets the new position. Afterwards the node has no
+ * summary. */
 void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first);
 
 /* The group of a slot that is in use. O(log n) */

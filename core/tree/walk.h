@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search of the tree from the inside: what search.c, bound.c, open.c and copy.c share.
+ * walk: the inner header of searches. It declares what search.c, bound.c, open.c and copy.c share.
  *
  * A floor is the bound of index_probe_floor: a message that does not pass the floor of the search
  * cannot be among the k best. The reach of a node or group is 1 + the highest floor that one of its

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * requester: a client as the handlers and the watches see it: who asks, with which rights, and how
- * much work is under way for it. A session embeds one and answers through its events; so neither
- * handlers nor watches know of sockets. On the loop thread.
+ * much work is under way for it. A session embeds a requester, and sends answers through the
+ * requester's events. So handlers and watches need no sockets. All functions are called on the loop
+ * thread.
  */
 #ifndef DAEMON_HOST_REQUESTER_H
 #define DAEMON_HOST_REQUESTER_H

@@ -111,7 +111,8 @@ enum persist_kind {
     /* Deletes message.host, message.id as a withdrawal does, without a token. With a rule of kind
        PERSIST_BAN_PAYLOAD the store bans the payload of the message, too. */
     PERSIST_REMOVE,
-    /* Moderates message.host, message.id, message.deposited_ms.
+    /* Changes the state or the reports of one stored message, which message.host, message.id and
+       message.deposited_ms name.
        message.reports is 0: sets the state to message.state.
        message.reports is more: raises the stored number of reports to this number, and keeps
        `words` if the number rose. If message.state is HIDDEN, a message that was SHOWN becomes
