@@ -11,6 +11,7 @@
 #include "daemon/store/restore.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/privilege.h"
+#include "daemon/system/reason.h"
 
 /*
  * Root becomes the configured user. Without one it becomes the owner of the data directory, since a
@@ -27,14 +28,14 @@ static int become_user(const struct config *config, char *out_name, char *out_re
     }
     if (config->user[0] != '\0') {
         (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%s", config->user);
-        rc = privilege_find(config->user, &user, out_reason, CONFIG_REASON_BYTES);
+        rc = privilege_find(config->user, &user, out_reason);
         if (rc == 0) {
-            rc = privilege_make_directory(config->data, &user, out_reason, CONFIG_REASON_BYTES);
+            rc = privilege_make_directory(config->data, &user, out_reason);
         }
     } else if (!privilege_find_owner(config->data, &user, out_name)) {
         return 0;
     }
-    return rc == 0 ? privilege_drop(&user, out_reason, CONFIG_REASON_BYTES) : rc;
+    return rc == 0 ? privilege_drop(&user, out_reason) : rc;
 }
 
 int restore_run(const struct config *config, const char *file, FILE *out, uint64_t *out_messages,
@@ -46,15 +47,14 @@ int restore_run(const struct config *config, const char *file, FILE *out, uint64
     int lock = -1;
 
     if (source < 0) {
-        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%.1000s: %s", file, strerror(errno));
-        return -ERR_SYSTEM;
+        return reason_set(out_reason, "%.1000s: %s", file, strerror(errno));
     }
     int rc = become_user(config, user, out_reason);
     if (rc == 0) {
         (void)fprintf(out, "restoring %s into %s%s%s\n", file, config->data,
                       user[0] != '\0' ? " as user " : "", user);
         (void)fflush(out); /* the caller looks for errors at the end */
-        rc = datadir_lock(config->data, !config->relaxed, &lock, out_reason, CONFIG_REASON_BYTES);
+        rc = datadir_lock(config->data, !config->relaxed, &lock, out_reason);
     }
     if (rc == 0) {
         rc = store_restore(config->data, source, file, out_messages, out_reason);

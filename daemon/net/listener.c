@@ -15,6 +15,7 @@
 #include "daemon/config/listener.h"
 #include "daemon/net/loop.h"
 #include "daemon/system/log.h"
+#include "daemon/system/reason.h"
 
 enum {
     BACKLOG = 1024, /* else the clients of a crowd try again only a second later */
@@ -73,8 +74,7 @@ void listener_retry(struct listener *listener)
 
 static int report_failure(char *out_reason, const char *where, const char *why, const char *remedy)
 {
-    snprintf(out_reason, CONFIG_REASON_BYTES, "cannot listen on %s: %s%s", where, why, remedy);
-    return -ERR_SYSTEM;
+    return reason_set(out_reason, "cannot listen on %s: %s%s", where, why, remedy);
 }
 
 /* After the start the daemon is not root any more, so a reload cannot bind such a port. */

@@ -18,6 +18,7 @@
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
+#include "daemon/system/reason.h"
 #include "daemon/watch/watch.h"
 
 enum {
@@ -182,8 +183,7 @@ static int open_store(struct server *server, char *out_reason)
 {
     const struct config *config = &server->config;
 
-    int rc = datadir_lock(config->data, !config->relaxed, &server->lock, out_reason,
-                          CONFIG_REASON_BYTES);
+    int rc = datadir_lock(config->data, !config->relaxed, &server->lock, out_reason);
     if (rc != 0) {
         return rc;
     }
@@ -279,8 +279,7 @@ int server_start(struct server *server, const struct options *options, const str
     server->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
     int rc = loop_init(&server->loop);
     if (rc != 0) {
-        snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
-        return -ERR_SYSTEM;
+        return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
     worker_uv_init(&server->worker, &server->loop.uv);
 

@@ -12,6 +12,7 @@
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
+#include "daemon/system/reason.h"
 
 /* A free place for a new listener. NULL: all are open or closing. */
 static struct listener *free_place(struct server *server)
@@ -41,7 +42,7 @@ static int take_inherited(struct server *server, size_t *out_count, char *out_re
         rc = listener_inherit(&server->listeners[server->listener_count++], &server->home,
                               &server->config, &sockets[i], out_reason);
     }
-    return rc == 0 ? 0 : -ERR_SYSTEM;
+    return rc;
 }
 
 /* Binds all configured addresses of one kind. */
@@ -97,8 +98,7 @@ static int become_user(struct server *server, char *out_reason)
     struct privilege_user user;
 
     if (config->admin_group[0] != '\0') {
-        if (privilege_find_group(config->admin_group, &server->home.admin_group, out_reason,
-                                 CONFIG_REASON_BYTES) != 0) {
+        if (privilege_find_group(config->admin_group, &server->home.admin_group, out_reason) != 0) {
             return CONFIG_REFUSED;
         }
         server->home.shares_sockets = true;
@@ -110,17 +110,17 @@ static int become_user(struct server *server, char *out_reason)
         }
         return 0;
     }
-    if (privilege_find(config->user, &user, out_reason, CONFIG_REASON_BYTES) != 0) {
+    if (privilege_find(config->user, &user, out_reason) != 0) {
         return CONFIG_REFUSED;
     }
     int rc = 0;
     user.admin_group = server->home.shares_sockets ? server->home.admin_group : PRIVILEGE_NO_GROUP;
     if (privilege_is_root()) {
         make_socket_directory(config, &user);
-        rc = privilege_make_directory(config->data, &user, out_reason, CONFIG_REASON_BYTES);
+        rc = privilege_make_directory(config->data, &user, out_reason);
     }
     if (rc == 0) {
-        rc = privilege_drop(&user, out_reason, CONFIG_REASON_BYTES);
+        rc = privilege_drop(&user, out_reason);
     }
     if (rc == 0) {
         check_readable(server);

@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/system/reason.h"
+
 enum {
     SETTINGS_REFUSED = 1, /* the outcome of a value, line or file that is wrong */
     SETTINGS_NUMBER_BYTES = 32,
     SETTINGS_LINE_BYTES_MAX = 190,
     SETTINGS_FILE_BYTES_MAX = 1024 * 1024,
-    SETTINGS_REASON_BYTES = 4096 + 1024 /* a file name and a sentence */
+    SETTINGS_REASON_BYTES = REASON_BYTES
 };
 
 enum settings_type {

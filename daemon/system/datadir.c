@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,42 +12,17 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "core/base/err.h"
-
-/* Room for the sentence that explains a refusal. */
-struct reason {
-    char *text;
-    size_t bytes;
-};
-
-__attribute__((format(printf, 2, 3))) static int refuse(const struct reason *reason,
-                                                        const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(reason->text, reason->bytes, format, arguments);
-    va_end(arguments);
-    return -ERR_SYSTEM;
-}
+#include "daemon/system/reason.h"
 
 /* Syncs the entry of a new directory: it must survive a power cut, as the files in it do. */
 static void sync_parent(const char *directory)
 {
     char parent[4096];
-    char *slash;
-    int fd;
+    const char *slash = strrchr(directory, '/');
+    int length = slash != NULL && slash != directory ? (int)(slash - directory) : 1;
 
-    (void)snprintf(parent, sizeof(parent), "%s", directory);
-    slash = strrchr(parent, '/');
-    if (slash == NULL) {
-        (void)snprintf(parent, sizeof(parent), ".");
-    } else if (slash == parent) {
-        parent[1] = '\0';
-    } else {
-        *slash = '\0';
-    }
-    fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(parent, sizeof(parent), "%.*s", length, slash != NULL ? directory : ".");
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return;
     }
@@ -65,13 +39,13 @@ static int make_one(const char *path)
     return errno == EEXIST ? 0 : -1;
 }
 
-static int make_with_parents(const char *directory, const struct reason *reason)
+static int make_with_parents(const char *directory, char *out_reason)
 {
     char path[4096];
     size_t length = strlen(directory);
 
     if (length == 0 || length >= sizeof(path)) {
-        return refuse(reason, "the data directory's name is empty or too long");
+        return reason_set(out_reason, "the data directory's name is empty or too long");
     }
     memcpy(path, directory, length + 1);
     while (length > 1 && path[length - 1] == '/') {
@@ -80,118 +54,118 @@ static int make_with_parents(const char *directory, const struct reason *reason)
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (make_one(path) != 0) {
-            return refuse(reason, "cannot make the directory %s: %s", path, strerror(errno));
+            return reason_set(out_reason, "cannot make the directory %s: %s", path,
+                              strerror(errno));
         }
         *slash = '/';
     }
     if (make_one(path) != 0) {
-        return refuse(reason, "cannot make the data directory %s: %s", path, strerror(errno));
+        return reason_set(out_reason, "cannot make the data directory %s: %s", path,
+                          strerror(errno));
     }
     return 0;
 }
 
-static int check_owner(int fd, const char *directory, const struct reason *reason)
+static int check_owner(int fd, const char *directory, char *out_reason)
 {
     struct stat info;
 
     if (fstat(fd, &info) != 0) {
-        return refuse(reason, "cannot examine the data directory %s: %s", directory,
-                      strerror(errno));
+        return reason_set(out_reason, "cannot examine the data directory %s: %s", directory,
+                          strerror(errno));
     }
     if (info.st_uid != geteuid() && geteuid() == 0) {
-        return refuse(reason,
-                      "the data directory %s belongs to user %lu, but hearsayd runs as root: start "
-                      "it as that user, or name the user in the configuration (`user`)",
-                      directory, (unsigned long)info.st_uid);
+        return reason_set(
+            out_reason,
+            "the data directory %s belongs to user %lu, but hearsayd runs as root: start "
+            "it as that user, or name the user in the configuration (`user`)",
+            directory, (unsigned long)info.st_uid);
     }
     if (info.st_uid != geteuid()) {
-        return refuse(reason,
-                      "the data directory %s belongs to user %lu, but hearsayd runs as user %lu: "
-                      "change its owner, or set another directory (`data`, or --data)",
-                      directory, (unsigned long)info.st_uid, (unsigned long)geteuid());
+        return reason_set(
+            out_reason,
+            "the data directory %s belongs to user %lu, but hearsayd runs as user %lu: "
+            "change its owner, or set another directory (`data`, or --data)",
+            directory, (unsigned long)info.st_uid, (unsigned long)geteuid());
     }
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        return refuse(reason,
-                      "others may write to the data directory %s (mode %03o): "
-                      "run `chmod go-w` on it, or set another directory (`data`, or --data)",
-                      directory, (unsigned)(info.st_mode & 0777));
+        return reason_set(out_reason,
+                          "others may write to the data directory %s (mode %03o): "
+                          "run `chmod go-w` on it, or set another directory (`data`, or --data)",
+                          directory, (unsigned)(info.st_mode & 0777));
     }
     return 0;
 }
 
-static int check_storage(int fd, const char *directory, const struct reason *reason)
+static int check_storage(int fd, const char *directory, char *out_reason)
 {
     struct statfs info;
 
     if (fstatfs(fd, &info) != 0) {
-        return refuse(reason, "cannot examine the file system of %s: %s", directory,
-                      strerror(errno));
+        return reason_set(out_reason, "cannot examine the file system of %s: %s", directory,
+                          strerror(errno));
     }
     /* The field's type differs from machine to machine; all magic numbers fit 32 bits. */
     switch ((unsigned long)info.f_type & 0xffffffffUL) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:
-        return refuse(reason,
-                      "the data directory %s is on a memory file system, which forgets everything "
-                      "with the power: set a directory on storage (`data`, or --data), or accept "
-                      "the loss with `durability = relaxed`",
-                      directory);
+        return reason_set(
+            out_reason,
+            "the data directory %s is on a memory file system, which forgets everything "
+            "with the power: set a directory on storage (`data`, or --data), or accept "
+            "the loss with `durability = relaxed`",
+            directory);
     default:
         return 0;
     }
 }
 
-/* The descriptor of the locked file, or negative. */
-static int take_lock(int directory_fd, const char *directory, const struct reason *reason)
+static int take_lock(int directory_fd, const char *directory, int *out_lock, char *out_reason)
 {
     int fd = openat(directory_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0) {
-        return refuse(reason, "cannot make the lock file in the data directory %s: %s", directory,
-                      strerror(errno));
+        return reason_set(out_reason, "cannot make the lock file in the data directory %s: %s",
+                          directory, strerror(errno));
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int rc = errno;
 
         (void)close(fd);
         if (rc == EWOULDBLOCK) {
-            return refuse(reason,
-                          "another hearsayd uses the data directory %s: end that one, or set "
-                          "another directory (`data`, or --data)",
-                          directory);
+            return reason_set(out_reason,
+                              "another hearsayd uses the data directory %s: end that one, or set "
+                              "another directory (`data`, or --data)",
+                              directory);
         }
-        return refuse(reason, "cannot lock the data directory %s: %s", directory, strerror(rc));
+        return reason_set(out_reason, "cannot lock the data directory %s: %s", directory,
+                          strerror(rc));
     }
-    return fd;
+    *out_lock = fd;
+    return 0;
 }
 
-int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason,
-                 size_t reason_bytes)
+int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason)
 {
-    struct reason reason = {.text = out_reason, .bytes = reason_bytes};
-    int code = make_with_parents(directory, &reason);
-    int fd;
+    int rc = make_with_parents(directory, out_reason);
 
-    if (code != 0) {
-        return code;
+    if (rc != 0) {
+        return rc;
     }
-    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return refuse(&reason, "cannot open the data directory %s: %s", directory, strerror(errno));
+        return reason_set(out_reason, "cannot open the data directory %s: %s", directory,
+                          strerror(errno));
     }
-    code = check_owner(fd, directory, &reason);
-    if (code == 0 && needs_storage) {
-        code = check_storage(fd, directory, &reason);
+    rc = check_owner(fd, directory, out_reason);
+    if (rc == 0 && needs_storage) {
+        rc = check_storage(fd, directory, out_reason);
     }
-    if (code == 0) {
-        code = take_lock(fd, directory, &reason);
+    if (rc == 0) {
+        rc = take_lock(fd, directory, out_lock, out_reason);
     }
     (void)close(fd); /* only ever read */
-    if (code < 0) {
-        return code;
-    }
-    *out_lock = code;
-    return 0;
+    return rc;
 }
 
 void datadir_unlock(int lock)

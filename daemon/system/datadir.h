@@ -6,7 +6,6 @@
 #define DAEMON_SYSTEM_DATADIR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /*
  * Makes the directory (0700, with missing parents) if it is not there, checks that it is ours and
@@ -14,10 +13,9 @@
  * and locks it (flock on DIRECTORY/lock, held until the process ends or datadir_unlock).
  *
  * 0 with a descriptor in *out_lock; or -ERR_SYSTEM with a sentence for the operator in out_reason
- * (reason_bytes of room) that names the directory and the setting to change.
+ * (REASON_BYTES) that names the directory and the setting to change.
  */
-int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason,
-                 size_t reason_bytes);
+int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason);
 void datadir_unlock(int lock);
 
 #endif

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/label.h"
+
 enum {
     TEXT_BYTES_MAX = 1000, /* of the text of a line, without its prefix */
     PREFIX_BYTES = 64,
@@ -90,36 +92,13 @@ static size_t print_prefix(enum log_level level, char *out)
  */
 static size_t shown_length(const unsigned char *at)
 {
-    size_t length;
-    uint32_t code;
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    bool is_control = at[0] < ' ' || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
 
-    if (at[0] < 0x80) {
-        return at[0] >= ' ' && at[0] != 0x7f ? 1 : 0;
-    }
-    if (at[0] >= 0xc2 && at[0] < 0xe0) {
-        length = 2;
-        code = at[0] & 0x1fU;
-    } else if (at[0] >= 0xe0 && at[0] < 0xf0) {
-        length = 3;
-        code = at[0] & 0x0fU;
-    } else if (at[0] >= 0xf0 && at[0] < 0xf5) {
-        length = 4;
-        code = at[0] & 0x07U;
-    } else {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) { /* the final NUL ends it here at the latest */
-            return 0;
-        }
-        code = code << 6 | (at[i] & 0x3fU);
-    }
-    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
-        code < 0xa0) {
-        return 0;
-    }
-    return length;
+    return !is_control && strnlen((const char *)at, length) == length &&
+                   label_is_utf8((const char *)at, length)
+               ? length
+               : 0;
 }
 
 /*

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/system/notify.h"
 
-#if HEARSAY_SYSTEMD
-
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,9 +8,21 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#if HEARSAY_SYSTEMD
 #include <systemd/sd-daemon.h>
+#endif
+
+#include "daemon/system/reason.h"
 
 /* Results of sd_notify are ignored: the daemon serves without a service manager, too. */
+#if !HEARSAY_SYSTEMD /* then there is no service manager, and it passes no sockets */
+enum { SD_LISTEN_FDS_START = 3 };
+#define sd_notify(unset, state)              0
+#define sd_notifyf(unset, format, argument)  ((void)(argument), 0)
+#define sd_watchdog_enabled(unset, out_time) 0
+#define sd_listen_fds(unset)                 0
+#define sd_is_socket(...)                    0
+#endif
 
 void notify_ready(const char *status)
 {
@@ -85,61 +95,21 @@ int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *
     int count = sd_listen_fds(1);
 
     if (count < 0) {
-        (void)snprintf(out_reason, NOTIFY_REASON_BYTES,
-                       "the inherited sockets cannot be taken over: %s", strerror(-count));
-        return NOTIFY_REFUSED;
+        return reason_set(out_reason, "the inherited sockets cannot be taken over: %s",
+                          strerror(-count));
     }
     if ((size_t)count > room) {
-        (void)snprintf(out_reason, NOTIFY_REASON_BYTES,
-                       "%d sockets were inherited; at most %zu are served", count, room);
-        return NOTIFY_REFUSED;
+        return reason_set(out_reason, "%d sockets were inherited; at most %zu are served", count,
+                          room);
     }
     for (int i = 0; i < count; i++) {
         const char *reason = check_socket(SD_LISTEN_FDS_START + i, &out_sockets[i]);
 
         if (reason != NULL) {
-            (void)snprintf(out_reason, NOTIFY_REASON_BYTES, "inherited descriptor %d %s",
-                           SD_LISTEN_FDS_START + i, reason);
-            return NOTIFY_REFUSED;
+            return reason_set(out_reason, "inherited descriptor %d %s", SD_LISTEN_FDS_START + i,
+                              reason);
         }
     }
     *out_count = (size_t)count;
     return 0;
 }
-
-#else /* without libsystemd */
-
-void notify_ready(const char *status)
-{
-    (void)status;
-}
-
-void notify_reloading(void)
-{
-}
-
-void notify_stopping(const char *status)
-{
-    (void)status;
-}
-
-uint64_t notify_watchdog_interval_ms(void)
-{
-    return 0;
-}
-
-void notify_watchdog(void)
-{
-}
-
-int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
-                        char *out_reason)
-{
-    (void)out_sockets;
-    (void)room;
-    (void)out_reason;
-    *out_count = 0;
-    return 0;
-}
-
-#endif

@@ -33,15 +33,12 @@ struct notify_socket {
     bool is_unix;   /* else TCP */
 };
 
-enum { NOTIFY_REASON_BYTES = 256 };
-
 /*
- * Takes the listening sockets that the service manager passed, at most `room`. To be called once,
- * before any thread is started, since it changes the environment. 0 with their number in *out_count
- * (0: none). NOTIFY_REFUSED with a sentence for the operator in out_reason (NOTIFY_REASON_BYTES)
+ * Takes the listening sockets that the service manager passed, at most `room`. Call this function
+ * once, before any thread is started, since it changes the environment. 0 with their number in
+ * *out_count (0: none). -ERR_SYSTEM with a sentence for the operator in out_reason (REASON_BYTES)
  * when one of them is not a listening TCP or Unix stream socket.
  */
-enum { NOTIFY_REFUSED = 1 };
 int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
                         char *out_reason);
 

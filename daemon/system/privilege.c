@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/base/err.h"
+#include "daemon/system/reason.h"
 
 enum { GROUPS_MAX = 256 }; /* of a user; the kernel allows 65,536, but no service has so many */
 
@@ -22,23 +22,20 @@ bool privilege_is_root(void)
     return geteuid() == 0;
 }
 
-int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason,
-                      size_t reason_bytes)
+int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason)
 {
     errno = 0;
     const struct passwd *entry = getpwnam(name);
 
     if (entry == NULL) {
-        (void)snprintf(out_reason, reason_bytes,
-                       "there is no user `%s` (`user`)%s%s: make one, for instance with "
-                       "`systemd-sysusers` or `useradd --system %s`, or set another",
-                       name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
-        return -ERR_SYSTEM;
+        return reason_set(out_reason,
+                          "there is no user `%s` (`user`)%s%s: make one, for instance with "
+                          "`systemd-sysusers` or `useradd --system %s`, or set another",
+                          name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
     }
     if (entry->pw_uid == 0) {
-        (void)snprintf(out_reason, reason_bytes,
-                       "`user = %s` is root, who may do anything: set one without rights", name);
-        return -ERR_SYSTEM;
+        return reason_set(out_reason,
+                          "`user = %s` is root, who may do anything: set one without rights", name);
     }
     *out_user = (struct privilege_user){.name = name,
                                         .uid = entry->pw_uid,
@@ -47,37 +44,34 @@ int privilege_look_up(const char *name, struct privilege_user *out_user, char *o
     return 0;
 }
 
-int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason,
-                   size_t reason_bytes)
+int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason)
 {
     struct privilege_user user;
 
-    int rc = privilege_look_up(name, &user, out_reason, reason_bytes);
+    int rc = privilege_look_up(name, &user, out_reason);
     if (rc != 0) {
         return rc;
     }
     if (!privilege_is_root() && geteuid() != user.uid) {
-        (void)snprintf(out_reason, reason_bytes,
-                       "only root can become user `%s` (`user`): start hearsayd as root or as "
-                       "that user, or leave the setting out",
-                       name);
-        return -ERR_SYSTEM;
+        return reason_set(out_reason,
+                          "only root can become user `%s` (`user`): start hearsayd as root or as "
+                          "that user, or leave the setting out",
+                          name);
     }
     *out_user = user;
     return 0;
 }
 
-int privilege_find_group(const char *name, gid_t *out_group, char *out_reason, size_t reason_bytes)
+int privilege_find_group(const char *name, gid_t *out_group, char *out_reason)
 {
     errno = 0;
     const struct group *entry = getgrnam(name);
 
     if (entry == NULL) {
-        (void)snprintf(out_reason, reason_bytes,
-                       "there is no group `%s` (`admin_group`)%s%s: make one, for instance with "
-                       "`groupadd --system %s`, or name one that is there",
-                       name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
-        return -ERR_SYSTEM;
+        return reason_set(out_reason,
+                          "there is no group `%s` (`admin_group`)%s%s: make one, for instance with "
+                          "`groupadd --system %s`, or name one that is there",
+                          name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
     }
     *out_group = entry->gr_gid;
     return 0;
@@ -111,7 +105,7 @@ static int make_directory(const char *path, mode_t mode, bool *out_made)
 }
 
 int privilege_make_directory(const char *directory, const struct privilege_user *user,
-                             char *out_reason, size_t reason_bytes)
+                             char *out_reason)
 {
     char path[4096];
     size_t length = strlen(directory);
@@ -120,8 +114,7 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
     int rc = 0;
 
     if (length == 0 || length >= sizeof(path)) {
-        (void)snprintf(out_reason, reason_bytes, "the data directory's name is empty or too long");
-        return -ERR_SYSTEM;
+        return reason_set(out_reason, "the data directory's name is empty or too long");
     }
     memcpy(path, directory, length + 1);
     for (char *slash = strchr(path + 1, '/'); slash != NULL && rc == 0;
@@ -139,28 +132,25 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
     if (rc == 0 && made) {
         rc = lchown(path, user->uid, user->gid);
     } else if (rc == 0 && stat(path, &info) == 0 && info.st_uid != user->uid) {
-        (void)snprintf(out_reason, reason_bytes,
-                       "the data directory %s belongs to user %lu, but hearsayd goes on as `%s`: "
-                       "run `chown -R %s %s`, or set another directory (`data`, or --data)",
-                       directory, (unsigned long)info.st_uid, user->name, user->name, directory);
-        return -ERR_SYSTEM;
+        return reason_set(
+            out_reason,
+            "the data directory %s belongs to user %lu, but hearsayd goes on as `%s`: "
+            "run `chown -R %s %s`, or set another directory (`data`, or --data)",
+            directory, (unsigned long)info.st_uid, user->name, user->name, directory);
     }
     if (rc != 0) {
-        (void)snprintf(out_reason, reason_bytes, "cannot make the data directory %s for `%s`: %s",
-                       directory, user->name, strerror(errno));
-        return -ERR_SYSTEM;
+        return reason_set(out_reason, "cannot make the data directory %s for `%s`: %s", directory,
+                          user->name, strerror(errno));
     }
     return 0;
 }
 
 /* --- becoming the user ------------------------------------------------------------------------ */
 
-static int privilege_fail(const struct privilege_user *user, const char *what, char *out_reason,
-                          size_t reason_bytes)
+static int privilege_fail(const struct privilege_user *user, const char *what, char *out_reason)
 {
-    (void)snprintf(out_reason, reason_bytes, "cannot become user `%s`: %s: %s", user->name, what,
-                   strerror(errno));
-    return -ERR_SYSTEM;
+    return reason_set(out_reason, "cannot become user `%s`: %s: %s", user->name, what,
+                      strerror(errno));
 }
 
 /* Drops all capabilities, also those that a process other than root was given. libc has no call. */
@@ -204,29 +194,28 @@ static int take_groups(const struct privilege_user *user)
     return setgroups((size_t)count + 1, groups);
 }
 
-int privilege_drop(const struct privilege_user *user, char *out_reason, size_t reason_bytes)
+int privilege_drop(const struct privilege_user *user, char *out_reason)
 {
     if (privilege_is_root()) {
         if (take_groups(user) != 0) {
-            return privilege_fail(user, "groups", out_reason, reason_bytes);
+            return privilege_fail(user, "groups", out_reason);
         }
         if (setresgid(user->gid, user->gid, user->gid) != 0) {
-            return privilege_fail(user, "group", out_reason, reason_bytes);
+            return privilege_fail(user, "group", out_reason);
         }
         if (setresuid(user->uid, user->uid, user->uid) != 0) {
-            return privilege_fail(user, "user", out_reason, reason_bytes);
+            return privilege_fail(user, "user", out_reason);
         }
     }
     if (drop_capabilities() != 0) {
-        return privilege_fail(user, "capabilities", out_reason, reason_bytes);
+        return privilege_fail(user, "capabilities", out_reason);
     }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        return privilege_fail(user, "no new privileges", out_reason, reason_bytes);
+        return privilege_fail(user, "no new privileges", out_reason);
     }
     if (setuid(0) == 0 || seteuid(0) == 0) {
-        (void)snprintf(out_reason, reason_bytes,
-                       "user `%s` could become root again: not going on like that", user->name);
-        return -ERR_SYSTEM;
+        return reason_set(out_reason, "user `%s` could become root again: not going on like that",
+                          user->name);
     }
     return 0;
 }

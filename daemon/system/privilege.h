@@ -29,15 +29,13 @@ struct privilege_user {
 enum { PRIVILEGE_UNKNOWN_UID = 65534 };
 
 /*
- * Looks a user up. 0; or -ERR_SYSTEM with a sentence in out_reason (reason_bytes): there is no user
+ * Looks a user up. 0; or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): there is no user
  * of this name, or it is root.
  */
-int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason,
-                      size_t reason_bytes);
+int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason);
 
 /* The same. Also fails when this process may not become that user. */
-int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason,
-                   size_t reason_bytes);
+int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason);
 
 /*
  * Looks up the owner of a directory. True: the directory exists, and its owner is not root. Then
@@ -47,17 +45,17 @@ int privilege_find(const char *name, struct privilege_user *out_user, char *out_
 bool privilege_find_owner(const char *directory, struct privilege_user *out_user, char *out_name);
 
 /*
- * Looks a group up. 0; or -ERR_SYSTEM with a sentence in out_reason (reason_bytes): there is no
+ * Looks a group up. 0; or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): there is no
  * group of this name.
  */
-int privilege_find_group(const char *name, gid_t *out_group, char *out_reason, size_t reason_bytes);
+int privilege_find_group(const char *name, gid_t *out_group, char *out_reason);
 
 /*
  * Makes the data directory for that user, with missing parents, while the process still may. A
  * directory that exists must belong to the user. 0, or -ERR_SYSTEM with a sentence.
  */
 int privilege_make_directory(const char *directory, const struct privilege_user *user,
-                             char *out_reason, size_t reason_bytes);
+                             char *out_reason);
 
 /*
  * Becomes that user, with the groups of the user, the administrators' group and no capability; and
@@ -65,7 +63,7 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
  * To be called before any thread is started. 0; or -ERR_SYSTEM with a sentence: then the process
  * must not go on.
  */
-int privilege_drop(const struct privilege_user *user, char *out_reason, size_t reason_bytes);
+int privilege_drop(const struct privilege_user *user, char *out_reason);
 
 /*
  * Makes the kernel refuse io_uring to this process from now on, as a kernel without io_uring does

@@ -12,10 +12,11 @@
 #include <linux/magic.h>
 
 #include "core/base/err.h"
+#include "daemon/system/reason.h"
 #include "tests/lib/check.h"
 
 static char base[128];
-static char reason[512];
+static char reason[REASON_BYTES];
 
 static const char *in_base(const char *name)
 {
@@ -46,7 +47,7 @@ static int teardown(void **state)
 
 static int lock(const char *directory, bool needs_storage, int *out_lock)
 {
-    return datadir_lock(directory, needs_storage, out_lock, reason, sizeof(reason));
+    return datadir_lock(directory, needs_storage, out_lock, reason);
 }
 
 static void test_makes_missing_directories_for_us_alone(void **state)

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/err.h"
+#include "daemon/system/reason.h"
 #include "tests/lib/check.h"
 
 enum { FIRST_INHERITED = 3 };
@@ -137,7 +139,7 @@ struct answer {
     int result;
     size_t count;
     struct notify_socket sockets[4];
-    char reason[NOTIFY_REASON_BYTES];
+    char reason[256];
     bool forgotten;     /* by the environment */
     bool close_on_exec; /* the first */
 };
@@ -157,6 +159,7 @@ static void inherit(const int *sockets, size_t count, size_t room, struct answer
         char number[32];
         int out = fcntl(ends[1], F_DUPFD, 50);
         int high[4];
+        char reason[REASON_BYTES] = "";
 
         for (size_t i = 0; i < count; i++) {
             high[i] = fcntl(sockets[i], F_DUPFD, 60);
@@ -168,7 +171,8 @@ static void inherit(const int *sockets, size_t count, size_t room, struct answer
         setenv("LISTEN_PID", number, 1);
         (void)snprintf(number, sizeof(number), "%zu", count);
         setenv("LISTEN_FDS", number, 1);
-        answer.result = notify_take_sockets(answer.sockets, room, &answer.count, answer.reason);
+        answer.result = notify_take_sockets(answer.sockets, room, &answer.count, reason);
+        (void)snprintf(answer.reason, sizeof(answer.reason), "%.255s", reason);
         answer.forgotten = getenv("LISTEN_FDS") == NULL && getenv("LISTEN_PID") == NULL;
         answer.close_on_exec = (fcntl(FIRST_INHERITED, F_GETFD) & FD_CLOEXEC) != 0;
         _exit(write(out, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
@@ -186,7 +190,7 @@ static void inherit(const int *sockets, size_t count, size_t room, struct answer
 static void test_none_inherited(void **state)
 {
     struct notify_socket sockets[4];
-    char reason[NOTIFY_REASON_BYTES];
+    char reason[REASON_BYTES];
     size_t count = 7;
 
     (void)state;
@@ -231,7 +235,7 @@ static void check_refused(int first, int second, size_t room, const char *reason
     const int sockets[] = {first, second};
 
     inherit(sockets, 2, room, &answer);
-    assert_int_equal(answer.result, NOTIFY_REFUSED);
+    assert_int_equal(answer.result, -ERR_SYSTEM);
     assert_string_equal(answer.reason, reason);
 }
 

@@ -18,11 +18,12 @@
 
 #include <uv.h>
 
+#include "daemon/system/reason.h"
 #include "tests/lib/check.h"
 
 enum { OTHER_USER = 65534 }; /* nobody, on Debian */
 
-static char reason[512];
+static char reason[REASON_BYTES];
 static const struct privilege_user nobody = {
     .name = "nobody", .uid = OTHER_USER, .gid = OTHER_USER, .admin_group = PRIVILEGE_NO_GROUP};
 
@@ -204,20 +205,20 @@ static void test_unknown_users_and_root_are_refused(void **state)
     struct privilege_user user;
 
     (void)state;
-    assert_true(privilege_find("no-such-user-4711", &user, reason, sizeof(reason)) < 0);
+    assert_true(privilege_find("no-such-user-4711", &user, reason) < 0);
     assert_non_null(strstr(reason, "there is no user `no-such-user-4711`"));
-    assert_true(privilege_find("root", &user, reason, sizeof(reason)) < 0);
+    assert_true(privilege_find("root", &user, reason) < 0);
     assert_non_null(strstr(reason, "is root"));
 }
 
 static int without_way_back(void)
 {
-    char why[512] = "";
+    char why[REASON_BYTES] = "";
     char line[256];
     unsigned long long effective = 1;
     FILE *status;
 
-    EXPECT(privilege_drop(&nobody, why, sizeof(why)) == 0);
+    EXPECT(privilege_drop(&nobody, why) == 0);
     EXPECT(getuid() == OTHER_USER && geteuid() == OTHER_USER && getgid() == OTHER_USER);
     EXPECT(setuid(0) == -1 && setgid(0) == -1);
     status = fopen("/proc/self/status", "re");
@@ -241,11 +242,11 @@ static void test_root_becomes_the_user_for_good(void **state)
 
 static int others_are_not_ours_to_become(void)
 {
-    char why[512] = "";
+    char why[REASON_BYTES] = "";
     struct privilege_user user;
 
     EXPECT(geteuid() != 0 || setuid(OTHER_USER) == 0);
-    EXPECT(privilege_find("daemon", &user, why, sizeof(why)) < 0);
+    EXPECT(privilege_find("daemon", &user, why) < 0);
     EXPECT(strstr(why, "only root can become user `daemon`") != NULL);
     return 0;
 }
@@ -270,15 +271,15 @@ static void test_directory_is_made_for_the_user(void **state)
     }
     assert_non_null(mkdtemp(base));
     (void)snprintf(path, sizeof(path), "%s/a/b", base);
-    assert_int_equal(privilege_make_directory(path, &nobody, reason, sizeof(reason)), 0);
+    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_uid, OTHER_USER);
     assert_int_equal(info.st_mode & 0777, 0700);
 
     /* One that is there is the user's, or is not taken. */
-    assert_int_equal(privilege_make_directory(path, &nobody, reason, sizeof(reason)), 0);
+    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
     assert_int_equal(chown(path, 0, 0), 0);
-    assert_true(privilege_make_directory(path, &nobody, reason, sizeof(reason)) < 0);
+    assert_true(privilege_make_directory(path, &nobody, reason) < 0);
     assert_non_null(strstr(reason, "run `chown -R nobody "));
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_uid, 0);
@@ -294,9 +295,9 @@ static void test_directory_is_made_for_the_user(void **state)
 static void test_directory_that_cannot_be_made(void **state)
 {
     (void)state;
-    assert_true(privilege_make_directory("/proc/none/data", &nobody, reason, sizeof(reason)) < 0);
+    assert_true(privilege_make_directory("/proc/none/data", &nobody, reason) < 0);
     assert_non_null(strstr(reason, "/proc/none/data"));
-    assert_true(privilege_make_directory("", &nobody, reason, sizeof(reason)) < 0);
+    assert_true(privilege_make_directory("", &nobody, reason) < 0);
 }
 
 int main(void)
