@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/session.h"
 
+#include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
-#include "daemon/net/session_room.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"
@@ -217,7 +217,7 @@ void session_tick(struct session *session, int64_t now_ms)
         session_mark_ready_if_held(session);
     }
     if (session->is_shaking_hands && now_ms - session->since_ms >= HANDSHAKE_MS &&
-        session_room_handshakes_are_short(session->all)) {
+        session_handshakes_are_short(session->all)) {
         drop_handshake(session);
     } else if (transport_is_stuck(&session->transport, now_ms, is_ending ? LINGER_MS : STUCK_MS)) {
         session_drop_slow_reader(session, DROP_STUCK);

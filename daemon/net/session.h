@@ -4,7 +4,7 @@
  * transport, has them decoded, hands requests to the handlers and puts responses into the output.
  *
  *   session_state.c     states, output, drops, the end; the bottom of the five
- *   session_room.c      which session is dropped when there are too many
+ *   session_evict.c      which session is dropped when there are too many
  *   session_requests.c  when a session takes requests, and for how long
  *   session.c           what the transport, the handlers and the clock report
  *   session_accept.c    a new connection: its limits, its handshake

@@ -10,8 +10,8 @@
 
 #include "daemon/net/listener.h"
 #include "daemon/net/server_tls.h"
+#include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
-#include "daemon/net/session_room.h"
 #include "daemon/system/privilege.h"
 
 enum { KEEPALIVE_S = 60 };
@@ -42,7 +42,7 @@ static int begin_tls(struct session *session, enum config_security security)
     if (security == CONFIG_PLAIN) {
         return 0;
     }
-    if (!session_room_make_handshake(session->all, session)) {
+    if (!session_evict_for_handshake(session->all, session)) {
         return UV_EBUSY;
     }
     int rc = server_tls_secure(session->all->tls, security, &session->transport);
@@ -69,7 +69,7 @@ static void refuse_new(struct session *session, const struct listener *listener,
     }
     /* The error takes a handshake, which the clients that stay may need. */
     if (!is_answered ||
-        (listener->security != CONFIG_PLAIN && session_room_handshakes_are_short(session->all)) ||
+        (listener->security != CONFIG_PLAIN && session_handshakes_are_short(session->all)) ||
         begin_tls(session, listener->security) != 0) {
         session_reset(session);
         return;
@@ -165,7 +165,7 @@ static bool is_welcome(struct session *session, const struct listener *listener)
         return false;
     }
     if (all->count - all->refused_count > service->config.limits.sessions_max &&
-        !session_room_make(all, session)) {
+        !session_evict_for(all, session)) {
         refuse_counted(session, listener, SESSION_RETRY_MS,
                        "as many connections as are taken here are open; try again");
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/session_room.h"
+#include "daemon/net/session_evict.h"
 
 #include "daemon/net/session_inner.h"
 #include "daemon/system/list.h"
@@ -56,7 +56,7 @@ static bool is_dropped_first(const struct session *a, const struct session *b, i
     return a->activity_ms < b->activity_ms;
 }
 
-bool session_room_make(struct sessions *all, const struct session *newcomer)
+bool session_evict_for(struct sessions *all, const struct session *newcomer)
 {
     int64_t now_ms = loop_now_ms(all->loop);
     struct session *session;
@@ -82,7 +82,7 @@ static uint32_t handshakes_max(const struct sessions *all)
     return all->service->config.limits.tls_handshakes_max;
 }
 
-bool session_room_handshakes_are_short(const struct sessions *all)
+bool session_handshakes_are_short(const struct sessions *all)
 {
     return all->handshakes > handshakes_max(all) / 2;
 }
@@ -107,7 +107,7 @@ static struct session *find_handshake(const struct sessions *all, const struct s
     return chosen;
 }
 
-bool session_room_make_handshake(struct sessions *all, const struct session *newcomer)
+bool session_evict_for_handshake(struct sessions *all, const struct session *newcomer)
 {
     uint32_t max = handshakes_max(all);
     uint32_t share = max / SHARES > 0 ? max / SHARES : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which session is dropped for a newcomer: by what its sender holds, and whether it watches. */
-#include "daemon/net/session_room.h"
+#include "daemon/net/session_evict.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -83,7 +83,7 @@ static unsigned dropped(struct fixture *fixture)
     unsigned at = 0;
 
     fixture->server->server.service->config.limits.sessions_max = SESSIONS;
-    if (!session_room_make(&fixture->server->server.sessions, fixture->sessions[NEWCOMER])) {
+    if (!session_evict_for(&fixture->server->server.sessions, fixture->sessions[NEWCOMER])) {
         return NEWCOMER;
     }
     while (at < NEWCOMER && fixture->sessions[at]->state == SESSION_OPEN) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_room: which session is dropped when a newcomer finds all sessions, or all TLS handshakes,
- * taken. For session_accept.c only.
+ * session_evict: which session is dropped when a newcomer finds all sessions, or all TLS
+ * handshakes, taken. For session_accept.c only.
  *
  * The sender (sender.h) that holds most loses one: if several senders hold as many, the one whose
  * /64 holds most. Of the sessions of that sender the oldest idle one goes. A session is idle when
@@ -19,8 +19,8 @@
  * A dropped session is told why, and so is a watcher that comes back with its resume token. The
  * loop frees the session later, never within these calls.
  */
-#ifndef DAEMON_NET_SESSION_ROOM_H
-#define DAEMON_NET_SESSION_ROOM_H
+#ifndef DAEMON_NET_SESSION_EVICT_H
+#define DAEMON_NET_SESSION_EVICT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ enum { SESSION_IDLE_MS = 5000 };
  * Makes room for `newcomer`, which is counted already, by dropping another session. False: no
  * session may be dropped for it. O(sessions).
  */
-bool session_room_make(struct sessions *all, const struct session *newcomer);
+bool session_evict_for(struct sessions *all, const struct session *newcomer);
 
 /*
  * The same for a TLS handshake that `newcomer` is about to begin: the oldest handshake goes, of the
@@ -42,9 +42,9 @@ bool session_room_make(struct sessions *all, const struct session *newcomer);
  * otherwise of the sender that has most. True when there was room anyway. O(sessions) when there
  * was none.
  */
-bool session_room_make_handshake(struct sessions *all, const struct session *newcomer);
+bool session_evict_for_handshake(struct sessions *all, const struct session *newcomer);
 
 /* Whether more than half of all handshakes are taken: then their timeout is shorter. */
-bool session_room_handshakes_are_short(const struct sessions *all);
+bool session_handshakes_are_short(const struct sessions *all);
 
 #endif
