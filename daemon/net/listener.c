@@ -101,15 +101,10 @@ static const char *remedy_for(int rc)
 
 /* --- TCP -------------------------------------------------------------------------------------- */
 
-/* The address and the words, as a line of the configuration; the address is empty if unknown. */
+/* The listener's line of the configuration, with the address and the port that were bound. */
 static struct config_listener bound_to(const struct listener *listener)
 {
-    struct config_listener bound = {.kind = CONFIG_LISTENER_TCP,
-                                    .local = listener->is_on_site,
-                                    .limited = listener->is_limited,
-                                    .freebind = listener->config.freebind,
-                                    .tls = listener->security == CONFIG_TLS,
-                                    .mutual_tls = listener->security == CONFIG_MUTUAL_TLS};
+    struct config_listener bound = listener->config;
     struct sockaddr_storage address;
     int size = sizeof(address);
 
@@ -130,31 +125,22 @@ static struct config_listener bound_to(const struct listener *listener)
 
 static void log_bound(const struct listener *listener)
 {
-    struct config_listener bound = bound_to(listener);
+    struct config_listener bound = listener->is_unix ? listener->config : bound_to(listener);
     char text[CONFIG_LISTENER_BYTES];
 
     config_listener_print(&bound, text);
     log_info("listening on %s", text);
 }
 
-void listener_set_words(struct listener *listener, const struct config_listener *config)
-{
-    listener->security = config_security(config);
-    listener->is_on_site = config->local;
-    listener->is_limited = config->limited;
-}
-
 void listener_adopt_words(struct listener *listener, const struct config *config)
 {
     struct config_listener bound = bound_to(listener);
-    struct config_listener none = {.kind = CONFIG_LISTENER_TCP};
 
-    listener_set_words(listener, &none);
+    listener->config = (struct config_listener){.kind = CONFIG_LISTENER_TCP};
     for (size_t i = 0; i < config->listener_count; i++) {
-        const struct config_listener *one = &config->listeners[i];
-        if (one->kind == CONFIG_LISTENER_TCP && one->port == bound.port &&
-            strcmp(one->address, bound.address) == 0) {
-            listener_set_words(listener, one);
+        if (config_listener_same_place(&config->listeners[i], &bound)) {
+            listener->config = config->listeners[i];
+            listener->config.freebind = false; /* the service manager has bound the address */
         }
     }
 }
@@ -296,7 +282,6 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
     listener->home = home;
     listener->config = *config;
     listener->is_unix = is_unix;
-    listener_set_words(listener, config);
     snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
              config->address, (unsigned)config->port);
     int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
@@ -322,13 +307,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
         return report_failure(out_reason, is_unix ? config->path : where, uv_strerror(rc),
                               rc == UV_EACCES && !is_unix ? LOW_PORT_REMEDY : remedy_for(rc));
     }
-    if (is_unix) {
-        char text[CONFIG_LISTENER_BYTES];
-        config_listener_print(config, text);
-        log_info("listening on %s", text);
-    } else {
-        log_bound(listener);
-    }
+    log_bound(listener);
     return 0;
 }
 

@@ -42,13 +42,11 @@ struct listener {
         uv_pipe_t pipe;
     } uv;
     const struct listener_home *home;
-    struct config_listener config; /* the line of `listen`; unused if inherited */
+    /* The line of `listen`. If inherited: the line of the same address; all zero without one. */
+    struct config_listener config;
     bool is_unix;
     bool is_inherited;
-    bool is_on_site; /* its clients get the keys of epochs */
-    bool is_shared;  /* every client of this socket is an administrator: see `admin_group` */
-    bool is_limited; /* local clients, too, are held to the limits of an address */
-    enum config_security security;
+    bool is_shared; /* every client of this socket is an administrator: see `admin_group` */
     bool is_open;
     bool is_closing;   /* libuv still uses the handle, for one turn of the loop */
     bool is_held;      /* a connection waits: listener_retry reports it again */
@@ -81,10 +79,10 @@ void listener_turn(struct listener *listener);
 /* To be called about once a second: reports a connection that there was no memory for. */
 void listener_retry(struct listener *listener);
 
-/* Sets the words behind an address (`local`, `tls`, ...): for connections from now on. */
-void listener_set_words(struct listener *listener, const struct config_listener *config);
-
-/* The words of the `listen` line of the same address, if there is one; for inherited sockets. */
+/*
+ * For an inherited TCP socket: takes the words (`local`, `tls`, ...) of the `listen` line of the
+ * same address. They hold for connections from now on.
+ */
 void listener_adopt_words(struct listener *listener, const struct config *config);
 
 /* Stops listening; a Unix socket's file is removed. */

@@ -272,7 +272,6 @@ void server_listen_commit(struct server *server, const struct config *fresh,
             listener_close(listener);
         } else {
             listener->config = *listen->claims[i];
-            listener_set_words(listener, listen->claims[i]);
         }
     }
 }

@@ -37,8 +37,10 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
 
 /* Switches TLS on if the listener has it. UV_EBUSY: too many handshakes are under way; each costs
  * far more CPU time than a request. */
-static int begin_tls(struct session *session, enum config_security security)
+static int begin_tls(struct session *session, const struct listener *listener)
 {
+    enum config_security security = config_security(&listener->config);
+
     if (security == CONFIG_PLAIN) {
         return 0;
     }
@@ -69,8 +71,9 @@ static void refuse_new(struct session *session, const struct listener *listener,
     }
     /* The error takes a handshake, which the clients that stay may need. */
     if (!is_answered ||
-        (listener->security != CONFIG_PLAIN && session_handshakes_are_short(session->all)) ||
-        begin_tls(session, listener->security) != 0) {
+        (config_security(&listener->config) != CONFIG_PLAIN &&
+         session_handshakes_are_short(session->all)) ||
+        begin_tls(session, listener) != 0) {
         session_reset(session);
         return;
     }
@@ -117,7 +120,7 @@ static bool count_address(struct session *session, const struct listener *listen
         session_close(session);
         return false;
     }
-    if (!listener->is_limited && sender_is_local((struct sockaddr *)&peer)) {
+    if (!listener->config.limited && sender_is_local((struct sockaddr *)&peer)) {
         return true;
     }
     sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
@@ -179,7 +182,7 @@ static void set_up(struct session *session, const struct listener *listener)
     struct transport *transport = &session->transport;
 
     randombytes_buf(session->client.resume_token, RESUME_TOKEN_BYTES);
-    session->client.is_on_site = listener->is_on_site;
+    session->client.is_on_site = listener->config.local;
     if (listener->is_unix) {
         session->client.is_local = true;
         session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
@@ -218,7 +221,7 @@ int session_accept(struct sessions *all, struct listener *listener)
         return SESSION_REFUSED;
     }
     if (rc == 0) {
-        rc = begin_tls(session, listener->security);
+        rc = begin_tls(session, listener);
     }
     if (rc != 0) {
         session_close(session);

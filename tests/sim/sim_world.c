@@ -476,7 +476,7 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
     make_contexts(world);
     make_clients(world);
     world->listeners[0] = (struct listener){.is_unix = true};
-    world->listeners[2] = (struct listener){.is_on_site = true};
+    world->listeners[2] = (struct listener){.config = {.local = true}};
     world_set_clocks(world, first_wall_ms(&world->rng), 1 + rng_below(&world->rng, 1000000),
                      rng_chance(&world->rng, 80));
     world_start(world);

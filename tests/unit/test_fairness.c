@@ -138,7 +138,7 @@ static void test_connections_of_a_sender_share_its_time(void **state)
 
     (void)state;
     server_fixture_start(fixture, true);
-    fixture->server.listeners[0].is_limited = true;
+    fixture->server.listeners[0].config.limited = true;
     struct session *first = server_fixture_greet(fixture, &greedy);
     const struct session *second = server_fixture_greet(fixture, &sibling);
     assert_non_null(first->client.sender);
@@ -318,7 +318,7 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
     fixture->config.limits.queries_per_minute = 1;
     fixture->config.limits.query_burst = SERVED + 1; /* the connection costs one */
     server_fixture_start(fixture, true);
-    fixture->server.listeners[0].is_limited = true;
+    fixture->server.listeners[0].config.limited = true;
     struct session *session = server_fixture_greet(fixture, &peer);
     for (uint64_t id = 2; id < 2 + ASKED; id++) {
         struct msg_request request = {.id = id, .kind = MSG_REQUEST_SUMMARY};

@@ -90,7 +90,7 @@ static void take_what_came(struct secure_peer *peer)
 
 static void greet(struct server_fixture *fixture, struct secure_peer *peer)
 {
-    fixture->server.listeners[0].security = CONFIG_TLS;
+    fixture->server.listeners[0].config.tls = true;
     const struct session *session = server_fixture_connect(fixture, &peer->plain);
     peer->number = session->number;
     assert_int_equal(tls_pipe_new(client_context, "server", &peer->pipe), 0);
@@ -272,7 +272,7 @@ static const struct session *flooder_connect(struct server_fixture *fixture,
                                              struct flooder *flooder)
 {
     memset(flooder, 0, sizeof(*flooder));
-    fixture->server.listeners[0].security = CONFIG_TLS;
+    fixture->server.listeners[0].config.tls = true;
     const struct session *session = server_fixture_connect(fixture, &flooder->plain);
     flooder->context = SSL_CTX_new(TLS_client_method());
     assert_non_null(flooder->context);
