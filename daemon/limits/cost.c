@@ -5,38 +5,28 @@ _Static_assert(COST_MOST ==
                    LIMIT_PARTS + (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS,
                "the dearest request is a query with as much of everything as may be");
 
-uint32_t cost_tokens(const struct cost *cost)
-{
-    uint32_t looks = cost->slices + cost->hashes;
-
-    return cost->parts + (looks + COST_LOOKS - 1) / COST_LOOKS + cost->pages + cost->others;
-}
-
+/* Comparing all messages with each filter, and testing all their ids with the slices. */
 static uint32_t query_cost(const struct msg_query *query)
 {
     /* The codec has bounded both counts. A query without parts is refused later. */
-    struct cost cost = {
-        .parts = query->part_count > 0 ? (uint32_t)query->part_count : 1,
-        .slices = (uint32_t)query->exclude_count,
-    };
+    uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;
+    uint32_t looks = (uint32_t)query->exclude_count;
 
     for (size_t i = 0; i < query->exclude_count; i++) {
-        cost.hashes += query->exclude[i].hashes;
+        looks += query->exclude[i].hashes;
     }
-    return cost_tokens(&cost);
+    return parts + (looks + COST_LOOKS - 1) / COST_LOOKS;
 }
 
 uint32_t cost_of_request(const struct msg_request *request, enum sender_action *out_action)
 {
-    static const struct cost small = {.others = 1};
-
     *out_action = SENDER_QUERY;
     switch (request->kind) {
     case MSG_REQUEST_DEPOSIT:
     case MSG_REQUEST_WITHDRAW:
     case MSG_REQUEST_REPORT:
         *out_action = SENDER_DEPOSIT;
-        return cost_tokens(&small);
+        return 1;
     case MSG_REQUEST_QUERY:
         return query_cost(&request->query);
     case MSG_REQUEST_WATCH:
@@ -44,7 +34,7 @@ uint32_t cost_of_request(const struct msg_request *request, enum sender_action *
     case MSG_REQUEST_GET:
     case MSG_REQUEST_SUMMARY:
     case MSG_REQUEST_HERE:
-        return cost_tokens(&small);
+        return 1;
     default:
         return 0;
     }

@@ -29,7 +29,6 @@ struct senders {
     const struct alloc *alloc;
     uint8_t key[SENDERS_KEY_BYTES];
     uint32_t capacity;
-    uint32_t count;
     uint32_t chain_count; /* a power of two */
     uint32_t free;        /* first of the free places */
     uint32_t hand;        /* where the search for one to forget goes on */
@@ -179,11 +178,6 @@ uint64_t *sender_turn(struct sender *sender)
     return sender->is_wide ? NULL : &sender->turn;
 }
 
-uint32_t senders_count(const struct senders *senders)
-{
-    return senders->count;
-}
-
 static uint32_t *chain_of(struct senders *senders, uint64_t hash)
 {
     return &senders->chains[hash & (senders->chain_count - 1)];
@@ -242,7 +236,6 @@ static void sender_forget(struct senders *senders, uint32_t place)
     memset(sender, 0, sizeof(*sender));
     sender->next = senders->free;
     senders->free = place;
-    senders->count--;
 }
 
 /* Makes sure that there is a free place, if any sender can be forgotten. */
@@ -279,7 +272,6 @@ static struct sender *sender_get(struct senders *senders, uint64_t hash, bool is
     sender->is_wide = is_wide;
     sender->next = *chain;
     *chain = place;
-    senders->count++;
     return sender;
 }
 

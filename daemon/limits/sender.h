@@ -123,7 +123,4 @@ struct account *sender_account(struct sender *sender);
  * above. */
 uint64_t *sender_turn(struct sender *sender);
 
-/* Senders that are remembered. */
-uint32_t senders_count(const struct senders *senders);
-
 #endif

@@ -18,34 +18,29 @@
 
 enum { SPARE_SHARE = 4 /* pages leave 1/4 of query_burst to other requests */ };
 
-static void catch_enlist(struct watch_catch *catch)
+/* The list that the catch is on, or comes to. */
+static struct watch_catch **list_of(const struct watch_catch *catch)
 {
-    catch->is_paused = false;
-    DL_APPEND(catch->service->watch->catching, catch);
+    struct watch_state *state = catch->service->watch;
+
+    return catch->is_paused ? &state->paused : &state->catching;
+}
+
+static void catch_enlist(struct watch_catch *catch, bool is_paused)
+{
+    catch->is_paused = is_paused;
+    DL_APPEND(*list_of(catch), catch);
 }
 
 static void catch_delist(struct watch_catch *catch)
 {
-    struct watch_state *state = catch->service->watch;
-
-    if (catch->is_paused) {
-        DL_DELETE(state->paused, catch);
-    } else {
-        DL_DELETE(state->catching, catch);
-    }
+    DL_DELETE(*list_of(catch), catch);
 }
 
-static void catch_pause(struct watch_catch *catch)
+static void catch_move(struct watch_catch *catch, bool is_paused)
 {
     catch_delist(catch);
-    catch->is_paused = true;
-    DL_APPEND(catch->service->watch->paused, catch);
-}
-
-static void catch_unpause(struct watch_catch *catch)
-{
-    catch_delist(catch);
-    catch_enlist(catch);
+    catch_enlist(catch, is_paused);
 }
 
 void watch_catch_begin(struct watch *watch, int64_t after)
@@ -58,13 +53,8 @@ void watch_catch_begin(struct watch *watch, int64_t after)
         catch->watch = watch;
         catch->caught = after;
         watch->catch = catch;
-        catch_enlist(catch);
+        catch_enlist(catch, false);
     }
-}
-
-static void free_catch(struct watch_catch *catch)
-{
-    alloc_release(catch->service->alloc, catch);
 }
 
 void watch_catch_end(struct watch *watch)
@@ -78,7 +68,7 @@ void watch_catch_end(struct watch *watch)
     catch->watch = NULL;
     if (catch->client == NULL) { /* no page is under way */
         catch_delist(catch);
-        free_catch(catch);
+        alloc_release(catch->service->alloc, catch);
     }
 }
 
@@ -140,12 +130,6 @@ static bool take_page(struct watch_catch *catch, const struct persist_read *read
     return catch->caught >= watch->live_after;
 }
 
-static void catch_finish(struct watch_catch *catch)
-{
-    catch->watch->catch = NULL;
-    free_catch(catch);
-}
-
 static void on_page(struct persist_read *read)
 {
     struct watch_page *page = CONTAINER_OF(read, struct watch_page, read);
@@ -159,21 +143,22 @@ static void on_page(struct persist_read *read)
     bool over = catch->watch == NULL;
     bool done = !over && !read->failed && take_page(catch, read);
     service->persist->interface->read_release(service->persist, read);
-    if (over) {
-        free_catch(catch);
+    if (done) {
+        catch->watch->catch = NULL;
+    }
+    if (over || done) {
+        alloc_release(service->alloc, catch);
     } else if (read->failed) {
         /* No match may be missing: the client connects again and goes on where it was. */
-        catch_enlist(catch);    /* watch_client_gone frees it */
-        if (!client->is_gone) { /* another page of the client may have failed before */
+        catch_enlist(catch, false); /* watch_client_gone frees it */
+        if (!client->is_gone) {     /* another page of the client may have failed before */
             service_storage_failed(service, "reading what was missed", read->reason);
             service->watch->counts.failed++;
             client->events->drop(client, MSG_STORAGE,
                                  "the message store could not read what was missed");
         }
-    } else if (done) {
-        catch_finish(catch);
     } else {
-        catch_enlist(catch);
+        catch_enlist(catch, false);
     }
     alloc_release(service->alloc, page);
     requester_work_end(client, sizeof(struct watch_page), 0);
@@ -190,7 +175,7 @@ static void read_page(struct watch_catch *catch)
     struct watch_page *page = alloc_zeroed(service->alloc, 1, sizeof(*page));
 
     if (page == NULL) {
-        catch_pause(catch);
+        catch_move(catch, true);
         watch->watcher->has_failed = true;
         watcher_make_ready(watch->watcher);
         return;
@@ -215,7 +200,6 @@ static void read_page(struct watch_catch *catch)
 /* Takes the tokens for a page, but leaves some for the client's own requests. */
 static bool pay_page(struct service *service, struct watch_catch *catch)
 {
-    static const struct cost page = {.pages = 1};
     struct sender *sender = catch->watch->watcher->client->sender;
     const struct sender_limits *limits = &service->sender_limits;
 
@@ -226,7 +210,7 @@ static bool pay_page(struct service *service, struct watch_catch *catch)
     if (now_ms < catch->not_before_ms) {
         return false;
     }
-    uint64_t wait_ms = sender_take_spare(sender, SENDER_QUERY, limits, cost_tokens(&page),
+    uint64_t wait_ms = sender_take_spare(sender, SENDER_QUERY, limits, COST_PAGE,
                                          limits->rates[SENDER_QUERY].burst / SPARE_SHARE, now_ms);
     catch->not_before_ms = now_ms + (int64_t)wait_ms; /* at most the time in which a bucket fills */
     return wait_ms == 0;
@@ -247,7 +231,7 @@ void watch_catch_turn(struct service *service)
             pay_page(service, catch)) {
             read_page(catch);
         } else {
-            catch_pause(catch);
+            catch_move(catch, true);
         }
     }
 }
@@ -258,7 +242,7 @@ void watch_catch_resume(const struct watcher *watcher)
 
     DL_FOREACH (watcher->watches, watch) {
         if (watch->catch != NULL && watch->catch->is_paused) {
-            catch_unpause(watch->catch);
+            catch_move(watch->catch, false);
         }
     }
 }
@@ -266,6 +250,6 @@ void watch_catch_resume(const struct watcher *watcher)
 void watch_catch_tick(struct service *service)
 {
     while (service->watch->paused != NULL) {
-        catch_unpause(service->watch->paused);
+        catch_move(service->watch->paused, false);
     }
 }

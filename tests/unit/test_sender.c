@@ -311,7 +311,6 @@ static void no_bucket_is_reset_by_others(void **state)
         assert_int_equal(deposit(sender, 0), 0);
         senders_leave(sender);
     }
-    assert_int_equal(senders_count(senders), CAPACITY);
     for (uint32_t i = CAPACITY; i < 10 * CAPACITY; i++) {
         const struct sender_address address = numbered(i);
         struct sender *sender = enter(senders, &address, 0);
@@ -345,7 +344,6 @@ static void the_idle_are_forgotten(void **state)
         assert_true(deposit(sender, now_ms) > 0); /* of its own: not of the shared bucket */
         senders_leave(sender);
     }
-    assert_int_equal(senders_count(senders), CAPACITY);
     senders_free(senders);
 }
 
@@ -388,8 +386,8 @@ static void random_comings_and_goings(void **state)
         struct sender *sender = NULL;
         assert_int_equal(senders_enter(senders, &address, &limits, STEPS * 100, &sender), 0);
         assert_int_equal(sender_take(sender, SENDER_DEPOSIT, &limits, 4, STEPS * 100), 0);
+        assert_non_null(sender_account(sender)); /* a place of its own */
     }
-    assert_int_equal(senders_count(senders), 24);
     senders_free(senders);
 }
 
