@@ -151,7 +151,7 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
         struct query_job *job = next_job(service->searches, NULL);
 
         budget -= STEP_WORK;
-        *requester_turn(job->base.client) = ++service->turns;
+        service_take_turn(service, job->base.client);
         if (job->base.client->is_gone) {
             (void)search_delist(job, &service->searches);
             begin_waiting(service);

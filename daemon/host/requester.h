@@ -76,7 +76,7 @@ void requester_work_end(struct requester *client, size_t bytes, size_t answer_by
 
 /*
  * For round robin by sender: the number of the sender's last turn. The sender with the smallest
- * number is next and gets the number ++service->turns. A client without limits, and one that is
+ * number is next: service_take_turn. A client without limits, and one that is
  * gone, has a turn of its own. Valid until the client's sender changes.
  */
 uint64_t *requester_turn(struct requester *client);

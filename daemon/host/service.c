@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/host/requester.h"
 #include "daemon/system/log.h"
 
 /* --- hosts ------------------------------------------------------------------------------------ */
@@ -98,6 +99,11 @@ void service_note(struct service *service, enum metric metric, uint64_t began_ns
     uint64_t now_ns = service_monotonic_ns(service);
 
     metrics_note(&service->metrics, metric, now_ns - began_ns, (int64_t)(now_ns / 1000000));
+}
+
+void service_take_turn(struct service *service, struct requester *client)
+{
+    *requester_turn(client) = ++service->turns;
 }
 
 /* --- work under way --------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@
 #include "proto/arena.h"
 
 struct figures;
+struct requester;
 struct query_job;   /* daemon/handler/query.h */
 struct watch_state; /* daemon/watch/watch.h */
 
@@ -149,6 +150,9 @@ uint64_t service_monotonic_ns(struct service *service);
  */
 void service_work_begin(struct service *service);
 void service_work_end(struct service *service);
+
+/* Counts a turn of the client's sender: requester_turn is the greatest of all afterwards. */
+void service_take_turn(struct service *service, struct requester *client);
 
 /* Counts a request that came at began_ns and was answered with success. */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);

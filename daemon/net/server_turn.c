@@ -118,7 +118,7 @@ static void process_busy(struct server *server)
 
     while (has_time && server->loop.busy != NULL) {
         struct loop_entry *entry = next_busy(server);
-        *requester_turn(&session_of(entry)->client) = ++server->service->turns;
+        service_take_turn(server->service, &session_of(entry)->client);
         has_time = process_until(server, entry, SESSION_SLICE_NS, until_ns);
     }
 }
