@@ -17,7 +17,7 @@
 #include "daemon/system/file.h"
 #include "daemon/system/log.h"
 
-/* If it differs, the file has changed. All zero: the file could not be read. */
+/* If it differs, the file has changed. All zero: the file could not be read. Has no padding. */
 struct file_state {
     uint64_t device;
     uint64_t inode;
@@ -46,12 +46,6 @@ struct here_watch {
 static struct host *host_of(const struct watched *watched)
 {
     return &watched->watch->options.service->hosts[watched->host];
-}
-
-static bool same_state(const struct file_state *a, const struct file_state *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -136,7 +130,7 @@ static void on_looked(uv_fs_t *look)
     }
     uv_fs_req_cleanup(look);
     if (!watched->watch->is_stopped && host_of(watched)->config.here_file[0] != '\0' &&
-        !same_state(&state, &watched->state)) {
+        memcmp(&state, &watched->state, sizeof(state)) != 0) {
         read_file(watched);
     }
 }

@@ -11,7 +11,6 @@
 #include "daemon/host/epochs.h"
 #include "daemon/host/here.h"
 #include "daemon/net/here_watch.h"
-#include "daemon/net/server_clock.h"
 #include "daemon/net/server_open.h"
 #include "daemon/store/sqlite.h"
 #include "daemon/system/datadir.h"
@@ -212,7 +211,7 @@ static int make_service(struct server *server, char *out_reason)
         .worker = &server->worker.worker,
     };
 
-    server_init_control(server);
+    server->control = server_control_new(server);
     randombytes_buf(&options.hash_seed, sizeof(options.hash_seed));
     randombytes_buf(options.sender_key, sizeof(options.sender_key));
     int rc = handler_open(&options, &server->service, out_reason);

@@ -51,10 +51,8 @@ struct server {
     /* Written by server_reload.c after the start. */
     struct config config; /* in force */
 
-    /* Written by server_control.c. */
-    struct service_control control;
-
     /* Written by server.c. */
+    struct service_control control;
     const struct alloc *alloc;
     const struct options *options; /* borrowed: to read the configuration again */
     int lock;                      /* of the data directory; -1: none */
@@ -110,7 +108,18 @@ int server_reload(struct server *server, char *out_reason);
 /* Warns in the log when the certificate expires soon: after it was loaded, and once a day. */
 void server_check_certificate(struct server *server, const struct config *config);
 
-/* Sets server->control. */
-void server_init_control(struct server *server);
+/* The functions that administrators' requests call, for server->control. */
+struct service_control server_control_new(struct server *server);
+
+/* The system's clocks, as struct service_options wants them; `context` is unused. */
+
+/* Unix time, and a monotonic clock that counts a suspend, too. */
+void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+
+/* Whether a program such as an NTP client keeps the system's clock right. */
+bool server_clock_is_synchronised(void *context);
+
+/* A monotonic clock, for latencies. */
+uint64_t server_clock_ns(void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/server_clock.h"
+#include "daemon/net/server.h"
 
 #include <sys/timex.h>
 #include <time.h>

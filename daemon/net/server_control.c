@@ -55,11 +55,11 @@ static void host_opened(void *context)
     here_watch_reload(server->here_watch);
 }
 
-void server_init_control(struct server *server)
+struct service_control server_control_new(struct server *server)
 {
-    server->control = (struct service_control){.context = server,
-                                               .add_figures = add_figures,
-                                               .reload = on_reload,
-                                               .epoch_changed = epoch_changed,
-                                               .host_opened = host_opened};
+    return (struct service_control){.context = server,
+                                    .add_figures = add_figures,
+                                    .reload = on_reload,
+                                    .epoch_changed = epoch_changed,
+                                    .host_opened = host_opened};
 }

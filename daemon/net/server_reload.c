@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/net/here_watch.h"
-#include "daemon/net/server_clock.h"
 #include "daemon/net/server_open.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"

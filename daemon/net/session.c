@@ -33,13 +33,6 @@ static void on_work_ended(struct requester *client)
     }
 }
 
-void session_push(struct session *session, const struct msg_response *response)
-{
-    if (session->state == SESSION_OPEN) {
-        session_respond(&session->client, response);
-    }
-}
-
 /* A push is made only when it can be sent soon: in its queue it takes less memory. */
 static bool on_has_room(const struct requester *client)
 {
@@ -52,7 +45,13 @@ static bool on_has_room(const struct requester *client)
 
 static bool on_queued(struct requester *client, size_t bytes)
 {
-    return session_set_queued(session_of_client(client), bytes);
+    struct session *session = session_of_client(client);
+
+    if (session->state != SESSION_CLOSED) {
+        session->queued_bytes = bytes;
+        session_check_output(session);
+    }
+    return session->state != SESSION_CLOSED;
 }
 
 static void on_drop(struct requester *client, enum msg_error_code code, const char *sentence)
@@ -258,7 +257,9 @@ void sessions_push(struct sessions *all, const struct msg_response *response)
     struct session *session;
 
     DL_FOREACH (all->first, session) {
-        session_push(session, response);
+        if (session->state == SESSION_OPEN) {
+            session_respond(&session->client, response);
+        }
     }
 }
 

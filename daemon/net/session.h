@@ -141,9 +141,6 @@ enum { SESSION_SLICE_NS = 100 * 1000 };
 /* Takes one of the requests that wait, and more until slice_ns of CPU time are used. */
 void session_process(struct session *session, uint64_t slice_ns);
 
-/* Sends a response with id 0 if the client has been greeted. */
-void session_push(struct session *session, const struct msg_response *response);
-
 /* To be called when a bound may have room again: requests that wait are taken in the next turn. */
 void session_resume(struct session *session);
 

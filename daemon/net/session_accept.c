@@ -64,7 +64,7 @@ static void refuse_new(struct session *session, const struct listener *listener,
     struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
 
     bool is_answered = session_count_refused(session) && is_told;
-    session_note_refused(session);
+    refusals_note_connection(&session->all->refusals, loop_now_ms(session->all->loop));
     if (session->client.sender != NULL) {
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* while it ends, it takes no place of its address */

@@ -54,10 +54,6 @@ void session_count_output(struct session *session);
 /* The same; and drops this session, or the one with the most output, when a bound is passed. */
 void session_check_output(struct session *session);
 
-/* The number of bytes of pushes that are still to be made has changed. False: the session is
- * closed, perhaps since that was too much. */
-bool session_set_queued(struct session *session, size_t bytes);
-
 /* --- session_state.c: the end ----------------------------------------------------------------- */
 
 /* Counts and logs why the daemon ends the session; the caller ends it. */
@@ -77,9 +73,6 @@ void session_end(struct session *session);
 
 /* Closes the session at once, and TCP resets the connection. */
 void session_reset(struct session *session);
-
-/* Counts and logs that a new connection is refused. */
-void session_note_refused(const struct session *session);
 
 /* Counts a session that gets an error as there is no place for it. False: too many such sessions
  * are ending already, and this one should be reset. */
