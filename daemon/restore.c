@@ -29,9 +29,7 @@ static int become_user(const struct config *config, char *out_name, char *out_re
     if (config->user[0] != '\0') {
         (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%s", config->user);
         rc = privilege_find(config->user, &user, out_reason);
-        if (rc == 0) {
-            rc = privilege_make_directory(config->data, &user, out_reason);
-        }
+        rc = rc == 0 ? privilege_make_directory(config->data, &user, out_reason) : rc;
     } else if (!privilege_find_owner(config->data, &user, out_name)) {
         return 0;
     }

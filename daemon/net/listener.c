@@ -328,9 +328,7 @@ int listener_inherit(struct listener *listener, const struct listener_home *home
         rc = listener->is_unix ? uv_pipe_open(&listener->uv.pipe, inherited->descriptor)
                                : uv_tcp_open(&listener->uv.tcp, inherited->descriptor);
     }
-    if (rc == 0) {
-        rc = uv_listen(&listener->uv.stream, BACKLOG, on_connection);
-    }
+    rc = rc == 0 ? uv_listen(&listener->uv.stream, BACKLOG, on_connection) : rc;
     if (rc != 0) {
         listener_close(listener);
         return report_failure(out_reason, "the inherited socket", uv_strerror(rc), "");

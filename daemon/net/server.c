@@ -46,9 +46,9 @@ static void on_persist_closed(void *context)
     uv_close((uv_handle_t *)&server->check, NULL);
     uv_close((uv_handle_t *)&server->tick, NULL);
     uv_close((uv_handle_t *)&server->watchdog, NULL);
-    uv_close((uv_handle_t *)&server->terminate[0], NULL);
-    uv_close((uv_handle_t *)&server->terminate[1], NULL);
-    uv_close((uv_handle_t *)&server->reload, NULL);
+    for (size_t i = 0; i < sizeof(server->signals) / sizeof(server->signals[0]); i++) {
+        uv_close((uv_handle_t *)&server->signals[i], NULL);
+    }
 }
 
 /* Closes the store when the server stops, no session is left, and no work is under way. */
@@ -143,29 +143,24 @@ static void on_watchdog(uv_timer_t *timer)
 /* By libuv's documentation, these calls fail only without memory. */
 static int init_handles(struct server *server)
 {
+    static const struct {
+        int number;
+        uv_signal_cb act;
+    } signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
     uint64_t watchdog_ms = notify_watchdog_interval_ms();
-    int rc;
+    int rc = 0;
 
     uv_prepare_init(&server->loop.uv, &server->prepare);
     uv_check_init(&server->loop.uv, &server->check);
     uv_timer_init(&server->loop.uv, &server->tick);
     uv_timer_init(&server->loop.uv, &server->watchdog);
-    uv_signal_init(&server->loop.uv, &server->terminate[0]);
-    uv_signal_init(&server->loop.uv, &server->terminate[1]);
-    uv_signal_init(&server->loop.uv, &server->reload);
     server->prepare.data = server;
     server->check.data = server;
     server->tick.data = server;
-    server->terminate[0].data = server;
-    server->terminate[1].data = server;
-    server->reload.data = server;
-
-    rc = uv_signal_start(&server->terminate[0], on_terminate, SIGTERM);
-    if (rc == 0) {
-        rc = uv_signal_start(&server->terminate[1], on_terminate, SIGINT);
-    }
-    if (rc == 0) {
-        rc = uv_signal_start(&server->reload, on_reload, SIGHUP);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        uv_signal_init(&server->loop.uv, &server->signals[i]);
+        server->signals[i].data = server;
+        rc = rc == 0 ? uv_signal_start(&server->signals[i], signals[i].act, signals[i].number) : rc;
     }
     if (rc == 0) { /* a start that fails has none of these to keep the loop running */
         uv_prepare_start(&server->prepare, on_prepare);
@@ -291,15 +286,9 @@ int server_start(struct server *server, const struct options *options, const str
         server_check_certificate(server, config);
         rc = open_store(server, out_reason);
     }
-    if (rc == 0) {
-        rc = make_service(server, out_reason);
-    }
-    if (rc == 0) {
-        rc = watch_here_files(server, out_reason);
-    }
-    if (rc == 0) {
-        rc = server_open_sockets(server, out_reason);
-    }
+    rc = rc == 0 ? make_service(server, out_reason) : rc;
+    rc = rc == 0 ? watch_here_files(server, out_reason) : rc;
+    rc = rc == 0 ? server_open_sockets(server, out_reason) : rc;
     if (rc == 0 && (rc = init_handles(server)) != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
     }

@@ -61,8 +61,7 @@ struct server {
     uv_check_t check;              /* after the loop has waited: a turn */
     uv_timer_t tick;
     uv_timer_t watchdog;
-    uv_signal_t terminate[2];
-    uv_signal_t reload;
+    uv_signal_t signals[3];
     uint64_t tick_count;
     int64_t stop_since_ms;
     bool stopping;      /* no new connections, no new requests */

@@ -119,9 +119,7 @@ static int become_user(struct server *server, char *out_reason)
         make_socket_directory(config, &user);
         rc = privilege_make_directory(config->data, &user, out_reason);
     }
-    if (rc == 0) {
-        rc = privilege_drop(&user, out_reason);
-    }
+    rc = rc == 0 ? privilege_drop(&user, out_reason) : rc;
     if (rc == 0) {
         check_readable(server);
     }

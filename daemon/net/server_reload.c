@@ -43,12 +43,8 @@ int server_reload(struct server *server, char *out_reason)
 
     notify_reloading();
     int rc = options_load(server->options, &fresh, out_reason);
-    if (rc == 0) {
-        rc = config_check_reload(&server->config, &fresh, out_reason);
-    }
-    if (rc == 0) {
-        rc = server_listen_prepare(server, &fresh, &listen, out_reason);
-    }
+    rc = rc == 0 ? config_check_reload(&server->config, &fresh, out_reason) : rc;
+    rc = rc == 0 ? server_listen_prepare(server, &fresh, &listen, out_reason) : rc;
     if (rc == 0) {
         rc = server_tls_load(&server->tls, &fresh, out_reason);
         if (rc != 0) {

@@ -220,9 +220,7 @@ int session_accept(struct sessions *all, struct listener *listener)
     if (rc == 0 && !(count_address(session, listener) && is_welcome(session, listener))) {
         return SESSION_REFUSED;
     }
-    if (rc == 0) {
-        rc = begin_tls(session, listener);
-    }
+    rc = rc == 0 ? begin_tls(session, listener) : rc;
     if (rc != 0) {
         session_close(session);
         return rc;

@@ -5,11 +5,13 @@
 #include <sys/socket.h>
 
 #include "core/base/err.h"
-#include "daemon/net/transport_tls.h"
+#include "daemon/system/log.h"
 #include "proto/tls/tls.h"
 
 enum {
     THROWN_AWAY_MAX = 256 * 1024,   /* bytes that are read after transport_end */
+    WRITE_BYTES = 64 * 1024,        /* output that is encrypted at a time: the copy takes memory */
+    RECORD_BYTES = 16 * 1024,       /* plain bytes of one record at most */
     HANDSHAKE_READ_BYTES = 4 * 1024 /* one read during a handshake: after transport_end all of it
                                      * is decrypted at once */
 };
@@ -83,13 +85,38 @@ static void throw_away(struct transport *transport, size_t count)
     }
 }
 
+/*
+ * Decrypts at most one record of what was fed to the pipe and adds its bytes to `input`; throws
+ * them away when the transport is ending. 0 or TLS_RECORD: there may be more; TLS_MORE: there is no
+ * more; TLS_ENDED, TLS_FAILED or -ERR_NOMEM: the stream has ended.
+ */
+static int tls_pull(struct transport *transport)
+{
+    uint8_t *room = transport->scratch; /* free: its bytes have been fed to the pipe */
+    size_t bytes = transport->scratch_bytes;
+    size_t count = 0;
+
+    if (!transport->ending &&
+        frame_decoder_reserve(&transport->input, RECORD_BYTES, &room, &bytes) != 0) {
+        return -ERR_NOMEM;
+    }
+    int rc = tls_pipe_read(transport->tls, room, bytes, &count);
+    if (rc == 0 && !transport->ending) {
+        frame_decoder_commit(&transport->input, count);
+    }
+    if (rc == TLS_FAILED) {
+        log_debug("a connection's TLS failed: %s", tls_pipe_reason(transport->tls));
+    }
+    return rc;
+}
+
 bool transport_pull(struct transport *transport)
 {
     if (transport->tls == NULL || transport->closing) {
         return false;
     }
     bool was_shaking_hands = transport_is_shaking_hands(transport);
-    int rc = transport_tls_pull(transport);
+    int rc = tls_pull(transport);
     if (rc == 0 || rc == TLS_RECORD) {
         return true;
     }
@@ -244,11 +271,49 @@ static void write_rest(struct transport *transport, size_t written)
     note_progress(transport);
 }
 
+/* Moves encrypted bytes from the pipe into `writing`. */
+static int take_wire(struct transport *transport)
+{
+    size_t waiting = tls_pipe_waiting(transport->tls);
+
+    if (waiting == 0) {
+        return 0;
+    }
+    uint8_t *room = bytes_reserve(&transport->writing, waiting);
+    if (room == NULL) {
+        return -ERR_NOMEM;
+    }
+    transport->writing.count += tls_pipe_take(transport->tls, room, waiting);
+    return 0;
+}
+
+/*
+ * Encrypts up to 64 KiB of `output` into `writing`, and adds the bytes that the handshake sends. 0,
+ * TLS_FAILED or -ERR_NOMEM.
+ */
+static int tls_send(struct transport *transport)
+{
+    size_t left = WRITE_BYTES;
+    size_t written = 1;
+
+    while (tls_pipe_is_open(transport->tls) && transport->output.count > 0 && left > 0 &&
+           written > 0) {
+        size_t some = transport->output.count < left ? transport->output.count : left;
+        int rc = tls_pipe_write(transport->tls, transport->output.data, some, &written);
+        if (rc != 0) {
+            return rc;
+        }
+        bytes_consume(&transport->output, written);
+        left -= written;
+    }
+    return take_wire(transport);
+}
+
 /* Moves output into `writing`, encrypted if need be. Returns whether there is any. */
 static bool fill_writing(struct transport *transport)
 {
     if (transport->tls != NULL) {
-        if (transport_tls_send(transport) != 0) {
+        if (tls_send(transport) != 0) {
             transport->events->ended(transport, false);
             return false;
         }

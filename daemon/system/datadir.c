@@ -161,9 +161,7 @@ int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char 
     if (rc == 0 && needs_storage) {
         rc = check_storage(fd, directory, out_reason);
     }
-    if (rc == 0) {
-        rc = take_lock(fd, directory, out_lock, out_reason);
-    }
+    rc = rc == 0 ? take_lock(fd, directory, out_lock, out_reason) : rc;
     (void)close(fd); /* only ever read */
     return rc;
 }

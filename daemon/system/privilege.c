@@ -126,9 +126,7 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
         }
         *slash = '/';
     }
-    if (rc == 0) {
-        rc = make_directory(path, 0700, &made);
-    }
+    rc = rc == 0 ? make_directory(path, 0700, &made) : rc;
     if (rc == 0 && made) {
         rc = lchown(path, user->uid, user->gid);
     } else if (rc == 0 && stat(path, &info) == 0 && info.st_uid != user->uid) {

@@ -80,18 +80,15 @@ static int refuse_all(scmp_filter_ctx filter)
     }
     /* Threads may be made, processes not. What clone3 is asked for stands in memory, where a filter
      * cannot look; without it libc takes clone. */
-    if (rc == 0) {
-        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-    }
+    rc = rc == 0 ? seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) : rc;
 #if defined(__s390__) || defined(__s390x__)
     unsigned flags_at = 1; /* clone's first two arguments are the other way round */
 #else
     unsigned flags_at = 0;
 #endif
-    if (rc == 0) {
-        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                              SCMP_CMP(flags_at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-    }
+    rc = rc == 0 ? seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                                    SCMP_CMP(flags_at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0))
+                 : rc;
     return rc;
 }
 
