@@ -4,8 +4,6 @@
 #include <stdbool.h>
 
 #include "core/base/err.h"
-#include "proto/codec/codec.h"
-#include "proto/frame.h"
 #include "proto/hearsay.pb-c.h"
 
 const struct scan_count codec_counts[] = {
@@ -28,7 +26,7 @@ const struct scan_count codec_counts[] = {
 };
 const size_t codec_count_count = sizeof(codec_counts) / sizeof(codec_counts[0]);
 
-const struct codec_body *codec_body_numbered(const struct codec_envelope *envelope, uint32_t number)
+const struct map_body *codec_body_numbered(const struct codec_envelope *envelope, uint32_t number)
 {
     for (size_t i = 0; i < envelope->body_count; i++) {
         if (envelope->bodies[i].number == number) {
@@ -38,7 +36,7 @@ const struct codec_body *codec_body_numbered(const struct codec_envelope *envelo
     return NULL;
 }
 
-const struct codec_body *codec_body_of_kind(const struct codec_envelope *envelope, int kind)
+const struct map_body *codec_body_of_kind(const struct codec_envelope *envelope, int kind)
 {
     for (size_t i = 0; i < envelope->body_count; i++) {
         if (envelope->bodies[i].kind == kind) {
@@ -70,8 +68,8 @@ static void codec_memory_give(void *data, void *room)
     (void)room;
 }
 
-int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, size_t length,
-                 struct arena *arena, ProtobufCMessage **out_message, struct msg_error *out_error)
+int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, struct arena *arena,
+                 ProtobufCMessage **out_message, struct msg_error *out_error)
 {
     struct scan_rules rules = {
         .counts = codec_counts,
@@ -83,40 +81,19 @@ int codec_unpack(const struct codec_envelope *envelope, const uint8_t *frame, si
     struct codec_memory memory = {.arena = arena};
     ProtobufCAllocator allocator = {codec_memory_take, codec_memory_give, &memory};
     ProtobufCMessage *message;
-    int rv = scan_message(envelope->descriptor, &rules, frame, length, out_error);
+    int rv = scan_message(envelope->descriptor, &rules, frame.data, frame.count, out_error);
 
     if (rv != 0) {
-        return rv == SCAN_MALFORMED ? CODEC_MALFORMED : CODEC_INVALID;
+        return rv;
     }
-    message = protobuf_c_message_unpack(envelope->descriptor, &allocator, length, frame);
+    message = protobuf_c_message_unpack(envelope->descriptor, &allocator, frame.count, frame.data);
     if (message == NULL && memory.failed) {
-        rv = map_out_of_memory(arena, out_error);
-        return rv == MAP_REFUSED ? CODEC_INVALID : rv;
+        return map_out_of_memory(arena, out_error);
     }
     if (message == NULL) { /* the scan is stricter than protobuf-c, so this is not to be expected */
         msg_error_set(out_error, MSG_MALFORMED, NULL, "the bytes are not a %s", envelope->name);
         return CODEC_MALFORMED;
     }
     *out_message = message;
-    return 0;
-}
-
-int codec_write(uint64_t id, uint32_t number, const struct map *map, const void *own,
-                size_t limit_bytes, struct bytes *out)
-{
-    size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
-    size_t start = out->count;
-    int rv;
-
-    if (bytes_reserve(out, LIMIT_FRAME_HEADER_BYTES) == NULL) {
-        return -ERR_NOMEM;
-    }
-    out->count += LIMIT_FRAME_HEADER_BYTES;
-    rv = map_write_envelope(id, number, map, own, limit, out);
-    if (rv != 0) {
-        out->count = start;
-        return rv == MAP_TOO_LARGE ? CODEC_TOO_LARGE : rv;
-    }
-    frame_write_header(out->data + start, out->count - start - LIMIT_FRAME_HEADER_BYTES);
     return 0;
 }

@@ -16,4 +16,14 @@ extern const struct map_form codec_form_media_type;
 /* Text that goes into lists and onto terminals: no control characters. */
 extern const struct map_form codec_form_line;
 
+/* Rows that many messages have: the host, and the id of a message. */
+#define FORM_HOST(Wire, own)                                                                       \
+    {                                                                                              \
+        MAP_FIELD(TEXT, Wire, own, host), MAP_RANGE(1, LIMIT_HOST_BYTES), .form = &codec_form_host \
+    }
+#define FORM_ID(Wire, own)                                                                         \
+    {                                                                                              \
+        MAP_FIELD(BYTES, Wire, own, id), .needed = true, MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES) \
+    }
+
 #endif

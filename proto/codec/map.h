@@ -22,6 +22,7 @@
 
 #include "proto/arena.h"
 #include "proto/bytes.h"
+#include "proto/codec/codec.h"
 #include "proto/msg.h"
 
 enum map_type {
@@ -72,96 +73,114 @@ struct map {
     size_t field_count;
 };
 
-/* Named outcomes. */
-enum {
-    MAP_REFUSED =
-        1, /* map_read: a field is wrong, or the message needs more memory than its budget */
-    MAP_TOO_LARGE = 2 /* writing: the message would exceed its limit */
+/* One member of the oneof of Request or Response. */
+struct map_body {
+    int kind;              /* enum msg_request_kind or enum msg_response_kind */
+    uint32_t number;       /* the field number of the member */
+    const struct map *map; /* NULL: the body has no fields */
+    size_t own;            /* offset of the body in struct msg_request or struct msg_response */
 };
 
 /*
- * Reads a message that protobuf-c unpacked (and that borrows from `arena`) into *out, all of whose
- * map->own_bytes are written. 0; MAP_REFUSED with *out_error filled; -ERR_NOMEM.
+ * Reads a body that protobuf-c unpacked (and that borrows from `arena`) into `out`, a struct
+ * msg_request or msg_response. Every byte of the body's struct is written. 0; CODEC_INVALID with
+ * *out_error filled: a field is wrong, or the message needs more memory than the arena's limit;
+ * -ERR_NOMEM.
  */
-int map_read(const struct map *map, const ProtobufCMessage *wire, struct arena *arena, void *out,
-             struct msg_error *out_error);
+int map_read_body(const struct map_body *body, const void *wire, struct arena *arena, void *out,
+                  struct msg_error *out_error);
 
 /*
- * Appends a Request or Response to `out`: the id, and our struct as the body with this number.
- * A `map` of NULL is a body without fields, a number of 0 no body at all. 0; MAP_TOO_LARGE when
- * that takes more than limit_bytes, -ERR_NOMEM: out->count is unchanged then. What is in `out` may
- * not be part of our struct.
+ * Appends a frame with its header to `out`: the id, and the body of `message`, a struct msg_request
+ * or msg_response. body NULL: a frame without a body. 0; CODEC_TOO_LARGE when the frame would have
+ * more than limit_bytes or LIMIT_FRAME_BYTES_MAX, -ERR_NOMEM: out->count is unchanged then. The
+ * memory of `out` may not be part of the message.
  */
-int map_write_envelope(uint64_t id, uint32_t number, const struct map *map, const void *own,
-                       size_t limit_bytes, struct bytes *out);
+int map_write_frame(uint64_t id, const struct map_body *body, const void *message,
+                    size_t limit_bytes, struct bytes *out);
 
 /*
- * What an allocation refused by the arena means when it was for a peer's message: MAP_REFUSED with
- * *out_error saying that it is too large when the budget is used up, else -ERR_NOMEM.
+ * What an allocation refused by the arena means when it was for a peer's message: CODEC_INVALID
+ * with *out_error saying that it is too large when the budget is used up, else -ERR_NOMEM.
  */
 int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/*
+ * A row names the message in hearsay.proto, our struct without "msg_", and the field. MAP_FIELD is
+ * for a field that has the same name in both, MAP_AS for one that has two names.
+ */
+#define MAP_FIELD(TYPE, Wire, own, field) MAP_AS(TYPE, Wire, field, own, field)
+#define MAP_AS(TYPE, Wire, wire_field, own, own_field) \
+    MAP_##TYPE##_ROW(Hearsay__V1__##Wire, wire_field, struct msg_##own, own_field)
+
 /* The offset of a member, which must have this type. Arrays count as pointers. */
 #define MAP_OFFSET(Struct, member, type) \
     (offsetof(Struct, member) + 0 * sizeof(_Generic(((Struct *)0)->member, type : 1)))
 
-#define MAP_NUMBER_ROW(Type, Wire, wire_type, wire_name, Own, own_type, own_name)     \
+#define MAP_VALUE(Type, Wire, wire_type, wire_name, Own, own_type, own_name)          \
     .name = #wire_name, .type = Type, .wire = MAP_OFFSET(Wire, wire_name, wire_type), \
-    .wire_has = MAP_OFFSET(Wire, has_##wire_name, protobuf_c_boolean),                \
     .own = MAP_OFFSET(Own, own_name, own_type)
+#define MAP_FLAGGED(Type, Wire, wire_type, wire_name, Own, own_type, own_name) \
+    MAP_VALUE(Type, Wire, wire_type, wire_name, Own, own_type, own_name),      \
+        .wire_has = MAP_OFFSET(Wire, has_##wire_name, protobuf_c_boolean)
 
 #define MAP_U32_ROW(Wire, wire_name, Own, own_name) \
-    MAP_NUMBER_ROW(MAP_U32, Wire, uint32_t, wire_name, Own, uint32_t, own_name)
+    MAP_FLAGGED(MAP_U32, Wire, uint32_t, wire_name, Own, uint32_t, own_name)
 #define MAP_U64_ROW(Wire, wire_name, Own, own_name) \
-    MAP_NUMBER_ROW(MAP_U64, Wire, uint64_t, wire_name, Own, uint64_t, own_name)
+    MAP_FLAGGED(MAP_U64, Wire, uint64_t, wire_name, Own, uint64_t, own_name)
 #define MAP_I64_ROW(Wire, wire_name, Own, own_name) \
-    MAP_NUMBER_ROW(MAP_I64, Wire, int64_t, wire_name, Own, int64_t, own_name)
+    MAP_FLAGGED(MAP_I64, Wire, int64_t, wire_name, Own, int64_t, own_name)
 #define MAP_BOOL_ROW(Wire, wire_name, Own, own_name) \
-    MAP_NUMBER_ROW(MAP_BOOL, Wire, protobuf_c_boolean, wire_name, Own, bool, own_name)
-#define MAP_ENUM_ROW(Wire, wire_type, wire_name, Own, own_type, own_name) \
-    MAP_NUMBER_ROW(MAP_ENUM, Wire, wire_type, wire_name, Own, own_type, own_name)
+    MAP_FLAGGED(MAP_BOOL, Wire, protobuf_c_boolean, wire_name, Own, bool, own_name)
 #define MAP_BYTES_ROW(Wire, wire_name, Own, own_name) \
-    MAP_NUMBER_ROW(MAP_BYTES, Wire, ProtobufCBinaryData, wire_name, Own, struct msg_bytes, own_name)
+    MAP_FLAGGED(MAP_BYTES, Wire, ProtobufCBinaryData, wire_name, Own, struct msg_bytes, own_name)
+#define MAP_ENUM(Wire, own, field, WireEnum, own_enum)                                           \
+    MAP_FLAGGED(MAP_ENUM, Hearsay__V1__##Wire, Hearsay__V1__##WireEnum, field, struct msg_##own, \
+                enum msg_##own_enum, field)
 
-/* Text has no flag on the wire's side: its pointer says whether it is there. */
-#define MAP_TEXT_ROW(Wire, wire_name, Own, own_name)                                   \
-    .name = #wire_name, .type = MAP_TEXT, .wire = MAP_OFFSET(Wire, wire_name, char *), \
-    .own = MAP_OFFSET(Own, own_name, struct msg_text)
-#define MAP_CHARS_ROW(Wire, wire_name, Own, own_name)                                   \
-    .name = #wire_name, .type = MAP_CHARS, .wire = MAP_OFFSET(Wire, wire_name, char *), \
-    .own = MAP_OFFSET(Own, own_name, char *), .max = sizeof((Own *)0)->own_name
+/* protobuf-c has no flag for a text: its pointer is NULL when the text is absent. */
+#define MAP_TEXT_ROW(Wire, wire_name, Own, own_name) \
+    MAP_VALUE(MAP_TEXT, Wire, char *, wire_name, Own, struct msg_text, own_name)
+#define MAP_CHARS_ROW(Wire, wire_name, Own, own_name)                     \
+    MAP_VALUE(MAP_CHARS, Wire, char *, wire_name, Own, char *, own_name), \
+        .max = sizeof((Own *)0)->own_name
 
-#define MAP_REPEATED_ROW(Type, Wire, wire_type, wire_name, Own, own_type, own_name)   \
-    .name = #wire_name, .type = Type, .wire = MAP_OFFSET(Wire, wire_name, wire_type), \
-    .wire_has = MAP_OFFSET(Wire, n_##wire_name, size_t),                              \
-    .own = MAP_OFFSET(Own, own_name, own_type)
+/* Repeated fields; `count` is the member of our struct that has the number of entries. */
+#define MAP_REPEATED(Type, Wire, wire_type, own, own_type, field, count, count_type)           \
+    MAP_VALUE(Type, Hearsay__V1__##Wire, wire_type, field, struct msg_##own, own_type, field), \
+        .wire_has = MAP_OFFSET(Hearsay__V1__##Wire, n_##field, size_t),                        \
+        .own_count = MAP_OFFSET(struct msg_##own, count, count_type)
+#define MAP_NUMBERS(Wire, own, field, count)                                              \
+    MAP_REPEATED(MAP_NUMBERS, Wire, uint32_t *, own, uint32_t *, field, count, uint32_t), \
+        .max = sizeof((struct msg_##own *)0)->field / sizeof(uint32_t)
+#define MAP_TEXTS(Wire, own, field, count) \
+    MAP_REPEATED(MAP_TEXTS, Wire, char **, own, const struct msg_text *, field, count, size_t)
+#define MAP_LIST(Wire, own, field, count, Entry, entry)                                           \
+    MAP_REPEATED(MAP_LIST, Wire, Hearsay__V1__##Entry **, own, const struct msg_##entry *, field, \
+                 count, size_t),                                                                  \
+        .inner = &entry##_map
 
-#define MAP_NUMBERS_ROW(Wire, wire_name, Own, own_name, own_count_name)                    \
-    MAP_REPEATED_ROW(MAP_NUMBERS, Wire, uint32_t *, wire_name, Own, uint32_t *, own_name), \
-        .own_count = MAP_OFFSET(Own, own_count_name, uint32_t),                            \
-        .max = sizeof((Own *)0)->own_name / sizeof(uint32_t)
-#define MAP_TEXTS_ROW(Wire, wire_name, Own, own_name, own_count_name)                              \
-    MAP_REPEATED_ROW(MAP_TEXTS, Wire, char **, wire_name, Own, const struct msg_text *, own_name), \
-        .own_count = MAP_OFFSET(Own, own_count_name, size_t)
-#define MAP_LIST_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, own_count_name, map)  \
-    MAP_REPEATED_ROW(MAP_LIST, Wire, wire_type **, wire_name, Own, const own_type *, own_name), \
-        .own_count = MAP_OFFSET(Own, own_count_name, size_t), .inner = (map)
-#define MAP_INNER_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, map)              \
-    .name = #wire_name, .type = MAP_INNER, .wire = MAP_OFFSET(Wire, wire_name, wire_type *), \
-    .own = MAP_OFFSET(Own, own_name, own_type), .inner = (map)
+/* An inner message; MAP_MAYBE: one whose presence is in the bool `own_has`, not the first member.
+ */
+#define MAP_INNER(Wire, own, field, Inner, own_inner, map)                                     \
+    MAP_VALUE(MAP_INNER, Hearsay__V1__##Wire, Hearsay__V1__##Inner *, field, struct msg_##own, \
+              struct msg_##own_inner, field),                                                  \
+        .inner = (map)
+#define MAP_MAYBE(Wire, own, field, own_has, Inner, own_inner, map) \
+    MAP_INNER(Wire, own, field, Inner, own_inner, map),             \
+        .own_count = MAP_OFFSET(struct msg_##own, own_has, bool)
 
-/* An inner one that may be absent; our struct has a bool that says so, not as its first member. */
-#define MAP_MAYBE_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, own_has, map) \
-    MAP_INNER_ROW(Wire, wire_type, wire_name, Own, own_type, own_name, map),             \
-        .own_count = MAP_OFFSET(Own, own_has, bool)
+#define MAP_RANGE(least, most) .min = (least), .max = (most)
 
-/* A whole map; `rows` is an array. */
-#define MAP_OF(text, wire_descriptor, Own, rows)                                   \
-    {                                                                              \
-        .name = (text), .descriptor = (wire_descriptor), .own_bytes = sizeof(Own), \
-        .fields = (rows), .field_count = sizeof(rows) / sizeof(rows)[0]            \
+/* A whole map of the rows in wire_fields, or in another array. */
+#define MAP_OF(text, wire, own) MAP_OF_ROWS(text, wire, own, wire##_fields)
+#define MAP_OF_ROWS(text, wire, own, rows)                                \
+    {                                                                     \
+        .name = (text), .descriptor = &hearsay__v1__##wire##__descriptor, \
+        .own_bytes = sizeof(struct msg_##own), .fields = (rows),          \
+        .field_count = sizeof(rows) / sizeof(rows)[0]                     \
     }
 
 #endif

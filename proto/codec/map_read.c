@@ -46,7 +46,7 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error)
     msg_error_set(out_error, MSG_TOO_LARGE, NULL,
                   "the message takes more than %zu bytes of memory to read; send a smaller one",
                   arena->limit_bytes);
-    return MAP_REFUSED;
+    return CODEC_INVALID;
 }
 
 /* Gives the error its field, with the list that it is in. The sentence is set by the caller. */
@@ -62,7 +62,7 @@ static int map_refused_in(const struct map_reader *reader, const struct map_fiel
         path[used++] = '.';
     }
     msg_text_copy(path + used, capacity - used, field->name, strlen(field->name));
-    return MAP_REFUSED;
+    return CODEC_INVALID;
 }
 
 static int map_refuse_missing(const struct map_reader *reader, const struct map_field *field)
@@ -116,23 +116,26 @@ static void map_note_presence(const struct map_field *field, bool present, void 
     }
 }
 
-static int map_read_u32(const struct map_reader *reader, const struct map_field *field,
-                        const void *wire, void *own)
+static int map_read_32(const struct map_reader *reader, const struct map_field *field,
+                       const void *wire, void *own)
 {
     bool present = map_wire_has(field, wire);
-    uint32_t value = (uint32_t)field->absent;
+    uint32_t bits = (uint32_t)field->absent;
 
     if (!present && field->needed) {
         return map_refuse_missing(reader, field);
     }
     if (present) {
-        memcpy(&value, map_at(wire, field->wire), sizeof(value));
-        if (value < field->min || (field->max != 0 && value > field->max)) {
+        int64_t value;
+
+        memcpy(&bits, map_at(wire, field->wire), sizeof(bits));
+        value = field->type == MAP_ENUM ? (int32_t)bits : (int64_t)bits;
+        if (value < (int64_t)field->min || (field->max != 0 && value > (int64_t)field->max)) {
             return map_refuse_number(reader, field, value);
         }
     }
     map_note_presence(field, present, own);
-    memcpy(map_room(own, field->own), &value, sizeof(value));
+    memcpy(map_room(own, field->own), &bits, sizeof(bits));
     return 0;
 }
 
@@ -162,23 +165,6 @@ static int map_read_bool(const struct map_reader *reader, const struct map_field
     }
     truth = value != 0;
     memcpy(map_room(own, field->own), &truth, sizeof(truth));
-    return 0;
-}
-
-static int map_read_enum(const struct map_reader *reader, const struct map_field *field,
-                         const void *wire, void *own)
-{
-    int32_t value = (int32_t)field->absent;
-
-    if (map_wire_has(field, wire)) {
-        memcpy(&value, map_at(wire, field->wire), sizeof(value));
-        if (value < 0 || (uint64_t)value < field->min || (uint64_t)value > field->max) {
-            return map_refuse_number(reader, field, value);
-        }
-    } else if (field->needed) {
-        return map_refuse_missing(reader, field);
-    }
-    memcpy(map_room(own, field->own), &value, sizeof(value));
     return 0;
 }
 
@@ -282,57 +268,45 @@ static int map_read_numbers(const struct map_reader *reader, const struct map_fi
     return 0;
 }
 
-static int map_read_texts(const struct map_reader *reader, const struct map_field *field,
-                          const void *wire, void *own)
-{
-    size_t count = map_wire_count(field, wire);
-    struct msg_text *texts = NULL;
-    char **lines;
-
-    memcpy(&lines, map_at(wire, field->wire), sizeof(lines));
-    if (count > 0) {
-        texts = arena_take_zeroed(reader->arena, count, sizeof(*texts));
-        if (texts == NULL) {
-            return map_out_of_memory(reader->arena, reader->error);
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        int rv;
-
-        texts[i] = (struct msg_text){.text = lines[i], .length = strlen(lines[i])};
-        rv = map_check_text(reader, field, texts[i]);
-        if (rv != 0) {
-            return rv;
-        }
-    }
-    memcpy(map_room(own, field->own), &texts, sizeof(texts));
-    memcpy(map_room(own, field->own_count), &count, sizeof(count));
-    return 0;
-}
-
 static int map_read_fields(const struct map_reader *reader, const void *wire, void *own);
 
-static int map_read_list(const struct map_reader *reader, const struct map_field *field,
-                         const void *wire, void *own)
+static int map_read_line(const struct map_reader *reader, const struct map_field *field,
+                         const char *line, void *out)
+{
+    struct msg_text text = {.text = line, .length = strlen(line)};
+
+    memcpy(out, &text, sizeof(text));
+    return map_check_text(reader, field, text);
+}
+
+/* Texts, or messages where the field has an inner map. */
+static int map_read_entries(const struct map_reader *reader, const struct map_field *field,
+                            const void *wire, void *own)
 {
     size_t count = map_wire_count(field, wire);
+    size_t entry_bytes = field->inner != NULL ? field->inner->own_bytes : sizeof(struct msg_text);
     struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
     uint8_t *entries = NULL;
-    ProtobufCMessage **messages;
+    const uint8_t *items; /* an array of pointers */
 
     if (count == 0 && field->needed) {
         return map_refuse_missing(reader, field);
     }
-    memcpy(&messages, map_at(wire, field->wire), sizeof(messages));
+    memcpy(&items, map_at(wire, field->wire), sizeof(items));
     if (count > 0) {
-        entries = arena_take_zeroed(reader->arena, count, field->inner->own_bytes);
+        entries = arena_take_zeroed(reader->arena, count, entry_bytes);
         if (entries == NULL) {
             return map_out_of_memory(reader->arena, reader->error);
         }
     }
     for (size_t i = 0; i < count; i++) {
-        int rv = map_read_fields(&inner, messages[i], entries + i * field->inner->own_bytes);
+        uint8_t *entry = entries + i * entry_bytes;
+        const void *item;
+        int rv;
 
+        memcpy(&item, items + i * sizeof(item), sizeof(item));
+        rv = field->inner != NULL ? map_read_fields(&inner, item, entry)
+                                  : map_read_line(reader, field, item, entry);
         if (rv != 0) {
             return rv;
         }
@@ -351,10 +325,6 @@ static int map_read_inner(const struct map_reader *reader, const struct map_fiel
     memcpy(&message, map_at(wire, field->wire), sizeof(message));
     map_note_presence(field, message != NULL, own);
     if (message != NULL) {
-        if (field->own_count != 0) {
-            bool is_there = true;
-            memcpy(map_room(own, field->own_count), &is_there, sizeof(is_there));
-        }
         return map_read_fields(&inner, message, map_room(own, field->own));
     }
     return field->needed ? map_refuse_missing(reader, field) : 0;
@@ -363,10 +333,10 @@ static int map_read_inner(const struct map_reader *reader, const struct map_fiel
 typedef int map_read_row(const struct map_reader *, const struct map_field *, const void *, void *);
 
 static map_read_row *const map_readers[] = {
-    [MAP_U32] = map_read_u32,         [MAP_U64] = map_read_64,      [MAP_I64] = map_read_64,
-    [MAP_BOOL] = map_read_bool,       [MAP_ENUM] = map_read_enum,   [MAP_TEXT] = map_read_text,
-    [MAP_BYTES] = map_read_bytes,     [MAP_CHARS] = map_read_chars, [MAP_LIST] = map_read_list,
-    [MAP_NUMBERS] = map_read_numbers, [MAP_TEXTS] = map_read_texts, [MAP_INNER] = map_read_inner,
+    [MAP_U32] = map_read_32,          [MAP_U64] = map_read_64,        [MAP_I64] = map_read_64,
+    [MAP_BOOL] = map_read_bool,       [MAP_ENUM] = map_read_32,       [MAP_TEXT] = map_read_text,
+    [MAP_BYTES] = map_read_bytes,     [MAP_CHARS] = map_read_chars,   [MAP_LIST] = map_read_entries,
+    [MAP_NUMBERS] = map_read_numbers, [MAP_TEXTS] = map_read_entries, [MAP_INNER] = map_read_inner,
 };
 
 static int map_read_fields(const struct map_reader *reader, const void *wire, void *own)
@@ -382,11 +352,15 @@ static int map_read_fields(const struct map_reader *reader, const void *wire, vo
     return 0;
 }
 
-int map_read(const struct map *map, const ProtobufCMessage *wire, struct arena *arena, void *out,
-             struct msg_error *out_error)
+int map_read_body(const struct map_body *body, const void *wire, struct arena *arena, void *out,
+                  struct msg_error *out_error)
 {
-    struct map_reader reader = {map, NULL, arena, out_error};
+    struct map_reader reader = {body->map, NULL, arena, out_error};
+    uint8_t *own = (uint8_t *)out + body->own;
 
-    memset(out, 0, map->own_bytes);
-    return map_read_fields(&reader, wire, out);
+    if (body->map == NULL) {
+        return 0;
+    }
+    memset(own, 0, body->map->own_bytes);
+    return map_read_fields(&reader, wire, own);
 }

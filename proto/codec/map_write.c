@@ -10,6 +10,7 @@
 
 #include "core/base/err.h"
 #include "proto/codec/map.h"
+#include "proto/frame.h"
 
 enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, TAG_BYTES_MAX = 5, VARINT_BYTES_MAX = 10 };
 
@@ -59,7 +60,7 @@ static int put_number(const struct map_place *place, uint64_t value)
     }
     count = put_tag(at, place->number, WIRE_VARINT);
     count += put_varint(at + count, value);
-    place->out->count += count; /* map_write_envelope looks whether it is too much */
+    place->out->count += count; /* map_write_frame checks whether it is too much */
     return 0;
 }
 
@@ -70,7 +71,7 @@ static int put_data(const struct map_place *place, const void *data, size_t size
     uint8_t *at;
 
     if (out->count > place->end || size > place->end - out->count) {
-        return MAP_TOO_LARGE; /* before memory is taken for it */
+        return CODEC_TOO_LARGE; /* before memory is taken for it */
     }
     at = map_room(out, TAG_BYTES_MAX + VARINT_BYTES_MAX + size);
     if (at == NULL) {
@@ -132,6 +133,7 @@ static int map_write_number(const struct map_place *place, const struct map_fiel
     return present ? put_number(place, (uint64_t)value) : 0;
 }
 
+/* U32 and ENUM alike: no enum of the schema is negative. */
 static int map_write_u32(const struct map_place *place, const struct map_field *field,
                          const void *own)
 {
@@ -158,15 +160,6 @@ static int map_write_bool(const struct map_place *place, const struct map_field 
 
     memcpy(&value, map_at(own, field->own), sizeof(value));
     return map_write_number(place, field, own, value ? 1 : 0);
-}
-
-static int map_write_enum(const struct map_place *place, const struct map_field *field,
-                          const void *own)
-{
-    int32_t value;
-
-    memcpy(&value, map_at(own, field->own), sizeof(value));
-    return map_write_number(place, field, own, value);
 }
 
 static bool map_text_equal(struct msg_text a, struct msg_text b)
@@ -218,32 +211,24 @@ static int map_write_numbers(const struct map_place *place, const struct map_fie
     return rv;
 }
 
-static int map_write_texts(const struct map_place *place, const struct map_field *field,
-                           const void *own)
-{
-    const struct msg_text *texts;
-    size_t count;
-    int rv = 0;
-
-    memcpy(&texts, map_at(own, field->own), sizeof(texts));
-    memcpy(&count, map_at(own, field->own_count), sizeof(count));
-    for (size_t i = 0; i < count && rv == 0; i++) {
-        rv = put_data(place, texts[i].text, texts[i].length);
-    }
-    return rv;
-}
-
-static int map_write_list(const struct map_place *place, const struct map_field *field,
-                          const void *own)
+/* Texts, or messages where the field has an inner map. */
+static int map_write_entries(const struct map_place *place, const struct map_field *field,
+                             const void *own)
 {
     const uint8_t *entries;
+    struct msg_text text;
     size_t count;
     int rv = 0;
 
     memcpy(&entries, map_at(own, field->own), sizeof(entries));
     memcpy(&count, map_at(own, field->own_count), sizeof(count));
     for (size_t i = 0; i < count && rv == 0; i++) {
-        rv = put_message(place, field->inner, entries + i * field->inner->own_bytes);
+        if (field->inner != NULL) {
+            rv = put_message(place, field->inner, entries + i * field->inner->own_bytes);
+        } else {
+            memcpy(&text, entries + i * sizeof(text), sizeof(text));
+            rv = put_data(place, text.text, text.length);
+        }
     }
     return rv;
 }
@@ -262,10 +247,12 @@ static int map_write_inner(const struct map_place *place, const struct map_field
 typedef int map_write_row(const struct map_place *, const struct map_field *, const void *);
 
 static map_write_row *const map_writers[] = {
-    [MAP_U32] = map_write_u32,     [MAP_U64] = map_write_64,      [MAP_I64] = map_write_64,
-    [MAP_BOOL] = map_write_bool,   [MAP_ENUM] = map_write_enum,   [MAP_TEXT] = map_write_text,
-    [MAP_BYTES] = map_write_bytes, [MAP_CHARS] = map_write_chars, [MAP_NUMBERS] = map_write_numbers,
-    [MAP_TEXTS] = map_write_texts, [MAP_LIST] = map_write_list,   [MAP_INNER] = map_write_inner,
+    [MAP_U32] = map_write_u32,         [MAP_U64] = map_write_64,
+    [MAP_I64] = map_write_64,          [MAP_BOOL] = map_write_bool,
+    [MAP_ENUM] = map_write_u32,        [MAP_TEXT] = map_write_text,
+    [MAP_BYTES] = map_write_bytes,     [MAP_CHARS] = map_write_chars,
+    [MAP_NUMBERS] = map_write_numbers, [MAP_TEXTS] = map_write_entries,
+    [MAP_LIST] = map_write_entries,    [MAP_INNER] = map_write_inner,
 };
 
 /* Rows stand in the order of their numbers; the descriptor may have fields between them. */
@@ -288,26 +275,34 @@ static int map_write(const struct map *map, const void *own, struct bytes *out, 
             return rv;
         }
     }
-    return out->count > end ? MAP_TOO_LARGE : 0;
+    return out->count > end ? CODEC_TOO_LARGE : 0;
 }
 
-int map_write_envelope(uint64_t id, uint32_t number, const struct map *map, const void *own,
-                       size_t limit_bytes, struct bytes *out)
+int map_write_frame(uint64_t id, const struct map_body *body, const void *message,
+                    size_t limit_bytes, struct bytes *out)
 {
     enum { ID_NUMBER = 1 };
     size_t before = out->count;
-    struct map_place place = {.out = out, .end = before + limit_bytes, .number = ID_NUMBER};
-    int rv = put_number(&place, id);
+    size_t start = before + LIMIT_FRAME_HEADER_BYTES;
+    size_t limit = limit_bytes < LIMIT_FRAME_BYTES_MAX ? limit_bytes : LIMIT_FRAME_BYTES_MAX;
+    struct map_place place = {.out = out, .end = start + limit, .number = ID_NUMBER};
+    int rv = -ERR_NOMEM;
 
-    if (rv == 0 && number != 0) {
-        place.number = number;
-        rv = put_message(&place, map, own);
+    if (bytes_reserve(out, LIMIT_FRAME_HEADER_BYTES) != NULL) {
+        out->count = start;
+        rv = put_number(&place, id);
+    }
+    if (rv == 0 && body != NULL) {
+        place.number = body->number;
+        rv = put_message(&place, body->map, (const uint8_t *)message + body->own);
     }
     if (rv == 0 && out->count > place.end) {
-        rv = MAP_TOO_LARGE;
+        rv = CODEC_TOO_LARGE;
     }
     if (rv != 0) {
         out->count = before;
+        return rv;
     }
-    return rv;
+    frame_write_header(out->data + before, out->count - start);
+    return 0;
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "proto/codec/admin.h"
 #include "proto/codec/codec.h"
 #include "proto/codec/envelope.h"
 #include "proto/codec/form.h"
@@ -11,315 +10,322 @@
 
 /* A server newer than us may send codes that we do not know; the client shows the sentence. */
 static const struct map_field error_fields[] = {
-    {MAP_ENUM_ROW(Hearsay__V1__Error, Hearsay__V1__ErrorCode, code, struct msg_error,
-                  enum msg_error_code, code),
-     .needed = true, .min = 1, .max = INT32_MAX},
-    {MAP_CHARS_ROW(Hearsay__V1__Error, message, struct msg_error, message)},
-    {MAP_CHARS_ROW(Hearsay__V1__Error, field, struct msg_error, field)},
-    {MAP_U64_ROW(Hearsay__V1__Error, retry_after_ms, struct msg_error, retry_after_ms)},
-    {MAP_NUMBERS_ROW(Hearsay__V1__Error, versions, struct msg_error, versions, version_count)},
+    {MAP_ENUM(Error, error, code, ErrorCode, error_code), .needed = true, MAP_RANGE(1, INT32_MAX)},
+    {MAP_FIELD(CHARS, Error, error, message)},
+    {MAP_FIELD(CHARS, Error, error, field)},
+    {MAP_FIELD(U64, Error, error, retry_after_ms)},
+    {MAP_NUMBERS(Error, error, versions, version_count)},
 };
-static const struct map error_map =
-    MAP_OF("error", &hearsay__v1__error__descriptor, struct msg_error, error_fields);
+static const struct map error_map = MAP_OF("error", error, error);
 
-#define LIMIT_ROW(field)                                                  \
-    {                                                                     \
-        MAP_U32_ROW(Hearsay__V1__Limits, field, struct msg_limits, field) \
-    }
 static const struct map_field limits_fields[] = {
-    LIMIT_ROW(frame_bytes),
-    LIMIT_ROW(payload_bytes),
-    LIMIT_ROW(media_type_bytes),
-    LIMIT_ROW(deposit_fill_min_ppm),
-    LIMIT_ROW(deposit_fill_max_ppm),
-    LIMIT_ROW(query_fill_max_ppm),
-    LIMIT_ROW(k_max),
-    LIMIT_ROW(ttl_default_s),
-    LIMIT_ROW(ttl_max_s),
-    LIMIT_ROW(parts_max),
-    LIMIT_ROW(requests_in_flight),
-    LIMIT_ROW(deposits_per_minute),
-    LIMIT_ROW(queries_per_minute),
-    LIMIT_ROW(deposit_burst),
-    LIMIT_ROW(query_burst),
-    LIMIT_ROW(sessions),
-    LIMIT_ROW(sessions_per_address),
-    {MAP_U64_ROW(Hearsay__V1__Limits, session_output_bytes, struct msg_limits,
-                 session_output_bytes)},
-    {MAP_U64_ROW(Hearsay__V1__Limits, messages, struct msg_limits, messages)},
-    {MAP_U64_ROW(Hearsay__V1__Limits, bytes, struct msg_limits, bytes)},
-    {MAP_U32_ROW(Hearsay__V1__Limits, sender_share_ppm, struct msg_limits, sender_share_ppm),
-     .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
-    LIMIT_ROW(work_bits),
-    LIMIT_ROW(watches_per_session),
-    LIMIT_ROW(watches),
+    {MAP_FIELD(U32, Limits, limits, frame_bytes)},
+    {MAP_FIELD(U32, Limits, limits, payload_bytes)},
+    {MAP_FIELD(U32, Limits, limits, media_type_bytes)},
+    {MAP_FIELD(U32, Limits, limits, deposit_fill_min_ppm)},
+    {MAP_FIELD(U32, Limits, limits, deposit_fill_max_ppm)},
+    {MAP_FIELD(U32, Limits, limits, query_fill_max_ppm)},
+    {MAP_FIELD(U32, Limits, limits, k_max)},
+    {MAP_FIELD(U32, Limits, limits, ttl_default_s)},
+    {MAP_FIELD(U32, Limits, limits, ttl_max_s)},
+    {MAP_FIELD(U32, Limits, limits, parts_max)},
+    {MAP_FIELD(U32, Limits, limits, requests_in_flight)},
+    {MAP_FIELD(U32, Limits, limits, deposits_per_minute)},
+    {MAP_FIELD(U32, Limits, limits, queries_per_minute)},
+    {MAP_FIELD(U32, Limits, limits, deposit_burst)},
+    {MAP_FIELD(U32, Limits, limits, query_burst)},
+    {MAP_FIELD(U32, Limits, limits, sessions)},
+    {MAP_FIELD(U32, Limits, limits, sessions_per_address)},
+    {MAP_FIELD(U64, Limits, limits, session_output_bytes)},
+    {MAP_FIELD(U64, Limits, limits, messages)},
+    {MAP_FIELD(U64, Limits, limits, bytes)},
+    {MAP_FIELD(U32, Limits, limits, sender_share_ppm), .max = LIMIT_DISTANCE_PPM,
+     .absent = LIMIT_DISTANCE_PPM},
+    {MAP_FIELD(U32, Limits, limits, work_bits)},
+    {MAP_FIELD(U32, Limits, limits, watches_per_session)},
+    {MAP_FIELD(U32, Limits, limits, watches)},
 };
-static const struct map limits_map =
-    MAP_OF("limits", &hearsay__v1__limits__descriptor, struct msg_limits, limits_fields);
+static const struct map limits_map = MAP_OF("limits", limits, limits);
 
-static const struct map_field epoch_fields[] = {
-    {MAP_U64_ROW(Hearsay__V1__EpochInfo, number, struct msg_epoch, number)},
-    {MAP_BYTES_ROW(Hearsay__V1__EpochInfo, key, struct msg_epoch, key), .min = LIMIT_KEY_BYTES,
-     .max = LIMIT_KEY_BYTES},
-    {MAP_I64_ROW(Hearsay__V1__EpochInfo, starts_ms, struct msg_epoch, starts_ms)},
-    {MAP_I64_ROW(Hearsay__V1__EpochInfo, ends_ms, struct msg_epoch, ends_ms)},
-    {MAP_I64_ROW(Hearsay__V1__EpochInfo, kept_ms, struct msg_epoch, kept_ms)},
+static const struct map_field epoch_info_fields[] = {
+    {MAP_FIELD(U64, EpochInfo, epoch, number)},
+    {MAP_FIELD(BYTES, EpochInfo, epoch, key), MAP_RANGE(LIMIT_KEY_BYTES, LIMIT_KEY_BYTES)},
+    {MAP_FIELD(I64, EpochInfo, epoch, starts_ms)},
+    {MAP_FIELD(I64, EpochInfo, epoch, ends_ms)},
+    {MAP_FIELD(I64, EpochInfo, epoch, kept_ms)},
 };
-static const struct map epoch_map =
-    MAP_OF("an epoch", &hearsay__v1__epoch_info__descriptor, struct msg_epoch, epoch_fields);
+static const struct map epoch_map = MAP_OF("an epoch", epoch_info, epoch);
 
 static const struct map_field epoch_changed_fields[] = {
-    {MAP_TEXT_ROW(Hearsay__V1__EpochChanged, host, struct msg_epoch_changed, host), .needed = true,
-     .min = 1, .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
-    {MAP_INNER_ROW(Hearsay__V1__EpochChanged, Hearsay__V1__EpochInfo, epoch,
-                   struct msg_epoch_changed, struct msg_epoch, epoch, &epoch_map),
-     .needed = true},
+    {MAP_FIELD(TEXT, EpochChanged, epoch_changed, host), .needed = true,
+     MAP_RANGE(1, LIMIT_HOST_BYTES), .form = &codec_form_host},
+    {MAP_INNER(EpochChanged, epoch_changed, epoch, EpochInfo, epoch, &epoch_map), .needed = true},
 };
-static const struct map epoch_changed_map =
-    MAP_OF("epoch_changed", &hearsay__v1__epoch_changed__descriptor, struct msg_epoch_changed,
-           epoch_changed_fields);
+static const struct map epoch_changed_map = MAP_OF("epoch_changed", epoch_changed, epoch_changed);
 
-static const struct map_field host_fields[] = {
-    {MAP_TEXT_ROW(Hearsay__V1__HostInfo, name, struct msg_host, name), .needed = true, .min = 1,
-     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
-    {MAP_TEXT_ROW(Hearsay__V1__HostInfo, profile, struct msg_host, profile), .needed = true,
-     .min = 1, .max = LIMIT_PROFILE_BYTES},
-    {MAP_TEXTS_ROW(Hearsay__V1__HostInfo, here, struct msg_host, here, here_count), .min = 1,
-     .max = LIMIT_LABEL_BYTES},
-    {MAP_U32_ROW(Hearsay__V1__HostInfo, suggested_max_distance, struct msg_host,
-                 suggested_max_distance_ppm),
+static const struct map_field host_info_fields[] = {
+    {MAP_FIELD(TEXT, HostInfo, host, name), .needed = true, MAP_RANGE(1, LIMIT_HOST_BYTES),
+     .form = &codec_form_host},
+    {MAP_FIELD(TEXT, HostInfo, host, profile), .needed = true, MAP_RANGE(1, LIMIT_PROFILE_BYTES)},
+    {MAP_TEXTS(HostInfo, host, here, here_count), MAP_RANGE(1, LIMIT_LABEL_BYTES)},
+    {MAP_AS(U32, HostInfo, suggested_max_distance, host, suggested_max_distance_ppm),
      .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
-    {MAP_MAYBE_ROW(Hearsay__V1__HostInfo, Hearsay__V1__EpochInfo, epoch, struct msg_host,
-                   struct msg_epoch, epoch, has_epoch, &epoch_map)},
-    {MAP_U64_ROW(Hearsay__V1__HostInfo, messages, struct msg_host, messages)},
-    {MAP_U64_ROW(Hearsay__V1__HostInfo, bytes, struct msg_host, bytes)},
-    {MAP_ENUM_ROW(Hearsay__V1__HostInfo, Hearsay__V1__Evict, evict, struct msg_host, enum msg_evict,
-                  evict),
-     .min = MSG_EVICT_REJECT, .max = MSG_EVICT_SOONEST_EXPIRING, .absent = MSG_EVICT_REJECT},
-    {MAP_ENUM_ROW(Hearsay__V1__HostInfo, Hearsay__V1__Acceptance, accept, struct msg_host,
-                  enum msg_acceptance, accept),
-     .min = MSG_ACCEPT_OPEN, .max = MSG_ACCEPT_CLOSED, .absent = MSG_ACCEPT_OPEN},
-    {MAP_I64_ROW(Hearsay__V1__HostInfo, accept_until_ms, struct msg_host, accept_until_ms)},
+    {MAP_MAYBE(HostInfo, host, epoch, has_epoch, EpochInfo, epoch, &epoch_map)},
+    {MAP_FIELD(U64, HostInfo, host, messages)},
+    {MAP_FIELD(U64, HostInfo, host, bytes)},
+    {MAP_ENUM(HostInfo, host, evict, Evict, evict),
+     MAP_RANGE(MSG_EVICT_REJECT, MSG_EVICT_SOONEST_EXPIRING), .absent = MSG_EVICT_REJECT},
+    {MAP_ENUM(HostInfo, host, accept, Acceptance, acceptance),
+     MAP_RANGE(MSG_ACCEPT_OPEN, MSG_ACCEPT_CLOSED), .absent = MSG_ACCEPT_OPEN},
+    {MAP_FIELD(I64, HostInfo, host, accept_until_ms)},
 };
-static const struct map host_map =
-    MAP_OF("a host", &hearsay__v1__host_info__descriptor, struct msg_host, host_fields);
+static const struct map host_map = MAP_OF("a host", host_info, host);
 
 static const struct map_field welcome_fields[] = {
-    {MAP_U32_ROW(Hearsay__V1__Welcome, version, struct msg_welcome, version), .needed = true,
-     .min = 1},
-    {MAP_BYTES_ROW(Hearsay__V1__Welcome, store_id, struct msg_welcome, store_id), .needed = true,
-     .min = LIMIT_ID_BYTES, .max = LIMIT_ID_BYTES},
-    {MAP_I64_ROW(Hearsay__V1__Welcome, now_ms, struct msg_welcome, now_ms)},
-    {MAP_BOOL_ROW(Hearsay__V1__Welcome, clock_trusted, struct msg_welcome, clock_trusted)},
-    {MAP_INNER_ROW(Hearsay__V1__Welcome, Hearsay__V1__Limits, limits, struct msg_welcome,
-                   struct msg_limits, limits, &limits_map),
-     .needed = true},
-    {MAP_TEXTS_ROW(Hearsay__V1__Welcome, capabilities, struct msg_welcome, capabilities,
-                   capability_count)},
-    {MAP_LIST_ROW(Hearsay__V1__Welcome, Hearsay__V1__HostInfo, hosts, struct msg_welcome,
-                  struct msg_host, hosts, host_count, &host_map)},
-    {MAP_BYTES_ROW(Hearsay__V1__Welcome, resume_token, struct msg_welcome, resume_token), .min = 1,
-     .max = LIMIT_RESUME_BYTES},
-    {MAP_TEXT_ROW(Hearsay__V1__Welcome, agent, struct msg_welcome, agent),
-     .max = LIMIT_AGENT_BYTES},
-    {MAP_MAYBE_ROW(Hearsay__V1__Welcome, Hearsay__V1__Error, dropped, struct msg_welcome,
-                   struct msg_error, dropped, has_dropped, &error_map)},
+    {MAP_FIELD(U32, Welcome, welcome, version), .needed = true, .min = 1},
+    {MAP_FIELD(BYTES, Welcome, welcome, store_id), .needed = true,
+     MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES)},
+    {MAP_FIELD(I64, Welcome, welcome, now_ms)},
+    {MAP_FIELD(BOOL, Welcome, welcome, clock_trusted)},
+    {MAP_INNER(Welcome, welcome, limits, Limits, limits, &limits_map), .needed = true},
+    {MAP_TEXTS(Welcome, welcome, capabilities, capability_count)},
+    {MAP_LIST(Welcome, welcome, hosts, host_count, HostInfo, host)},
+    {MAP_FIELD(BYTES, Welcome, welcome, resume_token), MAP_RANGE(1, LIMIT_RESUME_BYTES)},
+    {MAP_FIELD(TEXT, Welcome, welcome, agent), .max = LIMIT_AGENT_BYTES},
+    {MAP_MAYBE(Welcome, welcome, dropped, has_dropped, Error, error, &error_map)},
 };
-static const struct map welcome_map =
-    MAP_OF("welcome", &hearsay__v1__welcome__descriptor, struct msg_welcome, welcome_fields);
+static const struct map welcome_map = MAP_OF("welcome", welcome, welcome);
 
 static const struct map_field deposited_fields[] = {
-    {MAP_I64_ROW(Hearsay__V1__Deposited, expires_ms, struct msg_deposited, expires_ms)},
-    {MAP_BOOL_ROW(Hearsay__V1__Deposited, duplicate, struct msg_deposited, duplicate)},
+    {MAP_FIELD(I64, Deposited, deposited, expires_ms)},
+    {MAP_FIELD(BOOL, Deposited, deposited, duplicate)},
     /* Needed: nothing may be taken for durable because a field is missing. */
-    {MAP_ENUM_ROW(Hearsay__V1__Deposited, Hearsay__V1__Durability, durability, struct msg_deposited,
-                  enum msg_durability, durability),
-     .needed = true, .min = MSG_DURABILITY_STORAGE, .max = MSG_DURABILITY_RELAXED},
-    {MAP_I64_ROW(Hearsay__V1__Deposited, deposited_ms, struct msg_deposited, deposited_ms)},
-    {MAP_BOOL_ROW(Hearsay__V1__Deposited, held, struct msg_deposited, held)},
+    {MAP_ENUM(Deposited, deposited, durability, Durability, durability), .needed = true,
+     MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_RELAXED)},
+    {MAP_FIELD(I64, Deposited, deposited, deposited_ms)},
+    {MAP_FIELD(BOOL, Deposited, deposited, held)},
 };
-static const struct map deposited_map = MAP_OF("deposited", &hearsay__v1__deposited__descriptor,
-                                               struct msg_deposited, deposited_fields);
+static const struct map deposited_map = MAP_OF("deposited", deposited, deposited);
 
 static const struct map_field result_fields[] = {
-    {MAP_BYTES_ROW(Hearsay__V1__Result, id, struct msg_result, id), .needed = true,
-     .min = LIMIT_ID_BYTES, .max = LIMIT_ID_BYTES},
-    {MAP_U32_ROW(Hearsay__V1__Result, intersection_count, struct msg_result, intersection_count)},
-    {MAP_U32_ROW(Hearsay__V1__Result, union_count, struct msg_result, union_count)},
-    {MAP_U32_ROW(Hearsay__V1__Result, distance, struct msg_result, distance_ppm),
+    FORM_ID(Result, result),
+    {MAP_FIELD(U32, Result, result, intersection_count)},
+    {MAP_FIELD(U32, Result, result, union_count)},
+    {MAP_AS(U32, Result, distance, result, distance_ppm), .max = LIMIT_DISTANCE_PPM},
+    {MAP_AS(U32, Result, estimated_similarity, result, estimated_similarity_ppm),
      .max = LIMIT_DISTANCE_PPM},
-    {MAP_U32_ROW(Hearsay__V1__Result, estimated_similarity, struct msg_result,
-                 estimated_similarity_ppm),
-     .max = LIMIT_DISTANCE_PPM},
-    {MAP_I64_ROW(Hearsay__V1__Result, deposited_ms, struct msg_result, deposited_ms)},
-    {MAP_I64_ROW(Hearsay__V1__Result, expires_ms, struct msg_result, expires_ms)},
-    {MAP_TEXT_ROW(Hearsay__V1__Result, media_type, struct msg_result, media_type), .min = 1,
-     .max = LIMIT_MEDIA_TYPE_BYTES, .form = &codec_form_media_type},
-    {MAP_BYTES_ROW(Hearsay__V1__Result, payload, struct msg_result, payload)},
-    {MAP_BOOL_ROW(Hearsay__V1__Result, payload_omitted, struct msg_result, payload_omitted)},
-    {MAP_U64_ROW(Hearsay__V1__Result, epoch, struct msg_result, epoch)},
+    {MAP_FIELD(I64, Result, result, deposited_ms)},
+    {MAP_FIELD(I64, Result, result, expires_ms)},
+    {MAP_FIELD(TEXT, Result, result, media_type), MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES),
+     .form = &codec_form_media_type},
+    {MAP_FIELD(BYTES, Result, result, payload)},
+    {MAP_FIELD(BOOL, Result, result, payload_omitted)},
+    {MAP_FIELD(U64, Result, result, epoch)},
 };
-static const struct map result_map =
-    MAP_OF("a result", &hearsay__v1__result__descriptor, struct msg_result, result_fields);
+static const struct map result_map = MAP_OF("a result", result, result);
 
 static const struct map_field results_fields[] = {
-    {MAP_LIST_ROW(Hearsay__V1__Results, Hearsay__V1__Result, results, struct msg_results,
-                  struct msg_result, results, result_count, &result_map)},
-    {MAP_U64_ROW(Hearsay__V1__Results, comparisons, struct msg_results, comparisons)},
-    {MAP_BOOL_ROW(Hearsay__V1__Results, exact, struct msg_results, exact)},
-    {MAP_BOOL_ROW(Hearsay__V1__Results, capped, struct msg_results, capped)},
+    {MAP_LIST(Results, results, results, result_count, Result, result)},
+    {MAP_FIELD(U64, Results, results, comparisons)},
+    {MAP_FIELD(BOOL, Results, results, exact)},
+    {MAP_FIELD(BOOL, Results, results, capped)},
 };
-static const struct map results_map =
-    MAP_OF("results", &hearsay__v1__results__descriptor, struct msg_results, results_fields);
+static const struct map results_map = MAP_OF("results", results, results);
 
 static const struct map_field watching_fields[] = {
-    {MAP_U64_ROW(Hearsay__V1__Watching, watch_id, struct msg_watching, watch_id)},
-    {MAP_U64_ROW(Hearsay__V1__Watching, seq, struct msg_watching, seq)},
+    {MAP_FIELD(U64, Watching, watching, watch_id)},
+    {MAP_FIELD(U64, Watching, watching, seq)},
 };
-static const struct map watching_map =
-    MAP_OF("watching", &hearsay__v1__watching__descriptor, struct msg_watching, watching_fields);
+static const struct map watching_map = MAP_OF("watching", watching, watching);
 
 static const struct map_field match_fields[] = {
-    {MAP_U64_ROW(Hearsay__V1__Match, watch_id, struct msg_match, watch_id)},
-    {MAP_U64_ROW(Hearsay__V1__Match, seq, struct msg_match, seq)},
-    {MAP_INNER_ROW(Hearsay__V1__Match, Hearsay__V1__Result, result, struct msg_match,
-                   struct msg_result, result, &result_map),
-     .needed = true},
+    {MAP_FIELD(U64, Match, match, watch_id)},
+    {MAP_FIELD(U64, Match, match, seq)},
+    {MAP_INNER(Match, match, result, Result, result, &result_map), .needed = true},
 };
-static const struct map match_map =
-    MAP_OF("match", &hearsay__v1__match__descriptor, struct msg_match, match_fields);
+static const struct map match_map = MAP_OF("match", match, match);
 
 static const struct map_field got_fields[] = {
-    {MAP_BYTES_ROW(Hearsay__V1__Got, id, struct msg_got, id), .needed = true, .min = LIMIT_ID_BYTES,
-     .max = LIMIT_ID_BYTES},
-    {MAP_U64_ROW(Hearsay__V1__Got, epoch, struct msg_got, epoch)},
-    {MAP_I64_ROW(Hearsay__V1__Got, deposited_ms, struct msg_got, deposited_ms)},
-    {MAP_I64_ROW(Hearsay__V1__Got, expires_ms, struct msg_got, expires_ms)},
-    {MAP_TEXT_ROW(Hearsay__V1__Got, media_type, struct msg_got, media_type), .min = 1,
-     .max = LIMIT_MEDIA_TYPE_BYTES, .form = &codec_form_media_type},
-    {MAP_BYTES_ROW(Hearsay__V1__Got, payload, struct msg_got, payload)},
+    FORM_ID(Got, got),
+    {MAP_FIELD(U64, Got, got, epoch)},
+    {MAP_FIELD(I64, Got, got, deposited_ms)},
+    {MAP_FIELD(I64, Got, got, expires_ms)},
+    {MAP_FIELD(TEXT, Got, got, media_type), MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES),
+     .form = &codec_form_media_type},
+    {MAP_FIELD(BYTES, Got, got, payload)},
 };
-static const struct map got_map =
-    MAP_OF("got", &hearsay__v1__got__descriptor, struct msg_got, got_fields);
+static const struct map got_map = MAP_OF("got", got, got);
 
 static const struct map_field pong_fields[] = {
-    {MAP_I64_ROW(Hearsay__V1__Pong, now_ms, struct msg_pong, now_ms)},
-    {MAP_BOOL_ROW(Hearsay__V1__Pong, clock_trusted, struct msg_pong, clock_trusted)},
+    {MAP_FIELD(I64, Pong, pong, now_ms)},
+    {MAP_FIELD(BOOL, Pong, pong, clock_trusted)},
 };
-static const struct map pong_map =
-    MAP_OF("pong", &hearsay__v1__pong__descriptor, struct msg_pong, pong_fields);
+static const struct map pong_map = MAP_OF("pong", pong, pong);
 
 static const struct map_field exported_message_fields[] = {
-    {MAP_BYTES_ROW(Hearsay__V1__ExportedMessage, id, struct msg_exported_message, id),
-     .needed = true, .min = LIMIT_ID_BYTES, .max = LIMIT_ID_BYTES},
-    {MAP_U64_ROW(Hearsay__V1__ExportedMessage, epoch, struct msg_exported_message, epoch)},
-    {MAP_BYTES_ROW(Hearsay__V1__ExportedMessage, filter, struct msg_exported_message, filter),
-     .needed = true, .min = 1, .max = LIMIT_FILTER_BYTES},
-    {MAP_TEXT_ROW(Hearsay__V1__ExportedMessage, media_type, struct msg_exported_message,
-                  media_type),
-     .min = 1, .max = LIMIT_MEDIA_TYPE_BYTES, .form = &codec_form_media_type},
-    {MAP_BYTES_ROW(Hearsay__V1__ExportedMessage, payload, struct msg_exported_message, payload)},
-    {MAP_I64_ROW(Hearsay__V1__ExportedMessage, deposited_ms, struct msg_exported_message,
-                 deposited_ms)},
-    {MAP_I64_ROW(Hearsay__V1__ExportedMessage, expires_ms, struct msg_exported_message,
-                 expires_ms)},
-    {MAP_U32_ROW(Hearsay__V1__ExportedMessage, reach, struct msg_exported_message, reach_ppm),
-     .max = LIMIT_DISTANCE_PPM, .absent = LIMIT_DISTANCE_PPM},
-    {MAP_BYTES_ROW(Hearsay__V1__ExportedMessage, withdraw_hash, struct msg_exported_message,
-                   withdraw_hash),
-     .min = LIMIT_HASH_BYTES, .max = LIMIT_HASH_BYTES},
+    FORM_ID(ExportedMessage, exported_message),
+    {MAP_FIELD(U64, ExportedMessage, exported_message, epoch)},
+    {MAP_FIELD(BYTES, ExportedMessage, exported_message, filter), .needed = true,
+     MAP_RANGE(1, LIMIT_FILTER_BYTES)},
+    {MAP_FIELD(TEXT, ExportedMessage, exported_message, media_type),
+     MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES), .form = &codec_form_media_type},
+    {MAP_FIELD(BYTES, ExportedMessage, exported_message, payload)},
+    {MAP_FIELD(I64, ExportedMessage, exported_message, deposited_ms)},
+    {MAP_FIELD(I64, ExportedMessage, exported_message, expires_ms)},
+    {MAP_AS(U32, ExportedMessage, reach, exported_message, reach_ppm), .max = LIMIT_DISTANCE_PPM,
+     .absent = LIMIT_DISTANCE_PPM},
+    {MAP_FIELD(BYTES, ExportedMessage, exported_message, withdraw_hash),
+     MAP_RANGE(LIMIT_HASH_BYTES, LIMIT_HASH_BYTES)},
 };
 static const struct map exported_message_map =
-    MAP_OF("a message", &hearsay__v1__exported_message__descriptor, struct msg_exported_message,
-           exported_message_fields);
+    MAP_OF("a message", exported_message, exported_message);
 
 static const struct map_field exported_fields[] = {
-    {MAP_LIST_ROW(Hearsay__V1__Exported, Hearsay__V1__ExportedMessage, messages,
-                  struct msg_exported, struct msg_exported_message, messages, message_count,
-                  &exported_message_map)},
-    {MAP_BYTES_ROW(Hearsay__V1__Exported, next, struct msg_exported, next), .min = 1,
-     .max = LIMIT_CURSOR_BYTES},
+    {MAP_LIST(Exported, exported, messages, message_count, ExportedMessage, exported_message)},
+    {MAP_FIELD(BYTES, Exported, exported, next), MAP_RANGE(1, LIMIT_CURSOR_BYTES)},
 };
-static const struct map exported_map =
-    MAP_OF("exported", &hearsay__v1__exported__descriptor, struct msg_exported, exported_fields);
+static const struct map exported_map = MAP_OF("exported", exported, exported);
 
 static const struct map_field summarized_fields[] = {
-    {MAP_BYTES_ROW(Hearsay__V1__Summarized, union_filter, struct msg_summarized, union_filter),
-     .needed = true, .min = 1, .max = LIMIT_FILTER_BYTES},
-    {MAP_U32_ROW(Hearsay__V1__Summarized, cardinality_min, struct msg_summarized, cardinality_min)},
-    {MAP_U32_ROW(Hearsay__V1__Summarized, cardinality_max, struct msg_summarized, cardinality_max)},
-    {MAP_U64_ROW(Hearsay__V1__Summarized, count, struct msg_summarized, count)},
+    {MAP_FIELD(BYTES, Summarized, summarized, union_filter), .needed = true,
+     MAP_RANGE(1, LIMIT_FILTER_BYTES)},
+    {MAP_FIELD(U32, Summarized, summarized, cardinality_min)},
+    {MAP_FIELD(U32, Summarized, summarized, cardinality_max)},
+    {MAP_FIELD(U64, Summarized, summarized, count)},
 };
-static const struct map summarized_map = MAP_OF("summarized", &hearsay__v1__summarized__descriptor,
-                                                struct msg_summarized, summarized_fields);
+static const struct map summarized_map = MAP_OF("summarized", summarized, summarized);
 
 static const struct map_field here_labels_fields[] = {
-    {MAP_TEXTS_ROW(Hearsay__V1__HereLabels, labels, struct msg_here_labels, labels, label_count)},
+    {MAP_TEXTS(HereLabels, here_labels, labels, label_count)},
 };
-static const struct map here_labels_map =
-    MAP_OF("here_labels", &hearsay__v1__here_labels__descriptor, struct msg_here_labels,
-           here_labels_fields);
+static const struct map here_labels_map = MAP_OF("here_labels", here_labels, here_labels);
 
 static const struct map_field here_changed_fields[] = {
-    {MAP_TEXT_ROW(Hearsay__V1__HereChanged, host, struct msg_here_changed, host), .min = 1,
-     .max = LIMIT_HOST_BYTES, .form = &codec_form_host},
-    {MAP_TEXTS_ROW(Hearsay__V1__HereChanged, labels, struct msg_here_changed, labels, label_count)},
+    FORM_HOST(HereChanged, here_changed),
+    {MAP_TEXTS(HereChanged, here_changed, labels, label_count)},
 };
-static const struct map here_changed_map =
-    MAP_OF("here_changed", &hearsay__v1__here_changed__descriptor, struct msg_here_changed,
-           here_changed_fields);
+static const struct map here_changed_map = MAP_OF("here_changed", here_changed, here_changed);
 
-static const struct codec_body response_bodies[] = {
-    {MSG_RESPONSE_RESULTS, HEARSAY__V1__RESPONSE__BODY_RESULTS, &results_map,
-     offsetof(struct msg_response, results)},
-    {MSG_RESPONSE_DEPOSITED, HEARSAY__V1__RESPONSE__BODY_DEPOSITED, &deposited_map,
-     offsetof(struct msg_response, deposited)},
-    {MSG_RESPONSE_ERROR, HEARSAY__V1__RESPONSE__BODY_ERROR, &error_map,
-     offsetof(struct msg_response, error)},
-    {MSG_RESPONSE_WELCOME, HEARSAY__V1__RESPONSE__BODY_WELCOME, &welcome_map,
-     offsetof(struct msg_response, welcome)},
-    {MSG_RESPONSE_GOT, HEARSAY__V1__RESPONSE__BODY_GOT, &got_map,
-     offsetof(struct msg_response, got)},
-    {MSG_RESPONSE_WITHDRAWN, HEARSAY__V1__RESPONSE__BODY_WITHDRAWN, NULL, 0},
-    {MSG_RESPONSE_PONG, HEARSAY__V1__RESPONSE__BODY_PONG, &pong_map,
-     offsetof(struct msg_response, pong)},
-    {MSG_RESPONSE_EXPORTED, HEARSAY__V1__RESPONSE__BODY_EXPORTED, &exported_map,
-     offsetof(struct msg_response, exported)},
-    {MSG_RESPONSE_HERE_LABELS, HEARSAY__V1__RESPONSE__BODY_HERE_LABELS, &here_labels_map,
-     offsetof(struct msg_response, here_labels)},
-    {MSG_RESPONSE_HERE_CHANGED, HEARSAY__V1__RESPONSE__BODY_HERE_CHANGED, &here_changed_map,
-     offsetof(struct msg_response, here_changed)},
-    {MSG_RESPONSE_SUMMARIZED, HEARSAY__V1__RESPONSE__BODY_SUMMARIZED, &summarized_map,
-     offsetof(struct msg_response, summarized)},
-    {MSG_RESPONSE_WATCHING, HEARSAY__V1__RESPONSE__BODY_WATCHING, &watching_map,
-     offsetof(struct msg_response, watching)},
-    {MSG_RESPONSE_UNWATCHED, HEARSAY__V1__RESPONSE__BODY_UNWATCHED, NULL, 0},
-    {MSG_RESPONSE_MATCH, HEARSAY__V1__RESPONSE__BODY_MATCH, &match_map,
-     offsetof(struct msg_response, match)},
-    {MSG_RESPONSE_REPORT_TAKEN, HEARSAY__V1__RESPONSE__BODY_REPORT_TAKEN, NULL, 0},
-    {MSG_RESPONSE_STATS_TAKEN, HEARSAY__V1__RESPONSE__BODY_STATS_TAKEN, &codec_stats_taken_map,
-     offsetof(struct msg_response, stats_taken)},
-    {MSG_RESPONSE_REMOVED, HEARSAY__V1__RESPONSE__BODY_REMOVED, NULL, 0},
-    {MSG_RESPONSE_RESTORED, HEARSAY__V1__RESPONSE__BODY_RESTORED, NULL, 0},
-    {MSG_RESPONSE_REPORTED_LIST, HEARSAY__V1__RESPONSE__BODY_REPORTED_LIST,
-     &codec_reported_list_map, offsetof(struct msg_response, reported_list)},
-    {MSG_RESPONSE_BANNED, HEARSAY__V1__RESPONSE__BODY_BANNED, NULL, 0},
-    {MSG_RESPONSE_UNBANNED, HEARSAY__V1__RESPONSE__BODY_UNBANNED, NULL, 0},
-    {MSG_RESPONSE_BAN_LIST, HEARSAY__V1__RESPONSE__BODY_BAN_LIST, &codec_ban_list_map,
-     offsetof(struct msg_response, ban_list)},
-    {MSG_RESPONSE_ACCEPTING, HEARSAY__V1__RESPONSE__BODY_ACCEPTING, &codec_accepting_map,
-     offsetof(struct msg_response, accepting)},
-    {MSG_RESPONSE_CHECKED, HEARSAY__V1__RESPONSE__BODY_CHECKED, &codec_checked_map,
-     offsetof(struct msg_response, checked)},
-    {MSG_RESPONSE_BACKED_UP, HEARSAY__V1__RESPONSE__BODY_BACKED_UP, &codec_backed_up_map,
-     offsetof(struct msg_response, bytes_taken)},
-    {MSG_RESPONSE_COMPACTED, HEARSAY__V1__RESPONSE__BODY_COMPACTED, &codec_compacted_map,
-     offsetof(struct msg_response, bytes_taken)},
-    {MSG_RESPONSE_RELOADED, HEARSAY__V1__RESPONSE__BODY_RELOADED, NULL, 0},
-    {MSG_RESPONSE_LOG_LEVEL_SET, HEARSAY__V1__RESPONSE__BODY_LOG_LEVEL_SET,
-     &codec_log_level_set_map, offsetof(struct msg_response, log_level)},
-    {MSG_RESPONSE_EPOCH_CHANGED, HEARSAY__V1__RESPONSE__BODY_EPOCH_CHANGED, &epoch_changed_map,
-     offsetof(struct msg_response, epoch_changed)},
+static const struct map_field figure_fields[] = {
+    {MAP_FIELD(TEXT, Figure, figure, name), .needed = true, MAP_RANGE(1, LIMIT_FIGURE_BYTES)},
+    {MAP_FIELD(I64, Figure, figure, value)},
+};
+static const struct map figure_map = MAP_OF("a figure", figure, figure);
+
+static const struct map_field stats_taken_fields[] = {
+    {MAP_LIST(StatsTaken, stats_taken, figures, figure_count, Figure, figure)},
+};
+static const struct map stats_taken_map = MAP_OF("stats_taken", stats_taken, stats_taken);
+
+static const struct map_field reported_message_fields[] = {
+    FORM_ID(ReportedMessage, reported_message),
+    {MAP_FIELD(U32, ReportedMessage, reported_message, reports)},
+    {MAP_FIELD(TEXT, ReportedMessage, reported_message, media_type),
+     MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES), .form = &codec_form_media_type},
+    {MAP_FIELD(BYTES, ReportedMessage, reported_message, payload)},
+    {MAP_TEXTS(ReportedMessage, reported_message, reasons, reason_count),
+     .max = LIMIT_REASON_BYTES},
+    {MAP_FIELD(BOOL, ReportedMessage, reported_message, hidden)},
+    {MAP_FIELD(BOOL, ReportedMessage, reported_message, pending)},
+    {MAP_FIELD(I64, ReportedMessage, reported_message, deposited_ms)},
+    {MAP_FIELD(I64, ReportedMessage, reported_message, expires_ms)},
+    {MAP_FIELD(BOOL, ReportedMessage, reported_message, payload_omitted)},
+};
+static const struct map reported_message_map =
+    MAP_OF("a message", reported_message, reported_message);
+
+static const struct map_field reported_list_fields[] = {
+    {MAP_LIST(ReportedList, reported_list, messages, message_count, ReportedMessage,
+              reported_message)},
+    {MAP_FIELD(U64, ReportedList, reported_list, total)},
+};
+static const struct map reported_list_map = MAP_OF("reported_list", reported_list, reported_list);
+
+static const struct map_field ban_entry_fields[] = {
+    {MAP_FIELD(BYTES, BanEntry, ban_entry, payload_hash),
+     MAP_RANGE(LIMIT_HASH_BYTES, LIMIT_HASH_BYTES)},
+    {MAP_FIELD(BYTES, BanEntry, ban_entry, filter), MAP_RANGE(1, LIMIT_FILTER_BYTES)},
+    {MAP_AS(U32, BanEntry, max_distance, ban_entry, max_distance_ppm), .max = LIMIT_DISTANCE_PPM},
+    {MAP_FIELD(I64, BanEntry, ban_entry, since_ms)},
+};
+static const struct map ban_entry_map = MAP_OF("a ban", ban_entry, ban_entry);
+
+static const struct map_field ban_list_fields[] = {
+    {MAP_LIST(BanList, ban_list, bans, ban_count, BanEntry, ban_entry)},
+    {MAP_FIELD(BOOL, BanList, ban_list, more)},
+};
+static const struct map ban_list_map = MAP_OF("ban_list", ban_list, ban_list);
+
+static const struct map_field accepting_fields[] = {
+    {MAP_FIELD(TEXT, Accepting, accepting, mode), .needed = true, MAP_RANGE(1, LIMIT_WORD_BYTES)},
+    {MAP_FIELD(TEXT, Accepting, accepting, source), .max = LIMIT_WORD_BYTES},
+    {MAP_FIELD(I64, Accepting, accepting, until_ms)},
+};
+static const struct map accepting_map = MAP_OF("accepting", accepting, accepting);
+
+static const struct map_field checked_fields[] = {
+    {MAP_TEXTS(Checked, checked, problems, problem_count), .max = LIMIT_ERROR_BYTES},
+    {MAP_FIELD(U64, Checked, checked, messages)},
+};
+static const struct map checked_map = MAP_OF("checked", checked, checked);
+
+static const struct map_field backed_up_fields[] = {
+    {MAP_AS(U64, BackedUp, bytes, bytes_taken, after)},
+};
+static const struct map backed_up_map = MAP_OF("backed_up", backed_up, bytes_taken);
+
+static const struct map_field compacted_fields[] = {
+    {MAP_AS(U64, Compacted, bytes_before, bytes_taken, before)},
+    {MAP_AS(U64, Compacted, bytes_after, bytes_taken, after)},
+};
+static const struct map compacted_map = MAP_OF("compacted", compacted, bytes_taken);
+
+static const struct map_field log_level_set_fields[] = {
+    {MAP_FIELD(TEXT, LogLevelSet, log_level, level), .needed = true,
+     MAP_RANGE(1, LIMIT_WORD_BYTES)},
+};
+static const struct map log_level_set_map = MAP_OF("log_level_set", log_level_set, log_level);
+
+#define BODY(NAME, table, member)                                              \
+    {                                                                          \
+        MSG_RESPONSE_##NAME, HEARSAY__V1__RESPONSE__BODY_##NAME, &table##_map, \
+            offsetof(struct msg_response, member)                              \
+    }
+#define EMPTY(NAME)                                                      \
+    {                                                                    \
+        MSG_RESPONSE_##NAME, HEARSAY__V1__RESPONSE__BODY_##NAME, NULL, 0 \
+    }
+
+static const struct map_body response_bodies[] = {
+    BODY(RESULTS, results, results),
+    BODY(DEPOSITED, deposited, deposited),
+    BODY(ERROR, error, error),
+    BODY(WELCOME, welcome, welcome),
+    BODY(GOT, got, got),
+    EMPTY(WITHDRAWN),
+    BODY(PONG, pong, pong),
+    BODY(EXPORTED, exported, exported),
+    BODY(HERE_LABELS, here_labels, here_labels),
+    BODY(HERE_CHANGED, here_changed, here_changed),
+    BODY(SUMMARIZED, summarized, summarized),
+    BODY(WATCHING, watching, watching),
+    EMPTY(UNWATCHED),
+    BODY(MATCH, match, match),
+    EMPTY(REPORT_TAKEN),
+    BODY(STATS_TAKEN, stats_taken, stats_taken),
+    EMPTY(REMOVED),
+    EMPTY(RESTORED),
+    BODY(REPORTED_LIST, reported_list, reported_list),
+    EMPTY(BANNED),
+    EMPTY(UNBANNED),
+    BODY(BAN_LIST, ban_list, ban_list),
+    BODY(ACCEPTING, accepting, accepting),
+    BODY(CHECKED, checked, checked),
+    BODY(BACKED_UP, backed_up, bytes_taken),
+    BODY(COMPACTED, compacted, bytes_taken),
+    EMPTY(RELOADED),
+    BODY(LOG_LEVEL_SET, log_level_set, log_level),
+    BODY(EPOCH_CHANGED, epoch_changed, epoch_changed),
 };
 
 static const struct codec_envelope response_envelope = {
@@ -335,153 +341,34 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
 {
     struct scan_envelope envelope;
     const Hearsay__V1__Response *wire;
-    const struct codec_body *body;
+    const struct map_body *body;
     ProtobufCMessage *message;
     int rv;
 
     memset(out, 0, sizeof(*out));
     scan_envelope(response_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
-    rv = codec_unpack(&response_envelope, frame, length, arena, &message, out_error);
+    rv = codec_unpack(&response_envelope, (struct msg_bytes){frame, length}, arena, &message,
+                      out_error);
     if (rv != 0) {
         return rv;
     }
     wire = (const Hearsay__V1__Response *)(const void *)message;
     body = codec_body_numbered(&response_envelope, (uint32_t)wire->body_case);
     if (body == NULL) {
-        return 0; /* MSG_RESPONSE_UNKNOWN: of a later version, or none */
+        return 0; /* MSG_RESPONSE_UNKNOWN: a kind of a later version, or no body */
     }
-    if (body->map != NULL) {
-        /* Every member of the oneof is a pointer to a message. */
-        rv = map_read(body->map, (const ProtobufCMessage *)(const void *)wire->welcome, arena,
-                      (uint8_t *)out + body->own, out_error);
-        if (rv != 0) {
-            return rv == MAP_REFUSED ? CODEC_INVALID : rv;
-        }
+    rv = map_read_body(body, wire->welcome, arena, out, out_error);
+    if (rv == 0) {
+        out->kind = (enum msg_response_kind)body->kind;
     }
-    out->kind = (enum msg_response_kind)body->kind;
-    return 0;
+    return rv;
 }
-
-/* --- sizes ------------------------------------------------------------------------------------ */
-
-/*
- * Bytes of fields on the wire at most. Every field here has a number below 16, so a tag is one
- * byte; nothing in a frame is longer than LIMIT_FRAME_BYTES_MAX, so a length is three at most.
- */
-enum {
-    SIZE_TAG = 1,
-    SIZE_LENGTH = 3,
-    SIZE_U32 = SIZE_TAG + 5,
-    SIZE_64 = SIZE_TAG + 10,
-    SIZE_BOOL = SIZE_TAG + 1,
-    SIZE_ID = SIZE_TAG + SIZE_LENGTH + LIMIT_ID_BYTES,
-    SIZE_DATA = SIZE_TAG + SIZE_LENGTH /* and the data themselves */
-};
-
-/* A sum that stops at SIZE_MAX, which fits no frame. */
-static size_t size_add(size_t a, size_t b)
-{
-    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
-}
-
-size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes)
-{
-    size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 4 * SIZE_U32 + 3 * SIZE_64 + SIZE_BOOL;
-
-    return size_add(size_add(fixed + 2 * SIZE_DATA, payload_bytes), media_type_bytes);
-}
-
-size_t codec_exported_bytes_max(const struct msg_exported_message *message)
-{
-    size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 3 * SIZE_64 + SIZE_U32 + 4 * SIZE_DATA;
-    size_t data = size_add(message->filter.count, message->payload.count);
-
-    data = size_add(data, message->media_type.length);
-    return size_add(size_add(fixed, data), message->withdraw_hash.count);
-}
-
-/* --- exact sizes ------------------------------------------------------------------------------ */
-
-static size_t varint_bytes(uint64_t value)
-{
-    size_t count = 1;
-
-    for (; value >= 0x80; value >>= 7) {
-        count++;
-    }
-    return count;
-}
-
-/* Of a number that is left out when it is 0. */
-static size_t number_bytes(uint64_t value)
-{
-    return value == 0 ? 0 : SIZE_TAG + varint_bytes(value);
-}
-
-/* Of data with their tag and length. */
-static size_t data_bytes(size_t size)
-{
-    return size_add(SIZE_TAG + varint_bytes(size), size);
-}
-
-static size_t result_fields_bytes(const struct msg_result *result)
-{
-    size_t size = data_bytes(result->id.count) + number_bytes(result->intersection_count) +
-                  number_bytes(result->union_count) + number_bytes(result->distance_ppm) +
-                  number_bytes(result->estimated_similarity_ppm) +
-                  number_bytes((uint64_t)result->deposited_ms) +
-                  number_bytes((uint64_t)result->expires_ms) + number_bytes(result->epoch) +
-                  number_bytes(result->payload_omitted ? 1 : 0);
-
-    if (result->media_type.text != NULL) {
-        size = size_add(size, data_bytes(result->media_type.length));
-    }
-    if (result->payload.data != NULL) {
-        size = size_add(size, data_bytes(result->payload.count));
-    }
-    return size;
-}
-
-size_t codec_result_bytes(const struct msg_result *result)
-{
-    return data_bytes(result_fields_bytes(result));
-}
-
-/* Of a frame with a body of so many bytes, whose field number takes `tag` bytes. */
-static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
-{
-    return size_add(SIZE_TAG + varint_bytes(id) + tag - SIZE_TAG, data_bytes(body));
-}
-
-size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes)
-{
-    const struct msg_results *results = &response->results;
-    size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
-                  number_bytes(results->capped ? 1 : 0);
-
-    return frame_bytes(response->id, SIZE_TAG, size_add(results_bytes, rest));
-}
-
-size_t codec_match_bytes(const struct msg_response *response)
-{
-    const struct msg_match *match = &response->match;
-    size_t body = size_add(number_bytes(match->watch_id) + number_bytes(match->seq),
-                           codec_result_bytes(&match->result));
-
-    return frame_bytes(response->id, SIZE_TAG + 1, body); /* its number is 16 or more */
-}
-
-/* --- encoding --------------------------------------------------------------------------------- */
 
 int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
                           struct bytes *out)
 {
-    const struct codec_body *body = codec_body_of_kind(&response_envelope, (int)response->kind);
-
-    if (body == NULL) {
-        return codec_write(response->id, 0, NULL, NULL, limit_bytes, out);
-    }
-    return codec_write(response->id, body->number, body->map, (const uint8_t *)response + body->own,
-                       limit_bytes, out);
+    return map_write_frame(response->id,
+                           codec_body_of_kind(&response_envelope, (int)response->kind), response,
+                           limit_bytes, out);
 }

@@ -86,7 +86,7 @@ static int scan_malformed(const struct scan *scan, const ProtobufCFieldDescripto
 
     scan_path(scan, field, path, sizeof(path));
     msg_error_set(scan->error, MSG_MALFORMED, path, "%s", sentence);
-    return SCAN_MALFORMED;
+    return CODEC_MALFORMED;
 }
 
 /* For sentences about a field: `rule` follows its name. */
@@ -97,7 +97,7 @@ static int scan_refuse(const struct scan *scan, const ProtobufCFieldDescriptor *
 
     scan_path(scan, field, path, sizeof(path));
     msg_error_set(scan->error, code, path, "%s %s", path, rule);
-    return code == MSG_MALFORMED ? SCAN_MALFORMED : SCAN_INVALID;
+    return code == MSG_MALFORMED ? CODEC_MALFORMED : CODEC_INVALID;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -326,7 +326,7 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
         scan_path(scan, field, path, sizeof(path));
         msg_error_set(scan->error, MSG_INVALID, path, "%s has too many entries; %u are allowed",
                       path, (unsigned)most);
-        return SCAN_INVALID;
+        return CODEC_INVALID;
     }
     *count += added;
     return 0;
@@ -378,7 +378,7 @@ static int scan_unknown(struct scan *scan)
     msg_error_set(scan->error, MSG_INVALID, NULL,
                   "the message has too many unknown fields; %u are allowed",
                   (unsigned)scan->rules->unknown_most);
-    return SCAN_INVALID;
+    return CODEC_INVALID;
 }
 
 static int scan_level(struct scan *scan, const ProtobufCMessageDescriptor *descriptor,

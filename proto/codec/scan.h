@@ -25,6 +25,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "proto/codec/codec.h"
 #include "proto/msg.h"
 
 /* The largest number of fields that one message of the schema may have, and of nested messages. */
@@ -45,15 +46,9 @@ struct scan_rules {
     uint32_t nesting_most;  /* messages within messages, at most SCAN_NESTING_MAX */
 };
 
-/* Named outcomes. */
-enum {
-    SCAN_MALFORMED = 1, /* not a message of this schema */
-    SCAN_INVALID = 2    /* one, but with a field that breaks a rule */
-};
-
 /*
- * Checks `length` bytes. 0, SCAN_MALFORMED or SCAN_INVALID with *out_error filled: MSG_MALFORMED or
- * MSG_INVALID, a sentence, and the field as a dotted path within the outermost body.
+ * Checks `length` bytes. 0, CODEC_MALFORMED or CODEC_INVALID with *out_error filled: MSG_MALFORMED
+ * or MSG_INVALID, a sentence, and the field as a dotted path within the outermost body.
  */
 int scan_message(const ProtobufCMessageDescriptor *descriptor, const struct scan_rules *rules,
                  const uint8_t *bytes, size_t length, struct msg_error *out_error);

@@ -43,58 +43,58 @@ static const struct scan_row request_rows[] = {
     ROW("an id", "\x08\x05", 0, ""),
     ROW("the largest id", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, ""),
     ROW("an id in more bytes than it needs", "\x08\x85\x80\x80\x00", 0, ""),
-    ROW("an id of 65 bits", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", SCAN_MALFORMED, "id"),
-    ROW("an id of 11 bytes", "\x08\x85\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", SCAN_MALFORMED,
+    ROW("an id of 65 bits", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", CODEC_MALFORMED, "id"),
+    ROW("an id of 11 bytes", "\x08\x85\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", CODEC_MALFORMED,
         "id"),
-    ROW("an id that does not end", "\x08\x85", SCAN_MALFORMED, "id"),
-    ROW("a tag alone", "\x08", SCAN_MALFORMED, "id"),
-    ROW("a tag that does not end", "\x88", SCAN_MALFORMED, ""),
-    ROW("a tag of six bytes", "\x88\x80\x80\x80\x80\x00\x05", SCAN_MALFORMED, ""),
-    ROW("a tag over 32 bits", "\x88\x80\x80\x80\x10\x05", SCAN_MALFORMED, ""),
+    ROW("an id that does not end", "\x08\x85", CODEC_MALFORMED, "id"),
+    ROW("a tag alone", "\x08", CODEC_MALFORMED, "id"),
+    ROW("a tag that does not end", "\x88", CODEC_MALFORMED, ""),
+    ROW("a tag of six bytes", "\x88\x80\x80\x80\x80\x00\x05", CODEC_MALFORMED, ""),
+    ROW("a tag over 32 bits", "\x88\x80\x80\x80\x10\x05", CODEC_MALFORMED, ""),
     ROW("a tag in more bytes than it needs", "\x88\x80\x00\x05", 0, ""),
-    ROW("field number 0", "\x00\x05", SCAN_MALFORMED, ""),
+    ROW("field number 0", "\x00\x05", CODEC_MALFORMED, ""),
     ROW("the largest field number", "\xf8\xff\xff\xff\x0f\x05", 0, ""),
-    ROW("a group begins", "\x0b", SCAN_MALFORMED, "id"),
-    ROW("a group ends", "\x0c", SCAN_MALFORMED, "id"),
-    ROW("an unknown group", "\xa3\x06\xa4\x06", SCAN_MALFORMED, ""),
-    ROW("wire type 6", "\x0e\x00", SCAN_MALFORMED, "id"),
-    ROW("wire type 7", "\x0f\x00", SCAN_MALFORMED, "id"),
-    ROW("an id as bytes", "\x0a\x01\x05", SCAN_MALFORMED, "id"),
-    ROW("an id as 64 fixed bits", "\x09\x05\0\0\0\0\0\0\0", SCAN_MALFORMED, "id"),
-    ROW("an id as 32 fixed bits", "\x0d\x05\0\0\0", SCAN_MALFORMED, "id"),
-    ROW("the id twice", "\x08\x05\x08\x05", SCAN_MALFORMED, "id"),
+    ROW("a group begins", "\x0b", CODEC_MALFORMED, "id"),
+    ROW("a group ends", "\x0c", CODEC_MALFORMED, "id"),
+    ROW("an unknown group", "\xa3\x06\xa4\x06", CODEC_MALFORMED, ""),
+    ROW("wire type 6", "\x0e\x00", CODEC_MALFORMED, "id"),
+    ROW("wire type 7", "\x0f\x00", CODEC_MALFORMED, "id"),
+    ROW("an id as bytes", "\x0a\x01\x05", CODEC_MALFORMED, "id"),
+    ROW("an id as 64 fixed bits", "\x09\x05\0\0\0\0\0\0\0", CODEC_MALFORMED, "id"),
+    ROW("an id as 32 fixed bits", "\x0d\x05\0\0\0", CODEC_MALFORMED, "id"),
+    ROW("the id twice", "\x08\x05\x08\x05", CODEC_MALFORMED, "id"),
     ROW("an empty hello", "\x08\x05\x12\x00", 0, ""),
-    ROW("a hello longer than the frame", "\x12\x01", SCAN_MALFORMED, "hello"),
-    ROW("a hello of 4 GiB", "\x12\xff\xff\xff\xff\x0f", SCAN_MALFORMED, "hello"),
-    ROW("a length of six bytes", "\x12\x80\x80\x80\x80\x80\x00", SCAN_MALFORMED, "hello"),
-    ROW("a length over 32 bits", "\x12\x80\x80\x80\x80\x10", SCAN_MALFORMED, "hello"),
-    ROW("two hellos, which protobuf would merge", "\x12\x00\x12\x00", SCAN_MALFORMED, "hello"),
-    ROW("a hello and a ping", "\x12\x00\x62\x00", SCAN_MALFORMED, "ping"),
+    ROW("a hello longer than the frame", "\x12\x01", CODEC_MALFORMED, "hello"),
+    ROW("a hello of 4 GiB", "\x12\xff\xff\xff\xff\x0f", CODEC_MALFORMED, "hello"),
+    ROW("a length of six bytes", "\x12\x80\x80\x80\x80\x80\x00", CODEC_MALFORMED, "hello"),
+    ROW("a length over 32 bits", "\x12\x80\x80\x80\x80\x10", CODEC_MALFORMED, "hello"),
+    ROW("two hellos, which protobuf would merge", "\x12\x00\x12\x00", CODEC_MALFORMED, "hello"),
+    ROW("a hello and a ping", "\x12\x00\x62\x00", CODEC_MALFORMED, "ping"),
     ROW("a ping and something newer", "\x62\x00\xa2\x06\x00", 0, ""),
     ROW("versions one by one", "\x12\x04\x08\x01\x08\x02", 0, ""),
     ROW("versions packed", "\x12\x04\x0a\x02\x01\x02", 0, ""),
     ROW("versions both ways", "\x12\x06\x0a\x02\x01\x02\x08\x03", 0, ""),
     ROW("versions packed, none", "\x12\x02\x0a\x00", 0, ""),
-    ROW("a packed version that does not end", "\x12\x03\x0a\x01\x80", SCAN_MALFORMED, "versions"),
-    ROW("a version over 32 bits", "\x12\x06\x08\x80\x80\x80\x80\x10", SCAN_INVALID, "versions"),
-    ROW("a packed version over 32 bits", "\x12\x07\x0a\x05\x80\x80\x80\x80\x10", SCAN_INVALID,
+    ROW("a packed version that does not end", "\x12\x03\x0a\x01\x80", CODEC_MALFORMED, "versions"),
+    ROW("a version over 32 bits", "\x12\x06\x08\x80\x80\x80\x80\x10", CODEC_INVALID, "versions"),
+    ROW("a packed version over 32 bits", "\x12\x07\x0a\x05\x80\x80\x80\x80\x10", CODEC_INVALID,
         "versions"),
-    ROW("17 versions, packed", "\x12\x13\x0a\x11\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1", SCAN_INVALID,
+    ROW("17 versions, packed", "\x12\x13\x0a\x11\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1", CODEC_INVALID,
         "versions"),
     ROW("16 versions, packed", "\x12\x12\x0a\x10\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1", 0, ""),
     ROW("an agent", "\x12\x04\x12\x02\xc3\xa9", 0, ""),
-    ROW("an agent with a NUL", "\x12\x05\x12\x03\x61\x00\x62", SCAN_INVALID, "agent"),
-    ROW("an agent that is not UTF-8", "\x12\x03\x12\x01\xff", SCAN_INVALID, "agent"),
-    ROW("an agent of half a character", "\x12\x03\x12\x01\xc3", SCAN_INVALID, "agent"),
-    ROW("an agent twice", "\x12\x06\x12\x01\x61\x12\x01\x62", SCAN_MALFORMED, "agent"),
-    ROW("an agent beyond its hello", "\x12\x03\x12\x02\x61\x61", SCAN_MALFORMED, "agent"),
+    ROW("an agent with a NUL", "\x12\x05\x12\x03\x61\x00\x62", CODEC_INVALID, "agent"),
+    ROW("an agent that is not UTF-8", "\x12\x03\x12\x01\xff", CODEC_INVALID, "agent"),
+    ROW("an agent of half a character", "\x12\x03\x12\x01\xc3", CODEC_INVALID, "agent"),
+    ROW("an agent twice", "\x12\x06\x12\x01\x61\x12\x01\x62", CODEC_MALFORMED, "agent"),
+    ROW("an agent beyond its hello", "\x12\x03\x12\x02\x61\x61", CODEC_MALFORMED, "agent"),
     ROW("a metric below zero", "\x22\x0b\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, ""),
-    ROW("a metric over 32 bits", "\x22\x06\x38\x80\x80\x80\x80\x08", SCAN_INVALID, "metric"),
-    ROW("a k over 32 bits", "\x22\x06\x10\x81\x80\x80\x80\x10", SCAN_INVALID, "k"),
+    ROW("a metric over 32 bits", "\x22\x06\x38\x80\x80\x80\x80\x08", CODEC_INVALID, "metric"),
+    ROW("a k over 32 bits", "\x22\x06\x10\x81\x80\x80\x80\x10", CODEC_INVALID, "k"),
     ROW("a k in more bytes than it needs", "\x22\x07\x10\x81\x80\x80\x80\x80\x00", 0, ""),
-    ROW("a part with two filters", "\x22\x06\x1a\x04\x12\x00\x12\x00", SCAN_MALFORMED,
+    ROW("a part with two filters", "\x22\x06\x1a\x04\x12\x00\x12\x00", CODEC_MALFORMED,
         "parts.filter"),
-    ROW("a part whose filter is cut off", "\x22\x04\x1a\x02\x12\x01", SCAN_MALFORMED,
+    ROW("a part whose filter is cut off", "\x22\x04\x1a\x02\x12\x01", CODEC_MALFORMED,
         "parts.filter"),
 };
 
@@ -112,7 +112,7 @@ static void test_rows(void **state)
         }
         if (rv != 0) {
             assert_true(strlen(error.message) > 10);
-            assert_int_equal(error.code, rv == SCAN_INVALID ? MSG_INVALID : MSG_MALFORMED);
+            assert_int_equal(error.code, rv == CODEC_INVALID ? MSG_INVALID : MSG_MALFORMED);
         }
     }
 }
@@ -145,7 +145,7 @@ static void test_nesting_is_bounded(void **state)
     (void)state;
     assert_int_equal(scan_message(&hearsay__v1__request__descriptor, &rules,
                                   (const uint8_t *)"\x22\x02\x1a\x00", 4, &error),
-                     SCAN_MALFORMED);
+                     CODEC_MALFORMED);
     assert_string_equal(error.field, "parts");
 }
 
@@ -170,7 +170,7 @@ static void test_counts_at_their_limits(void **state)
                 wire_put_data(&bytes, field->id, "", 0);
             }
         }
-        assert_int_equal(scan(row->message, bytes.data, bytes.count, &error), SCAN_INVALID);
+        assert_int_equal(scan(row->message, bytes.data, bytes.count, &error), CODEC_INVALID);
         assert_string_equal(error.field, row->field);
         bytes_deinit(&bytes);
     }
@@ -189,7 +189,7 @@ static void test_unknown_fields_are_counted(void **state)
     assert_int_equal(scan(&hearsay__v1__request__descriptor, bytes.data, bytes.count, &error), 0);
     wire_put_data(&bytes, 2, "\xf8\x07\x00", 3); /* one more, within a hello */
     assert_int_equal(scan(&hearsay__v1__request__descriptor, bytes.data, bytes.count, &error),
-                     SCAN_INVALID);
+                     CODEC_INVALID);
     bytes_deinit(&bytes);
 }
 

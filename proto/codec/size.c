@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/codec.h"
+#include "proto/limits.h"
+
+/*
+ * Bytes of fields on the wire at most. Every field here has a number below 16, so a tag is one
+ * byte; nothing in a frame is longer than LIMIT_FRAME_BYTES_MAX, so a length is three at most.
+ */
+enum {
+    SIZE_TAG = 1,
+    SIZE_LENGTH = 3,
+    SIZE_U32 = SIZE_TAG + 5,
+    SIZE_64 = SIZE_TAG + 10,
+    SIZE_BOOL = SIZE_TAG + 1,
+    SIZE_ID = SIZE_TAG + SIZE_LENGTH + LIMIT_ID_BYTES,
+    SIZE_DATA = SIZE_TAG + SIZE_LENGTH /* and the data themselves */
+};
+
+/* A sum that stops at SIZE_MAX, which fits no frame. */
+static size_t size_add(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes)
+{
+    size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 4 * SIZE_U32 + 3 * SIZE_64 + SIZE_BOOL;
+
+    return size_add(size_add(fixed + 2 * SIZE_DATA, payload_bytes), media_type_bytes);
+}
+
+size_t codec_exported_bytes_max(const struct msg_exported_message *message)
+{
+    size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 3 * SIZE_64 + SIZE_U32 + 4 * SIZE_DATA;
+    size_t data = size_add(message->filter.count, message->payload.count);
+
+    data = size_add(data, message->media_type.length);
+    return size_add(size_add(fixed, data), message->withdraw_hash.count);
+}
+
+/* --- exact sizes ------------------------------------------------------------------------------ */
+
+static size_t varint_bytes(uint64_t value)
+{
+    size_t count = 1;
+
+    for (; value >= 0x80; value >>= 7) {
+        count++;
+    }
+    return count;
+}
+
+/* Of a number that is left out when it is 0. */
+static size_t number_bytes(uint64_t value)
+{
+    return value == 0 ? 0 : SIZE_TAG + varint_bytes(value);
+}
+
+/* Of data with their tag and length. */
+static size_t data_bytes(size_t size)
+{
+    return size_add(SIZE_TAG + varint_bytes(size), size);
+}
+
+static size_t result_fields_bytes(const struct msg_result *result)
+{
+    size_t size = data_bytes(result->id.count) + number_bytes(result->intersection_count) +
+                  number_bytes(result->union_count) + number_bytes(result->distance_ppm) +
+                  number_bytes(result->estimated_similarity_ppm) +
+                  number_bytes((uint64_t)result->deposited_ms) +
+                  number_bytes((uint64_t)result->expires_ms) + number_bytes(result->epoch) +
+                  number_bytes(result->payload_omitted ? 1 : 0);
+
+    if (result->media_type.text != NULL) {
+        size = size_add(size, data_bytes(result->media_type.length));
+    }
+    if (result->payload.data != NULL) {
+        size = size_add(size, data_bytes(result->payload.count));
+    }
+    return size;
+}
+
+size_t codec_result_bytes(const struct msg_result *result)
+{
+    return data_bytes(result_fields_bytes(result));
+}
+
+/* Of a frame with a body of so many bytes, whose field number takes `tag` bytes. */
+static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
+{
+    return size_add(SIZE_TAG + varint_bytes(id) + tag - SIZE_TAG, data_bytes(body));
+}
+
+size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes)
+{
+    const struct msg_results *results = &response->results;
+    size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
+                  number_bytes(results->capped ? 1 : 0);
+
+    return frame_bytes(response->id, SIZE_TAG, size_add(results_bytes, rest));
+}
+
+size_t codec_match_bytes(const struct msg_response *response)
+{
+    const struct msg_match *match = &response->match;
+    size_t body = size_add(number_bytes(match->watch_id) + number_bytes(match->seq),
+                           codec_result_bytes(&match->result));
+
+    return frame_bytes(response->id, SIZE_TAG + 1, body); /* its number is 16 or more */
+}
