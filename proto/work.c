@@ -10,61 +10,53 @@ static void put_le(uint8_t *out, uint64_t value, size_t count)
     }
 }
 
-struct feeding {
-    void (*feed)(void *context, const void *data, size_t count);
-    void *context;
-};
-
-static void feed_number(const struct feeding *feeding, uint64_t value, size_t count)
+static void feed_number(const struct work_hash *hash, uint64_t value, size_t count)
 {
     uint8_t bytes[8];
 
     put_le(bytes, value, count);
-    feeding->feed(feeding->context, bytes, count);
+    hash->feed(hash->context, bytes, count);
 }
 
 /* A length of 4 bytes, and the data. */
-static void feed_data(const struct feeding *feeding, const void *data, size_t count)
+static void feed_data(const struct work_hash *hash, const void *data, size_t count)
 {
-    feed_number(feeding, count, 4); /* parts of one frame */
+    feed_number(hash, count, 4); /* parts of one frame */
     if (count > 0) {
-        feeding->feed(feeding->context, data, count);
+        hash->feed(hash->context, data, count);
     }
 }
 
 void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
-               void (*feed)(void *context, const void *data, size_t count), void *context)
+               struct work_hash hash)
 {
     static const char prefix[] = "hearsay-work-1";
     static const char text_plain[] = "text/plain";
-    struct feeding feeding = {feed, context};
     bool has_type = deposit->media_type.text != NULL;
 
-    feed(context, prefix, sizeof(prefix) - 1);
-    feed(context, store_id, LIMIT_ID_BYTES);
-    feed_data(&feeding, host, strlen(host));
-    feed(context, deposit->id.data, LIMIT_ID_BYTES);
-    feed_number(&feeding, deposit->epoch, 8);
-    feed_number(&feeding, deposit->reach_ppm, 4);
-    feed_data(&feeding, deposit->filter.data, deposit->filter.count);
-    feed_data(&feeding, has_type ? deposit->media_type.text : text_plain,
+    hash.feed(hash.context, prefix, sizeof(prefix) - 1);
+    hash.feed(hash.context, store_id, LIMIT_ID_BYTES);
+    feed_data(&hash, host, strlen(host));
+    hash.feed(hash.context, deposit->id.data, LIMIT_ID_BYTES);
+    feed_number(&hash, deposit->epoch, 8);
+    feed_number(&hash, deposit->reach_ppm, 4);
+    feed_data(&hash, deposit->filter.data, deposit->filter.count);
+    feed_data(&hash, has_type ? deposit->media_type.text : text_plain,
               has_type ? deposit->media_type.length : sizeof(text_plain) - 1);
-    feed_data(&feeding, deposit->payload.data, deposit->payload.count);
-    feed_data(&feeding, deposit->withdraw_hash.data, deposit->withdraw_hash.count);
+    feed_data(&hash, deposit->payload.data, deposit->payload.count);
+    feed_data(&hash, deposit->withdraw_hash.data, deposit->withdraw_hash.count);
 }
 
 void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_id,
-                      const uint8_t *token, size_t token_bytes,
-                      void (*feed)(void *context, const void *data, size_t count), void *context)
+                      struct msg_bytes token, struct work_hash hash)
 {
     static const char prefix[] = "hearsay-report-work-1";
-    struct feeding feeding = {feed, context};
 
-    feed(context, prefix, sizeof(prefix) - 1);
-    feed(context, store_id, LIMIT_ID_BYTES);
-    feed_data(&feeding, host, strlen(host));
-    feed(context, id, LIMIT_ID_BYTES);
-    feed_data(&feeding, token, token_bytes);
+    hash.feed(hash.context, prefix, sizeof(prefix) - 1);
+    hash.feed(hash.context, store_id, LIMIT_ID_BYTES);
+    feed_data(&hash, host, strlen(host));
+    hash.feed(hash.context, id, LIMIT_ID_BYTES);
+    feed_data(&hash, token.data, token.count);
 }
 
 void work_proof(const uint8_t *content_hash, uint64_t number, uint8_t *out)

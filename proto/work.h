@@ -11,22 +11,27 @@
 
 #include "proto/msg.h"
 
+/* The caller's hash function. `feed` adds `count` bytes to the hash; `context` is handed to it. */
+struct work_hash {
+    void (*feed)(void *context, const void *data, size_t count);
+    void *context;
+};
+
 /*
- * Calls `feed` with the bytes of a deposit that the content hash covers, piece by piece. host: the
- * name of the host that the deposit goes to; the deposit itself may leave it out. store_id:
+ * Feeds the bytes of a deposit that the content hash covers to `hash`, piece by piece. host: the
+ * name of the host that the deposit goes to; the deposit itself may leave the name out. store_id:
  * LIMIT_ID_BYTES bytes. The deposit must be one that the codec accepts. O(size of the deposit).
  */
 void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
-               void (*feed)(void *context, const void *data, size_t count), void *context);
+               struct work_hash hash);
 
 /*
- * The same for a report of the message `id` (LIMIT_ID_BYTES bytes). token: the resume token of the
- * Welcome of the reporting session. It binds the proof to this session, so that one proof does not
- * serve several senders.
+ * The same as work_feed, for a report of the message `id` (LIMIT_ID_BYTES bytes). token: the resume
+ * token of the Welcome of the reporting session. The token binds the proof to this session: one
+ * proof does not serve several senders.
  */
 void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_id,
-                      const uint8_t *token, size_t token_bytes,
-                      void (*feed)(void *context, const void *data, size_t count), void *context);
+                      struct msg_bytes token, struct work_hash hash);
 
 /*
  * Writes the WORK_PROOF_BYTES bytes that the proof's hash covers: the content hash

@@ -41,7 +41,7 @@ void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *sto
     crypto_generichash_state state;
 
     (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
-    work_feed(deposit, host, store_id, work_hash_part, &state);
+    work_feed(deposit, host, store_id, (struct work_hash){work_hash_part, &state});
     deposit->work = find_number(&state, bits);
 }
 
@@ -51,8 +51,9 @@ void work_find_report(struct msg_report *report, const char *host,
     crypto_generichash_state state;
 
     (void)crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES);
-    work_feed_report(report->id.data, host, welcome->store_id, welcome->resume_token,
-                     welcome->resume_bytes, work_hash_part, &state);
+    work_feed_report(report->id.data, host, welcome->store_id,
+                     (struct msg_bytes){welcome->resume_token, welcome->resume_bytes},
+                     (struct work_hash){work_hash_part, &state});
     report->work = find_number(&state, welcome->limits.work_bits);
 }
 

@@ -17,20 +17,20 @@ static void ask_limit_feed(void *context, const void *data, size_t count)
 static uint32_t work_bits(const struct ask *ask)
 {
     const struct msg_request *request = ask->request;
-    const struct requester *client = ask->client;
+    struct msg_bytes token = {ask->client->resume_token, sizeof(ask->client->resume_token)};
     bool is_report = request->kind == MSG_REQUEST_REPORT;
     const char *host = ask->host->config.name;
     const uint8_t *store_id = ask->service->store.store_id;
     crypto_generichash_state state;
+    struct work_hash hashing = {ask_limit_feed, &state};
     uint8_t hash[LIMIT_HASH_BYTES];
     uint8_t proof[WORK_PROOF_BYTES];
 
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     if (is_report) {
-        work_feed_report(request->report.id.data, host, store_id, client->resume_token,
-                         sizeof(client->resume_token), ask_limit_feed, &state);
+        work_feed_report(request->report.id.data, host, store_id, token, hashing);
     } else {
-        work_feed(&request->deposit, host, store_id, ask_limit_feed, &state);
+        work_feed(&request->deposit, host, store_id, hashing);
     }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     work_proof(hash, is_report ? request->report.work : request->deposit.work, proof);

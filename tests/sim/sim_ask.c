@@ -105,6 +105,7 @@ static void do_work(struct world *world, const struct w_client *client, struct w
 {
     const char *host = world->config.hosts[request->host].name;
     crypto_generichash_state state;
+    const struct work_hash hashing = {feed, &state};
     uint8_t hash[LIMIT_HASH_BYTES];
     uint8_t proof[WORK_PROOF_BYTES];
     uint8_t result[LIMIT_HASH_BYTES];
@@ -113,12 +114,14 @@ static void do_work(struct world *world, const struct w_client *client, struct w
 
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     if (deposit != NULL) {
-        work_feed(deposit, host, world->store_id, feed, &state);
+        work_feed(deposit, host, world->store_id, hashing);
     } else {
         /* The session's own, also where its Welcome has not been read yet. */
-        work_feed_report(request->message_id, host, world->store_id,
-                         client->peer != NULL ? client->peer->resume_token : client->token,
-                         RESUME_TOKEN_BYTES, feed, &state);
+        work_feed_report(
+            request->message_id, host, world->store_id,
+            (struct msg_bytes){client->peer != NULL ? client->peer->resume_token : client->token,
+                               RESUME_TOKEN_BYTES},
+            hashing);
     }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     do {

@@ -72,7 +72,7 @@ static void check_case(const json_t *object)
         uint8_t sought[WORK_PROOF_BYTES];
 
         assert_int_equal(crypto_generichash_init(&state, NULL, 0, sizeof(hash)), 0);
-        work_feed(&deposit, host, store_id.bytes, feed, &state);
+        work_feed(&deposit, host, store_id.bytes, (struct work_hash){feed, &state});
         assert_int_equal(crypto_generichash_final(&state, hash, sizeof(hash)), 0);
         assert_memory_equal(hash, content.bytes, sizeof(hash));
         work_proof(hash, number_of(object, "work"), sought);
@@ -113,7 +113,8 @@ static void check_report(const json_t *object)
 
     assert_int_equal(crypto_generichash_init(&state, NULL, 0, LIMIT_HASH_BYTES), 0);
     work_feed_report(id.bytes, json_string_value(json_object_get(object, "host")), store_id.bytes,
-                     token.bytes, token.count, feed, &state);
+                     (struct msg_bytes){token.bytes, token.count},
+                     (struct work_hash){feed, &state});
     check_proof(object, &state);
 }
 
