@@ -19,9 +19,7 @@ void bytes_deinit(struct bytes *bytes)
     if (bytes->data != NULL) {
         alloc_release(bytes->alloc, bytes->data);
     }
-    bytes->data = NULL;
-    bytes->count = 0;
-    bytes->capacity = 0;
+    *bytes = (struct bytes){.alloc = bytes->alloc};
 }
 
 /* At least `needed`, and at least twice what there is, so that appending stays O(1) a byte. */
@@ -46,11 +44,7 @@ uint8_t *bytes_reserve(struct bytes *bytes, size_t more)
     }
 
     capacity = bytes_next_capacity(bytes, bytes->count + more);
-    if (bytes->data == NULL) {
-        data = alloc_array(bytes->alloc, capacity, 1);
-    } else {
-        data = alloc_resize(bytes->alloc, bytes->data, capacity, 1);
-    }
+    data = alloc_resize(bytes->alloc, bytes->data, capacity, 1);
     if (data == NULL) {
         return NULL;
     }

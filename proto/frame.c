@@ -12,20 +12,12 @@ void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc
     *decoder = (struct frame_decoder){.alloc = alloc, .limit_bytes = limit_bytes};
 }
 
-static void frame_drop_buffer(struct frame_decoder *decoder)
-{
-    if (decoder->buffer != NULL) {
-        alloc_release(decoder->alloc, decoder->buffer);
-    }
-    decoder->buffer = NULL;
-    decoder->capacity = 0;
-    decoder->start = 0;
-    decoder->end = 0;
-}
-
 void frame_decoder_deinit(struct frame_decoder *decoder)
 {
-    frame_drop_buffer(decoder);
+    if (decoder->buffer != NULL) { /* a zeroed struct has no allocator */
+        alloc_release(decoder->alloc, decoder->buffer);
+    }
+    frame_decoder_init(decoder, decoder->alloc, decoder->limit_bytes);
 }
 
 size_t frame_decoder_pending(const struct frame_decoder *decoder)
@@ -36,7 +28,7 @@ size_t frame_decoder_pending(const struct frame_decoder *decoder)
 void frame_decoder_release(struct frame_decoder *decoder)
 {
     if (frame_decoder_pending(decoder) == 0) {
-        frame_drop_buffer(decoder);
+        frame_decoder_deinit(decoder);
     }
 }
 
@@ -68,11 +60,7 @@ static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
     if (capacity < needed) {
         capacity = needed;
     }
-    if (decoder->buffer == NULL) {
-        buffer = alloc_array(decoder->alloc, capacity, 1);
-    } else {
-        buffer = alloc_resize(decoder->alloc, decoder->buffer, capacity, 1);
-    }
+    buffer = alloc_resize(decoder->alloc, decoder->buffer, capacity, 1);
     if (buffer == NULL) {
         return -ERR_NOMEM;
     }
