@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * msg_request: the requests of hearsay.proto as plain structs. Include proto/msg.h, which says how
+ * the structs are to be read.
+ */
+#ifndef PROTO_MSG_REQUEST_H
+#define PROTO_MSG_REQUEST_H
+
+#include "proto/msg_base.h"
+
+struct msg_hello {
+    uint32_t versions[LIMIT_VERSIONS];
+    uint32_t version_count;
+    struct msg_text agent;
+    struct msg_bytes resume_token;
+};
+
+struct msg_deposit {
+    struct msg_text host;
+    struct msg_bytes id;        /* LIMIT_ID_BYTES */
+    uint64_t epoch;             /* 0 when absent */
+    struct msg_bytes filter;    /* 1 .. LIMIT_FILTER_BYTES */
+    struct msg_text media_type; /* text/plain when absent */
+    struct msg_bytes payload;   /* empty when absent */
+    bool has_ttl;
+    uint32_t ttl_s;
+    uint32_t reach_ppm;             /* 1,000,000 when absent */
+    struct msg_bytes withdraw_hash; /* LIMIT_HASH_BYTES or absent */
+    uint64_t work;                  /* 0 when absent */
+};
+
+struct msg_query_part {
+    uint64_t epoch;
+    struct msg_bytes filter;
+    struct msg_bytes contains; /* or absent */
+};
+
+struct msg_slice {
+    struct msg_bytes bits; /* 1 or more */
+    uint32_t hashes;       /* 1 .. LIMIT_HASHES */
+    uint64_t seed;         /* 0 when absent */
+};
+
+struct msg_query {
+    struct msg_text host;
+    uint32_t k;                         /* 1 or more */
+    const struct msg_query_part *parts; /* part_count of them, 1 .. LIMIT_PARTS */
+    size_t part_count;
+    uint32_t max_distance_ppm; /* 1,000,000 when absent */
+    int64_t since_ms;          /* INT64_MIN when absent */
+    int64_t until_ms;          /* INT64_MAX when absent */
+    enum msg_metric metric;
+    enum msg_order order;
+    const struct msg_slice *exclude; /* exclude_count of them */
+    size_t exclude_count;
+    bool with_payload;
+};
+
+/* query.k is 0: a watch has no k. */
+struct msg_watch {
+    struct msg_query query;
+    uint64_t after_seq; /* UINT64_MAX when absent: new messages only */
+};
+
+struct msg_unwatch {
+    uint64_t watch_id; /* 0 when absent; no watch has this id */
+};
+
+struct msg_get {
+    struct msg_text host;
+    struct msg_bytes id;
+};
+
+struct msg_withdraw {
+    struct msg_text host;
+    struct msg_bytes id;
+    struct msg_bytes token; /* LIMIT_TOKEN_BYTES */
+};
+
+struct msg_export {
+    struct msg_text host;
+    struct msg_bytes after; /* 1 .. LIMIT_CURSOR_BYTES, or absent */
+    uint32_t limit;         /* 0 when absent */
+};
+
+struct msg_summary {
+    struct msg_text host;
+    uint64_t epoch; /* 0 when absent */
+};
+
+struct msg_report {
+    struct msg_text host;
+    struct msg_bytes id;
+    struct msg_text reason; /* up to LIMIT_REASON_BYTES without control characters, or absent */
+    uint64_t work;          /* 0 when absent */
+};
+
+/* The requests of administration share this struct. Each uses the fields that name it. */
+struct msg_admin {
+    struct msg_text host;          /* stats: absent means all of them */
+    struct msg_bytes id;           /* remove, restore */
+    bool ban;                      /* remove */
+    bool pending;                  /* reported */
+    uint32_t number;               /* reported: limit; bans: skip */
+    struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
+    struct msg_bytes filter;       /* ban, unban: or absent */
+    uint32_t max_distance_ppm;     /* ban */
+    struct msg_text word;          /* accept: mode; log_level: level; backup: path; or absent */
+};
+
+struct msg_here {
+    struct msg_text host;
+};
+
+enum msg_request_kind {
+    MSG_REQUEST_UNKNOWN = 0, /* a request that this schema does not have, or no body */
+    MSG_REQUEST_HELLO,
+    MSG_REQUEST_DEPOSIT,
+    MSG_REQUEST_QUERY,
+    MSG_REQUEST_GET,
+    MSG_REQUEST_WITHDRAW,
+    MSG_REQUEST_PING,
+    MSG_REQUEST_EXPORT,
+    MSG_REQUEST_SUMMARY,
+    MSG_REQUEST_HERE,
+    MSG_REQUEST_WATCH,
+    MSG_REQUEST_UNWATCH,
+    MSG_REQUEST_REPORT,
+    MSG_REQUEST_STATS,
+    MSG_REQUEST_REMOVE,
+    MSG_REQUEST_RESTORE,
+    MSG_REQUEST_REPORTED,
+    MSG_REQUEST_BAN,
+    MSG_REQUEST_UNBAN,
+    MSG_REQUEST_BANS,
+    MSG_REQUEST_ACCEPT,
+    MSG_REQUEST_CHECK,
+    MSG_REQUEST_BACKUP,
+    MSG_REQUEST_COMPACT,
+    MSG_REQUEST_RELOAD,
+    MSG_REQUEST_LOG_LEVEL,
+    MSG_REQUEST_KNOWN_ONLY /* in the schema, not served by this version; see `name` */
+};
+
+struct msg_request {
+    uint64_t id;      /* not 0 */
+    const char *name; /* the field's name in hearsay.proto, "" for unknown; static storage */
+    enum msg_request_kind kind;
+    union {
+        struct msg_hello hello;
+        struct msg_deposit deposit;
+        struct msg_query query;
+        struct msg_get get;
+        struct msg_withdraw withdraw;
+        struct msg_export export_page;
+        struct msg_summary summary;
+        struct msg_here here;
+        struct msg_watch watch;
+        struct msg_unwatch unwatch;
+        struct msg_report report;
+        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_LOG_LEVEL */
+    };
+};
+
+#endif
