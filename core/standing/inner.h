@@ -115,7 +115,6 @@ struct standing {
     uint32_t node_count;
     uint32_t node_room;
     size_t part_count;
-    size_t group_count;
     size_t bytes;
     uint64_t serial; /* of messages matched */
     uint64_t compared;

@@ -246,7 +246,6 @@ void standing_enter(struct standing *standing, struct standing_node *node, uint3
     for (size_t w = 0; w < standing->words; w++) {
         mark_columns(group, w, group->key[w], true);
     }
-    standing->group_count++;
     tell_node(group);
 }
 
@@ -268,7 +267,6 @@ static struct standing_node *node_detach(struct standing *standing, struct stand
     node->group_count--;
     repair_word(node, lane / 64);
     group->node = NULL;
-    standing->group_count--;
     return node;
 }
 
@@ -368,30 +366,36 @@ void standing_summarise(const struct standing *standing, const struct standing_g
     }
 }
 
+/* Computes what a group and its node keep of the group's parts. */
+static void group_refresh(const struct standing *standing, struct standing_group *group)
+{
+    struct standing_summary summary;
+
+    standing_summarise(standing, group, &summary);
+    set_key(standing, group, summary.key);
+    group->floor = summary.floor;
+    group->low = summary.low;
+    tell_node(group);
+}
+
 void standing_put(struct standing *standing, struct standing_group *group,
                   const struct standing_slot *slot)
 {
     uint32_t at = group->count++;
     const uint64_t *filter = standing_filter(slot->query, slot->part);
-    struct standing_summary summary;
 
     assert(at < group->blocks * BITS_BLOCK);
     group->slots[at] = *slot;
     group->cardinalities[at] = (uint16_t)bloom_cardinality(filter, standing->words);
     write_filter(standing, group, at, filter);
     slot->query->places[slot->part] = (struct standing_place){group, at};
-    standing_summarise(standing, group, &summary);
-    set_key(standing, group, summary.key);
-    group->floor = summary.floor;
-    group->low = summary.low;
-    tell_node(group);
+    group_refresh(standing, group);
     standing->part_count++;
 }
 
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot)
 {
     uint32_t last = --group->count;
-    struct standing_summary summary;
 
     group->slots[slot].query->places[group->slots[slot].part] = (struct standing_place){NULL, 0};
     if (slot != last) {
@@ -408,10 +412,6 @@ void standing_take(struct standing *standing, struct standing_group *group, uint
     memset(&group->slots[last], 0, sizeof(group->slots[last]));
     standing->part_count--;
     if (group->count > 0) {
-        standing_summarise(standing, group, &summary);
-        set_key(standing, group, summary.key);
-        group->floor = summary.floor;
-        group->low = summary.low;
-        tell_node(group);
+        group_refresh(standing, group);
     }
 }
