@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { QUARTERS = 4, OUT = -1, FLOOR_MAX = 1 << 15 };
+enum { QUARTERS = 4, OUT = -1, FLOOR_MAX = 1 << 15, ALL_LANES = (1 << BITS_BLOCK) - 1 };
 
 /* Of one block; `restrict`, as the compiler cannot know that nothing overlaps. */
 static void put_block(const uint32_t *restrict overlaps, const uint16_t *restrict cardinalities,
@@ -30,28 +30,14 @@ static void leave_out(struct sample *sample, size_t first, size_t end)
     }
 }
 
-void sample_take(struct sample *sample, const struct bits_kernels *kernels,
-                 const struct bits_scan *scan, const uint64_t *blocks,
-                 const uint16_t *cardinalities, size_t count)
-{
-    for (size_t first = 0; first < count; first += BITS_BLOCK) {
-        uint32_t overlaps[BITS_BLOCK];
-
-        kernels->overlaps(scan->query, blocks + first * scan->words, scan->words, overlaps);
-        put_block(overlaps, cardinalities + first, (uint16_t)scan->base, sample->overlaps + first,
-                  sample->sums + first);
-    }
-    leave_out(sample, count, SAMPLE_MESSAGES);
-}
-
-void sample_put(struct sample *sample, size_t block, const struct bits_scan *scan,
-                const uint32_t *overlaps, const uint16_t *cardinalities, uint32_t lanes)
+void sample_put(struct sample *sample, size_t block, uint32_t base, const uint32_t *overlaps,
+                const uint16_t *cardinalities, uint32_t lanes)
 {
     size_t first = block * BITS_BLOCK;
 
-    put_block(overlaps, cardinalities, (uint16_t)scan->base, sample->overlaps + first,
+    put_block(overlaps, cardinalities, (uint16_t)base, sample->overlaps + first,
               sample->sums + first);
-    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+    for (size_t lane = 0; lanes != ALL_LANES && lane < BITS_BLOCK; lane++) {
         if ((lanes >> lane & 1) == 0) {
             leave_out(sample, first + lane, first + lane + 1);
         }

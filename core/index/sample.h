@@ -34,20 +34,13 @@ struct sample {
 };
 
 /*
- * Fills a sample with `count` messages (up to SAMPLE_MESSAGES) of the blocks from `blocks` on, with
- * these cardinalities. scan->floor is not read.
+ * Fills a sample, in any memory, block by block. sample_put adds block number `block`: 0, 1, ...,
+ * at most SAMPLE_BLOCKS - 1. `base` is the cardinality of the query. The block has BITS_BLOCK
+ * overlaps with the query and BITS_BLOCK cardinalities. Bit i of `lanes` says whether filter i
+ * counts. After the last block call sample_end with the number of blocks.
  */
-void sample_take(struct sample *sample, const struct bits_kernels *kernels,
-                 const struct bits_scan *scan, const uint64_t *blocks,
-                 const uint16_t *cardinalities, size_t count);
-
-/*
- * The same block by block, which may lie anywhere: block number `block` (0 .. SAMPLE_BLOCKS - 1)
- * has these overlaps with the query and these cardinalities, BITS_BLOCK of each; only filters in
- * `lanes`, bit i for lane i, count. After the last one sample_end, with how many blocks there are.
- */
-void sample_put(struct sample *sample, size_t block, const struct bits_scan *scan,
-                const uint32_t *overlaps, const uint16_t *cardinalities, uint32_t lanes);
+void sample_put(struct sample *sample, size_t block, uint32_t base, const uint32_t *overlaps,
+                const uint16_t *cardinalities, uint32_t lanes);
 void sample_end(struct sample *sample, size_t block_count);
 
 /* A floor of at least `least` that `wanted` messages or somewhat more reach; `least`, if fewer

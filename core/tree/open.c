@@ -32,19 +32,6 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
     walk->floor = index_probe_floor(probe);
 }
 
-/* The same, whatever they contain. */
-static void offer_block(struct walk *walk, const struct tree_node *node, uint32_t slot,
-                        const uint32_t *overlaps, uint32_t lanes)
-{
-    const struct tree *tree = walk->tree;
-
-    if (walk->probe->contains != NULL) {
-        lanes &= tree->kernels->supersets(walk->probe->contains, tree_block(tree, node, slot),
-                                          tree->words);
-    }
-    offer_lanes(walk, node, slot, overlaps, lanes);
-}
-
 /* The lanes of the block at a slot that are slots from `first` to `end` - 1. */
 static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
 {
@@ -99,64 +86,9 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
             return;
         }
         slot += (uint32_t)passed * BITS_BLOCK;
-        offer_block(walk, node, slot, overlaps, lanes & lanes_within(slot, first, end));
+        offer_lanes(walk, node, slot, overlaps, lanes & lanes_asked(walk, node, slot, first, end));
         slot += BITS_BLOCK;
     }
-}
-
-/* Offers those of the sample that reach the floor; it was taken from a slot on. */
-static void offer_sample(struct walk *walk, const struct tree_node *node, uint32_t first,
-                         struct sample *sample, uint16_t floor)
-{
-    uint32_t overlaps[BITS_BLOCK];
-    uint32_t lanes = 0;
-
-    sample_mark(sample, floor);
-    for (size_t block = sample_next(sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
-         block = sample_next(sample, block + 1, overlaps, &lanes)) {
-        offer_block(walk, node, first + (uint32_t)block * BITS_BLOCK, overlaps, lanes);
-    }
-}
-
-/* The same as scan_slots, from the beginning of a block on, but what is likely to be among the k
- * best is offered first, so that little else enters them on its way out. */
-static void sample_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
-                         uint32_t end)
-{
-    const struct tree *tree = walk->tree;
-    struct bits_scan scan = {
-        .query = walk->probe->filter,
-        .words = tree->words,
-        .base = walk->probe->cardinality,
-    };
-    struct sample sample;
-
-    walk->probe->bytes +=
-        (uint64_t)(end - first) * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
-    sample_take(&sample, tree->kernels, &scan, tree_block(tree, node, first),
-                &node->cardinalities[first], end - first);
-    offer_sample(walk, node, first, &sample,
-                 sample_floor(&sample, walk->floor, walk->probe->nearest->k));
-    offer_sample(walk, node, first, &sample, walk->floor);
-}
-
-void walk_sweep(struct walk *walk, const struct tree_node *node)
-{
-    uint32_t first = 0;
-
-    while (first < node->slot_count) {
-        uint32_t left = node->slot_count - first;
-        uint32_t count = left < SAMPLE_MESSAGES ? left : SAMPLE_MESSAGES;
-
-        if (sample_pays(walk->probe->nearest, count)) {
-            sample_slots(walk, node, first, first + count);
-        } else {
-            count = left;
-            scan_slots(walk, node, first, first + count);
-        }
-        first += count;
-    }
-    walk->probe->comparisons += node->message_count;
 }
 
 /* The end of the slots in use of a group. */
@@ -228,28 +160,28 @@ static void offer_marked(struct walk *walk, struct batch *batch, uint16_t floor)
 
 static void offer_batch(struct walk *walk, struct batch *batch)
 {
+    if (batch->count == 0) {
+        return;
+    }
     sample_end(&batch->sample, batch->count);
     offer_marked(walk, batch, sample_floor(&batch->sample, walk->floor, walk->probe->nearest->k));
     offer_marked(walk, batch, walk->floor);
     batch->count = 0;
 }
 
-/* Adds the messages of a pending group, or of several. */
-static void add_to_batch(struct walk *walk, const struct pending *pending, struct batch *batch)
+/* Adds the messages in slots first .. end - 1 of a node. */
+static void add_to_batch(struct walk *walk, const struct tree_node *node, uint32_t first,
+                         uint32_t end, struct batch *batch)
 {
     const struct tree *tree = walk->tree;
-    const struct tree_node *node = pending->node;
-    struct bits_scan scan = {.base = walk->probe->cardinality};
-    uint32_t first = node->groups[pending->group].first;
-    uint32_t end = group_end(node, pending->group + pending->count - 1u);
 
     for (uint32_t slot = first / BITS_BLOCK * BITS_BLOCK; slot < end; slot += BITS_BLOCK) {
         uint32_t overlaps[BITS_BLOCK];
 
         tree->kernels->overlaps(walk->probe->filter, tree_block(tree, node, slot), tree->words,
                                 overlaps);
-        sample_put(&batch->sample, batch->count, &scan, overlaps, &node->cardinalities[slot],
-                   lanes_asked(walk, node, slot, first, end));
+        sample_put(&batch->sample, batch->count, walk->probe->cardinality, overlaps,
+                   &node->cardinalities[slot], lanes_asked(walk, node, slot, first, end));
         batch->nodes[batch->count] = node;
         batch->slots[batch->count++] = slot;
         walk->probe->bytes += block_bytes(tree);
@@ -259,15 +191,40 @@ static void add_to_batch(struct walk *walk, const struct pending *pending, struc
     }
 }
 
+/* A query with `contains` never gets here (walk_is_plain, walk_open_best). */
+void walk_sweep(struct walk *walk, const struct tree_node *node)
+{
+    uint32_t first = 0;
+
+    while (first < node->slot_count) {
+        uint32_t left = node->slot_count - first;
+        uint32_t count = left < SAMPLE_MESSAGES ? left : SAMPLE_MESSAGES;
+
+        if (sample_pays(walk->probe->nearest, count)) {
+            struct batch batch;
+
+            batch.count = 0;
+            add_to_batch(walk, node, first, first + count, &batch);
+            offer_batch(walk, &batch);
+        } else {
+            count = left;
+            scan_slots(walk, node, first, first + count);
+        }
+        first += count;
+    }
+    walk->probe->comparisons += node->message_count;
+}
+
 /* --- what is pending -------------------------------------------------------------------------- */
 
-/* Compares the messages of what is pending, in order. */
-static void scan_pending(struct walk *walk, const struct pending *pending)
+static uint32_t pending_first(const struct pending *pending)
 {
-    uint32_t first = pending->node->groups[pending->group].first;
-    uint32_t end = group_end(pending->node, pending->group + pending->count - 1u);
+    return pending->node->groups[pending->group].first;
+}
 
-    scan_slots(walk, pending->node, first, end);
+static uint32_t pending_end(const struct pending *pending)
+{
+    return group_end(pending->node, pending->group + pending->count - 1u);
 }
 
 /* All of it: the first that is compared, when any message is one of the k best so far. */
@@ -277,18 +234,14 @@ static void compare_first(struct walk *walk)
 
     batch.count = 0;
     for (uint32_t i = 0; i < walk->pending_count; i++) {
+        const struct pending *pending = &walk->pending[i];
+
         if (i + AHEAD < walk->pending_count) {
-            fetch_slots(walk, &walk->pending[i + AHEAD]);
+            fetch_slots(walk, pending + AHEAD);
         }
-        add_to_batch(walk, &walk->pending[i], &batch);
+        add_to_batch(walk, pending->node, pending_first(pending), pending_end(pending), &batch);
     }
     offer_batch(walk, &batch);
-}
-
-static uint32_t message_count(const struct pending *pending)
-{
-    return group_end(pending->node, pending->group + pending->count - 1u) -
-           pending->node->groups[pending->group].first;
 }
 
 void walk_flush(struct walk *walk)
@@ -296,7 +249,7 @@ void walk_flush(struct walk *walk)
     uint32_t messages = 0;
 
     for (uint32_t i = 0; i < walk->pending_count; i++) {
-        messages += message_count(&walk->pending[i]);
+        messages += pending_end(&walk->pending[i]) - pending_first(&walk->pending[i]);
     }
     bool first = !nearest_is_full(walk->probe->nearest) && messages > walk->probe->nearest->k;
     if (first) {
@@ -309,12 +262,12 @@ void walk_flush(struct walk *walk)
             fetch_slots(walk, pending + AHEAD);
         }
         if (!first && (pending->count > 1 || may_hold(walk, pending))) {
-            scan_pending(walk, pending);
+            scan_slots(walk, pending->node, pending_first(pending), pending_end(pending));
         } else if (!first) {
             continue;
         }
         walk->probe->opened += pending->count;
-        walk->probe->comparisons += message_count(pending);
+        walk->probe->comparisons += pending_end(pending) - pending_first(pending);
     }
     walk->pending_count = 0;
 }

@@ -20,9 +20,9 @@
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/idmap.h"
-#include "core/index/sample.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
+#include "tests/reference/sample_take.h"
 
 enum {
     SMALL_MESSAGES = 512,

@@ -6,6 +6,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/reference/sample_take.h"
 
 enum { WORDS_MAX = 64, QUARTERS = 4 };
 
@@ -175,10 +176,8 @@ static void test_block_by_block(void **state)
         take(&truth, BITS_SCALAR, &taken);
         memset(&put, 0x5a, sizeof put);
         for (size_t b = 0; b < blocks; b++) {
-            const struct bits_scan scan = {.base = truth.base};
-
             lanes[b] = (uint8_t)rng_below(&rng, 256);
-            sample_put(&put, b, &scan, truth.overlaps + b * BITS_BLOCK,
+            sample_put(&put, b, truth.base, truth.overlaps + b * BITS_BLOCK,
                        truth.cardinalities + b * BITS_BLOCK, lanes[b]);
         }
         sample_end(&put, blocks);
