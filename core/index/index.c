@@ -90,9 +90,7 @@ int index_insert(struct index *index, const struct index_item *item, const uint6
 
 int index_arrange(struct index *index, const struct index_stop *stop)
 {
-    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
-        index_part_moved(part);
-    }
+    assert(index->parts == NULL);
     return index->engine->arrange != NULL ? index->engine->arrange(index->handle, stop) : 0;
 }
 

@@ -74,11 +74,12 @@ static inline bool index_stop_is_wanted(const struct index_stop *stop)
 }
 
 /*
- * Arranges all messages, so that searches read few filters. Inserted messages are unarranged until
- * then: a search compares each of them, as a list would. Searches may be under way. O(n log n).
+ * Arranges all messages, so that searches read few filters. Before the call a search compares every
+ * message, as a list would. Only for an index that has no searches, that was not arranged before,
+ * and from which no message was removed. A renewal (renewal.h) arranges any other index.
  *
- * 0; INDEX_STOPPED when `stop` (NULL: never) ended the call; -ERR_NOMEM. Unless 0, all messages are
- * there, and searches stay as slow as before.
+ * 0; INDEX_STOPPED when `stop` (NULL: never) ended the call: then the index is as it was;
+ * -ERR_NOMEM: then the caller may only free the index. O(n log n).
  */
 int index_arrange(struct index *index, const struct index_stop *stop);
 
@@ -169,12 +170,6 @@ const struct nearest_candidate *index_search_results(struct index_search *search
 
 /* Filters of messages and summaries of groups whose overlap with a part was computed, so far. */
 uint64_t index_search_comparisons(const struct index_search *search);
-
-/* The work done so far, in the unit of a step's budget. */
-uint64_t index_search_work(const struct index_search *search);
-
-/* Bytes of the indexes that these comparisons read. */
-uint64_t index_search_bytes(const struct index_search *search);
 
 /* After index_search_step returned 0: whether messages are missing from the answer, and others in
  * their place, only because of sender_share. */

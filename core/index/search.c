@@ -358,32 +358,12 @@ const struct nearest_candidate *index_search_results(struct index_search *search
     return search->nearest.heap;
 }
 
-uint64_t index_search_bytes(const struct index_search *search)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t p = 0; p < search->query.part_count; p++) {
-        sum += search->parts[p].probe.bytes;
-    }
-    return sum;
-}
-
 uint64_t index_search_comparisons(const struct index_search *search)
 {
     uint64_t sum = 0;
 
     for (uint32_t p = 0; p < search->query.part_count; p++) {
         sum += search->parts[p].probe.comparisons;
-    }
-    return sum;
-}
-
-uint64_t index_search_work(const struct index_search *search)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t p = 0; p < search->query.part_count; p++) {
-        sum += index_probe_work(&search->parts[p].probe);
     }
     return sum;
 }

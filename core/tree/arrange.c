@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/tree/inner.h"
 
 enum {
@@ -177,9 +178,7 @@ static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uin
     uint64_t words[PROFILE_WORDS_MAX];
 
     read_row(arranger, row, words);
-    for (size_t w = 0; w < arranger->tree->words; w++) {
-        words[w] &= filter[w];
-    }
+    bloom_intersection(words, words, filter, arranger->tree->words);
     return arranger->tree->kernels->cardinality(words, arranger->tree->words);
 }
 
@@ -256,9 +255,7 @@ static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t
         }
         rows[taken++] = row;
         read_row(arranger, row, words);
-        for (size_t w = 0; w < arranger->tree->words; w++) {
-            whole[w] |= words[w];
-        }
+        bloom_union(whole, whole, words, arranger->tree->words);
     }
     if (taken + 1 < least) {
         return 1;

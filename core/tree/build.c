@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/err.h"
@@ -12,19 +13,16 @@ enum {
     HOLES = 64 /* at most 1/64 of a new node's slots stay free, so that groups lie in one block */
 };
 
-int tree_grow_directory(struct tree *tree, uint32_t more)
+/* Grows tree->nodes, by_number and summaries for one more node. 0 or -ERR_NOMEM. */
+static int grow_directory(struct tree *tree)
 {
-    uint32_t needed = tree->node_count + more;
-    uint32_t room = tree->node_room == 0 ? 4 : tree->node_room;
+    uint32_t room = tree->node_room == 0 ? 4 : 2 * tree->node_room;
 
-    if (needed > TREE_NODES_MAX) {
+    if (tree->node_count == TREE_NODES_MAX) {
         return -ERR_NOMEM;
     }
-    while (room < needed) {
-        room *= 2;
-    }
-    int rc = tree_grow_summaries(tree, needed);
-    if (rc != 0 || room == tree->node_room) {
+    int rc = tree_grow_summaries(tree, tree->node_count + 1);
+    if (rc != 0 || tree->node_count < tree->node_room) {
         return rc;
     }
     struct tree_node **nodes = alloc_zeroed(tree->alloc, room, sizeof(struct tree_node *));
@@ -65,14 +63,21 @@ static void number_places(struct tree *tree, uint32_t first)
     }
 }
 
-void tree_enter_node(struct tree *tree, struct tree_node *node, uint32_t place)
+struct tree_node *tree_add_node(struct tree *tree, uint32_t place, uint32_t slots)
 {
+    struct tree_node *node = grow_directory(tree) == 0 ? tree_node_new(tree) : NULL;
+
+    if (node == NULL || tree_reserve(tree, node, slots) != 0) {
+        tree_node_free(tree, node);
+        return NULL;
+    }
     enter_number(tree, node);
     memmove(tree->nodes + place + 1, tree->nodes + place,
             (tree->node_count - place) * sizeof(*tree->nodes));
     tree->nodes[place] = node;
     tree->node_count++;
     number_places(tree, place);
+    return node;
 }
 
 void tree_leave_node(struct tree *tree, struct tree_node *node)
@@ -86,177 +91,51 @@ void tree_leave_node(struct tree *tree, struct tree_node *node)
             (tree->node_count - place) * sizeof(*tree->nodes));
     tree->nodes[tree->node_count] = NULL;
     number_places(tree, place);
-    tree->slot_count -= node->slot_count;
     tree_node_free(tree, node);
 }
 
-/* Nodes that are to take the place of others. */
-struct build {
-    struct tree_node **nodes;
-    uint32_t count;
-    uint32_t groups_a_node;
-    size_t slots_before; /* tree->slot_count */
-};
-
-static void build_deinit(struct tree *tree, struct build *build)
-{
-    for (uint32_t n = 0; build->nodes != NULL && n < build->count; n++) {
-        tree_node_free(tree, build->nodes[n]);
-    }
-    alloc_release(tree->alloc, build->nodes);
-    tree->slot_count = build->slots_before;
-}
-
-/* What goes into one node: groups first .. end - 1 of an order, and their messages. */
-struct share {
-    size_t first;
-    size_t end;
-    size_t first_message;
-    size_t end_message;
-};
-
-/* The next share, after a given one. False if there is none. */
-static bool next_share(const struct tree_order *order, uint32_t groups_a_node, struct share *share)
-{
-    share->first = share->end;
-    share->first_message = share->end_message;
-    while (share->end < order->group_count && share->end - share->first < groups_a_node) {
-        share->end_message += order->sizes[share->end++];
-    }
-    return share->end > share->first;
-}
-
-/* Slots for a share, with some that stay free. */
-static uint32_t share_slots(const struct share *share)
-{
-    uint32_t slots = (uint32_t)(share->end_message - share->first_message);
-
-    slots += slots / HOLES;
-    return slots < TREE_SLOTS ? slots : TREE_SLOTS;
-}
-
-/* Slots of a new node that may stay free. */
-static uint32_t holes_of(const struct tree_node *node, const struct share *share)
-{
-    return node->slot_room - (uint32_t)(share->end_message - share->first_message);
-}
+/* --- new nodes -------------------------------------------------------------------------------- */
 
 /* Lets the next group, of so many messages, lie in one block, as far as slots may stay free. */
-static void leave_hole(struct tree *tree, struct tree_node *node, uint32_t size, uint32_t *holes)
+static void leave_hole(struct tree_node *node, uint32_t size, uint32_t *holes)
 {
     uint32_t in_block = node->slot_count % BITS_BLOCK;
     uint32_t hole = in_block + size > BITS_BLOCK ? BITS_BLOCK - in_block : 0;
 
     if (hole <= *holes) {
-        tree_leave_slots(tree, node, hole);
+        node->slot_count += hole;
         *holes -= hole;
     }
 }
 
-/* All memory that an order takes. 0 or -ERR_NOMEM with nothing held. */
-static int build_init(struct tree *tree, struct build *build, const struct tree_order *order,
-                      uint32_t groups_a_node)
-{
-    struct share share = {0};
-
-    build->slots_before = tree->slot_count;
-    build->groups_a_node = groups_a_node;
-    build->count = (uint32_t)((order->group_count + groups_a_node - 1) / groups_a_node);
-    build->nodes = alloc_zeroed(tree->alloc, build->count, sizeof(*build->nodes));
-    int rc = build->nodes == NULL ? -ERR_NOMEM : tree_grow_directory(tree, build->count);
-
-    for (uint32_t n = 0; rc == 0 && next_share(order, groups_a_node, &share); n++) {
-        uint32_t slots = share_slots(&share);
-
-        build->nodes[n] = tree_node_new(tree);
-        rc = build->nodes[n] == NULL ? -ERR_NOMEM : tree_reserve(tree, build->nodes[n], slots);
-    }
-    if (rc != 0) {
-        build_deinit(tree, build);
-    }
-    return rc;
-}
-
-static void fill_node(struct tree *tree, struct tree_node *node, const struct tree_order *order,
-                      const struct share *share)
-{
-    size_t message = share->first_message;
-    uint32_t holes = holes_of(node, share);
-
-    for (size_t g = share->first; g < share->end; g++) {
-        leave_hole(tree, node, order->sizes[g], &holes);
-        tree_take_over(tree, node, order->positions + message, order->positions + message,
-                       order->sizes[g]);
-        message += order->sizes[g];
-    }
-    node->is_arranged = true;
-    tree_summarise(tree, node);
-}
-
-/* Puts the new nodes in the place of all nodes, which are freed. */
-static void build_install(struct tree *tree, struct build *build, const struct tree_order *order)
-{
-    uint32_t old_count = tree->node_count;
-    struct share share = {0};
-
-    for (uint32_t n = 0; n < build->count; n++) {
-        tree_enter_node(tree, build->nodes[n], old_count + n);
-    }
-    for (uint32_t n = 0; next_share(order, build->groups_a_node, &share); n++) {
-        fill_node(tree, build->nodes[n], order, &share);
-    }
-    for (uint32_t n = 0; n < old_count; n++) {
-        tree_leave_node(tree, tree->nodes[0]);
-    }
-    tree_cursors_replaced(tree, 0, old_count, build->count);
-    alloc_release(tree->alloc, build->nodes);
-}
-
-/* --- in place --------------------------------------------------------------------------------- */
-
 /*
- * The nodes of a dense tree: all their slots are in use but for the end of the last group, and all
- * but the last node have the same number of them, so that messages are numbered by place and slot.
- * While new nodes take the messages over, front to back, the old ones follow behind them and go as
- * they are emptied.
+ * A rebuild under way. In a tree without removals all slots are in use, except for the end of the
+ * last group, and all nodes but the last have the same number of slots. So a message has a number:
+ * place of the node * slots of a node + slot. New nodes take over the messages from the first to
+ * the last. An old node is freed once all its messages are in new nodes.
  */
-struct dense {
-    uint32_t slots; /* of each node but the last */
-    uint32_t built; /* new nodes, at places below */
-    size_t gone;    /* messages of old nodes that have gone */
-    size_t taken;   /* messages that are in new nodes */
+struct build {
+    uint32_t slots; /* of each old node but the last */
+    uint32_t built; /* new nodes; the old nodes are at the places behind them */
+    size_t gone;    /* messages of old nodes that were freed */
+    size_t taken;   /* messages that are in new nodes, */
+    size_t groups;  /* ... and their groups */
 };
 
-/* Whether the tree is dense, as it is while messages are only inserted. */
-static bool is_dense(const struct tree *tree)
-{
-    for (uint32_t n = 0; n < tree->node_count; n++) {
-        const struct tree_node *node = tree->nodes[n];
-        const struct tree_group *end = &node->groups[node->group_count - 1];
-        uint32_t unused = n + 1 < tree->node_count ? 0 : (uint32_t)end->room - end->used;
-
-        if (node->message_count + unused != node->slot_count ||
-            (n + 1 < tree->node_count && node->slot_count != tree->fanout * TREE_GROUP)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static struct tree_spot dense_spot(const struct tree *tree, const struct dense *dense,
+static struct tree_spot build_spot(const struct tree *tree, const struct build *build,
                                    size_t number)
 {
-    size_t left = number - dense->gone;
+    size_t left = number - build->gone;
 
-    return (struct tree_spot){tree->nodes[dense->built + left / dense->slots],
-                              (uint32_t)(left % dense->slots)};
+    return (struct tree_spot){tree->nodes[build->built + left / build->slots],
+                              (uint32_t)(left % build->slots)};
 }
 
 /* Puts what is to be at `first` there, and so on with the place where that was, until it closes. */
 static void permute_cycle(struct tree *tree, const struct tree_order *order,
-                          const struct dense *dense, size_t first, uint64_t *done)
+                          const struct build *build, size_t first, uint64_t *done)
 {
-    struct tree_spot to = dense_spot(tree, dense, first);
+    struct tree_spot to = build_spot(tree, build, first);
     struct index_item item = *tree_item(to);
     uint16_t cardinality = tree_cardinality(to);
     uint64_t filter[PROFILE_WORDS_MAX];
@@ -265,7 +144,7 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
     tree_read_filter(tree, to, filter);
     while (true) {
         struct tree_spot from = tree_spot_at(tree, order->positions[number]);
-        size_t next = (size_t)from.node->place * dense->slots + from.slot;
+        size_t next = (size_t)from.node->place * build->slots + from.slot;
 
         done[number / 64] |= UINT64_C(1) << number % 64;
         if (next == first) {
@@ -281,7 +160,7 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
 /* Puts all messages into the slots that the order has them in. The ids still know them by where
  * they were. 0, or -ERR_NOMEM with nothing changed. */
 static int build_permute(struct tree *tree, const struct tree_order *order,
-                         const struct dense *dense)
+                         const struct build *build)
 {
     size_t words = (order->count + 63) / 64;
     uint64_t *done = alloc_zeroed(tree->alloc, words, sizeof(*done));
@@ -291,97 +170,50 @@ static int build_permute(struct tree *tree, const struct tree_order *order,
     }
     for (size_t i = 0; i < order->count; i++) {
         if ((done[i / 64] >> i % 64 & 1) == 0) {
-            permute_cycle(tree, order, dense, i, done);
+            permute_cycle(tree, order, build, i, done);
         }
     }
     alloc_release(tree->alloc, done);
     return 0;
 }
 
-/* A new node at its place, with room for so many messages; NULL without memory. */
-static struct tree_node *add_built(struct tree *tree, struct dense *dense, uint32_t slots)
+/* Takes the next groups of the order over into a new node: at most `groups_a_node`. Frees the old
+ * nodes that are empty then. 0 or -ERR_NOMEM. */
+static int build_node(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node,
+                      struct build *build)
 {
-    struct tree_node *node = tree_grow_directory(tree, 1) == 0 ? tree_node_new(tree) : NULL;
+    size_t end = build->groups;
+    uint32_t messages = 0;
 
-    if (node != NULL && tree_reserve(tree, node, slots) != 0) {
-        tree_node_free(tree, node);
-        node = NULL;
+    while (end < order->group_count && end - build->groups < groups_a_node) {
+        messages += order->sizes[end++];
     }
-    if (node != NULL) {
-        tree_enter_node(tree, node, dense->built++);
-    }
-    return node;
-}
-
-/* One new node from the first messages that are left. 0, or -ERR_NOMEM with nothing changed. */
-static int take_share(struct tree *tree, const struct tree_order *order, const struct share *share,
-                      struct dense *dense)
-{
-    struct tree_node *node = add_built(tree, dense, share_slots(share));
-
+    uint32_t slots = messages + messages / HOLES;
+    struct tree_node *node =
+        tree_add_node(tree, build->built, slots < TREE_SLOTS ? slots : TREE_SLOTS);
     if (node == NULL) {
         return -ERR_NOMEM;
     }
-    uint32_t holes = holes_of(node, share);
-    for (size_t g = share->first; g < share->end; g++) {
+    build->built++;
+    for (uint32_t holes = node->slot_room - messages; build->groups < end; build->groups++) {
+        uint32_t size = order->sizes[build->groups];
         uint32_t positions[TREE_GROUP];
 
-        for (size_t i = 0; i < order->sizes[g]; i++) {
-            positions[i] = tree_position(dense_spot(tree, dense, dense->taken + i));
+        for (uint32_t i = 0; i < size; i++) {
+            positions[i] = tree_position(build_spot(tree, build, build->taken + i));
         }
-        leave_hole(tree, node, order->sizes[g], &holes);
-        tree_take_over(tree, node, positions, order->positions + dense->taken, order->sizes[g]);
-        dense->taken += order->sizes[g];
+        leave_hole(node, size, &holes);
+        tree_take_over(tree, node, positions, order->positions + build->taken, size);
+        build->taken += size;
     }
     node->is_arranged = true;
     tree_summarise(tree, node);
-    while (dense->built < tree->node_count &&
-           dense->gone + tree->nodes[dense->built]->message_count <= dense->taken) {
-        dense->gone += tree->nodes[dense->built]->message_count;
-        tree_leave_node(tree, tree->nodes[dense->built]);
+    while (build->built < tree->node_count &&
+           build->gone + tree->nodes[build->built]->message_count <= build->taken) {
+        build->gone += tree->nodes[build->built]->message_count;
+        tree_leave_node(tree, tree->nodes[build->built]);
     }
     return 0;
-}
-
-/* What is left in old nodes stays there, in the new order. */
-static void keep_rest(struct tree *tree, const struct tree_order *order, struct dense *dense)
-{
-    const uint32_t *names = order->positions + dense->gone;
-    uint32_t first = (uint32_t)(dense->taken - dense->gone);
-
-    for (uint32_t n = dense->built; n < tree->node_count; n++) {
-        struct tree_node *node = tree->nodes[n];
-        uint32_t count = node->message_count;
-
-        tree_refill(tree, node, names, first);
-        names += count;
-        first = 0;
-    }
-}
-
-/*
- * A dense tree's messages in a new order, without room for all of them twice: they change places
- * first, and then new nodes take them over one after another. 0; -ERR_NOMEM with all messages
- * there.
- */
-static int build_in_place(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node)
-{
-    struct dense dense = {.slots = tree->fanout * TREE_GROUP};
-    uint32_t old_count = tree->node_count;
-    struct share share = {0};
-    int rc = build_permute(tree, order, &dense);
-
-    if (rc != 0) {
-        return rc;
-    }
-    while (rc == 0 && next_share(order, groups_a_node, &share)) {
-        rc = take_share(tree, order, &share, &dense);
-    }
-    if (rc != 0) {
-        keep_rest(tree, order, &dense);
-    }
-    tree_cursors_replaced(tree, 0, old_count, tree->node_count);
-    return rc;
 }
 
 /* --- orders ----------------------------------------------------------------------------------- */
@@ -411,17 +243,19 @@ static void order_plainly(struct tree_order *order)
     }
 }
 
-static size_t list_positions(const struct tree_node *node, uint32_t *out)
+/* Lists the positions of all messages. Only the last slots of the tree may be free. */
+static void list_positions(const struct tree *tree, uint32_t *out)
 {
     size_t count = 0;
 
-    for (uint32_t g = 0; g < node->group_count; g++) {
-        for (uint32_t i = 0; i < node->groups[g].used; i++) {
-            out[count++] = tree_position(
-                (struct tree_spot){(struct tree_node *)node, (uint32_t)node->groups[g].first + i});
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        struct tree_node *node = tree->nodes[n];
+
+        for (uint32_t slot = 0; slot < node->message_count; slot++) {
+            assert(slot % TREE_GROUP < node->groups[slot / TREE_GROUP].used);
+            out[count++] = tree_position((struct tree_spot){node, slot});
         }
     }
-    return count;
 }
 
 /* Groups of a new node in a big tree. */
@@ -484,14 +318,15 @@ static int arrange_all(struct tree *tree, struct tree_order *order)
     return rc;
 }
 
-/* In new nodes, while the old ones are there. 0, or -ERR_NOMEM with the tree as it was. */
-static int build_beside(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node)
+/* Moves the messages into new nodes, in the new order. 0 or -ERR_NOMEM. */
+static int build_nodes(struct tree *tree, const struct tree_order *order)
 {
-    struct build build;
-    int rc = build_init(tree, &build, order, groups_a_node);
+    struct build build = {.slots = tree->fanout * TREE_GROUP};
+    uint32_t groups_a_node = built_groups(tree, order->group_count);
+    int rc = build_permute(tree, order, &build);
 
-    if (rc == 0) {
-        build_install(tree, &build, order);
+    while (rc == 0 && build.groups < order->group_count) {
+        rc = build_node(tree, order, groups_a_node, &build);
     }
     return rc;
 }
@@ -499,16 +334,13 @@ static int build_beside(struct tree *tree, const struct tree_order *order, uint3
 int tree_rebuild(struct tree *tree)
 {
     struct tree_order order;
-    size_t listed = 0;
 
     if (tree->count == 0) {
         return 0;
     }
     int rc = order_init(tree, &order, tree->count);
     if (rc == 0) {
-        for (uint32_t n = 0; n < tree->node_count; n++) {
-            listed += list_positions(tree->nodes[n], order.positions + listed);
-        }
+        list_positions(tree, order.positions);
         if (tree_is_sparse(tree)) {
             rc = arrange_all(tree, &order);
         } else {
@@ -516,13 +348,7 @@ int tree_rebuild(struct tree *tree)
         }
     }
     if (rc == 0) {
-        uint32_t groups_a_node = built_groups(tree, order.group_count);
-
-        rc = is_dense(tree) ? build_in_place(tree, &order, groups_a_node)
-                            : build_beside(tree, &order, groups_a_node);
-    }
-    if (rc == 0) {
-        tree->removed = 0;
+        rc = build_nodes(tree, &order);
     }
     order_deinit(tree, &order);
     return rc;

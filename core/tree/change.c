@@ -41,31 +41,11 @@ static uint32_t first_slots(const struct tree *tree)
     return follows ? tree->fanout * TREE_GROUP : TREE_GROUP;
 }
 
-/* Adds an empty node behind the last one. 0 or -ERR_NOMEM. */
-static int add_node(struct tree *tree, struct tree_node **out_node)
-{
-    int rc = tree_grow_directory(tree, 1);
-    struct tree_node *node = rc == 0 ? tree_node_new(tree) : NULL;
-
-    if (node == NULL) {
-        return -ERR_NOMEM;
-    }
-    if (tree_reserve(tree, node, first_slots(tree)) != 0) {
-        tree_node_free(tree, node);
-        return -ERR_NOMEM;
-    }
-    tree_enter_node(tree, node, tree->node_count);
-    tree_cursors_replaced(tree, node->place, 0, 1);
-    *out_node = node;
-    return 0;
-}
-
 /* A group with room for one more message: the last one, or one that is opened here. 0 or
  * -ERR_NOMEM. */
 static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *out_group)
 {
     struct tree_node *node = open_node(tree);
-    int rc = 0;
 
     if (node != NULL) {
         const struct tree_group *last = &node->groups[node->group_count - 1];
@@ -77,16 +57,18 @@ static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *
         }
     }
     if (node == NULL || !tree_has_space(tree, node)) {
-        rc = add_node(tree, &node);
+        node = tree_add_node(tree, tree->node_count, first_slots(tree));
+        if (node == NULL) {
+            return -ERR_NOMEM;
+        }
+        tree_cursors_replaced(tree, node->place, 0, 1);
     }
-    if (rc == 0) {
-        rc = tree_reserve(tree, node, tree_next_end(node));
+    if (tree_reserve(tree, node, tree_next_end(node)) != 0) {
+        return -ERR_NOMEM;
     }
-    if (rc == 0) {
-        *out_node = node;
-        *out_group = tree_open_group(tree, node);
-    }
-    return rc;
+    *out_node = node;
+    *out_group = tree_open_group(node);
+    return 0;
 }
 
 int tree_insert(void *engine, const struct index_item *item, const uint64_t *filter)

@@ -10,6 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 #include "core/tree/inner.h"
 
 enum {
@@ -226,9 +227,7 @@ static uint32_t centre_overlap(const struct clustering *c, uint32_t i, const uin
     const uint64_t *centre = c->centres + i * c->tree->words;
     uint64_t both[PROFILE_WORDS_MAX];
 
-    for (size_t w = 0; w < c->tree->words; w++) {
-        both[w] = centre[w] & filter[w];
-    }
+    bloom_intersection(both, centre, filter, c->tree->words);
     return c->tree->kernels->cardinality(both, c->tree->words);
 }
 

@@ -47,8 +47,8 @@ enum {
  * are first + used .. first + room - 1. Groups are in the order of their slots. */
 struct tree_group {
     int64_t newest_ms; /* newest deposit; INT64_MIN where there is none */
-    uint16_t low;      /* least and greatest cardinality */
-    uint16_t high;
+    uint16_t low;      /* least cardinality; UINT16_MAX where there is none */
+    uint16_t high;     /* greatest cardinality; 0 where there is none */
     uint16_t first;
     uint8_t room; /* 1 .. TREE_GROUP */
     uint8_t used; /* 0 .. room */
@@ -97,8 +97,6 @@ struct tree_node {
     uint32_t empty_count; /* groups without messages */
     uint32_t slot_count;  /* slots up to the end of the last group */
     uint32_t message_count;
-    uint32_t low;         /* smallest cardinality; 0 in a node without messages */
-    uint32_t high;        /* largest cardinality */
     int64_t newest_ms;    /* newest deposit */
     uint64_t column_bits; /* set bits of all columns */
     uint64_t cardinality_sum;
@@ -130,7 +128,6 @@ struct tree {
     uint64_t seed;                   /* for the sample of cluster.c */
     size_t small_most;               /* messages of a small tree, at most: see tree_is_small */
     size_t count;                    /* messages */
-    size_t slot_count;               /* of all nodes */
     struct tree_node **nodes;        /* in order */
     struct tree_node **by_number;    /* NULL: the number is free */
     struct tree_summary **summaries; /* summary_count of them */
@@ -232,10 +229,7 @@ uint32_t tree_next_end(const struct tree_node *node);
 
 /* Returns the number of an empty group: one that the node has, or a new one at the start of a
  * block. tree_has_space must be true, and storage reserved to tree_next_end. */
-uint32_t tree_open_group(struct tree *tree, struct tree_node *node);
-
-/* Skips `count` reserved slots: the next group begins behind them. */
-void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count);
+uint32_t tree_open_group(struct tree_node *node);
 
 /* Puts a message into a group that has a free slot. Returns its slot. The ids are not touched. */
 uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
@@ -246,12 +240,6 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
  * positions. The old slots keep their contents. */
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
                     const uint32_t *names, uint32_t count);
-
-/* Drops the messages in slots 0 .. first - 1 of a node that has no empty slot between its messages.
- * The other messages form new groups, in the order of their slots. names[slot] is the entry of the
- * message of that slot in tree->ids; the entry gets the new position. Afterwards the node has no
- * summary. */
-void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first);
 
 /* The group of a slot that is in use. O(log n) */
 uint32_t tree_group_at(const struct tree_node *node, uint32_t slot);
@@ -348,17 +336,15 @@ int tree_cluster(struct tree_arranger *arranger);
 
 /* --- build.c ---------------------------------------------------------------------------------- */
 
-/* Makes room for `more` nodes in tree->nodes, by_number and summaries. 0 or -ERR_NOMEM. */
-int tree_grow_directory(struct tree *tree, uint32_t more);
-
-/* Puts a node into tree->nodes at a place, for which there is room; takes a node out and frees it.
- * The caller tells cursors (tree_cursors_replaced). */
-void tree_enter_node(struct tree *tree, struct tree_node *node, uint32_t place);
+/* Puts an empty node with storage for `slots` slots into tree->nodes at a place. NULL without
+ * memory. tree_leave_node takes a node out and frees it. The caller tells cursors
+ * (tree_cursors_replaced). */
+struct tree_node *tree_add_node(struct tree *tree, uint32_t place, uint32_t slots);
 void tree_leave_node(struct tree *tree, struct tree_node *node);
 
-/* Arranges all messages in new nodes. 0; INDEX_STOPPED with the tree as it was; -ERR_NOMEM with all
- * messages in the tree, perhaps at other positions. A dense tree (see build.c) needs little more
- * memory than it has; another tree needs twice its memory meanwhile. */
+/* Arranges all messages in new nodes (see index_arrange). No message may have been removed, and no
+ * node may be arranged. 0; INDEX_STOPPED with the tree as it was; -ERR_NOMEM: then the caller may
+ * only free the tree. The tree needs little more memory than before. */
 int tree_rebuild(struct tree *tree);
 
 /* --- change.c --------------------------------------------------------------------------------- */

@@ -32,46 +32,36 @@ static void note_group(struct tree_node *node, uint32_t group)
     }
 }
 
-static void set_slot_count(struct tree *tree, struct tree_node *node, uint32_t slots)
-{
-    tree->slot_count = tree->slot_count - node->slot_count + slots;
-    node->slot_count = slots;
-}
-
-void tree_leave_slots(struct tree *tree, struct tree_node *node, uint32_t count)
-{
-    set_slot_count(tree, node, node->slot_count + count);
-}
-
 /* The next group, from slot `first` on. */
-static uint32_t add_group(struct tree *tree, struct tree_node *node, uint32_t first, uint32_t room)
+static uint32_t add_group(struct tree_node *node, uint32_t first, uint32_t room)
 {
     uint32_t group = node->group_count++;
 
     node->groups[group] = (struct tree_group){
         .newest_ms = INT64_MIN,
+        .low = UINT16_MAX,
         .first = (uint16_t)first,
         .room = (uint8_t)room,
     };
     node->empty_count++;
-    set_slot_count(tree, node, first + room);
+    node->slot_count = first + room;
     note_group(node, group);
     return group;
 }
 
-static uint32_t append_group(struct tree *tree, struct tree_node *node, uint32_t room)
+static uint32_t append_group(struct tree_node *node, uint32_t room)
 {
-    return add_group(tree, node, node->slot_count, room);
+    return add_group(node, node->slot_count, room);
 }
 
-uint32_t tree_open_group(struct tree *tree, struct tree_node *node)
+uint32_t tree_open_group(struct tree_node *node)
 {
     for (uint32_t g = 0; node->empty_count > 0 && g < node->group_count; g++) {
         if (node->groups[g].used == 0) {
             return g;
         }
     }
-    return add_group(tree, node, tree_next_end(node) - TREE_GROUP, TREE_GROUP);
+    return add_group(node, tree_next_end(node) - TREE_GROUP, TREE_GROUP);
 }
 
 uint32_t tree_group_at(const struct tree_node *node, uint32_t slot)
@@ -148,32 +138,20 @@ static void narrow_union(const struct tree *tree, struct tree_node *node, uint32
     }
 }
 
-/* What bounds are computed from: see tree_node.least. */
+/* Writes what bounds are computed from: see tree_node.least. */
 static void note_range(struct tree_node *node, const struct tree_group *group)
 {
-    size_t lane = (size_t)(group - node->groups);
-
-    node->least[lane] = tree_bound_byte(group->low);
-    node->most[lane] = tree_bound_byte(group->high);
+    node->least[group - node->groups] = tree_bound_byte(group->low);
+    node->most[group - node->groups] = tree_bound_byte(group->high);
 }
 
 static void widen_ranges(struct tree_node *node, struct tree_group *group, uint16_t cardinality,
                          int64_t deposited_ms)
 {
-    bool first = group->used == 0;
-
-    if (first || cardinality < group->low) {
-        group->low = cardinality;
-    }
-    if (first || cardinality > group->high) {
-        group->high = cardinality;
-    }
-    if (first || deposited_ms > group->newest_ms) {
-        group->newest_ms = deposited_ms;
-    }
+    group->low = cardinality < group->low ? cardinality : group->low;
+    group->high = cardinality > group->high ? cardinality : group->high;
+    group->newest_ms = deposited_ms > group->newest_ms ? deposited_ms : group->newest_ms;
     note_range(node, group);
-    node->low = node->message_count == 0 || cardinality < node->low ? cardinality : node->low;
-    node->high = cardinality > node->high ? cardinality : node->high;
     node->newest_ms = deposited_ms > node->newest_ms ? deposited_ms : node->newest_ms;
 }
 
@@ -210,7 +188,7 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
                     const uint32_t *names, uint32_t count)
 {
-    uint32_t group = append_group(tree, node, count);
+    uint32_t group = append_group(node, count);
     uint64_t whole[PROFILE_WORDS_MAX] = {0};
     uint64_t filter[PROFILE_WORDS_MAX];
 
@@ -221,53 +199,32 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
         tree_read_filter(tree, from, filter);
         to.slot = put_message(node, group, tree, tree_item(from), filter, tree_cardinality(from));
         idmap_move(&tree->ids, tree_item(to)->id, names[i], tree_position(to));
-        for (size_t w = 0; w < tree->words; w++) {
-            whole[w] |= filter[w];
-        }
+        bloom_union(whole, whole, filter, tree->words);
     }
     widen_union(tree, node, group, whole);
     note_group(node, group);
 }
 
-/* The ranges of a group from its messages, those of the node from its groups. */
+/* Computes the ranges of a group again from its messages. */
 static void narrow_group(struct tree_node *node, struct tree_group *group)
 {
-    group->low = group->used == 0 ? 0 : UINT16_MAX;
+    group->low = UINT16_MAX;
     group->high = 0;
     group->newest_ms = INT64_MIN;
-    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
-        uint16_t cardinality = node->cardinalities[slot];
-        int64_t deposited_ms = node->items[slot].deposited_ms;
-
-        group->low = cardinality < group->low ? cardinality : group->low;
-        group->high = cardinality > group->high ? cardinality : group->high;
-        group->newest_ms = deposited_ms > group->newest_ms ? deposited_ms : group->newest_ms;
-    }
     note_range(node, group);
-    if (group->used == 0) {
-        node->least[group - node->groups] = UINT8_MAX;
+    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        widen_ranges(node, group, node->cardinalities[slot], node->items[slot].deposited_ms);
     }
 }
 
 static void narrow_node(struct tree_node *node)
 {
-    uint32_t low = node->message_count == 0 ? 0 : UINT16_MAX;
-    uint32_t high = 0;
-    int64_t newest_ms = INT64_MIN;
-
+    node->newest_ms = INT64_MIN;
     for (uint32_t g = 0; g < node->group_count; g++) {
-        const struct tree_group *group = &node->groups[g];
+        int64_t newest_ms = node->groups[g].newest_ms;
 
-        if (group->used == 0) {
-            continue;
-        }
-        low = group->low < low ? group->low : low;
-        high = group->high > high ? group->high : high;
-        newest_ms = group->newest_ms > newest_ms ? group->newest_ms : newest_ms;
+        node->newest_ms = newest_ms > node->newest_ms ? newest_ms : node->newest_ms;
     }
-    node->low = low;
-    node->high = high;
-    node->newest_ms = newest_ms;
 }
 
 /* --- messages taken and moved ----------------------------------------------------------------- */
@@ -304,9 +261,8 @@ static void drop_empty_end(struct tree *tree, struct tree_node *node)
         uint32_t last = --node->group_count;
 
         node->empty_count--;
-        set_slot_count(
-            tree, node,
-            last == 0 ? 0 : (uint32_t)node->groups[last - 1].first + node->groups[last - 1].room);
+        node->slot_count =
+            last == 0 ? 0 : (uint32_t)node->groups[last - 1].first + node->groups[last - 1].room;
         note_group(node, last);
     }
     tree_trim(tree, node);
@@ -378,7 +334,7 @@ void tree_take(struct tree *tree, struct tree_spot spot)
 void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree_node *to)
 {
     uint32_t last = from->group_count - 1;
-    uint32_t target = append_group(tree, to, from->groups[last].used);
+    uint32_t target = append_group(to, from->groups[last].used);
 
     copy_group(tree, from, last, to, target);
     clear_group(tree, from, last);
@@ -390,48 +346,4 @@ void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, 
     copy_group(tree, node, from, node, to);
     clear_group(tree, node, from);
     close_gap(tree, node, from);
-}
-
-/* A node without groups; its slots are as they were. */
-static void reset_node(struct tree *tree, struct tree_node *node)
-{
-    tree_forget_summary(tree, node);
-    set_slot_count(tree, node, 0);
-    node->group_count = 0;
-    node->empty_count = 0;
-    node->message_count = 0;
-    node->low = 0;
-    node->high = 0;
-    node->newest_ms = INT64_MIN;
-    node->column_bits = 0;
-    node->cardinality_sum = 0;
-    memset(node->least, UINT8_MAX, sizeof(node->least));
-    memset(node->most, 0, sizeof(node->most));
-    memset(node->room, 0, sizeof(node->room));
-    memset(node->columns, 0, (size_t)tree->bits * BITS_LANE_WORDS * sizeof(*node->columns));
-    memset(node->whole, 0, tree->words * sizeof(*node->whole));
-}
-
-void tree_refill(struct tree *tree, struct tree_node *node, const uint32_t *names, uint32_t first)
-{
-    uint32_t end = node->message_count;
-
-    reset_node(tree, node);
-    for (uint32_t slot = first; slot < end; slot++) {
-        struct tree_spot from = {node, slot};
-        struct tree_spot to = {node, 0};
-        struct index_item item = *tree_item(from);
-        uint64_t filter[PROFILE_WORDS_MAX];
-
-        if ((slot - first) % TREE_GROUP == 0) {
-            (void)append_group(tree, node, TREE_GROUP);
-        }
-        tree_read_filter(tree, from, filter);
-        to.slot =
-            tree_put(tree, node, node->group_count - 1, &item, filter, tree_cardinality(from));
-        idmap_move(&tree->ids, item.id, names[slot], tree_position(to));
-    }
-    for (uint32_t slot = end - first; slot < end; slot++) {
-        tree_clear_message(tree, (struct tree_spot){node, slot});
-    }
 }

@@ -241,8 +241,8 @@ static int measure_query(struct run *run, bool check, double *out_whole_ns, doub
             rc = ask(run, merged, epochs, &searches[1], &merged_ns[r]);
         }
         if (rc == 0 && r == 0) {
-            run->whole_bytes += (double)index_search_bytes(searches[0]);
-            run->merged_bytes += (double)index_search_bytes(searches[1]);
+            run->whole_bytes += (double)search_bytes(searches[0]);
+            run->merged_bytes += (double)search_bytes(searches[1]);
         }
         if (rc == 0 && r == 0 && check) {
             rc = ask(run, listed, epochs, &searches[2], &list_ns);

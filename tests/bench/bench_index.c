@@ -181,7 +181,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     const struct nearest_candidate *found = index_search_results(search, &count);
     if (count_it) {
         side->hits += judge(run, s == 0, found, count);
-        side->bytes += (double)index_search_bytes(search);
+        side->bytes += (double)search_bytes(search);
         side->comparisons += (double)index_search_comparisons(search);
     }
     index_search_free(search);

@@ -237,7 +237,7 @@ static int ask(const struct profile *profile, struct index *index, const struct 
         sums->wrong += moments[message].place != asked.place || moments[message].hour != asked.hour;
     }
     sums->comparisons += (double)index_search_comparisons(asking);
-    sums->bytes += (double)index_search_bytes(asking);
+    sums->bytes += (double)search_bytes(asking);
     index_search_free(asking);
     return 0;
 }

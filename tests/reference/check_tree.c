@@ -11,8 +11,6 @@ struct tally {
     uint32_t empty;
     uint64_t cardinality_sum;
     uint64_t column_bits;
-    uint32_t low;
-    uint32_t high;
     int64_t newest_ms;
     uint64_t whole[PROFILE_WORDS_MAX];
 };
@@ -76,7 +74,7 @@ static const char *check_free_lanes(const struct tree *tree, const struct tree_n
 static const char *check_ranges(const struct tree_node *node, const struct tree_group *group,
                                 struct tally *tally)
 {
-    uint32_t low = group->used == 0 ? 0 : UINT32_MAX;
+    uint32_t low = UINT16_MAX;
     uint32_t high = 0;
     int64_t newest_ms = INT64_MIN;
     size_t lane = (size_t)(group - node->groups);
@@ -94,18 +92,13 @@ static const char *check_ranges(const struct tree_node *node, const struct tree_
     if (group->low != low || group->high != high) {
         return "tree: a group's range of cardinalities is wrong";
     }
-    if (node->least[lane] != (group->used == 0 ? UINT8_MAX : tree_bound_byte(low)) ||
-        node->most[lane] != tree_bound_byte(high)) {
+    if (node->least[lane] != tree_bound_byte(low) || node->most[lane] != tree_bound_byte(high)) {
         return "tree: the range of cardinalities of a lane is wrong";
     }
     if (group->newest_ms != newest_ms) {
         return "tree: a group's newest deposit is wrong";
     }
-    if (group->used > 0) {
-        tally->low = low < tally->low ? low : tally->low;
-        tally->high = high > tally->high ? high : tally->high;
-        tally->newest_ms = newest_ms > tally->newest_ms ? newest_ms : tally->newest_ms;
-    }
+    tally->newest_ms = newest_ms > tally->newest_ms ? newest_ms : tally->newest_ms;
     tally->empty += group->used == 0;
     return NULL;
 }
@@ -162,9 +155,8 @@ static const char *check_tally(const struct tree *tree, const struct tree_node *
         node->column_bits != tally->column_bits || node->empty_count != tally->empty) {
         return "tree: a node's counts are wrong";
     }
-    if (node->low != tally->low || node->high != tally->high ||
-        node->newest_ms != tally->newest_ms) {
-        return "tree: a node's ranges are wrong";
+    if (node->newest_ms != tally->newest_ms) {
+        return "tree: a node's newest deposit is wrong";
     }
     if (memcmp(node->whole, tally->whole, tree->words * sizeof *node->whole) != 0) {
         return "tree: a node's union is wrong";
@@ -273,7 +265,7 @@ static const char *check_units(const struct tree *tree)
 
 static const char *check_node(const struct tree *tree, struct tree_node *node)
 {
-    struct tally tally = {.low = UINT32_MAX, .newest_ms = INT64_MIN};
+    struct tally tally = {.newest_ms = INT64_MIN};
 
     const char *reason = NULL;
 
@@ -303,7 +295,6 @@ static const char *check_node(const struct tree *tree, struct tree_node *node)
 static const char *check_directory(const struct tree *tree)
 {
     size_t messages = 0;
-    size_t slots = 0;
     uint32_t numbers = 0;
 
     for (uint32_t n = 0; n < tree->node_count; n++) {
@@ -314,12 +305,11 @@ static const char *check_directory(const struct tree *tree)
             return "tree: a node is not where it says";
         }
         messages += node->message_count;
-        slots += node->slot_count;
     }
     for (uint32_t s = 0; s < tree->node_room; s++) {
         numbers += tree->by_number[s] != NULL;
     }
-    if (messages != tree->count || slots != tree->slot_count || numbers != tree->node_count) {
+    if (messages != tree->count || numbers != tree->node_count) {
         return "tree: its counts are wrong";
     }
     return idmap_count(&tree->ids) == tree->count

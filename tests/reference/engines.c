@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "core/index/inner.h"
+#include "core/index/renewal.h"
 #include "core/tree/inner.h"
 
 static uint32_t small_fanout;
+static size_t small_most;
 
 static int create_small_tree(const struct index_options *options, void **out_engine)
 {
@@ -16,6 +18,7 @@ static int create_small_tree(const struct index_options *options, void **out_eng
     if (rc == 0) {
         struct tree *tree = *out_engine;
         tree->fanout = small_fanout;
+        tree->small_most = small_most;
     }
     return rc;
 }
@@ -28,6 +31,7 @@ const struct index_engine *small_tree_engine(uint32_t fanout)
     engine = tree_engine;
     engine.create = create_small_tree;
     small_fanout = fanout;
+    small_most = TREE_SMALL_MOST;
     return &engine;
 }
 
@@ -35,6 +39,33 @@ struct tree *tree_of_index(const struct index *index)
 {
     assert(index->engine != &list_engine);
     return index->handle;
+}
+
+int renew_index(struct index *index)
+{
+    struct renewal *renewal = NULL;
+
+    if (index->engine == &list_engine) {
+        return 0;
+    }
+    small_fanout = tree_of_index(index)->fanout;
+    small_most = tree_of_index(index)->small_most;
+    int rc = renewal_begin(index, &renewal);
+    if (rc != 0) {
+        return rc;
+    }
+    do {
+        rc = renewal_copy(renewal);
+    } while (rc == RENEWAL_MORE);
+    if (rc == 0) {
+        rc = renewal_arrange(renewal, NULL);
+    }
+    if (rc == 0) {
+        rc = renewal_follow(renewal, 1);
+    }
+    renewal_detach(renewal);
+    renewal_free(renewal);
+    return rc;
 }
 
 const struct index_engine *const *all_engines(void)
@@ -54,4 +85,24 @@ const struct index_engine *engine_named(const char *name)
         }
     }
     return NULL;
+}
+
+uint64_t search_work(const struct index_search *search)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        sum += index_probe_work(&search->parts[p].probe);
+    }
+    return sum;
+}
+
+uint64_t search_bytes(const struct index_search *search)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t p = 0; p < search->query.part_count; p++) {
+        sum += search->parts[p].probe.bytes;
+    }
+    return sum;
 }

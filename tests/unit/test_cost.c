@@ -177,7 +177,7 @@ static uint64_t work_of(uint32_t parts, const struct scalable_slice *exclude, ui
     }
     (void)index_search_results(search, &found);
     assert_int_equal(found, 0);
-    const uint64_t work = index_search_work(search);
+    const uint64_t work = search_work(search);
     *out_looks = work - index_search_comparisons(search);
     index_search_free(search);
     return work;
@@ -248,8 +248,8 @@ static void steps_stay_short_though_messages_go(void **state)
         uint8_t id[MESSAGE_ID_BYTES];
 
         assert_int_equal(index_search_step(search, STEP, 1), INDEX_MORE);
-        assert_true(index_search_work(search) - before <= 2 * STEP + BLOCK);
-        before = index_search_work(search);
+        assert_true(search_work(search) - before <= 2 * STEP + BLOCK);
+        before = search_work(search);
         make_id(MESSAGES - 1 - i, id);
         assert_int_equal(index_remove(messages, id, NULL), 0);
     }
