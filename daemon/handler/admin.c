@@ -52,8 +52,8 @@ static void add_host(const struct host *host, struct figures *figures)
     moderation_count(&host->moderation, &hidden, &pending);
     figures_add(figures, hidden, "host/%s/hidden", name);
     figures_add(figures, pending, "host/%s/pending", name);
-    if (host->hides.withheld > 0) { /* mostly 0, and left out: 64 hosts have to fit a frame */
-        figures_add(figures, host->hides.withheld, "host/%s/hides_withheld", name);
+    if (host->hide_rate.withheld > 0) { /* mostly 0, and left out: 64 hosts have to fit a frame */
+        figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld", name);
     }
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
     /* Of a message's filter, on average. A count is below 2^32, and m at most 4096. */

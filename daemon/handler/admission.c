@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "daemon/host/accept.h"
+#include "daemon/host/accept_mode.h"
 #include "daemon/settings/value.h"
 
 static bool check_epoch(const struct ask *ask)
@@ -62,7 +62,7 @@ static bool check_mode(const struct ask *ask, struct admission *out)
 {
     const char *source = NULL;
     int64_t until_ms = 0;
-    enum accept mode = accept_now(ask->host, out->now_ms, &source, &until_ms);
+    enum accept mode = accept_mode_now(ask->host, out->now_ms, &source, &until_ms);
 
     out->state = mode == ACCEPT_REVIEW ? PERSIST_PENDING : PERSIST_SHOWN;
     if (mode != ACCEPT_CLOSED) {

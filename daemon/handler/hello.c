@@ -4,7 +4,7 @@
 
 #include "daemon/handler/handler.h"
 #include "daemon/handler/inner.h"
-#include "daemon/host/accept.h"
+#include "daemon/host/accept_mode.h"
 
 #define TEXT(literal)                \
     {                                \
@@ -99,7 +99,7 @@ static void fill_acceptance(const struct host *host, int64_t now_ms, struct msg_
     };
     const char *source = NULL;
 
-    out->accept = modes[accept_now(host, now_ms, &source, &out->accept_until_ms)];
+    out->accept = modes[accept_mode_now(host, now_ms, &source, &out->accept_until_ms)];
 }
 
 bool handler_welcome(struct service *service, struct requester *client,

@@ -99,7 +99,7 @@ static struct moderated *count_report(struct host *host, const struct index_item
 /* The reports of this network hide no more messages in this hour: counts and logs it. */
 static void report_withhold(struct service *service, struct host *host)
 {
-    if (hides_withhold(&host->hides, service_monotonic_ms(service))) {
+    if (hide_rate_withhold(&host->hide_rate, service_monotonic_ms(service))) {
         log_warning("host %s: the reports of one network would hide more than hide_per_hour = "
                     "%" PRIu32 " messages; what it reports stays shown until an operator has "
                     "looked at it (hearsay admin list)",
@@ -125,8 +125,8 @@ static bool report_decide(struct report_job *job, struct moderated *known)
     if (hide_after == 0 || known->state != PERSIST_SHOWN) {
         return false;
     }
-    job->is_uncounted =
-        !is_exempt && !hides_may(&host->hides, network, host->config.hide_per_hour, now_ms);
+    job->is_uncounted = !is_exempt && !hide_rate_allows(&host->hide_rate, network,
+                                                        host->config.hide_per_hour, now_ms);
     known->uncounted += job->is_uncounted ? 1 : 0;
     uint32_t counted = job->op.message.reports - known->uncounted;
     if (job->is_uncounted && counted < hide_after && counted + known->uncounted >= hide_after) {
@@ -135,7 +135,7 @@ static bool report_decide(struct report_job *job, struct moderated *known)
     if (counted < hide_after || known->is_hiding) {
         return counted >= hide_after;
     }
-    if (!is_exempt && hides_note(&host->hides, service->alloc, network, now_ms) != 0) {
+    if (!is_exempt && hide_rate_note(&host->hide_rate, service->alloc, network, now_ms) != 0) {
         return false; /* out of memory: the operator decides */
     }
     known->is_hiding = true;

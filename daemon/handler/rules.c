@@ -4,7 +4,7 @@
 
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
-#include "daemon/host/accept.h"
+#include "daemon/host/accept_mode.h"
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
 
@@ -193,7 +193,7 @@ static void fill_accepting(struct service *service, const struct host *host,
                            struct msg_accepting *out)
 {
     const char *source = NULL;
-    enum accept mode = accept_now(host, service_now_ms(service), &source, &out->until_ms);
+    enum accept mode = accept_mode_now(host, service_now_ms(service), &source, &out->until_ms);
 
     out->mode = (struct msg_text){accept_name(mode), strlen(accept_name(mode))};
     out->source = (struct msg_text){source, strlen(source)};

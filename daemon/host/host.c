@@ -51,7 +51,7 @@ void host_deinit(struct host *host)
     rules_deinit(&host->rules);
     moderation_deinit(&host->moderation);
     shares_deinit(&host->shares);
-    hides_deinit(&host->hides, host->alloc);
+    hide_rate_deinit(&host->hide_rate, host->alloc);
     memset(host, 0, sizeof(*host));
 }
 
@@ -85,16 +85,6 @@ void host_drop_epochs(struct host *host)
         }
     }
     host->epoch_count = kept;
-}
-
-size_t host_count(const struct host *host)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < host->epoch_count; i++) {
-        count += index_count(host->epochs[i]->index);
-    }
-    return count;
 }
 
 uint32_t host_message_bytes(const struct persist_message *message)
@@ -168,20 +158,6 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
         summary_remove(&epoch->summary, filter);
     }
     return rc;
-}
-
-bool usage_fits(const struct usage *usage, uint64_t bytes, uint64_t messages_max,
-                uint64_t bytes_max, const char **out_cap)
-{
-    if (usage->messages >= messages_max) {
-        *out_cap = "messages";
-        return false;
-    }
-    if (bytes > bytes_max || usage->bytes > bytes_max - bytes) {
-        *out_cap = "bytes";
-        return false;
-    }
-    return true;
 }
 
 void usage_add(struct usage *usage, uint64_t bytes)

@@ -14,7 +14,7 @@
 #include "daemon/config/config.h"
 #include "daemon/host/epoch.h"
 #include "daemon/host/here.h"
-#include "daemon/host/hides.h"
+#include "daemon/host/hide_rate.h"
 #include "daemon/host/moderation.h"
 #include "daemon/host/rules.h"
 #include "daemon/host/shares.h"
@@ -40,7 +40,7 @@ struct host {
     struct here *here;            /* owned: the here labels, by service_set_here */
     struct rules rules;           /* the operator's bans, and the accept mode */
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
-    struct hides hides;           /* messages that reports have hidden lately */
+    struct hide_rate hide_rate;   /* messages that reports have hidden lately */
     struct epoch *current;       /* the newest epoch besides epoch 0; NULL: none, or switched off */
     struct epoch_change *change; /* of epochs.c: an epoch that waits for the store; NULL: none */
     struct usage usage;          /* of all epochs */
@@ -72,9 +72,6 @@ void host_add_epoch(struct host *host, struct epoch *epoch);
 /* Frees the epochs that are over, empty and without users. */
 void host_drop_epochs(struct host *host);
 
-/* Messages in the indexes of all epochs. */
-size_t host_count(const struct host *host);
-
 /*
  * Puts a stored message into its epoch's index, unless the index has it already. 0; HOST_NO_EPOCH;
  * -ERR_NOMEM; -ERR_DAMAGED: its filter does not fit the profile. On failure nothing has changed.
@@ -96,10 +93,7 @@ bool host_has(const struct host *host, const uint8_t *id, int64_t after_ms);
  * INDEX_NOT_FOUND. */
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item);
 
-/* Whether one more message of `bytes` fits. If not, *out_cap names the cap: "messages" or "bytes".
- */
-bool usage_fits(const struct usage *usage, uint64_t bytes, uint64_t messages_max,
-                uint64_t bytes_max, const char **out_cap);
+/* One message of `bytes` comes, or goes. */
 void usage_add(struct usage *usage, uint64_t bytes);
 void usage_subtract(struct usage *usage, uint64_t bytes);
 

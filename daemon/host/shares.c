@@ -5,34 +5,11 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/index/nearest.h"
 
 #define NONE    UINT32_MAX
-#define LEAVING (UINT32_C(1) << 31) /* in share_record.bytes */
+#define LEAVING (UINT32_C(1) << 31) /* bit of share_record.bytes */
 
 enum { ROOM_MIN = 16 };
-
-struct share_record {
-    uint8_t id[MESSAGE_ID_BYTES];
-    uint32_t bytes;  /* and LEAVING */
-    uint32_t sharer; /* an address */
-    uint32_t prev;   /* the next older one of the same sharer, or NONE */
-    uint32_t next;
-};
-
-struct sharer {
-    uint32_t tag;  /* 0: free */
-    uint32_t next; /* in its chain, or on the free list */
-    uint32_t wide; /* the sharer that is its /64, or NONE */
-    uint32_t first;
-    uint32_t last;
-    uint32_t leaving_messages; /* of `messages` */
-    uint64_t leaving_bytes;
-    uint32_t messages;
-    uint32_t addresses; /* of a /64: sharers of which it is `wide` */
-    uint64_t bytes;
-    bool is_wide; /* a /64 */
-};
 
 void shares_init(struct shares *shares, const struct alloc *alloc, uint64_t seed)
 {
@@ -355,89 +332,4 @@ void shares_unpick(struct shares *shares, const uint8_t *id)
     if (find_record(shares, id, &at)) {
         set_leaving(shares, &shares->records[at], false);
     }
-}
-
-/* --- for tests -------------------------------------------------------------------------------- */
-
-/* What the list of an address adds up to is what its sharer says. */
-static const char *check_address(const struct shares *shares, uint32_t by, uint32_t *records)
-{
-    const struct sharer *sharer = &shares->sharers[by];
-    struct usage all = {0};
-    struct usage leaving = {0};
-    uint32_t prev = NONE;
-
-    for (uint32_t at = sharer->first; at != NONE; at = shares->records[at].next) {
-        const struct share_record *record = &shares->records[at];
-        uint32_t bytes = record->bytes & ~LEAVING;
-        uint32_t found = 0;
-        if (record->sharer != by || record->prev != prev) {
-            return "a record is in a wrong list";
-        }
-        if (!find_record(shares, record->id, &found) || found != at) {
-            return "a record is not found by its id";
-        }
-        all.messages++;
-        all.bytes += bytes;
-        leaving.messages += (record->bytes & LEAVING) != 0;
-        leaving.bytes += (record->bytes & LEAVING) != 0 ? bytes : 0;
-        prev = at;
-        (*records)++;
-    }
-    if (sharer->last != prev) {
-        return "a list does not end with its last record";
-    }
-    return all.messages == sharer->messages && all.bytes == sharer->bytes &&
-                   leaving.messages == sharer->leaving_messages &&
-                   leaving.bytes == sharer->leaving_bytes
-               ? NULL
-               : "an address is counted wrongly";
-}
-
-static const char *check_wide(const struct shares *shares, uint32_t wide)
-{
-    const struct sharer *sharer = &shares->sharers[wide];
-    struct sharer sum = {0};
-
-    for (uint32_t at = 0; at < shares->sharer_room; at++) {
-        const struct sharer *one = &shares->sharers[at];
-        if (one->tag != 0 && one->wide == wide) {
-            sum.addresses++;
-            sum.messages += one->messages;
-            sum.bytes += one->bytes;
-            sum.leaving_messages += one->leaving_messages;
-            sum.leaving_bytes += one->leaving_bytes;
-        }
-    }
-    return sum.addresses == sharer->addresses && sum.messages == sharer->messages &&
-                   sum.bytes == sharer->bytes && sum.leaving_messages == sharer->leaving_messages &&
-                   sum.leaving_bytes == sharer->leaving_bytes
-               ? NULL
-               : "a /64 is counted wrongly";
-}
-
-const char *shares_check(const struct shares *shares)
-{
-    uint32_t records = 0;
-    uint32_t sharers = 0;
-
-    for (uint32_t at = 0; at < shares->sharer_room; at++) {
-        const struct sharer *sharer = &shares->sharers[at];
-        if (sharer->tag == 0) {
-            continue;
-        }
-        const char *wrong =
-            sharer->is_wide ? check_wide(shares, at) : check_address(shares, at, &records);
-        if (wrong != NULL) {
-            return wrong;
-        }
-        if (find_sharer(shares, sharer->tag, sharer->is_wide) != at || sharer->messages == 0) {
-            return "a sharer is not found, or has nothing";
-        }
-        sharers++;
-    }
-    if (records != shares->record_count || sharers != shares->sharer_count) {
-        return "there are other records or sharers than are counted";
-    }
-    return NULL;
 }

@@ -26,6 +26,7 @@
 
 #include "core/base/alloc.h"
 #include "core/index/idmap.h"
+#include "core/index/nearest.h"
 
 /* Messages and bytes that count against a cap. */
 struct usage {
@@ -40,8 +41,27 @@ struct sender_tags {
     uint32_t wide;
 };
 
-struct share_record;
-struct sharer;
+struct share_record {
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint32_t bytes;  /* the highest bit is set while the message is leaving */
+    uint32_t sharer; /* position of its address in `sharers` */
+    uint32_t prev;   /* position of the next older record of this sharer; UINT32_MAX: none */
+    uint32_t next;
+};
+
+struct sharer {
+    uint32_t tag;  /* 0: free */
+    uint32_t next; /* in its chain, or on the free list */
+    uint32_t wide; /* the sharer that is its /64, or NONE */
+    uint32_t first;
+    uint32_t last;
+    uint32_t leaving_messages; /* of `messages` */
+    uint64_t leaving_bytes;
+    uint32_t messages;
+    uint32_t addresses; /* of a /64: sharers of which it is `wide` */
+    uint64_t bytes;
+    bool is_wide; /* a /64 */
+};
 
 struct shares {
     const struct alloc *alloc; /* borrowed */
@@ -86,8 +106,5 @@ bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, u
 
 /* Takes the mark back. Does nothing for an id that is not counted or not leaving. */
 void shares_unpick(struct shares *shares, const uint8_t *id);
-
-/* NULL, or what is wrong (static storage). For tests. O(n). */
-const char *shares_check(const struct shares *shares);
 
 #endif

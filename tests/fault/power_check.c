@@ -7,6 +7,7 @@
 
 #include "daemon/host/service.h"
 #include "tests/lib/check.h"
+#include "tests/lib/host_count.h"
 #include "tests/reference/check.h"
 
 /* --- what is left ----------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_calls.h"
+#include "tests/lib/host_count.h"
 
 /* --- requests --------------------------------------------------------------------------------- */
 

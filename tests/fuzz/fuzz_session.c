@@ -16,6 +16,7 @@
 #include "core/filter/bloom.h"
 #include "daemon/net/session.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/host_count.h"
 #include "tests/lib/server_fixture.h"
 #include "tests/reference/check.h"
 

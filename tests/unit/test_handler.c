@@ -6,6 +6,7 @@
 #include "daemon/handler/handler.h"
 #include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
+#include "tests/lib/host_count.h"
 #include "tests/lib/rng.h"
 
 #include <setjmp.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/handler_fixture.h"
+#include "tests/lib/host_count.h"
 
 enum { LONG_S = 3600 };
 

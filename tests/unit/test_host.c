@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One host: what it takes in, what counts against its caps, and how it tells similarity. */
+/* One host: which messages it admits, and how it estimates similarity. */
 #include "daemon/host/host.h"
 
 #include <string.h>
@@ -172,50 +172,6 @@ static void no_memory_admits_nothing(void **state)
     assert_int_equal(alloc.live_blocks, 0);
 }
 
-/* --- caps ------------------------------------------------------------------------------------- */
-
-/* Exactly the cap fits, one more does not, and the cap that would be exceeded is named. */
-static void caps_are_exact(void **state)
-{
-    struct usage usage = {0};
-    const char *cap = "none";
-    (void)state;
-
-    assert_true(usage_fits(&usage, 1000, 2, 1000, &cap));
-    assert_false(usage_fits(&usage, 1001, 2, 1000, &cap));
-    assert_string_equal(cap, "bytes");
-    usage_add(&usage, 400);
-    assert_true(usage_fits(&usage, 600, 2, 1000, &cap));
-    assert_false(usage_fits(&usage, 601, 2, 1000, &cap));
-    assert_string_equal(cap, "bytes");
-    usage_add(&usage, 600);
-    assert_false(usage_fits(&usage, 0, 2, 1000, &cap));
-    assert_string_equal(cap, "messages");
-    usage_subtract(&usage, 400);
-    assert_int_equal(usage.messages, 1);
-    assert_int_equal(usage.bytes, 600);
-    assert_true(usage_fits(&usage, 400, 2, 1000, &cap));
-}
-
-/* Caps and sizes at the ends of their ranges do not wrap; a cap set lower than what is there
- * refuses, too. */
-static void caps_do_not_wrap(void **state)
-{
-    struct usage usage = {.messages = 1, .bytes = UINT64_MAX - 10};
-    const char *cap = "none";
-    (void)state;
-
-    assert_true(usage_fits(&usage, 10, UINT64_MAX, UINT64_MAX, &cap));
-    assert_false(usage_fits(&usage, 11, UINT64_MAX, UINT64_MAX, &cap));
-    assert_string_equal(cap, "bytes");
-    assert_false(usage_fits(&usage, UINT64_MAX, UINT64_MAX, UINT64_MAX, &cap));
-    usage.bytes = 500;
-    assert_false(usage_fits(&usage, 0, 10, 499, &cap));
-    assert_string_equal(cap, "bytes");
-    assert_false(usage_fits(&usage, 0, 0, 1000, &cap));
-    assert_string_equal(cap, "messages");
-}
-
 /* --- similarity ------------------------------------------------------------------------------- */
 
 /* What a search has found, with its filter in the index. */
@@ -289,8 +245,6 @@ int main(void)
         cmocka_unit_test(admitted_messages_are_found),
         cmocka_unit_test(filters_of_another_profile_are_damage),
         cmocka_unit_test(no_memory_admits_nothing),
-        cmocka_unit_test(caps_are_exact),
-        cmocka_unit_test(caps_do_not_wrap),
         cmocka_unit_test(similarity_is_as_defined),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/accept.h"
+#include "daemon/host/accept_mode.h"
 
 #include <time.h>
 
@@ -15,8 +15,8 @@ static uint32_t local_minute(int64_t now_ms)
     return (uint32_t)(local.tm_hour * 60 + local.tm_min);
 }
 
-enum accept accept_now(const struct host *host, int64_t now_ms, const char **out_source,
-                       int64_t *out_until_ms)
+enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
+                            int64_t *out_until_ms)
 {
     uint32_t left = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many messages the reports of one network hide in an hour. */
-#include "daemon/host/hides.h"
+#include "daemon/host/hide_rate.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
@@ -12,13 +12,13 @@
 
 #include "core/base/err.h"
 
-enum { HOUR = HIDES_WINDOW_MS };
+enum { HOUR = HIDE_RATE_WINDOW_MS };
 
 /* In no hour are there more than that many of one network, whenever they come. */
 static void no_hour_has_more(void **state)
 {
     enum { NETWORKS = 3, PER_HOUR = 6, STEPS = 4000 };
-    struct hides hides = {0};
+    struct hide_rate rate = {0};
     static int64_t times[NETWORKS][STEPS];
     uint32_t counts[NETWORKS] = {0};
     int64_t now_ms = 5;
@@ -33,60 +33,60 @@ static void no_hour_has_more(void **state)
         for (uint32_t i = 0; i < counts[by]; i++) {
             recent += now_ms - times[by][i] < HOUR;
         }
-        assert_int_equal(hides_may(&hides, by, PER_HOUR, now_ms), recent < PER_HOUR);
+        assert_int_equal(hide_rate_allows(&rate, by, PER_HOUR, now_ms), recent < PER_HOUR);
         if (recent < PER_HOUR) {
-            assert_int_equal(hides_note(&hides, alloc_system(), by, now_ms), 0);
+            assert_int_equal(hide_rate_note(&rate, alloc_system(), by, now_ms), 0);
             times[by][counts[by]++] = now_ms;
         }
     }
     assert_true(counts[0] > PER_HOUR);
-    hides_deinit(&hides, alloc_system());
+    hide_rate_deinit(&rate, alloc_system());
 }
 
 /* When there is no place for one more, nothing is hidden, and nobody's are forgotten too soon. */
 static void a_full_table_hides_nothing(void **state)
 {
-    struct hides hides = {0};
+    struct hide_rate rate = {0};
     (void)state;
 
-    for (uint64_t by = 0; by < HIDES_KEPT; by++) {
-        assert_true(hides_may(&hides, by, 1, (int64_t)by));
-        assert_int_equal(hides_note(&hides, alloc_system(), by, (int64_t)by), 0);
+    for (uint64_t by = 0; by < HIDE_RATE_KEPT; by++) {
+        assert_true(hide_rate_allows(&rate, by, 1, (int64_t)by));
+        assert_int_equal(hide_rate_note(&rate, alloc_system(), by, (int64_t)by), 0);
     }
-    assert_false(hides_may(&hides, HIDES_KEPT, 1, HOUR - 1));
-    assert_true(hides_may(&hides, HIDES_KEPT, 1, HOUR)); /* the oldest is an hour old */
-    assert_int_equal(hides_note(&hides, alloc_system(), HIDES_KEPT, HOUR), 0);
-    assert_false(hides_may(&hides, HIDES_KEPT + 1, 1, HOUR));
-    hides_deinit(&hides, alloc_system());
+    assert_false(hide_rate_allows(&rate, HIDE_RATE_KEPT, 1, HOUR - 1));
+    assert_true(hide_rate_allows(&rate, HIDE_RATE_KEPT, 1, HOUR)); /* the oldest is an hour old */
+    assert_int_equal(hide_rate_note(&rate, alloc_system(), HIDE_RATE_KEPT, HOUR), 0);
+    assert_false(hide_rate_allows(&rate, HIDE_RATE_KEPT + 1, 1, HOUR));
+    hide_rate_deinit(&rate, alloc_system());
 }
 
 /* One line an hour, and every report that was withheld is counted. */
 static void the_log_is_told_once_an_hour(void **state)
 {
-    struct hides hides = {0};
+    struct hide_rate rate = {0};
     (void)state;
 
-    assert_true(hides_withhold(&hides, 0));
+    assert_true(hide_rate_withhold(&rate, 0));
     for (int i = 0; i < 100; i++) {
-        assert_false(hides_withhold(&hides, HOUR - 1));
+        assert_false(hide_rate_withhold(&rate, HOUR - 1));
     }
-    assert_true(hides_withhold(&hides, HOUR));
-    assert_int_equal(hides.withheld, 102);
+    assert_true(hide_rate_withhold(&rate, HOUR));
+    assert_int_equal(rate.withheld, 102);
 }
 
 static void memory_that_runs_out(void **state)
 {
     struct fail_alloc alloc;
-    struct hides hides = {0};
+    struct hide_rate rate = {0};
     (void)state;
 
     fail_alloc_init(&alloc);
     fail_alloc_arm(&alloc, 1);
-    assert_int_equal(hides_note(&hides, &alloc.alloc, 1, 0), -ERR_NOMEM);
-    assert_true(hides_may(&hides, 1, 1, 0));
-    assert_int_equal(hides_note(&hides, &alloc.alloc, 1, 0), 0);
-    assert_false(hides_may(&hides, 1, 1, 0));
-    hides_deinit(&hides, &alloc.alloc);
+    assert_int_equal(hide_rate_note(&rate, &alloc.alloc, 1, 0), -ERR_NOMEM);
+    assert_true(hide_rate_allows(&rate, 1, 1, 0));
+    assert_int_equal(hide_rate_note(&rate, &alloc.alloc, 1, 0), 0);
+    assert_false(hide_rate_allows(&rate, 1, 1, 0));
+    hide_rate_deinit(&rate, &alloc.alloc);
     assert_int_equal(alloc.live_blocks, 0);
 }
 

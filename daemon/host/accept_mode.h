@@ -4,8 +4,8 @@
  * (review), or none (closed). The operator's word comes first, then the schedule, then the
  * configuration.
  */
-#ifndef DAEMON_HOST_ACCEPT_H
-#define DAEMON_HOST_ACCEPT_H
+#ifndef DAEMON_HOST_ACCEPT_MODE_H
+#define DAEMON_HOST_ACCEPT_MODE_H
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@
  * The mode at now_ms. *out_source says who set it: "operator", "schedule" or "configuration"
  * (static storage). *out_until_ms is when the schedule changes it; 0: not known.
  */
-enum accept accept_now(const struct host *host, int64_t now_ms, const char **out_source,
-                       int64_t *out_until_ms);
+enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
+                            int64_t *out_until_ms);
 
 #endif
