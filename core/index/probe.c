@@ -2,6 +2,7 @@
 /*
  * probe: the conditions of a query, applied to one message. What all engines call while they walk.
  */
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
 
@@ -124,7 +125,8 @@ static bool may_be_shown(const struct index_probe *probe, const struct index_ite
 {
     const struct index_query *query = probe->query;
 
-    return item->expires_ms > probe->now_ms && item->deposited_ms >= query->since_ms &&
+    return !message_expired(item->expires_ms, probe->now_ms) &&
+           item->deposited_ms >= query->since_ms &&
            (item->deposited_ms < query->until_ms || query->until_ms == INT64_MAX);
 }
 

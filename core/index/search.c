@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/index.h"
 #include "core/index/inner.h"
@@ -266,11 +267,11 @@ static bool search_walk(struct index_search *search, uint64_t *left)
 static bool holds_expired(const struct index_search *search)
 {
     if (nearest_is_capped(&search->nearest) &&
-        search->nearest.passed.item.expires_ms <= search->now_ms) {
+        message_expired(search->nearest.passed.item.expires_ms, search->now_ms)) {
         return true;
     }
     for (uint32_t i = 0; i < search->nearest.count; i++) {
-        if (search->nearest.heap[i].item.expires_ms <= search->now_ms) {
+        if (message_expired(search->nearest.heap[i].item.expires_ms, search->now_ms)) {
             return true;
         }
     }

@@ -2,6 +2,7 @@
 /* Get: one stored message with its payload. */
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
@@ -88,7 +89,7 @@ void handler_get(struct ask *ask)
         return;
     }
     if (host_find(ask->host, id, &epoch, &item, NULL) != 0 ||
-        item.expires_ms <= service_now_ms(service)) {
+        message_expired(item.expires_ms, service_now_ms(service))) {
         ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
         return;
     }

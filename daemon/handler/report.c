@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
@@ -189,7 +190,7 @@ void handler_report(struct ask *ask)
         return;
     }
     if (host_find(ask->host, report->id.data, NULL, &item, NULL) != 0 ||
-        item.expires_ms <= service_now_ms(service)) {
+        message_expired(item.expires_ms, service_now_ms(service))) {
         ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
         return;
     }

@@ -2,6 +2,7 @@
 /* Reported: the operator's list of messages that were reported, or that wait for review. */
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
@@ -36,7 +37,7 @@ static bool is_wanted(const struct moderated *moderated, bool pending, int64_t n
 {
     bool is_pending = moderated->state == PERSIST_PENDING;
 
-    return moderated->expires_ms > now_ms && is_pending == pending &&
+    return !message_expired(moderated->expires_ms, now_ms) && is_pending == pending &&
            (pending || moderated->state == PERSIST_HIDDEN ||
             (moderated->state == PERSIST_SHOWN && moderated->reports > 0));
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 
 static void check_tell(struct check_problems *problems, const char *format, ...)
@@ -89,7 +90,7 @@ const char *check_message(struct service *service, const struct persist_entry *e
     if (entry->damaged) {
         return "its row in the store is not as it was written";
     }
-    if (host == NULL || message->expires_ms <= service_now_ms(service)) {
+    if (host == NULL || message_expired(message->expires_ms, service_now_ms(service))) {
         return NULL;
     }
     const struct moderated *known = moderation_find(&host->moderation, message->id);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
@@ -134,15 +135,15 @@ int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epo
     return INDEX_NOT_FOUND;
 }
 
-bool host_has(const struct host *host, const uint8_t *id, int64_t after_ms)
+bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms)
 {
     const struct moderated *moderated = moderation_find(&host->moderation, id);
     struct index_item item;
 
     if (host_find(host, id, NULL, &item, NULL) == 0) {
-        return item.expires_ms > after_ms;
+        return !message_expired(item.expires_ms, now_ms);
     }
-    return moderated != NULL && moderated->expires_ms > after_ms;
+    return moderated != NULL && !message_expired(moderated->expires_ms, now_ms);
 }
 
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item)

@@ -86,8 +86,9 @@ int host_admit(struct host *host, const struct persist_message *message);
 int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
               struct index_item *out_item, uint64_t *out_filter);
 
-/* Whether the host has a message of this id, shown or hidden, that expires after `after_ms`. */
-bool host_has(const struct host *host, const uint8_t *id, int64_t after_ms);
+/* Whether the host has a message of this id, shown or hidden, that has not expired at `now_ms`.
+ * INT64_MIN: expired messages count, too. */
+bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms);
 
 /* Removes a message from its index; copies its item to *out_item unless that is NULL. 0 or
  * INDEX_NOT_FOUND. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/expiry.h"
 #include "daemon/host/epochs.h"
 #include "daemon/host/service.h"
 #include "daemon/settings/value.h"
@@ -45,7 +46,7 @@ static int load_message(void *context, const struct persist_message *message)
         loading->homeless++;
         return 0;
     }
-    if (message->expires_ms <= loading->now_ms) {
+    if (message_expired(message->expires_ms, loading->now_ms)) {
         loading->expired++; /* the sweep takes it */
         return 0;
     }

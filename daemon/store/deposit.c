@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/deposit.h"
 
+#include "core/base/expiry.h"
 #include "daemon/store/evict.h"
 #include "daemon/store/moderation.h"
 #include "daemon/store/row.h"
@@ -64,7 +65,8 @@ static int deposit_without_space(struct store_database *database, struct persist
     if (rc == SQLITE_CORRUPT) {
         return store_database_fail_damaged(op);
     }
-    if (rc == SQLITE_DONE || (rc == SQLITE_ROW && out_times->expires_ms <= op->now_ms)) {
+    if (rc == SQLITE_DONE ||
+        (rc == SQLITE_ROW && message_expired(out_times->expires_ms, op->now_ms))) {
         op->outcome = PERSIST_NO_SPACE;
         op->reason = "the storage is nearly full, and what is left is kept for deleting";
         return SQLITE_OK;
@@ -81,7 +83,7 @@ static int deposit_again(struct store_database *database, struct persist_op *op,
     bool inserted = false;
     int64_t seq = 0;
     int rc = compare_stored(database, op, out_times, &seq);
-    bool is_over = rc == SQLITE_ROW && out_times->expires_ms <= op->now_ms;
+    bool is_over = rc == SQLITE_ROW && message_expired(out_times->expires_ms, op->now_ms);
 
     if (rc == SQLITE_CORRUPT) {
         return store_database_fail_damaged(op);

@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "core/base/expiry.h"
 #include "daemon/store/row.h"
 
 enum { REASONS_BYTES_MAX = PERSIST_REASONS_KEPT * (LIMIT_REASON_BYTES + 1) };
@@ -139,7 +140,7 @@ static int find_alive(struct store_database *database, struct persist_op *op, in
     if (rc == SQLITE_CORRUPT) {
         return store_database_fail_damaged(op);
     }
-    if (rc == SQLITE_ROW && out_message->expires_ms > op->now_ms) {
+    if (rc == SQLITE_ROW && !message_expired(out_message->expires_ms, op->now_ms)) {
         op->outcome = PERSIST_APPLIED;
     }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;

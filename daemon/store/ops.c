@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "core/base/expiry.h"
 #include "daemon/store/deposit.h"
 #include "daemon/store/epoch.h"
 #include "daemon/store/load.h"
@@ -20,7 +21,7 @@ static int apply_withdraw(struct store_database *database, struct persist_op *op
     int rc = store_database_find(database, &op->message, &seq, &stored);
 
     op->outcome = PERSIST_NOT_FOUND;
-    if (rc == SQLITE_ROW && stored.expires_ms > op->now_ms) {
+    if (rc == SQLITE_ROW && !message_expired(stored.expires_ms, op->now_ms)) {
         bool may =
             stored.can_withdraw &&
             sodium_memcmp(stored.withdraw_hash, op->message.withdraw_hash, LIMIT_HASH_BYTES) == 0;

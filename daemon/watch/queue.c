@@ -2,6 +2,7 @@
 /* The matches of a client: queued as numbers, looked up and sent when the client has room. */
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
@@ -78,7 +79,7 @@ static bool is_there(const struct watcher *watcher, const struct watch_match *ma
 {
     return host_find(match->watch->host, match->id, NULL, out_item, NULL) == 0 &&
            out_item->deposited_ms == match->deposited_ms &&
-           out_item->expires_ms > service_now_ms(watcher->service);
+           !message_expired(out_item->expires_ms, service_now_ms(watcher->service));
 }
 
 /* Pushes a match. Its content goes with it if that is not NULL and fits the frame. */
