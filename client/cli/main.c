@@ -22,53 +22,22 @@ static const struct cli_command *const cli_commands[] = {
 };
 
 static const struct args_option common_options[] = {
-    {.name = "server",
-     .letter = 's',
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct cli, server),
-     .value = "ADDRESS",
-     .help = "HOST[:PORT], [IPV6][:PORT] or a socket's path (127.0.0.1:7117)"},
-    {.name = "timeout",
-     .kind = ARGS_DURATION,
-     .offset = offsetof(struct cli, timeout_ms),
-     .value = "TIME",
-     .min = 1,
-     .max = 24 * 3600 * 1000,
-     .help = "longest wait for the server (10s)"},
-    {.name = "tls",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct cli, tls),
-     .help = "encrypt; an unknown server certificate is believed the first time"},
-    {.name = "pin",
-     .kind = ARGS_LIST,
-     .offset = offsetof(struct cli, tls_pins),
-     .value = "SHA256",
-     .help = "encrypt; believe only a server with this key, or one of these"},
-    {.name = "ca",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct cli, tls_ca),
-     .value = "FILE",
-     .help = "encrypt; believe certificates signed by those in FILE"},
-    {.name = "cert",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct cli, tls_certificate),
-     .value = "FILE",
-     .help = "encrypt; show this certificate to a server that asks"},
-    {.name = "key",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct cli, tls_key),
-     .value = "FILE",
-     .help = "the key of --cert, if it is not in the same file"},
-    {.name = "help",
-     .letter = 'h',
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct cli, help),
-     .help = "this help"},
-    {.name = "version",
-     .letter = 'V',
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct cli, version),
-     .help = "the version"},
+    ARGS_ROW("server", 's', ARGS_TEXT, struct cli, server, "ADDRESS",
+             "HOST[:PORT], [IPV6][:PORT] or a socket's path (127.0.0.1:7117)"),
+    ARGS_RANGE("timeout", 0, ARGS_DURATION, struct cli, timeout_ms, "TIME", 1, 24 * 3600 * 1000,
+               "longest wait for the server (10s)"),
+    ARGS_ROW("tls", 0, ARGS_FLAG, struct cli, tls, NULL,
+             "encrypt; an unknown server certificate is believed the first time"),
+    ARGS_ROW("pin", 0, ARGS_LIST, struct cli, tls_pins, "SHA256",
+             "encrypt; believe only a server with this key, or one of these"),
+    ARGS_ROW("ca", 0, ARGS_TEXT, struct cli, tls_ca, "FILE",
+             "encrypt; believe certificates signed by those in FILE"),
+    ARGS_ROW("cert", 0, ARGS_TEXT, struct cli, tls_certificate, "FILE",
+             "encrypt; show this certificate to a server that asks"),
+    ARGS_ROW("key", 0, ARGS_TEXT, struct cli, tls_key, "FILE",
+             "the key of --cert, if it is not in the same file"),
+    ARGS_ROW("help", 'h', ARGS_FLAG, struct cli, help, NULL, "this help"),
+    ARGS_ROW("version", 'V', ARGS_FLAG, struct cli, version, NULL, "the version"),
 };
 
 /* What `hearsay help` knows besides the commands. */
@@ -208,7 +177,10 @@ static int run_command(struct cli *cli, int argc, char **argv)
     if (command->options_bytes > sizeof(options)) {
         return cli_report_nomem(cli);
     }
-    memcpy(options, command->defaults, command->options_bytes);
+    memset(options, 0, sizeof(options));
+    if (command->defaults != NULL) {
+        memcpy(options, command->defaults, command->options_bytes);
+    }
     struct args_group groups[ARGS_GROUPS_MAX] = {
         {command->options, command->option_count, options},
         common_group(cli),
@@ -225,9 +197,13 @@ static int run_command(struct cli *cli, int argc, char **argv)
         status = CLI_DONE;
     } else if (cli->version) {
         status = print_version(cli);
+    } else if (command->words_max != CLI_ANY_WORDS && argc - first > command->words_max) {
+        status = cli_misuse_word(cli, argv[first + command->words_max]);
     } else {
         choose_server(cli);
-        status = command->run(cli, options, argc - first, argv + first);
+        cli->words = argv + first;
+        cli->word_count = argc - first;
+        status = command->run(cli, options);
     }
     args_free(&groups[0]);
     return status;

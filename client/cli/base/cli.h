@@ -44,6 +44,9 @@ struct cli {
     const char *tls_key;
     bool help;
     bool version;
+    char *const
+        *words; /* the arguments behind the command that are no options; word_count of them */
+    int word_count;
 };
 
 struct cli_command {
@@ -54,16 +57,22 @@ struct cli_command {
     const char *examples;  /* lines of the help */
     const struct args_option *options;
     size_t option_count;
-    const void *defaults; /* a struct of options, options_bytes of it */
+    const void *defaults; /* a struct of options, options_bytes of it; NULL: all zeros */
     size_t options_bytes;
+    int words_max; /* further words are refused; CLI_ANY_WORDS: run checks them */
     /* Subcommands, ended by NULL; the name of each begins with this name and a space. A command
        with subcommands has no options and is not run itself. NULL: no subcommands. */
     const struct cli_command *const *children;
-    /* Returns an exit code. `options` is a filled copy of defaults; `words` is the rest of argv. */
-    int (*run)(struct cli *cli, void *options, int word_count, char *const *words);
+    /* Returns an exit code. `options` is a filled copy of `defaults`. */
+    int (*run)(struct cli *cli, void *options);
 };
 
-enum { CLI_OPTIONS_BYTES_MAX = 512 };
+enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1 };
+
+/* The fields of a command that say which options the command has. `type` is their struct. */
+#define CLI_OPTIONS(table, type)                                            \
+    .options = (table), .option_count = sizeof(table) / sizeof((table)[0]), \
+    .options_bytes = sizeof(type)
 
 /* Prints "hearsay: " and a sentence on standard error; control characters in it are escaped. */
 void cli_complain(const struct cli *cli, const char *format, ...)

@@ -5,20 +5,12 @@
 #include "client/cli/cmd/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
-struct no_options {
-    char none;
-};
-static const struct no_options no_defaults;
-
 /* --- reload ----------------------------------------------------------------------------------- */
 
-static int reload_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int reload_run(struct cli *cli, void *options)
 {
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_RELOAD};
     (void)options;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     return admin_do(cli, &admin, "reloaded");
 }
 
@@ -29,23 +21,18 @@ const struct cli_command command_admin_reload = {
     .details = "All of it is taken, or nothing, and then the reason is printed (exit code 4). No\n"
                "connection ends.\n",
     .examples = "  hearsay admin reload\n",
-    .defaults = &no_defaults,
-    .options_bytes = sizeof(no_defaults),
     .run = reload_run,
 };
 
 /* --- log-level -------------------------------------------------------------------------------- */
 
-static int log_level_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int log_level_run(struct cli *cli, void *options)
 {
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_LOG_LEVEL};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
     (void)options;
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    admin.word = word_count > 0 ? words[0] : NULL;
+    admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
     int code = admin_connect(cli, NULL, &server);
     if (code != CLI_DONE) {
         return code;
@@ -64,26 +51,22 @@ const struct cli_command command_admin_log_level = {
     .arguments = "[OPTION]... [error|warning|info|debug]",
     .details = "Holds until the next reload or start.\n",
     .examples = "  hearsay admin log-level debug\n",
-    .defaults = &no_defaults,
-    .options_bytes = sizeof(no_defaults),
+    .words_max = 1,
     .run = log_level_run,
 };
 
 /* --- pin -------------------------------------------------------------------------------------- */
 
-static int pin_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int pin_run(struct cli *cli, void *options)
 {
     char pin[HEARSAY_PIN_TEXT_BYTES];
     struct hearsay_error error;
     (void)options;
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "the file of the certificate is missing: tls_certificate in "
                                "hearsayd's configuration names it");
     }
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    if (hearsay_certificate_pin(words[0], pin, &error) != HEARSAY_OK) {
+    if (hearsay_certificate_pin(cli->words[0], pin, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
     (void)fprintf(cli->out.stream, "%s\n", pin);
@@ -99,8 +82,7 @@ const struct cli_command command_admin_pin = {
         "SHA-256 of the public key: a certificate that is renewed with the same key has the\n"
         "same pin. Nothing is asked of the daemon, whose log says which pin it uses.\n",
     .examples = "  hearsay admin pin /etc/hearsay/certificate.pem\n",
-    .defaults = &no_defaults,
-    .options_bytes = sizeof(no_defaults),
+    .words_max = 1,
     .run = pin_run,
 };
 
@@ -127,6 +109,4 @@ const struct cli_command command_admin = {
                 "  HEARSAY_ADMIN=/srv/hearsayd.sock hearsay admin stats\n"
                 "  hearsay admin stats --help\n",
     .children = children,
-    .defaults = &no_defaults,
-    .options_bytes = sizeof(no_defaults),
 };

@@ -17,36 +17,19 @@ struct moderate_options {
     uint32_t count;
 };
 
-static const struct moderate_options moderate_defaults;
-
 /* --- list ------------------------------------------------------------------------------------- */
 
 static const struct args_option list_options[] = {
-    {.name = "reported",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct moderate_options, reported),
-     .help = "those that readers have reported (this)"},
-    {.name = "pending",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct moderate_options, pending),
-     .help = "those that wait for review"},
-    {.name = "count",
-     .letter = 'k',
-     .kind = ARGS_NUMBER,
-     .offset = offsetof(struct moderate_options, count),
-     .value = "N",
-     .min = 1,
-     .max = UINT32_MAX,
-     .help = "so many at most (as many as one answer holds)"},
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct moderate_options, host),
-     .value = "HOST",
-     .help = "where they are (the first host)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct moderate_options, json),
-     .help = "one line of JSON a message"},
+    ARGS_ROW("reported", 0, ARGS_FLAG, struct moderate_options, reported, NULL,
+             "those that readers have reported (this)"),
+    ARGS_ROW("pending", 0, ARGS_FLAG, struct moderate_options, pending, NULL,
+             "those that wait for review"),
+    ARGS_RANGE("count", 'k', ARGS_NUMBER, struct moderate_options, count, "N", 1, UINT32_MAX,
+               "so many at most (as many as one answer holds)"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
+             "where they are (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct moderate_options, json, NULL,
+             "one line of JSON a message"),
 };
 
 static json_t *line_of(const struct hearsay_reported *reported)
@@ -131,7 +114,7 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
     return CLI_DONE;
 }
 
-static int list_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int list_run(struct cli *cli, void *options)
 {
     const struct moderate_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_REPORTED,
@@ -140,9 +123,6 @@ static int list_run(struct cli *cli, void *options, int word_count, char *const 
                                   .pending = chosen->pending};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     if (chosen->pending && chosen->reported) {
         return cli_misuse(cli, "--reported and --pending are two different lists: choose one");
     }
@@ -166,51 +146,39 @@ const struct cli_command command_admin_list = {
                "admin restore or admin remove.\n",
     .examples = "  hearsay admin list\n"
                 "  hearsay admin list --pending --json\n",
-    .options = list_options,
-    .option_count = sizeof(list_options) / sizeof(list_options[0]),
-    .defaults = &moderate_defaults,
-    .options_bytes = sizeof(moderate_defaults),
+    CLI_OPTIONS(list_options, struct moderate_options),
     .run = list_run,
 };
 
 /* --- remove, restore -------------------------------------------------------------------------- */
 
 static const struct args_option remove_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct moderate_options, host),
-     .value = "HOST",
-     .help = "where it is (the first host)"},
-    {.name = "ban",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct moderate_options, ban),
-     .help = "refuse the same payload from now on, too"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
+             "where it is (the first host)"),
+    ARGS_ROW("ban", 0, ARGS_FLAG, struct moderate_options, ban, NULL,
+             "refuse the same payload from now on, too"),
 };
 enum { RESTORE_OPTIONS = 1 }; /* the first of these */
 
 static int admin_moderate_judge(struct cli *cli, const struct moderate_options *chosen,
-                                int word_count, char *const *words, enum hearsay_admin_kind kind,
-                                const char *done)
+                                enum hearsay_admin_kind kind, const char *done)
 {
     struct hearsay_admin admin = {.kind = kind, .host = chosen->host, .ban = chosen->ban};
     uint8_t id[HEARSAY_ID_BYTES];
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is needed");
     }
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+    if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
     admin.id = id;
     return admin_do(cli, &admin, done);
 }
 
-static int remove_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int remove_run(struct cli *cli, void *options)
 {
     const struct moderate_options *chosen = options;
-    return admin_moderate_judge(cli, chosen, word_count, words, HEARSAY_ADMIN_REMOVE,
+    return admin_moderate_judge(cli, chosen, HEARSAY_ADMIN_REMOVE,
                                 chosen->ban ? "removed, and its payload is banned" : "removed");
 }
 
@@ -223,16 +191,14 @@ const struct cli_command command_admin_remove = {
                "With --ban the same payload is refused from now on; admin bans lists it, and\n"
                "admin unban takes the ban back.\n",
     .examples = "  hearsay admin remove 00112233445566778899aabbccddeeff\n",
-    .options = remove_options,
-    .option_count = sizeof(remove_options) / sizeof(remove_options[0]),
-    .defaults = &moderate_defaults,
-    .options_bytes = sizeof(moderate_defaults),
+    CLI_OPTIONS(remove_options, struct moderate_options),
+    .words_max = 1,
     .run = remove_run,
 };
 
-static int restore_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int restore_run(struct cli *cli, void *options)
 {
-    return admin_moderate_judge(cli, options, word_count, words, HEARSAY_ADMIN_RESTORE, "shown");
+    return admin_moderate_judge(cli, options, HEARSAY_ADMIN_RESTORE, "shown");
 }
 
 const struct cli_command command_admin_restore = {
@@ -244,7 +210,7 @@ const struct cli_command command_admin_restore = {
     .examples = "  hearsay admin restore 00112233445566778899aabbccddeeff\n",
     .options = remove_options,
     .option_count = RESTORE_OPTIONS,
-    .defaults = &moderate_defaults,
-    .options_bytes = sizeof(moderate_defaults),
+    .options_bytes = sizeof(struct moderate_options),
+    .words_max = 1,
     .run = restore_run,
 };

@@ -18,8 +18,6 @@ struct rules_options {
     bool json;
 };
 
-static const struct rules_options rules_defaults;
-
 enum {
     HANDLE_DIGITS = 8,    /* that bans prints: enough among the 1,000 that a host may have */
     HANDLE_DIGITS_MIN = 4 /* that unban takes */
@@ -124,37 +122,18 @@ static int find_handle(const struct cli *cli, struct hearsay *server, const char
 
 /* --- ban, unban ------------------------------------------------------------------------------- */
 
-#define WHAT_OPTIONS                                                                       \
-    {.name = "text",                                                                       \
-     .kind = ARGS_TEXT,                                                                    \
-     .offset = offsetof(struct rules_options, text),                                       \
-     .value = "TEXT",                                                                      \
-     .help = "messages with this very text"},                                              \
-        {.name = "hash",                                                                   \
-         .kind = ARGS_TEXT,                                                                \
-         .offset = offsetof(struct rules_options, hash),                                   \
-         .value = "HASH",                                                                  \
-         .help = "payloads with this BLAKE2b-256, 64 hex digits"},                         \
-        {.name = "label",                                                                  \
-         .letter = 'l',                                                                    \
-         .kind = ARGS_LIST,                                                                \
-         .offset = offsetof(struct rules_options, labels),                                 \
-         .value = "LABEL",                                                                 \
-         .help = "messages of the context of these labels; repeat it"},                    \
-    {                                                                                      \
-        .name = "host", .kind = ARGS_TEXT, .offset = offsetof(struct rules_options, host), \
-        .value = "HOST", .help = "where (the first host)"                                  \
-    }
-
 static const struct args_option ban_options[] = {
-    WHAT_OPTIONS,
-    {.name = "distance",
-     .kind = ARGS_DISTANCE,
-     .offset = offsetof(struct rules_options, distance),
-     .value = "D",
-     .help = "with --label: contexts as near as this, too (0)"},
+    ARGS_ROW("text", 0, ARGS_TEXT, struct rules_options, text, "TEXT",
+             "messages with this very text"),
+    ARGS_ROW("hash", 0, ARGS_TEXT, struct rules_options, hash, "HASH",
+             "payloads with this BLAKE2b-256, 64 hex digits"),
+    ARGS_ROW("label", 'l', ARGS_LIST, struct rules_options, labels, "LABEL",
+             "messages of the context of these labels; repeat it"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct rules_options, host, "HOST", "where (the first host)"),
+    ARGS_ROW("distance", 0, ARGS_DISTANCE, struct rules_options, distance, "D",
+             "with --label: contexts as near as this, too (0)"),
 };
-static const struct args_option unban_options[] = {WHAT_OPTIONS};
+enum { UNBAN_OPTIONS = 4 }; /* the first of these */
 
 /* What a handle or the options name, in *admin; `found` is room for it. */
 static int fill_what(const struct cli *cli, struct hearsay *server,
@@ -219,11 +198,8 @@ static int named_count(const struct rules_options *chosen)
     return (chosen->text != NULL) + (chosen->hash != NULL) + (chosen->labels.count > 0);
 }
 
-static int ban_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int ban_run(struct cli *cli, void *options)
 {
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     if (named_count(options) != 1) {
         return cli_misuse(cli, "one of --text, --hash and --label says what");
     }
@@ -238,20 +214,14 @@ const struct cli_command command_admin_ban = {
                "message.\n",
     .examples = "  hearsay admin ban --text 'Buy now'\n"
                 "  hearsay admin ban -l topic:casino --distance 0.3\n",
-    .options = ban_options,
-    .option_count = sizeof(ban_options) / sizeof(ban_options[0]),
-    .defaults = &rules_defaults,
-    .options_bytes = sizeof(rules_defaults),
+    CLI_OPTIONS(ban_options, struct rules_options),
     .run = ban_run,
 };
 
-static int unban_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int unban_run(struct cli *cli, void *options)
 {
-    const char *handle = word_count > 0 ? words[0] : NULL;
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    if (named_count(options) + word_count != 1) {
+    const char *handle = cli->word_count > 0 ? cli->words[0] : NULL;
+    if (named_count(options) + cli->word_count != 1) {
         return cli_misuse(cli, "a ban's handle, or one of --text, --hash and --label, says what");
     }
     if (handle != NULL && (strlen(handle) < HANDLE_DIGITS_MIN ||
@@ -273,25 +243,18 @@ const struct cli_command command_admin_unban = {
         "to tell it from the others.\n",
     .examples = "  hearsay admin unban 3f29c01d\n"
                 "  hearsay admin unban --text 'Buy now'\n",
-    .options = unban_options,
-    .option_count = sizeof(unban_options) / sizeof(unban_options[0]),
-    .defaults = &rules_defaults,
-    .options_bytes = sizeof(rules_defaults),
+    .options = ban_options,
+    .option_count = UNBAN_OPTIONS,
+    .options_bytes = sizeof(struct rules_options),
+    .words_max = 1,
     .run = unban_run,
 };
 
 /* --- bans ------------------------------------------------------------------------------------- */
 
 static const struct args_option bans_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct rules_options, host),
-     .value = "HOST",
-     .help = "where (the first host)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct rules_options, json),
-     .help = "one line of JSON a ban"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct rules_options, host, "HOST", "where (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct rules_options, json, NULL, "one line of JSON a ban"),
 };
 
 static int print_ban_json(const struct cli *cli, const struct hearsay_ban *ban, const char *handle)
@@ -354,13 +317,10 @@ static int print_all(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-static int bans_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int bans_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
     struct hearsay *server = NULL;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     int code = admin_connect(cli, chosen->host, &server);
     if (code == CLI_DONE) {
         code = print_all(cli, server, chosen);
@@ -377,33 +337,23 @@ const struct cli_command command_admin_bans = {
         "A handle, when it was banned, and what: a payload, or a context and those near to it.\n"
         "admin unban takes the handle. --json has the whole hash or filter.\n",
     .examples = "  hearsay admin bans\n",
-    .options = bans_options,
-    .option_count = sizeof(bans_options) / sizeof(bans_options[0]),
-    .defaults = &rules_defaults,
-    .options_bytes = sizeof(rules_defaults),
+    CLI_OPTIONS(bans_options, struct rules_options),
     .run = bans_run,
 };
 
 /* --- accept ----------------------------------------------------------------------------------- */
 
 static const struct args_option accept_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct rules_options, host),
-     .value = "HOST",
-     .help = "where (the first host)"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct rules_options, host, "HOST", "where (the first host)"),
 };
 
-static int accept_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int accept_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_ACCEPT, .host = chosen->host};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    admin.word = word_count > 0 ? words[0] : NULL;
+    admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
     int code = admin_connect(cli, chosen->host, &server);
     if (code != CLI_DONE) {
         return code;
@@ -431,9 +381,7 @@ const struct cli_command command_admin_accept = {
                "its schedule. What is set here lasts, over restarts too, until auto.\n",
     .examples = "  hearsay admin accept\n"
                 "  hearsay admin accept review\n",
-    .options = accept_options,
-    .option_count = sizeof(accept_options) / sizeof(accept_options[0]),
-    .defaults = &rules_defaults,
-    .options_bytes = sizeof(rules_defaults),
+    CLI_OPTIONS(accept_options, struct rules_options),
+    .words_max = 1,
     .run = accept_run,
 };

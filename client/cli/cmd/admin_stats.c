@@ -18,27 +18,13 @@ struct stats_options {
 static const struct stats_options stats_defaults = {.interval_ms = 1000};
 
 static const struct args_option stats_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct stats_options, host),
-     .value = "HOST",
-     .help = "only this one (all hosts)"},
-    {.name = "watch",
-     .letter = 'w',
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct stats_options, watch),
-     .help = "again and again, until interrupted"},
-    {.name = "interval",
-     .kind = ARGS_DURATION,
-     .offset = offsetof(struct stats_options, interval_ms),
-     .value = "TIME",
-     .min = 100,
-     .max = 3600 * 1000,
-     .help = "between two looks of --watch (1s)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct stats_options, json),
-     .help = "one line of JSON, name by name"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct stats_options, host, "HOST", "only this one (all hosts)"),
+    ARGS_ROW("watch", 'w', ARGS_FLAG, struct stats_options, watch, NULL,
+             "again and again, until interrupted"),
+    ARGS_RANGE("interval", 0, ARGS_DURATION, struct stats_options, interval_ms, "TIME", 100,
+               3600 * 1000, "between two looks of --watch (1s)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct stats_options, json, NULL,
+             "one line of JSON, name by name"),
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -356,13 +342,10 @@ static int admin_stats_show(const struct cli *cli, struct hearsay *server,
     }
 }
 
-static int stats_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int stats_run(struct cli *cli, void *options)
 {
     const struct stats_options *chosen = options;
     struct hearsay *server = NULL;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     int code = admin_connect(cli, chosen->host, &server);
     if (code == CLI_DONE) {
         code = admin_stats_show(cli, server, chosen);
@@ -381,10 +364,8 @@ const struct cli_command command_admin_stats = {
         "all of them by name; docs/operations/monitoring.md says what each is.\n",
     .examples = "  hearsay admin stats --watch\n"
                 "  hearsay admin stats --json | jq .query_p99_us\n",
-    .options = stats_options,
-    .option_count = sizeof(stats_options) / sizeof(stats_options[0]),
+    CLI_OPTIONS(stats_options, struct stats_options),
     .defaults = &stats_defaults,
-    .options_bytes = sizeof(stats_defaults),
     .run = stats_run,
 };
 
@@ -394,13 +375,8 @@ struct hosts_options {
     bool json;
 };
 
-static const struct hosts_options hosts_defaults;
-
 static const struct args_option hosts_options[] = {
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct hosts_options, json),
-     .help = "one line of JSON a host"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct hosts_options, json, NULL, "one line of JSON a host"),
 };
 
 /* How full one host is, or all together. */
@@ -484,15 +460,12 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
     return code;
 }
 
-static int hosts_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int hosts_run(struct cli *cli, void *options)
 {
     const struct hosts_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     int code = admin_connect(cli, NULL, &server);
     if (code != CLI_DONE) {
         return code;
@@ -513,9 +486,6 @@ const struct cli_command command_admin_hosts = {
         "FULL is the greater share of the two: messages, and bytes of payloads, media types\n"
         "and filters. A host takes no more at 100 %, of its own or of all hosts together.\n",
     .examples = "  hearsay admin hosts\n",
-    .options = hosts_options,
-    .option_count = sizeof(hosts_options) / sizeof(hosts_options[0]),
-    .defaults = &hosts_defaults,
-    .options_bytes = sizeof(hosts_defaults),
+    CLI_OPTIONS(hosts_options, struct hosts_options),
     .run = hosts_run,
 };

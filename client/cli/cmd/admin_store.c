@@ -10,11 +10,6 @@
 #include "client/cli/cmd/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
-struct no_options {
-    char none;
-};
-static const struct no_options no_defaults;
-
 /* `path` of a backup: as the daemon was told, absolute. */
 static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,
                         const struct hearsay_admin_reply *reply)
@@ -47,19 +42,16 @@ static int admin_store_ask(const struct cli *cli, enum hearsay_admin_kind kind, 
     return code;
 }
 
-static int backup_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int backup_run(struct cli *cli, void *options)
 {
     char path[4096];
     char *directory = NULL;
     (void)options;
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "the file to write is needed");
     }
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    if (words[0][0] == '/') {
-        return admin_store_ask(cli, HEARSAY_ADMIN_BACKUP, words[0]);
+    if (cli->words[0][0] == '/') {
+        return admin_store_ask(cli, HEARSAY_ADMIN_BACKUP, cli->words[0]);
     }
     /* The daemon has another working directory. */
     directory = getcwd(NULL, 0);
@@ -67,7 +59,7 @@ static int backup_run(struct cli *cli, void *options, int word_count, char *cons
         cli_complain(cli, "the working directory: %s", strerror(errno));
         return CLI_NEGATIVE;
     }
-    int length = snprintf(path, sizeof(path), "%s/%s", directory, words[0]);
+    int length = snprintf(path, sizeof(path), "%s/%s", directory, cli->words[0]);
     free(directory);
     if (length < 0 || (size_t)length >= sizeof(path)) {
         return cli_misuse(cli, "the path is too long");
@@ -82,17 +74,13 @@ const struct cli_command command_admin_backup = {
     .details = "The daemon writes FILE, as its own user, for its eyes only (0600); nothing is\n"
                "overwritten. hearsayd --restore FILE brings it back into an empty directory.\n",
     .examples = "  hearsay admin backup /var/lib/hearsay/monday.db\n",
-    .defaults = &no_defaults,
-    .options_bytes = sizeof(no_defaults),
+    .words_max = 1,
     .run = backup_run,
 };
 
-static int compact_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int compact_run(struct cli *cli, void *options)
 {
     (void)options;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     return admin_store_ask(cli, HEARSAY_ADMIN_COMPACT, NULL);
 }
 
@@ -102,8 +90,6 @@ const struct cli_command command_admin_compact = {
     .arguments = "[OPTION]...",
     .details = "Needs as much free storage as the store has, twice; deposits wait meanwhile.\n",
     .examples = "  hearsay admin compact\n",
-    .defaults = &no_defaults,
-    .options_bytes = sizeof(no_defaults),
     .run = compact_run,
 };
 
@@ -112,13 +98,9 @@ const struct cli_command command_admin_compact = {
 struct check_options {
     bool json;
 };
-static const struct check_options check_defaults;
-
 static const struct args_option check_options[] = {
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct check_options, json),
-     .help = "one line of JSON: messages, problems"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct check_options, json, NULL,
+             "one line of JSON: messages, problems"),
 };
 
 static int print_checked(const struct cli *cli, const struct hearsay_admin_reply *reply)
@@ -155,15 +137,12 @@ static int print_checked_json(const struct cli *cli, const struct hearsay_admin_
     return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
 }
 
-static int check_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int check_run(struct cli *cli, void *options)
 {
     const struct check_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     int code = admin_connect(cli, NULL, &server);
     if (code != CLI_DONE) {
         return code;
@@ -185,9 +164,6 @@ const struct cli_command command_admin_check = {
         "with 1, or says that all is well.\n",
     .examples = "  hearsay admin check\n"
                 "  hearsay admin check --json | jq -r '.problems[]'\n",
-    .options = check_options,
-    .option_count = sizeof(check_options) / sizeof(check_options[0]),
-    .defaults = &check_defaults,
-    .options_bytes = sizeof(check_defaults),
+    CLI_OPTIONS(check_options, struct check_options),
     .run = check_run,
 };

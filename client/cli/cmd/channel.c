@@ -18,24 +18,15 @@ struct channel_options {
     bool json;
 };
 
-static const struct channel_options channel_defaults;
-
 static const struct args_option channel_options[] = {
     SENSED_OPTIONS(struct channel_options, sensed),
-    {.name = "here",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct channel_options, here),
-     .help = "what the access point says is around it now"},
+    ARGS_ROW("here", 0, ARGS_FLAG, struct channel_options, here, NULL,
+             "what the access point says is around it now"),
     SECRET_OPTION(struct channel_options, group),
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct channel_options, host),
-     .value = "HOST",
-     .help = "where it is asked for and left (the first host)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct channel_options, json),
-     .help = "list: one line of JSON a channel"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct channel_options, host, "HOST",
+             "where it is asked for and left (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct channel_options, json, NULL,
+             "list: one line of JSON a channel"),
 };
 
 /* --- save ------------------------------------------------------------------------------------- */
@@ -210,26 +201,26 @@ static int remove_channel(const struct cli *cli, const char *name)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int channel_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int channel_run(struct cli *cli, void *options)
 {
     static const char *const verbs[] = {"save", "list", "remove"};
     const struct channel_options *chosen = options;
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "what is to be done is missing: save, list or remove");
     }
-    bool lists = strcmp(words[0], "list") == 0;
-    bool saves = strcmp(words[0], "save") == 0;
-    if (!lists && !saves && strcmp(words[0], "remove") != 0) {
-        const char *near = args_nearest(words[0], verbs, 3);
-        return cli_misuse(cli, "\"%.80s\" is none of save, list and remove%s%s%s", words[0],
+    bool lists = strcmp(cli->words[0], "list") == 0;
+    bool saves = strcmp(cli->words[0], "save") == 0;
+    if (!lists && !saves && strcmp(cli->words[0], "remove") != 0) {
+        const char *near = args_nearest(cli->words[0], verbs, 3);
+        return cli_misuse(cli, "\"%.80s\" is none of save, list and remove%s%s%s", cli->words[0],
                           near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
                           near != NULL ? "\"?" : "");
     }
-    if (!lists && word_count < 2) {
+    if (!lists && cli->word_count < 2) {
         return cli_misuse(cli, "the channel's name is missing");
     }
-    if (word_count > (lists ? 1 : 2)) {
-        return cli_misuse_word(cli, words[lists ? 1 : 2]);
+    if (cli->word_count > (lists ? 1 : 2)) {
+        return cli_misuse_word(cli, cli->words[lists ? 1 : 2]);
     }
     if (!saves && (sensed_given(&chosen->sensed) || chosen->here || chosen->group != NULL ||
                    chosen->host != NULL)) {
@@ -238,7 +229,7 @@ static int channel_run(struct cli *cli, void *options, int word_count, char *con
     if (lists) {
         return channel_list(cli, chosen->json);
     }
-    return saves ? channel_save(cli, chosen, words[1]) : remove_channel(cli, words[1]);
+    return saves ? channel_save(cli, chosen, cli->words[1]) : remove_channel(cli, cli->words[1]);
 }
 
 const struct cli_command command_channel = {
@@ -256,9 +247,7 @@ const struct cli_command command_channel = {
                 "  hearsay query --channel kitchen --since 12h --order time\n"
                 "  hearsay channel list\n"
                 "  hearsay channel remove kitchen\n",
-    .options = channel_options,
-    .option_count = sizeof(channel_options) / sizeof(channel_options[0]),
-    .defaults = &channel_defaults,
-    .options_bytes = sizeof(channel_defaults),
+    CLI_OPTIONS(channel_options, struct channel_options),
+    .words_max = CLI_ANY_WORDS,
     .run = channel_run,
 };

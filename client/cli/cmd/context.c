@@ -16,25 +16,13 @@ struct context_options {
     bool json;
 };
 
-static const struct context_options context_defaults;
-
 static const struct args_option context_options[] = {
     SENSED_OPTIONS(struct context_options, sensed),
-    {.name = "profile",
-     .letter = 'p',
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct context_options, profile),
-     .value = "PROFILE",
-     .help = "of this profile, such as v1:512/4; no server is asked"},
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct context_options, host),
-     .value = "HOST",
-     .help = "of the profile of this host (the first host)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct context_options, json),
-     .help = "one line of JSON"},
+    ARGS_ROW("profile", 'p', ARGS_TEXT, struct context_options, profile, "PROFILE",
+             "of this profile, such as v1:512/4; no server is asked"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct context_options, host, "HOST",
+             "of the profile of this host (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct context_options, json, NULL, "one line of JSON"),
 };
 
 /* What is printed. */
@@ -196,11 +184,12 @@ static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE
     return code;
 }
 
-static int context_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int context_run(struct cli *cli, void *options)
 {
     const struct context_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    if (cli->word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
+                          cli->words[0]);
     }
     if (chosen->profile != NULL && chosen->host != NULL) {
         return cli_misuse(cli, "--profile and --host exclude each other");
@@ -230,9 +219,7 @@ const struct cli_command command_context = {
         "left anywhere.\n",
     .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v1:512/2\n"
                 "  hearsay context --at 48.1497,11.5678 --topic Coffee --json\n",
-    .options = context_options,
-    .option_count = sizeof(context_options) / sizeof(context_options[0]),
-    .defaults = &context_defaults,
-    .options_bytes = sizeof(context_defaults),
+    CLI_OPTIONS(context_options, struct context_options),
+    .words_max = CLI_ANY_WORDS,
     .run = context_run,
 };

@@ -30,50 +30,24 @@ static const struct deposit_options deposit_defaults = {.reach = HEARSAY_DISTANC
 
 static const struct args_option deposit_options[] = {
     SENSED_OPTIONS(struct deposit_options, sensed),
-    {.name = "here",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct deposit_options, here),
-     .help = "what the access point says is around it"},
-    {.name = "ttl",
-     .letter = 't',
-     .kind = ARGS_DURATION,
-     .offset = offsetof(struct deposit_options, ttl_ms),
-     .value = "TIME",
-     .min = 1000,
-     .max = UINT32_MAX * (uint64_t)1000,
-     .help = "how long it stays: 90s, 15m, 2h, 3d (the server's default)"},
-    {.name = "file",
-     .letter = 'f',
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct deposit_options, file),
-     .value = "FILE",
-     .help = "the message is this file's content"},
-    {.name = "type",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct deposit_options, type),
-     .value = "TYPE",
-     .help = "media type (text/plain for UTF-8, else octet-stream)"},
-    {.name = "reach",
-     .kind = ARGS_DISTANCE,
-     .offset = offsetof(struct deposit_options, reach),
-     .value = "D",
-     .help = "nobody beyond this distance, 0 to 1, is shown it (1)"},
-    {.name = "channel",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct deposit_options, channel),
-     .value = "NAME",
-     .help = "the context that was saved under this name; see hearsay channel"},
+    ARGS_ROW("here", 0, ARGS_FLAG, struct deposit_options, here, NULL,
+             "what the access point says is around it"),
+    ARGS_RANGE("ttl", 't', ARGS_DURATION, struct deposit_options, ttl_ms, "TIME", 1000,
+               UINT32_MAX *(uint64_t)1000,
+               "how long it stays: 90s, 15m, 2h, 3d (the server's default)"),
+    ARGS_ROW("file", 'f', ARGS_TEXT, struct deposit_options, file, "FILE",
+             "the message is this file's content"),
+    ARGS_ROW("type", 0, ARGS_TEXT, struct deposit_options, type, "TYPE",
+             "media type (text/plain for UTF-8, else octet-stream)"),
+    ARGS_ROW("reach", 0, ARGS_DISTANCE, struct deposit_options, reach, "D",
+             "nobody beyond this distance, 0 to 1, is shown it (1)"),
+    ARGS_ROW("channel", 0, ARGS_TEXT, struct deposit_options, channel, "NAME",
+             "the context that was saved under this name; see hearsay channel"),
     SECRET_OPTION(struct deposit_options, group),
     EPOCH_OPTION(struct deposit_options, epoch, "open, current, or auto: current if known (auto)"),
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct deposit_options, host),
-     .value = "HOST",
-     .help = "where to (the first host)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct deposit_options, json),
-     .help = "one line of JSON"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct deposit_options, host, "HOST",
+             "where to (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct deposit_options, json, NULL, "one line of JSON"),
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_receipt *receipt,
@@ -221,14 +195,15 @@ static int deposit_deposit(const struct cli *cli, struct hearsay *server,
     return CLI_DONE;
 }
 
-static int deposit_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int deposit_run(struct cli *cli, void *options)
 {
     struct deposit_options *chosen = options;
     if (chosen->ttl_ms % 1000 != 0) {
         return cli_misuse(cli, "--ttl: whole seconds only");
     }
     bool scan_piped = chosen->sensed.scan != NULL && strcmp(chosen->sensed.scan, "-") == 0;
-    bool message_piped = chosen->file != NULL ? strcmp(chosen->file, "-") == 0 : word_count == 0;
+    bool message_piped =
+        chosen->file != NULL ? strcmp(chosen->file, "-") == 0 : cli->word_count == 0;
     if (scan_piped && message_piped) {
         return cli_misuse(cli, "the scan and the message cannot both be standard input");
     }
@@ -252,7 +227,7 @@ static int deposit_run(struct cli *cli, void *options, int word_count, char *con
         code = channel_add_labels(cli, &channel, context);
     }
     if (code == CLI_DONE) {
-        code = payload_read(cli, chosen->file, word_count, words, &payload);
+        code = payload_read(cli, chosen->file, cli->word_count, cli->words, &payload);
     }
     if (code == CLI_DONE && chosen->group != NULL) {
         code = secret_group(cli, chosen->group, &group);
@@ -290,9 +265,8 @@ const struct cli_command command_deposit = {
         "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
         "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
         "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
-    .options = deposit_options,
-    .option_count = sizeof(deposit_options) / sizeof(deposit_options[0]),
+    CLI_OPTIONS(deposit_options, struct deposit_options),
     .defaults = &deposit_defaults,
-    .options_bytes = sizeof(deposit_defaults),
+    .words_max = CLI_ANY_WORDS,
     .run = deposit_run,
 };

@@ -11,14 +11,9 @@ struct export_options {
     const char *host;
 };
 
-static const struct export_options export_defaults;
-
 static const struct args_option export_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct export_options, host),
-     .value = "HOST",
-     .help = "only this one (all hosts)"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct export_options, host, "HOST",
+             "only this one (all hosts)"),
 };
 
 static json_t *line_of(const char *host, const struct hearsay_exported *exported)
@@ -94,12 +89,9 @@ static int export_host(const struct cli *cli, struct hearsay *server, const char
     }
 }
 
-static int export_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int export_run(struct cli *cli, void *options)
 {
     const struct export_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     int code = admin_connect(cli, NULL, &server);
@@ -128,9 +120,6 @@ const struct cli_command command_export = {
                "Unix socket, which is found as for admin.\n",
     .examples = "  hearsay export > messages.jsonl\n"
                 "  hearsay import messages.jsonl\n",
-    .options = export_options,
-    .option_count = sizeof(export_options) / sizeof(export_options[0]),
-    .defaults = &export_defaults,
-    .options_bytes = sizeof(export_defaults),
+    CLI_OPTIONS(export_options, struct export_options),
     .run = export_run,
 };

@@ -13,19 +13,12 @@ struct get_options {
     bool json;
 };
 
-static const struct get_options get_defaults;
-
 static const struct args_option get_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct get_options, host),
-     .value = "HOST",
-     .help = "where it is (the first host)"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct get_options, host, "HOST",
+             "where it is (the first host)"),
     SECRET_OPTION(struct get_options, group),
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct get_options, json),
-     .help = "one line of JSON, with times and type"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct get_options, json, NULL,
+             "one line of JSON, with times and type"),
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_message *message)
@@ -115,17 +108,14 @@ static int get_get(const struct cli *cli, struct hearsay *server, const struct g
     return chosen->json ? print_json(cli, message) : print_payload(cli, message);
 }
 
-static int get_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int get_run(struct cli *cli, void *options)
 {
     const struct get_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is missing");
     }
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+    if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
     struct hearsay *server = NULL;
@@ -151,9 +141,7 @@ const struct cli_command command_get = {
     .examples = "  hearsay get 00112233445566778899aabbccddeeff\n"
                 "  hearsay get 00112233445566778899aabbccddeeff > picture.png\n"
                 "  hearsay get --json 00112233445566778899aabbccddeeff\n",
-    .options = get_options,
-    .option_count = sizeof(get_options) / sizeof(get_options[0]),
-    .defaults = &get_defaults,
-    .options_bytes = sizeof(get_defaults),
+    CLI_OPTIONS(get_options, struct get_options),
+    .words_max = 1,
     .run = get_run,
 };

@@ -19,37 +19,17 @@ struct here_options {
     bool json;
 };
 
-static const struct here_options here_defaults;
-
 static const struct args_option here_options[] = {
-    {.name = "memory",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct here_options, memory),
-     .value = "FILE",
-     .help = "remember the context of now there; made where there is none"},
+    ARGS_ROW("memory", 0, ARGS_TEXT, struct here_options, memory, "FILE",
+             "remember the context of now there; made where there is none"),
     SENSED_OPTIONS(struct here_options, sensed),
-    {.name = "rounds",
-     .letter = 'r',
-     .kind = ARGS_NUMBER,
-     .offset = offsetof(struct here_options, rounds),
-     .value = "R",
-     .min = 1,
-     .max = 255,
-     .help = "a context stays for R rounds (those of the file; 8)"},
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct here_options, host),
-     .value = "HOST",
-     .help = "whose profile a new memory takes (the first host)"},
-    {.name = "profile",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct here_options, profile),
-     .value = "PROFILE",
-     .help = "that profile, without asking a server: v1:512/4"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct here_options, json),
-     .help = "one line of JSON"},
+    ARGS_RANGE("rounds", 'r', ARGS_NUMBER, struct here_options, rounds, "R", 1, 255,
+               "a context stays for R rounds (those of the file; 8)"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct here_options, host, "HOST",
+             "whose profile a new memory takes (the first host)"),
+    ARGS_ROW("profile", 0, ARGS_TEXT, struct here_options, profile, "PROFILE",
+             "that profile, without asking a server: v1:512/4"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct here_options, json, NULL, "one line of JSON"),
 };
 
 static int here_print(const struct cli *cli, const struct here_options *options,
@@ -176,11 +156,12 @@ static int remember_as_host(const struct cli *cli, const struct here_options *op
     return code;
 }
 
-static int here_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int here_run(struct cli *cli, void *options)
 {
     const struct here_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    if (cli->word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
+                          cli->words[0]);
     }
     bool given = sensed_given(&chosen->sensed);
     if (chosen->memory == NULL && (given || chosen->rounds != 0 || chosen->profile != NULL)) {
@@ -231,9 +212,7 @@ const struct cli_command command_here = {
                 "  hearsay here --memory way --rounds 5 -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  iw dev wlan0 scan | hearsay here --memory way --scan -\n"
                 "  hearsay query --memory way\n",
-    .options = here_options,
-    .option_count = sizeof(here_options) / sizeof(here_options[0]),
-    .defaults = &here_defaults,
-    .options_bytes = sizeof(here_defaults),
+    CLI_OPTIONS(here_options, struct here_options),
+    .words_max = CLI_ANY_WORDS,
     .run = here_run,
 };

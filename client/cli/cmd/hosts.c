@@ -9,13 +9,8 @@ struct hosts_options {
     bool json;
 };
 
-static const struct hosts_options hosts_defaults;
-
 static const struct args_option hosts_options[] = {
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct hosts_options, json),
-     .help = "one line of JSON a host"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct hosts_options, json, NULL, "one line of JSON a host"),
 };
 
 static const char *accept_word(const struct hearsay_host *host)
@@ -87,12 +82,9 @@ static int print_hosts(const struct cli *cli, const struct hearsay_welcome *welc
     return CLI_DONE;
 }
 
-static int hosts_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int hosts_run(struct cli *cli, void *options)
 {
     const struct hosts_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     struct hearsay *server = NULL;
     int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
@@ -113,9 +105,6 @@ const struct cli_command command_hosts = {
                "(closed).\n",
     .examples = "  hearsay hosts\n"
                 "  hearsay hosts --json\n",
-    .options = hosts_options,
-    .option_count = sizeof(hosts_options) / sizeof(hosts_options[0]),
-    .defaults = &hosts_defaults,
-    .options_bytes = sizeof(hosts_defaults),
+    CLI_OPTIONS(hosts_options, struct hosts_options),
     .run = hosts_run,
 };

@@ -30,25 +30,14 @@ struct import_options {
     bool json;
 };
 
-static const struct import_options import_defaults;
-
 static const struct args_option import_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct import_options, host),
-     .value = "HOST",
-     .help = "where to (what a line says, else the first host)"},
-    {.name = "state",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct import_options, state),
-     .value = "FILE",
-     .help = "the secret that makes repeating harmless (see above)"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct import_options, host, "HOST",
+             "where to (what a line says, else the first host)"),
+    ARGS_ROW("state", 0, ARGS_TEXT, struct import_options, state, "FILE",
+             "the secret that makes repeating harmless (see above)"),
     SECRET_OPTION(struct import_options, group),
     EPOCH_OPTION(struct import_options, epoch, "open, current, or auto: current if known (auto)"),
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct import_options, json),
-     .help = "the summary as JSON"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct import_options, json, NULL, "the summary as JSON"),
 };
 
 struct import {
@@ -473,19 +462,16 @@ static int import_file(struct import *import, const char *name)
     return code;
 }
 
-static int import_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int import_run(struct cli *cli, void *options)
 {
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "a file is missing, or - for standard input");
-    }
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
     }
     struct import import;
     memset(&import, 0, sizeof(import));
     import.cli = cli;
     import.options = options;
-    int code = import_file(&import, words[0]);
+    int code = import_file(&import, cli->words[0]);
     hearsay_group_free(import.group);
     sodium_memzero(import.secret, sizeof(import.secret));
     return code;
@@ -515,9 +501,7 @@ const struct cli_command command_import = {
                 "  hearsay -s ~/hearsayd.sock export | hearsay -s 192.168.8.1 import -\n"
                 "  echo '{\"labels\": [\"topic:tea\"], \"text\": \"hello\", \"ttl\": \"2h\"}' | "
                 "hearsay import -\n",
-    .options = import_options,
-    .option_count = sizeof(import_options) / sizeof(import_options[0]),
-    .defaults = &import_defaults,
-    .options_bytes = sizeof(import_defaults),
+    CLI_OPTIONS(import_options, struct import_options),
+    .words_max = 1,
     .run = import_run,
 };

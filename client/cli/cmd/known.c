@@ -10,13 +10,8 @@ struct known_options {
     bool json;
 };
 
-static const struct known_options known_defaults;
-
 static const struct args_option known_options[] = {
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct known_options, json),
-     .help = "one line of JSON a server"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct known_options, json, NULL, "one line of JSON a server"),
 };
 
 /* Of one list. */
@@ -64,25 +59,25 @@ static int known_remove(const struct cli *cli, const char *path, const char *ser
     return CLI_DONE;
 }
 
-static int known_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int known_run(struct cli *cli, void *options)
 {
     const struct known_options *chosen = options;
     char path[PLACE_PATH_BYTES];
-    if (word_count > 0 && strcmp(words[0], "remove") != 0) {
+    if (cli->word_count > 0 && strcmp(cli->words[0], "remove") != 0) {
         return cli_misuse(cli, "\"%.80s\" is not \"remove\"; alone, known lists the servers",
-                          words[0]);
+                          cli->words[0]);
     }
-    if (word_count == 1) {
+    if (cli->word_count == 1) {
         return cli_misuse(cli, "the server to be removed is missing");
     }
-    if (word_count > 2) {
-        return cli_misuse_word(cli, words[2]);
+    if (cli->word_count > 2) {
+        return cli_misuse_word(cli, cli->words[2]);
     }
     if (place_file(cli, PLACE_STATE, CONNECT_KNOWN_SERVERS, false, path) != CLI_DONE) {
         return cli_misuse(cli, "neither XDG_STATE_HOME nor HOME says where the file is");
     }
-    return word_count == 0 ? known_print_all(cli, path, chosen->json)
-                           : known_remove(cli, path, words[1]);
+    return cli->word_count == 0 ? known_print_all(cli, path, chosen->json)
+                                : known_remove(cli, path, cli->words[1]);
 }
 
 const struct cli_command command_known = {
@@ -95,9 +90,7 @@ const struct cli_command command_known = {
                "this only when the operator says that the key is a new one.\n",
     .examples = "  hearsay known\n"
                 "  hearsay known remove 192.168.8.1\n",
-    .options = known_options,
-    .option_count = sizeof(known_options) / sizeof(known_options[0]),
-    .defaults = &known_defaults,
-    .options_bytes = sizeof(known_defaults),
+    CLI_OPTIONS(known_options, struct known_options),
+    .words_max = CLI_ANY_WORDS,
     .run = known_run,
 };

@@ -12,13 +12,8 @@ struct ping_options {
     bool json;
 };
 
-static const struct ping_options ping_defaults;
-
 static const struct args_option ping_options[] = {
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct ping_options, json),
-     .help = "one line of JSON"},
+    ARGS_ROW("json", 0, ARGS_FLAG, struct ping_options, json, NULL, "one line of JSON"),
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_welcome *welcome,
@@ -49,12 +44,9 @@ static void print_lines(const struct cli *cli, const struct hearsay_welcome *wel
                   pong->clock_trusted ? "true" : "false");
 }
 
-static int ping_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int ping_run(struct cli *cli, void *options)
 {
     const struct ping_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     struct hearsay *server = NULL;
     int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
@@ -83,9 +75,6 @@ const struct cli_command command_ping = {
     .details = "",
     .examples = "  hearsay ping\n"
                 "  hearsay --server 192.168.8.1 --timeout 2s ping\n",
-    .options = ping_options,
-    .option_count = sizeof(ping_options) / sizeof(ping_options[0]),
-    .defaults = &ping_defaults,
-    .options_bytes = sizeof(ping_defaults),
+    CLI_OPTIONS(ping_options, struct ping_options),
     .run = ping_run,
 };

@@ -22,25 +22,12 @@ struct profile_options {
     bool json;
 };
 
-static const struct profile_options profile_defaults = {.labels = NULL};
-
 static const struct args_option profile_options[] = {
-    {.name = "labels",
-     .letter = 'n',
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct profile_options, labels),
-     .value = "N",
-     .help = "labels in a context (20), or in each section, or wifi=20,geo=4,..."},
-    {.name = "fpr",
-     .letter = 'p',
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct profile_options, fpr),
-     .value = "P",
-     .help = "rate of false positives wanted, over 0 and under 1 (0.01)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct profile_options, json),
-     .help = "one line of JSON"},
+    ARGS_ROW("labels", 'n', ARGS_TEXT, struct profile_options, labels, "N",
+             "labels in a context (20), or in each section, or wifi=20,geo=4,..."),
+    ARGS_ROW("fpr", 'p', ARGS_TEXT, struct profile_options, fpr, "P",
+             "rate of false positives wanted, over 0 and under 1 (0.01)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct profile_options, json, NULL, "one line of JSON"),
 };
 
 /* A profile, and what it does with so many labels. */
@@ -364,16 +351,13 @@ static void print_lines(const struct cli *cli, const struct sized *sized)
     }
 }
 
-static int profile_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int profile_run(struct cli *cli, void *options)
 {
     const struct profile_options *chosen = options;
     struct sized sized;
     memset(&sized, 0, sizeof(sized));
-    if (word_count > 1) {
-        return cli_misuse_word(cli, words[1]);
-    }
-    int code = word_count == 1 ? profile_describe(cli, chosen, words[0], &sized)
-                               : size_for(cli, chosen, &sized);
+    int code = cli->word_count == 1 ? profile_describe(cli, chosen, cli->words[0], &sized)
+                                    : size_for(cli, chosen, &sized);
     if (code != CLI_DONE) {
         return code;
     }
@@ -397,9 +381,7 @@ const struct cli_command command_profile = {
                 "  hearsay profile v1:512/4 --labels 20\n"
                 "  hearsay profile 'v1:wifi=288/2,time=32/1,topic=96/2,any=96/2' \\\n"
                 "    --labels wifi=20,topic=3\n",
-    .options = profile_options,
-    .option_count = sizeof(profile_options) / sizeof(profile_options[0]),
-    .defaults = &profile_defaults,
-    .options_bytes = sizeof(profile_defaults),
+    CLI_OPTIONS(profile_options, struct profile_options),
+    .words_max = 1,
     .run = profile_run,
 };

@@ -9,14 +9,9 @@ struct report_options {
     const char *host;
 };
 
-static const struct report_options report_defaults;
-
 static const struct args_option report_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct report_options, host),
-     .value = "HOST",
-     .help = "where it is (the first host)"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct report_options, host, "HOST",
+             "where it is (the first host)"),
 };
 
 static int report_report(struct cli *cli, const struct report_options *chosen, const uint8_t *id,
@@ -43,19 +38,19 @@ static int report_report(struct cli *cli, const struct report_options *chosen, c
     return code;
 }
 
-static int report_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int report_run(struct cli *cli, void *options)
 {
     uint8_t id[HEARSAY_ID_BYTES];
-    if (word_count == 0) {
+    if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is needed, as query --ids prints it");
     }
-    if (word_count > 2) {
+    if (cli->word_count > 2) {
         return cli_misuse(cli, "the reason is one word: put it into quotes");
     }
-    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+    if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    return report_report(cli, options, id, word_count > 1 ? words[1] : NULL);
+    return report_report(cli, options, id, cli->word_count > 1 ? cli->words[1] : NULL);
 }
 
 const struct cli_command command_report = {
@@ -65,9 +60,7 @@ const struct cli_command command_report = {
     .details = "After reports by several different senders a message is hidden until the operator\n"
                "has looked at it. The reason, at most 200 bytes, is for the operator alone.\n",
     .examples = "  hearsay report 00112233445566778899aabbccddeeff 'spam'\n",
-    .options = report_options,
-    .option_count = sizeof(report_options) / sizeof(report_options[0]),
-    .defaults = &report_defaults,
-    .options_bytes = sizeof(report_defaults),
+    CLI_OPTIONS(report_options, struct report_options),
+    .words_max = CLI_ANY_WORDS,
     .run = report_run,
 };

@@ -10,18 +10,10 @@ struct summary_options {
     bool json;
 };
 
-static const struct summary_options summary_defaults;
-
 static const struct args_option summary_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct summary_options, host),
-     .value = "HOST",
-     .help = "of which host (the first)"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct summary_options, json),
-     .help = "one line of JSON"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct summary_options, host, "HOST",
+             "of which host (the first)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct summary_options, json, NULL, "one line of JSON"),
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_host *host,
@@ -56,12 +48,9 @@ static void print_lines(const struct cli *cli, const struct hearsay_host *host,
                   summary->cardinality_max);
 }
 
-static int summary_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int summary_run(struct cli *cli, void *options)
 {
     const struct summary_options *chosen = options;
-    if (word_count > 0) {
-        return cli_misuse_word(cli, words[0]);
-    }
     struct hearsay *server = NULL;
     int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
@@ -96,9 +85,6 @@ const struct cli_command command_summary = {
         "too: what shares no bit with it, no message is near to.\n",
     .examples = "  hearsay summary\n"
                 "  hearsay summary --host cafe --json\n",
-    .options = summary_options,
-    .option_count = sizeof(summary_options) / sizeof(summary_options[0]),
-    .defaults = &summary_defaults,
-    .options_bytes = sizeof(summary_defaults),
+    CLI_OPTIONS(summary_options, struct summary_options),
     .run = summary_run,
 };

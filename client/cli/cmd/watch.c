@@ -26,73 +26,32 @@ static const char *const metric_names[] = {"bits", "estimated", NULL};
 
 static const struct args_option watch_options[] = {
     SENSED_OPTIONS(struct watch_options, query.sensed),
-    {.name = "here",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct watch_options, query.here),
-     .help = "what the access point says is around it (where no context is given)"},
-    {.name = "contains",
-     .letter = 'c',
-     .kind = ARGS_LIST,
-     .offset = offsetof(struct watch_options, query.contains),
-     .value = "LABEL",
-     .help = "only messages whose filter has this label; give it once for each"},
-    {.name = "max-distance",
-     .letter = 'd',
-     .kind = ARGS_DISTANCE,
-     .offset = offsetof(struct watch_options, query.max_distance),
-     .value = "D",
-     .help = "none beyond, 0 to 1 (what the host suggests)"},
-    {.name = "after-seq",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct watch_options, after_seq),
-     .value = "N",
-     .help = "first what came after N; 0: all there is (from now on)"},
-    {.name = "since",
-     .kind = ARGS_MOMENT,
-     .offset = offsetof(struct watch_options, query.since),
-     .value = "TIME",
-     .help = "first what was left since: 6h (ago) or 2026-11-20T14:00Z"},
-    {.name = "count",
-     .letter = 'k',
-     .kind = ARGS_NUMBER,
-     .offset = offsetof(struct watch_options, count),
-     .value = "N",
-     .min = 1,
-     .max = UINT32_MAX,
-     .help = "ends after N messages (never)"},
-    {.name = "metric",
-     .letter = 'm',
-     .kind = ARGS_CHOICE,
-     .offset = offsetof(struct watch_options, query.metric),
-     .value = "METRIC",
-     .choices = metric_names,
-     .help = "similarity shown: bits, of the filters; estimated, of labels"},
-    {.name = "memory",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct watch_options, query.memory),
-     .value = "FILE",
-     .help = "also near to where one was lately; see hearsay here"},
-    {.name = "channel",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct watch_options, query.channel),
-     .value = "NAME",
-     .help = "the context that was saved under this name; see hearsay channel"},
+    ARGS_ROW("here", 0, ARGS_FLAG, struct watch_options, query.here, NULL,
+             "what the access point says is around it (where no context is given)"),
+    ARGS_ROW("contains", 'c', ARGS_LIST, struct watch_options, query.contains, "LABEL",
+             "only messages whose filter has this label; give it once for each"),
+    ARGS_ROW("max-distance", 'd', ARGS_DISTANCE, struct watch_options, query.max_distance, "D",
+             "none beyond, 0 to 1 (what the host suggests)"),
+    ARGS_ROW("after-seq", 0, ARGS_TEXT, struct watch_options, after_seq, "N",
+             "first what came after N; 0: all there is (from now on)"),
+    ARGS_ROW("since", 0, ARGS_MOMENT, struct watch_options, query.since, "TIME",
+             "first what was left since: 6h (ago) or 2026-11-20T14:00Z"),
+    ARGS_RANGE("count", 'k', ARGS_NUMBER, struct watch_options, count, "N", 1, UINT32_MAX,
+               "ends after N messages (never)"),
+    ARGS_NAMES("metric", 'm', struct watch_options, query.metric, "METRIC", metric_names,
+               "similarity shown: bits, of the filters; estimated, of labels"),
+    ARGS_ROW("memory", 0, ARGS_TEXT, struct watch_options, query.memory, "FILE",
+             "also near to where one was lately; see hearsay here"),
+    ARGS_ROW("channel", 0, ARGS_TEXT, struct watch_options, query.channel, "NAME",
+             "the context that was saved under this name; see hearsay channel"),
     SECRET_OPTION(struct watch_options, query.group),
     EPOCH_OPTION(struct watch_options, query.epoch,
                  "open, or current: in that one only (all whose keys are known)"),
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct watch_options, query.host),
-     .value = "HOST",
-     .help = "where (the first host)"},
-    {.name = "ids",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct watch_options, query.ids),
-     .help = "show the messages' ids"},
-    {.name = "json",
-     .kind = ARGS_FLAG,
-     .offset = offsetof(struct watch_options, query.json),
-     .help = "one line of JSON a message, with its sequence number"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct watch_options, query.host, "HOST",
+             "where (the first host)"),
+    ARGS_ROW("ids", 0, ARGS_FLAG, struct watch_options, query.ids, NULL, "show the messages' ids"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct watch_options, query.json, NULL,
+             "one line of JSON a message, with its sequence number"),
 };
 
 /* Set by SIGINT and SIGTERM: the one thing that a handler can reach. */
@@ -298,15 +257,16 @@ static int watch_until_end(struct watch_run *run, uint64_t after_seq)
     return run->code;
 }
 
-static int watch_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int watch_run(struct cli *cli, void *options)
 {
     struct watch_options *chosen = options;
     struct query_options *query = &chosen->query;
     struct hearsay_context *context = NULL;
     struct channel channel = {.file = NULL};
     uint64_t after_seq = HEARSAY_NO_SEQ;
-    if (word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", words[0]);
+    if (cli->word_count > 0) {
+        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
+                          cli->words[0]);
     }
     int code = choose_start(cli, chosen, &after_seq);
     if (code == CLI_DONE && query->channel != NULL) {
@@ -360,9 +320,8 @@ const struct cli_command command_watch = {
                 "  hearsay watch -l geo:u281zd --contains topic:coffee --max-distance 1\n"
                 "  hearsay watch --channel kitchen --since 12h\n"
                 "  hearsay watch -l geo:u281zd --json --after-seq 4711 --count 1\n",
-    .options = watch_options,
-    .option_count = sizeof(watch_options) / sizeof(watch_options[0]),
+    CLI_OPTIONS(watch_options, struct watch_options),
     .defaults = &watch_defaults,
-    .options_bytes = sizeof(watch_defaults),
+    .words_max = CLI_ANY_WORDS,
     .run = watch_run,
 };

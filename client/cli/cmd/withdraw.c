@@ -8,14 +8,9 @@ struct withdraw_options {
     const char *host;
 };
 
-static const struct withdraw_options withdraw_defaults;
-
 static const struct args_option withdraw_options[] = {
-    {.name = "host",
-     .kind = ARGS_TEXT,
-     .offset = offsetof(struct withdraw_options, host),
-     .value = "HOST",
-     .help = "where it is (the first host)"},
+    ARGS_ROW("host", 0, ARGS_TEXT, struct withdraw_options, host, "HOST",
+             "where it is (the first host)"),
 };
 
 static int withdraw_withdraw(struct cli *cli, const struct withdraw_options *chosen,
@@ -41,20 +36,17 @@ static int withdraw_withdraw(struct cli *cli, const struct withdraw_options *cho
     return code;
 }
 
-static int withdraw_run(struct cli *cli, void *options, int word_count, char *const *words)
+static int withdraw_run(struct cli *cli, void *options)
 {
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
-    if (word_count < 2) {
+    if (cli->word_count < 2) {
         return cli_misuse(cli, "id and token are needed, as deposit printed them");
     }
-    if (word_count > 2) {
-        return cli_misuse_word(cli, words[2]);
-    }
-    if (cli_parse_id(cli, words[0], id) != CLI_DONE) {
+    if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    if (number_parse_hex(words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
+    if (number_parse_hex(cli->words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
         return cli_misuse(cli, "the token is not 64 hexadecimal digits");
     }
     return withdraw_withdraw(cli, options, id, token);
@@ -67,9 +59,7 @@ const struct cli_command command_withdraw = {
     .details = "A wrong token is refused (exit code 4); a message that is not there, or not any\n"
                "more, is a negative answer (exit code 1).\n",
     .examples = "  hearsay withdraw 00112233445566778899aabbccddeeff TOKEN\n",
-    .options = withdraw_options,
-    .option_count = sizeof(withdraw_options) / sizeof(withdraw_options[0]),
-    .defaults = &withdraw_defaults,
-    .options_bytes = sizeof(withdraw_defaults),
+    CLI_OPTIONS(withdraw_options, struct withdraw_options),
+    .words_max = 2,
     .run = withdraw_run,
 };

@@ -21,11 +21,8 @@ enum epoch_choice {
 extern const char *const epoch_choices[]; /* the first three, ended by NULL */
 
 /* The row of a command's table whose struct has an int called `field`. */
-#define EPOCH_OPTION(type, field, text)                                                       \
-    {                                                                                         \
-        .name = "epoch", .letter = 'e', .kind = ARGS_CHOICE, .offset = offsetof(type, field), \
-        .value = "WHICH", .choices = epoch_choices, .help = (text)                            \
-    }
+#define EPOCH_OPTION(type, field, text) \
+    ARGS_NAMES("epoch", 'e', type, field, "WHICH", epoch_choices, text)
 
 /* The epochs that a command uses. */
 struct epochs {

@@ -9,11 +9,9 @@
 #include "client/cli/base/cli.h"
 
 /* The row of a command's table whose struct has a `const char *` called `field`. */
-#define SECRET_OPTION(type, field)                                                          \
-    {                                                                                       \
-        .name = "group", .letter = 'g', .kind = ARGS_TEXT, .offset = offsetof(type, field), \
-        .value = "FILE", .help = "the secret of a group, in a file; - asks for it"          \
-    }
+#define SECRET_OPTION(type, field)                         \
+    ARGS_ROW("group", 'g', ARGS_TEXT, type, field, "FILE", \
+             "the secret of a group, in a file; - asks for it")
 
 /*
  * The group of an option's value. "-": asks for the secret on the terminal. The name of an existing

@@ -24,41 +24,20 @@ struct sensed {
 };
 
 /* The rows of a command's table whose struct has a `struct sensed` called `field`. */
-#define SENSED_OPTIONS(type, field)                                                 \
-    {.name = "label",                                                               \
-     .letter = 'l',                                                                 \
-     .kind = ARGS_LIST,                                                             \
-     .offset = offsetof(type, field.labels),                                        \
-     .value = "LABEL",                                                              \
-     .help = "attribute:value of the context, as it stands; once for each"},        \
-        {.name = "wifi",                                                            \
-         .kind = ARGS_LIST,                                                         \
-         .offset = offsetof(type, field.wifi),                                      \
-         .value = "BSSID[=DBM]",                                                    \
-         .help = "an access point, perhaps with its strength; once for each"},      \
-        {.name = "scan",                                                            \
-         .kind = ARGS_TEXT,                                                         \
-         .offset = offsetof(type, field.scan),                                      \
-         .value = "FILE",                                                           \
-         .help = "those that iw or nmcli saw; - is standard input"},                \
-        {.name = "at",                                                              \
-         .kind = ARGS_TEXT,                                                         \
-         .offset = offsetof(type, field.position),                                  \
-         .value = "LAT,LON",                                                        \
-         .help = "the position, in degrees"},                                       \
-        {.name = "neighbours",                                                      \
-         .kind = ARGS_FLAG,                                                         \
-         .offset = offsetof(type, field.neighbours),                                \
-         .help = "with --at: the cells around, too"},                               \
-        {.name = "time",                                                            \
-         .kind = ARGS_TEXT,                                                         \
-         .offset = offsetof(type, field.time),                                      \
-         .value = "TIME",                                                           \
-         .help = "the hour: now, 6h (ago) or 2026-11-20T14:00Z (none)"},            \
-    {                                                                               \
-        .name = "topic", .kind = ARGS_LIST, .offset = offsetof(type, field.topics), \
-        .value = "TEXT", .help = "a topic, in capitals or not; once for each"       \
-    }
+#define SENSED_OPTIONS(type, field)                                                                \
+    ARGS_ROW("label", 'l', ARGS_LIST, type, field.labels, "LABEL",                                 \
+             "attribute:value of the context, as it stands; once for each"),                       \
+        ARGS_ROW("wifi", 0, ARGS_LIST, type, field.wifi, "BSSID[=DBM]",                            \
+                 "an access point, perhaps with its strength; once for each"),                     \
+        ARGS_ROW("scan", 0, ARGS_TEXT, type, field.scan, "FILE",                                   \
+                 "those that iw or nmcli saw; - is standard input"),                               \
+        ARGS_ROW("at", 0, ARGS_TEXT, type, field.position, "LAT,LON", "the position, in degrees"), \
+        ARGS_ROW("neighbours", 0, ARGS_FLAG, type, field.neighbours, NULL,                         \
+                 "with --at: the cells around, too"),                                              \
+        ARGS_ROW("time", 0, ARGS_TEXT, type, field.time, "TIME",                                   \
+                 "the hour: now, 6h (ago) or 2026-11-20T14:00Z (none)"),                           \
+        ARGS_ROW("topic", 0, ARGS_LIST, type, field.topics, "TEXT",                                \
+                 "a topic, in capitals or not; once for each")
 
 /* Whether any of these options was given, also --neighbours alone. */
 bool sensed_given(const struct sensed *sensed);

@@ -44,6 +44,27 @@ struct args_option {
     const char *const *choices; /* ended by NULL */
 };
 
+/*
+ * The rows of a table of options. `type` is the struct of options, and `field` is its field that
+ * the option fills. A letter of 0 means: no short form. ARGS_RANGE has the least and the largest
+ * value, ARGS_NAMES the names of an ARGS_CHOICE.
+ */
+#define ARGS_ROW(name_, letter_, kind_, type, field, value_, help_)                             \
+    {                                                                                           \
+        .name = (name_), .letter = (letter_), .kind = (kind_), .offset = offsetof(type, field), \
+        .value = (value_), .help = (help_)                                                      \
+    }
+#define ARGS_RANGE(name_, letter_, kind_, type, field, value_, min_, max_, help_)               \
+    {                                                                                           \
+        .name = (name_), .letter = (letter_), .kind = (kind_), .offset = offsetof(type, field), \
+        .value = (value_), .min = (min_), .max = (max_), .help = (help_)                        \
+    }
+#define ARGS_NAMES(name_, letter_, type, field, value_, choices_, help_)                           \
+    {                                                                                              \
+        .name = (name_), .letter = (letter_), .kind = ARGS_CHOICE,                                 \
+        .offset = offsetof(type, field), .value = (value_), .choices = (choices_), .help = (help_) \
+    }
+
 /* A table of options and the struct that they fill. */
 struct args_group {
     const struct args_option *options;
