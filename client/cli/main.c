@@ -40,6 +40,10 @@ static const struct args_option common_options[] = {
     ARGS_ROW("version", 'V', ARGS_FLAG, struct cli, version, NULL, "the version"),
 };
 
+#define ENVIRONMENT_HELP                                                                         \
+    "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n" \
+    "socket for admin and export.\n"
+
 /* What `hearsay help` knows besides the commands. */
 #define CONNECTION_TOPIC "connection"
 
@@ -62,16 +66,14 @@ static void print_help(struct cli *cli)
     (void)fputs("\nOptions of every command:\n", stream);
     struct args_group group = common_group(cli);
     args_print_help(stream, &group);
-    (void)fputs(
-        "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n"
-        "socket for admin and export.\n"
-        "Exit codes: 0 done, 1 negative answer, 2 wrong usage, 3 no connection,\n"
-        "4 refused by the server.\n\n"
-        "Examples:\n"
-        "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
-        "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
-        "  hearsay query --help\n",
-        stream);
+    (void)fputs(ENVIRONMENT_HELP
+                "Exit codes: 0 done, 1 negative answer, 2 wrong usage, 3 no connection,\n"
+                "4 refused by the server.\n\n"
+                "Examples:\n"
+                "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+                "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
+                "  hearsay query --help\n",
+                stream);
 }
 
 /* hearsay help connection: what the help of each command points to. */
@@ -81,10 +83,7 @@ static void print_connection_help(struct cli *cli)
     struct args_group group = common_group(cli);
     (void)fputs("Options of every command, before it or behind it:\n", stream);
     args_print_help(stream, &group);
-    (void)fputs(
-        "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n"
-        "socket for admin and export.\n",
-        stream);
+    (void)fputs(ENVIRONMENT_HELP, stream);
 }
 
 static int print_version(const struct cli *cli)

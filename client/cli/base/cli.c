@@ -82,6 +82,28 @@ int cli_print_json(const struct cli *cli, json_t *line)
     return out_json(&cli->out, line) == 0 ? CLI_DONE : cli_report_nomem(cli);
 }
 
+json_t *cli_json_strings(const char *const *strings, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        if (json_array_append_new(array, json_string(strings[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *error,
+                 const char *done)
+{
+    if (status != HEARSAY_OK) {
+        return cli_report(cli, error);
+    }
+    (void)fprintf(cli->out.stream, "%s\n", done);
+    return CLI_DONE;
+}
+
 int cli_flush(const struct cli *cli)
 {
     if (out_flush(&cli->out) == 0) {
@@ -128,6 +150,15 @@ int cli_find_host(const struct cli *cli, const struct hearsay *server, const cha
     }
     cli_complain(cli, "the server has no host \"%s\"; it has: %s", name, names);
     return CLI_USAGE;
+}
+
+int cli_host_columns(const struct hearsay_welcome *welcome, int least)
+{
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        int length = (int)strlen(welcome->hosts[i].name); /* 63 at most, in ASCII */
+        least = length > least ? length : least;
+    }
+    return least;
 }
 
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES])

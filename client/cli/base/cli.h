@@ -91,6 +91,14 @@ int cli_report_nomem(const struct cli *cli);
 /* Prints a line of JSON and takes the reference. CLI_DONE, or CLI_NEGATIVE when memory is out. */
 int cli_print_json(const struct cli *cli, json_t *line);
 
+/* The strings as a JSON array; NULL when memory is out. */
+json_t *cli_json_strings(const char *const *strings, size_t count);
+
+/* Prints `done` and a line feed when `status` is HEARSAY_OK, else the error. Returns an exit code.
+ */
+int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *error,
+                 const char *done);
+
 /*
  * Flushes standard output. CLI_DONE; CLI_NO_READER, silently, when the reader of a pipe has gone;
  * CLI_NEGATIVE after saying why.
@@ -109,6 +117,9 @@ int cli_timeout(const struct cli *cli);
  */
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host);
+
+/* The columns of a table's names of hosts: the length of the longest, at least `least`. */
+int cli_host_columns(const struct hearsay_welcome *welcome, int least);
 
 /* Reads a message id. CLI_DONE or CLI_USAGE after saying why. */
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES]);

@@ -81,3 +81,18 @@ int connect_server(const struct cli *cli, struct hearsay **out_server)
     }
     return cli_report(cli, &error);
 }
+
+int connect_host(const struct cli *cli, const char *name, struct hearsay **out_server,
+                 const struct hearsay_host **out_host)
+{
+    *out_server = NULL;
+    int code = connect_server(cli, out_server);
+    if (code == CLI_DONE) {
+        code = cli_find_host(cli, *out_server, name, out_host);
+    }
+    if (code != CLI_DONE) {
+        hearsay_close(*out_server);
+        *out_server = NULL;
+    }
+    return code;
+}

@@ -17,8 +17,15 @@
 int connect_server(const struct cli *cli, struct hearsay **out_server);
 
 /*
- * The same, sending the resume token of an earlier connection (token_bytes 0: none). Returns a
- * status of the library, which the caller reports.
+ * The same, and finds the host of that name (NULL: the default host). *out_host is borrowed from
+ * *out_server. On failure *out_server is NULL.
+ */
+int connect_host(const struct cli *cli, const char *name, struct hearsay **out_server,
+                 const struct hearsay_host **out_host);
+
+/*
+ * As connect_server, sending the resume token of an earlier connection (token_bytes 0: none).
+ * Returns a status of the library, which the caller reports.
  */
 int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
                      struct hearsay **out_server, struct hearsay_error *out_error);

@@ -36,10 +36,7 @@ static int add_here(const struct cli *cli, const char *host_name, struct hearsay
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_server(cli, &server);
-    if (code == CLI_DONE) {
-        code = cli_find_host(cli, server, host_name, &host);
-    }
+    int code = connect_host(cli, host_name, &server, &host);
     if (code == CLI_DONE) {
         code = sensed_add_here(cli, server, host, context);
     }
@@ -63,24 +60,8 @@ static json_t *make_channel(const struct hearsay_context *context, const char *g
 {
     size_t count = 0;
     const char *const *labels = hearsay_context_labels(context, &count);
-    json_t *array = json_array();
-    json_t *channel = json_object();
-    int failed = array == NULL || channel == NULL;
-    for (size_t i = 0; i < count && failed == 0; i++) {
-        failed = json_array_append_new(array, json_string(labels[i]));
-    }
-    if (failed == 0 && group != NULL) {
-        failed = json_object_set_new(channel, "group", json_string(group));
-    }
-    if (failed == 0 && host != NULL) {
-        failed = json_object_set_new(channel, "host", json_string(host));
-    }
-    failed |= json_object_set_new(channel, "labels", array); /* takes the array in any case */
-    if (failed != 0) {
-        json_decref(channel);
-        return NULL;
-    }
-    return channel;
+    return json_pack("{s:s*, s:s*, s:o}", "group", group, "host", host, "labels",
+                     cli_json_strings(labels, count));
 }
 
 static int put_channel(const struct cli *cli, const char *name, json_t *channel)

@@ -5,6 +5,12 @@
 
 #include "client/cli/base/cli.h"
 
+/* The struct of options of the commands that take no other options. */
+struct plain_options {
+    const char *host; /* NULL: the default host, or all */
+    bool json;
+};
+
 extern const struct cli_command command_admin;
 extern const struct cli_command command_admin_accept;
 extern const struct cli_command command_admin_backup;

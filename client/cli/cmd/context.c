@@ -81,30 +81,26 @@ static json_t *json_positions(const struct hearsay_filter *filter)
 
 static int print_json(const struct cli *cli, const struct shown *shown)
 {
-    json_t *line = json_object();
     json_t *labels = json_array();
     uint32_t set = cli_count_bits(&shown->filter);
-    int failed = line == NULL || labels == NULL;
-    for (size_t i = 0; i < shown->label_count; i++) {
+    bool failed = false;
+    for (size_t i = 0; i < shown->label_count && !failed; i++) {
         struct hearsay_filter filter;
         int code = encode_label(cli, shown, i, &filter);
         if (code != CLI_DONE) {
             json_decref(labels);
-            json_decref(line);
             return code;
         }
-        failed |= json_array_append_new(labels, json_pack("{s:s, s:o}", "label", shown->labels[i],
-                                                          "positions", json_positions(&filter)));
+        failed =
+            json_array_append_new(labels, json_pack("{s:s, s:o}", "label", shown->labels[i],
+                                                    "positions", json_positions(&filter))) != 0;
     }
-    failed |= json_object_set_new(line, "profile", json_string(shown->profile));
-    failed |= json_object_set_new(line, "labels", labels);
-    failed |= json_object_set_new(line, "joint", json_positions(&shown->joint));
-    failed |= json_object_set_new(line, "bits", json_integer(shown->filter.bits));
-    failed |= json_object_set_new(line, "set", json_integer(set));
-    failed |= json_object_set_new(line, "fill", json_real((double)set / shown->filter.bits));
-    failed |= json_object_set_new(line, "filter",
-                                  out_json_hex(shown->filter.bytes, shown->filter.byte_count));
-    if (failed != 0) {
+    json_t *line = json_pack("{s:s, s:o, s:o, s:I, s:I, s:f, s:o}", "profile", shown->profile,
+                             "labels", labels, "joint", json_positions(&shown->joint), "bits",
+                             (json_int_t)shown->filter.bits, "set", (json_int_t)set, "fill",
+                             (double)set / shown->filter.bits, "filter",
+                             out_json_hex(shown->filter.bytes, shown->filter.byte_count));
+    if (failed) {
         json_decref(line);
         return cli_report_nomem(cli);
     }
@@ -173,10 +169,7 @@ static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_server(cli, &server);
-    if (code == CLI_DONE) {
-        code = cli_find_host(cli, server, name, &host);
-    }
+    int code = connect_host(cli, name, &server, &host);
     if (code == CLI_DONE) {
         (void)snprintf(out, PROFILE_TEXT_BYTES, "%s", host->profile);
     }

@@ -5,6 +5,7 @@
 
 #include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/cmd/query_common.h"
 #include "client/cli/input/channel.h"
 #include "client/cli/input/epoch.h"
 #include "client/cli/input/payload.h"
@@ -53,20 +54,12 @@ static const struct args_option deposit_options[] = {
 static int print_json(const struct cli *cli, const struct hearsay_receipt *receipt,
                       const struct hearsay_deposited *deposited, uint64_t epoch)
 {
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "id", out_json_hex(receipt->id, HEARSAY_ID_BYTES));
-    failed |= json_object_set_new(line, "withdraw_token",
-                                  out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES));
-    failed |= json_object_set_new(line, "deposited", out_json_time(deposited->deposited_ms));
-    failed |= json_object_set_new(line, "expires", out_json_time(deposited->expires_ms));
-    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)epoch));
-    failed |= json_object_set_new(line, "durable", json_boolean(deposited->durable));
-    failed |= json_object_set_new(line, "held", json_boolean(deposited->held));
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
+    json_t *line = json_pack(
+        "{s:o, s:o, s:o, s:o, s:I, s:b, s:b}", "id", out_json_hex(receipt->id, HEARSAY_ID_BYTES),
+        "withdraw_token", out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES), "deposited",
+        out_json_time(deposited->deposited_ms), "expires", out_json_time(deposited->expires_ms),
+        "epoch", (json_int_t)epoch, "durable", deposited->durable ? 1 : 0, "held",
+        deposited->held ? 1 : 0);
     return cli_print_json(cli, line);
 }
 
@@ -212,19 +205,9 @@ static int deposit_run(struct cli *cli, void *options)
     struct hearsay_context *context = NULL;
     struct hearsay_group *group = NULL;
     struct channel channel = {.file = NULL};
-    int code = CLI_DONE;
-    if (chosen->channel != NULL) {
-        code = channel_find(cli, chosen->channel, &channel);
-        chosen->group = chosen->group != NULL ? chosen->group : channel.group;
-        chosen->host = chosen->host != NULL ? chosen->host : channel.host;
-    }
+    int code = query_find_channel(cli, chosen->channel, &channel, &chosen->group, &chosen->host);
     if (code == CLI_DONE) {
-        code = chosen->here || chosen->channel != NULL
-                   ? sensed_read_some(cli, &chosen->sensed, &context)
-                   : sensed_read(cli, &chosen->sensed, &context);
-    }
-    if (code == CLI_DONE && chosen->channel != NULL) {
-        code = channel_add_labels(cli, &channel, context);
+        code = query_read_context(cli, &chosen->sensed, chosen->here, &channel, &context);
     }
     if (code == CLI_DONE) {
         code = payload_read(cli, chosen->file, cli->word_count, cli->words, &payload);

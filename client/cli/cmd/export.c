@@ -7,46 +7,40 @@
 
 enum { CURSOR_BYTES_MAX = 256 };
 
-struct export_options {
-    const char *host;
-};
-
 static const struct args_option export_options[] = {
-    ARGS_ROW("host", 0, ARGS_TEXT, struct export_options, host, "HOST",
-             "only this one (all hosts)"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST", "only this one (all hosts)"),
 };
 
 static json_t *line_of(const char *host, const struct hearsay_exported *exported)
 {
     const struct hearsay_message *message = &exported->message;
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "id", out_json_hex(message->id, HEARSAY_ID_BYTES));
-    failed |= json_object_set_new(line, "host", json_string(host));
-    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)message->epoch));
-    failed |= json_object_set_new(line, "filter",
-                                  out_json_base64(exported->filter, exported->filter_bytes));
-    failed |= json_object_set_new(line, "type", json_string(message->media_type));
-    failed |= out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
-    failed |= json_object_set_new(line, "deposited", out_json_time(message->deposited_ms));
-    failed |= json_object_set_new(line, "expires", out_json_time(message->expires_ms));
-    failed |= json_object_set_new(line, "reach", out_json_millionths(exported->reach));
-    failed |= json_object_set_new(line, "withdraw_hash",
-                                  exported->withdraw_hash != NULL
-                                      ? out_json_hex(exported->withdraw_hash, HEARSAY_HASH_BYTES)
-                                      : json_null());
-    if (failed != 0) {
+    json_t *hash = exported->withdraw_hash != NULL
+                       ? out_json_hex(exported->withdraw_hash, HEARSAY_HASH_BYTES)
+                       : json_null();
+    json_t *line = json_pack(
+        "{s:o, s:s, s:I, s:o, s:s}", "id", out_json_hex(message->id, HEARSAY_ID_BYTES), "host",
+        host, "epoch", (json_int_t)message->epoch, "filter",
+        out_json_base64(exported->filter, exported->filter_bytes), "type", message->media_type);
+    json_t *end =
+        json_pack("{s:o, s:o, s:o, s:o}", "deposited", out_json_time(message->deposited_ms),
+                  "expires", out_json_time(message->expires_ms), "reach",
+                  out_json_millionths(exported->reach), "withdraw_hash", hash);
+    if (out_json_payload(line, message->media_type, message->payload, message->payload_bytes) !=
+            0 ||
+        json_object_update(line, end) != 0) {
         json_decref(line);
-        return NULL;
+        line = NULL;
     }
+    json_decref(end);
     return line;
 }
 
 static int print_page(const struct cli *cli, const char *host, const struct hearsay_page *page)
 {
     for (size_t i = 0; i < page->message_count; i++) {
-        if (out_json(&cli->out, line_of(host, &page->messages[i])) != 0) {
-            return cli_report_nomem(cli);
+        int code = cli_print_json(cli, line_of(host, &page->messages[i]));
+        if (code != CLI_DONE) {
+            return code;
         }
     }
     return cli_flush(cli); /* a full disk ends it here, not after all the pages */
@@ -91,7 +85,7 @@ static int export_host(const struct cli *cli, struct hearsay *server, const char
 
 static int export_run(struct cli *cli, void *options)
 {
-    const struct export_options *chosen = options;
+    const struct plain_options *chosen = options;
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     int code = admin_connect(cli, NULL, &server);
@@ -120,6 +114,6 @@ const struct cli_command command_export = {
                "Unix socket, which is found as for admin.\n",
     .examples = "  hearsay export > messages.jsonl\n"
                 "  hearsay import messages.jsonl\n",
-    CLI_OPTIONS(export_options, struct export_options),
+    CLI_OPTIONS(export_options, struct plain_options),
     .run = export_run,
 };

@@ -23,15 +23,12 @@ static const struct args_option get_options[] = {
 
 static int print_json(const struct cli *cli, const struct hearsay_message *message)
 {
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "id", out_json_hex(message->id, HEARSAY_ID_BYTES));
-    failed |= json_object_set_new(line, "epoch", json_integer((json_int_t)message->epoch));
-    failed |= json_object_set_new(line, "deposited", out_json_time(message->deposited_ms));
-    failed |= json_object_set_new(line, "expires", out_json_time(message->expires_ms));
-    failed |= json_object_set_new(line, "type", json_string(message->media_type));
-    failed |= out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
-    if (failed != 0) {
+    json_t *line = json_pack(
+        "{s:o, s:I, s:o, s:o, s:s}", "id", out_json_hex(message->id, HEARSAY_ID_BYTES), "epoch",
+        (json_int_t)message->epoch, "deposited", out_json_time(message->deposited_ms), "expires",
+        out_json_time(message->expires_ms), "type", message->media_type);
+    if (out_json_payload(line, message->media_type, message->payload, message->payload_bytes) !=
+        0) {
         json_decref(line);
         return cli_report_nomem(cli);
     }
@@ -89,23 +86,26 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
     return code;
 }
 
-static int get_get(const struct cli *cli, struct hearsay *server, const struct get_options *chosen,
+static int get_get(const struct cli *cli, const struct get_options *chosen,
                    const struct hearsay_group *group, const uint8_t *id)
 {
+    struct hearsay *server = NULL;
     struct hearsay_error error;
     const struct hearsay_host *host = NULL;
     const struct hearsay_message *message = NULL;
-    int code = cli_find_host(cli, server, chosen->host, &host);
+    int code = connect_host(cli, chosen->host, &server, &host);
     if (code != CLI_DONE) {
         return code;
     }
     if (hearsay_get(server, host->name, id, cli_timeout(cli), &message, &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
+        code = cli_report(cli, &error);
+    } else if (group != NULL) {
+        code = print_opened(cli, chosen, group, message);
+    } else {
+        code = chosen->json ? print_json(cli, message) : print_payload(cli, message);
     }
-    if (group != NULL) {
-        return print_opened(cli, chosen, group, message);
-    }
-    return chosen->json ? print_json(cli, message) : print_payload(cli, message);
+    hearsay_close(server);
+    return code;
 }
 
 static int get_run(struct cli *cli, void *options)
@@ -118,16 +118,11 @@ static int get_run(struct cli *cli, void *options)
     if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    struct hearsay *server = NULL;
     struct hearsay_group *group = NULL;
     int code = chosen->group != NULL ? secret_group(cli, chosen->group, &group) : CLI_DONE;
     if (code == CLI_DONE) {
-        code = connect_server(cli, &server);
+        code = get_get(cli, chosen, group, id);
     }
-    if (code == CLI_DONE) {
-        code = get_get(cli, server, chosen, group, id);
-    }
-    hearsay_close(server);
     hearsay_group_free(group);
     return code;
 }

@@ -85,15 +85,8 @@ static int here_remember(const struct cli *cli, const struct here_options *optio
 static int print_json(const struct cli *cli, const struct hearsay_host *host,
                       const struct hearsay_here *here)
 {
-    json_t *labels = json_array();
-    for (size_t i = 0; i < here->label_count; i++) {
-        (void)json_array_append_new(labels, json_string(here->labels[i])); /* counted below */
-    }
-    if (labels == NULL || json_array_size(labels) != here->label_count) {
-        json_decref(labels);
-        return cli_report_nomem(cli);
-    }
-    json_t *line = json_pack("{s:s, s:o}", "host", host->name, "labels", labels);
+    json_t *line = json_pack("{s:s, s:o}", "host", host->name, "labels",
+                             cli_json_strings(here->labels, here->label_count));
     return cli_print_json(cli, line);
 }
 
@@ -124,10 +117,7 @@ static int here_show(const struct cli *cli, const struct here_options *options)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_server(cli, &server);
-    if (code == CLI_DONE) {
-        code = cli_find_host(cli, server, options->host, &host);
-    }
+    int code = connect_host(cli, options->host, &server, &host);
     if (code == CLI_DONE) {
         code = print_labels(cli, options, server, host);
     }
@@ -141,11 +131,7 @@ static int remember_as_host(const struct cli *cli, const struct here_options *op
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_server(cli, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = cli_find_host(cli, server, options->host, &host);
+    int code = connect_host(cli, options->host, &server, &host);
     if (code == CLI_DONE && !sensed_given(&options->sensed)) {
         code = sensed_add_here(cli, server, host, context);
     }

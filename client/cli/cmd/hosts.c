@@ -5,12 +5,8 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 
-struct hosts_options {
-    bool json;
-};
-
 static const struct args_option hosts_options[] = {
-    ARGS_ROW("json", 0, ARGS_FLAG, struct hosts_options, json, NULL, "one line of JSON a host"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a host"),
 };
 
 static const char *accept_word(const struct hearsay_host *host)
@@ -27,20 +23,11 @@ static const char *accept_word(const struct hearsay_host *host)
 
 static int print_json(const struct cli *cli, const struct hearsay_host *host)
 {
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "host", json_string(host->name));
-    failed |= json_object_set_new(line, "profile", json_string(host->profile));
-    failed |= json_object_set_new(line, "suggested_max_distance",
-                                  out_json_millionths(host->suggested_max_distance));
-    failed |= json_object_set_new(line, "accept", json_string(accept_word(host)));
-    if (host->accept_until_ms != 0) {
-        failed |= json_object_set_new(line, "accept_until_ms", json_integer(host->accept_until_ms));
-    }
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
+    json_t *until = host->accept_until_ms != 0 ? json_integer(host->accept_until_ms) : NULL;
+    json_t *line =
+        json_pack("{s:s, s:s, s:o, s:s, s:o*}", "host", host->name, "profile", host->profile,
+                  "suggested_max_distance", out_json_millionths(host->suggested_max_distance),
+                  "accept", accept_word(host), "accept_until_ms", until);
     return cli_print_json(cli, line);
 }
 
@@ -57,11 +44,7 @@ static void print_row(const struct cli *cli, const struct hearsay_host *host, in
 
 static int print_hosts(const struct cli *cli, const struct hearsay_welcome *welcome, bool json)
 {
-    int name_columns = 4; /* of the heading */
-    for (size_t i = 0; i < welcome->host_count; i++) {
-        int length = (int)strlen(welcome->hosts[i].name); /* 63 at most, in ASCII */
-        name_columns = length > name_columns ? length : name_columns;
-    }
+    int name_columns = cli_host_columns(welcome, (int)sizeof("HOST") - 1);
     if (!json) {
         out_colour(&cli->out, OUT_BOLD);
         (void)fprintf(cli->out.stream, "%-*s  %-12s  %-8s  %s", name_columns, "HOST",
@@ -84,7 +67,7 @@ static int print_hosts(const struct cli *cli, const struct hearsay_welcome *welc
 
 static int hosts_run(struct cli *cli, void *options)
 {
-    const struct hosts_options *chosen = options;
+    const struct plain_options *chosen = options;
     struct hearsay *server = NULL;
     int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
@@ -105,6 +88,6 @@ const struct cli_command command_hosts = {
                "(closed).\n",
     .examples = "  hearsay hosts\n"
                 "  hearsay hosts --json\n",
-    CLI_OPTIONS(hosts_options, struct hosts_options),
+    CLI_OPTIONS(hosts_options, struct plain_options),
     .run = hosts_run,
 };

@@ -325,7 +325,7 @@ static int import_summarise(const struct import *import)
             json_pack("{s:I, s:I, s:I, s:I}", "deposited", (json_int_t)import->deposited,
                       "duplicates", (json_int_t)import->duplicates, "expired",
                       (json_int_t)import->expired, "skipped", (json_int_t)import->skipped);
-        return out_json(out, summary) == 0 ? CLI_DONE : cli_report_nomem(import->cli);
+        return cli_print_json(import->cli, summary);
     }
     (void)fprintf(out->stream,
                   "%" PRIu64 " deposited, %" PRIu64 " already there, %" PRIu64 " skipped",
@@ -441,10 +441,6 @@ static int import_to(struct import *import, int fd, struct hearsay *server)
 static int import_file(struct import *import, const char *name)
 {
     struct hearsay *server = NULL;
-    import->work.submit = import_submit;
-    import->work.reply = import_reply;
-    import->work.given = import_given;
-    import->work.show = import_show;
     int code = open_secret(import);
     if (code != CLI_DONE) {
         return code;
@@ -467,10 +463,11 @@ static int import_run(struct cli *cli, void *options)
     if (cli->word_count == 0) {
         return cli_misuse(cli, "a file is missing, or - for standard input");
     }
-    struct import import;
-    memset(&import, 0, sizeof(import));
-    import.cli = cli;
-    import.options = options;
+    struct import import = {
+        .work = {import_submit, import_reply, import_given, import_show, CLI_DONE},
+        .cli = cli,
+        .options = options,
+    };
     int code = import_file(&import, cli->words[0]);
     hearsay_group_free(import.group);
     sodium_memzero(import.secret, sizeof(import.secret));

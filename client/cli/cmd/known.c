@@ -6,12 +6,8 @@
 #include "client/cli/base/place.h"
 #include "client/cli/cmd/commands.h"
 
-struct known_options {
-    bool json;
-};
-
 static const struct args_option known_options[] = {
-    ARGS_ROW("json", 0, ARGS_FLAG, struct known_options, json, NULL, "one line of JSON a server"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a server"),
 };
 
 /* Of one list. */
@@ -31,9 +27,8 @@ static void print_server(void *context, const char *server, const char *pin)
         return;
     }
     json_t *line = json_pack("{ss, ss}", "server", server, "pin", pin);
-    if (line == NULL || out_json(&cli->out, line) != 0) {
-        list->code = cli_report_nomem(cli);
-    }
+    int code = cli_print_json(cli, line);
+    list->code = code == CLI_DONE ? list->code : code;
 }
 
 static int known_print_all(const struct cli *cli, const char *path, bool json)
@@ -61,7 +56,7 @@ static int known_remove(const struct cli *cli, const char *path, const char *ser
 
 static int known_run(struct cli *cli, void *options)
 {
-    const struct known_options *chosen = options;
+    const struct plain_options *chosen = options;
     char path[PLACE_PATH_BYTES];
     if (cli->word_count > 0 && strcmp(cli->words[0], "remove") != 0) {
         return cli_misuse(cli, "\"%.80s\" is not \"remove\"; alone, known lists the servers",
@@ -90,7 +85,7 @@ const struct cli_command command_known = {
                "this only when the operator says that the key is a new one.\n",
     .examples = "  hearsay known\n"
                 "  hearsay known remove 192.168.8.1\n",
-    CLI_OPTIONS(known_options, struct known_options),
+    CLI_OPTIONS(known_options, struct plain_options),
     .words_max = CLI_ANY_WORDS,
     .run = known_run,
 };

@@ -8,12 +8,8 @@
 #include "client/cli/term/clock.h"
 #include "client/cli/term/when.h"
 
-struct ping_options {
-    bool json;
-};
-
 static const struct args_option ping_options[] = {
-    ARGS_ROW("json", 0, ARGS_FLAG, struct ping_options, json, NULL, "one line of JSON"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON"),
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_welcome *welcome,
@@ -46,7 +42,7 @@ static void print_lines(const struct cli *cli, const struct hearsay_welcome *wel
 
 static int ping_run(struct cli *cli, void *options)
 {
-    const struct ping_options *chosen = options;
+    const struct plain_options *chosen = options;
     struct hearsay *server = NULL;
     int code = connect_server(cli, &server);
     if (code != CLI_DONE) {
@@ -75,6 +71,6 @@ const struct cli_command command_ping = {
     .details = "",
     .examples = "  hearsay ping\n"
                 "  hearsay --server 192.168.8.1 --timeout 2s ping\n",
-    CLI_OPTIONS(ping_options, struct ping_options),
+    CLI_OPTIONS(ping_options, struct plain_options),
     .run = ping_run,
 };

@@ -277,12 +277,7 @@ static int query_with_channel(const struct cli *cli, struct query_options *chose
     bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
     if (chosen->batch == NULL && (chosen->here || given)) {
-        code = chosen->here || channel->labels != NULL
-                   ? sensed_read_some(cli, &chosen->sensed, &context)
-                   : sensed_read(cli, &chosen->sensed, &context);
-    }
-    if (code == CLI_DONE && channel->labels != NULL) {
-        code = channel_add_labels(cli, channel, context);
+        code = query_read_context(cli, &chosen->sensed, chosen->here, channel, &context);
     }
     if (code == CLI_DONE && chosen->group != NULL) {
         code = secret_group(cli, chosen->group, &chosen->shared);
@@ -310,12 +305,7 @@ static int query_run(struct cli *cli, void *options)
                           cli->words[0]);
     }
     struct channel channel = {.file = NULL};
-    int code = CLI_DONE;
-    if (chosen->channel != NULL) {
-        code = channel_find(cli, chosen->channel, &channel);
-        chosen->group = chosen->group != NULL ? chosen->group : channel.group;
-        chosen->host = chosen->host != NULL ? chosen->host : channel.host;
-    }
+    int code = query_find_channel(cli, chosen->channel, &channel, &chosen->group, &chosen->host);
     if (code == CLI_DONE) {
         code = query_check(cli, chosen);
     }

@@ -49,29 +49,33 @@ static enum pump_verdict answer_error(struct batch *batch, struct pump_item *ite
     return query_batch_answer(batch, item, json_pack("{s:s}", "error", text));
 }
 
+/* One line. All but `asked` is borrowed. */
 struct question {
+    const struct batch *batch;
+    const struct hearsay *server;
+    const struct hearsay_host *host;
     struct hearsay_query query;
-    struct asked asked;
+    struct asked asked; /* asked_free */
 };
 
 /* Makes the parts of a question. `contains`: labels that are not the line's, or NULL. */
-static int make_parts(const struct batch *batch, const struct hearsay_context *context,
-                      const struct hearsay *server, const struct hearsay_host *host,
-                      const char *const *contains, size_t contains_count, struct question *out,
-                      struct jsonline_error *out_wrong)
+static int make_parts(struct question *question, const struct hearsay_context *context,
+                      const struct args_list *contains, struct jsonline_error *out_wrong)
 {
+    const struct batch *batch = question->batch;
+    const struct args_list *given = contains != NULL ? contains : &batch->options->contains;
     struct hearsay_error error;
     bool about_contains = false;
     struct asked_from from = {
-        .host = host,
+        .host = question->host,
         .group = batch->options->shared,
         .epochs = &batch->epochs.epochs,
-        .contains = contains != NULL ? contains : batch->options->contains.items,
-        .contains_count = contains != NULL ? contains_count : batch->options->contains.count,
+        .contains = given->items,
+        .contains_count = given->count,
     };
     from.labels = hearsay_context_labels(context, &from.label_count);
-    if (asked_make(&out->asked, server, &from, &out->query, &about_contains, &error) !=
-        HEARSAY_OK) {
+    if (asked_make(&question->asked, question->server, &from, &question->query, &about_contains,
+                   &error) != HEARSAY_OK) {
         return jsonline_wrong(out_wrong, "%s%s",
                               about_contains && contains == NULL ? "--contains: " : "",
                               error.sentence);
@@ -80,44 +84,43 @@ static int make_parts(const struct batch *batch, const struct hearsay_context *c
 }
 
 /* The parts of a line: its context, and its "contains" or that of the options. */
-static int read_parts(const struct batch *batch, const json_t *object, const struct hearsay *server,
-                      const struct hearsay_host *host, struct question *out,
+static int read_parts(struct question *question, const json_t *object,
                       struct jsonline_error *out_wrong)
 {
     struct hearsay_context *context = NULL;
-    const char **contains = NULL;
-    size_t count = 0;
+    struct args_list contains = {.items = NULL};
     const json_t *value = json_object_get(object, "contains");
+    bool has_contains = value != NULL && !json_is_null(value);
     int status = sensed_parse(object, &context, out_wrong);
     if (status == 0 && context == NULL) {
         status =
             jsonline_wrong(out_wrong, "the context is missing, such as \"labels\", an array of "
                                       "strings");
     }
-    if (status == 0 && value != NULL && !json_is_null(value)) {
-        status = jsonline_labels(object, "contains", &contains, &count, out_wrong);
+    if (status == 0 && has_contains) {
+        status = jsonline_labels(object, "contains", &contains.items, &contains.count, out_wrong);
     }
     if (status == 0) {
-        status = make_parts(batch, context, server, host, contains, count, out, out_wrong);
+        status = make_parts(question, context, has_contains ? &contains : NULL, out_wrong);
     }
-    free(contains);
+    free(contains.items);
     hearsay_context_free(context);
     return status;
 }
 
-static int read_question(const struct batch *batch, const json_t *object,
-                         const struct hearsay *server, const struct hearsay_host *host,
-                         struct question *out, struct jsonline_error *out_wrong)
+static int read_question(struct question *question, const json_t *object,
+                         struct jsonline_error *out_wrong)
 {
-    query_prepare(batch->options, server, host, &out->query);
-    int status = read_parts(batch, object, server, host, out, out_wrong);
-    uint64_t k = out->query.k;
+    struct hearsay_query *query = &question->query;
+    query_prepare(question->batch->options, question->server, question->host, query);
+    int status = read_parts(question, object, out_wrong);
+    uint64_t k = query->k;
     if (status == 0) {
         status = jsonline_number(object, "k", 1, UINT32_MAX, &k, out_wrong);
     }
     if (status == 0) {
-        out->query.k = (uint32_t)k;
-        status = jsonline_distance(object, "max_distance", &out->query.max_distance, out_wrong);
+        query->k = (uint32_t)k;
+        status = jsonline_distance(object, "max_distance", &query->max_distance, out_wrong);
     }
     return status;
 }
@@ -163,20 +166,18 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
     }
     json_t *object = NULL;
     struct jsonline_error wrong;
-    struct question question;
-    memset(&question, 0, sizeof(question));
+    struct question question = {.batch = batch, .server = server, .host = host};
     int status = jsonline_parse(item->line, item->length, keys, &object, &wrong);
     if (status == 0) {
-        status = read_question(batch, object, server, host, &question, &wrong);
+        status = read_question(&question, object, &wrong);
     }
     json_decref(object);
-    if (status == 0) {
-        enum pump_verdict verdict = submit_question(batch, server, item, &question);
-        asked_free(&question.asked);
-        return verdict;
-    }
+    enum pump_verdict verdict = status == 0 ? submit_question(batch, server, item, &question)
+                                : status == JSONLINE_WRONG
+                                    ? answer_error(batch, item, wrong.sentence)
+                                    : stop_nomem(batch);
     asked_free(&question.asked);
-    return status == JSONLINE_WRONG ? answer_error(batch, item, wrong.sentence) : stop_nomem(batch);
+    return verdict;
 }
 
 /* Opened, where a group asks; what is not the group's is passed over. 0, or memory is out. */
@@ -237,13 +238,11 @@ static enum pump_verdict batch_given(struct pump_work *work, struct pump_item *i
 
 int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server)
 {
-    struct batch batch;
-    memset(&batch, 0, sizeof(batch));
-    batch.cli = cli;
-    batch.options = options;
-    batch.work.submit = batch_submit;
-    batch.work.reply = batch_reply;
-    batch.work.given = batch_given;
+    struct batch batch = {
+        .work = {.submit = batch_submit, .reply = batch_reply, .given = batch_given},
+        .cli = cli,
+        .options = options,
+    };
     const struct hearsay_host *host = NULL;
     int code = cli_find_host(cli, server, options->host, &host);
     if (code == CLI_DONE) {

@@ -99,8 +99,7 @@ int query_print_result(const struct cli *cli, const struct query_options *option
                        const struct hearsay_result *result, int64_t now_ms, bool is_first)
 {
     if (options->json) {
-        return out_json(&cli->out, out_json_result(result, true)) == 0 ? CLI_DONE
-                                                                       : cli_report_nomem(cli);
+        return cli_print_json(cli, out_json_result(result, true));
     }
     if (is_first) {
         print_heading(cli, options->ids);
@@ -116,4 +115,24 @@ int query_open_memory(const struct query_options *options, const struct hearsay_
     return options->memory != NULL
                ? hearsay_recent_open(options->memory, host->profile, 0, out_recent, out_error)
                : HEARSAY_OK;
+}
+
+int query_find_channel(const struct cli *cli, const char *name, struct channel *out_channel,
+                       const char **group, const char **host)
+{
+    int code = name != NULL ? channel_find(cli, name, out_channel) : CLI_DONE;
+    *group = *group != NULL ? *group : out_channel->group;
+    *host = *host != NULL ? *host : out_channel->host;
+    return code;
+}
+
+int query_read_context(const struct cli *cli, const struct sensed *sensed, bool here,
+                       const struct channel *channel, struct hearsay_context **out_context)
+{
+    if (channel->labels == NULL) {
+        return here ? sensed_read_some(cli, sensed, out_context)
+                    : sensed_read(cli, sensed, out_context);
+    }
+    int code = sensed_read_some(cli, sensed, out_context);
+    return code == CLI_DONE ? channel_add_labels(cli, channel, *out_context) : code;
 }

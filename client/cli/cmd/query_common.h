@@ -4,6 +4,7 @@
 #define CLIENT_CLI_CMD_QUERY_COMMON_H
 
 #include "client/cli/base/cli.h"
+#include "client/cli/input/channel.h"
 #include "client/cli/input/sensed.h"
 
 #define QUERY_MISS      1000 /* miss, unless told otherwise: 0.001 */
@@ -47,5 +48,20 @@ int query_print_result(const struct cli *cli, const struct query_options *option
  */
 int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
                       struct hearsay_recent **out_recent, struct hearsay_error *out_error);
+
+/*
+ * Finds the channel of --channel (name NULL: none). The group and the host of the channel replace
+ * *group and *host where these are NULL. CLI_DONE, or an exit code after printing the error.
+ */
+int query_find_channel(const struct cli *cli, const char *name, struct channel *out_channel,
+                       const char **group, const char **host);
+
+/*
+ * Reads the context of the options and of the channel, which has no labels where --channel is not
+ * given. The context may be empty only with --here or with a channel. CLI_DONE with *out_context
+ * owned (hearsay_context_free), or an exit code after printing the error.
+ */
+int query_read_context(const struct cli *cli, const struct sensed *sensed, bool here,
+                       const struct channel *channel, struct hearsay_context **out_context);
 
 #endif

@@ -5,15 +5,9 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 
-struct summary_options {
-    const char *host;
-    bool json;
-};
-
 static const struct args_option summary_options[] = {
-    ARGS_ROW("host", 0, ARGS_TEXT, struct summary_options, host, "HOST",
-             "of which host (the first)"),
-    ARGS_ROW("json", 0, ARGS_FLAG, struct summary_options, json, NULL, "one line of JSON"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST", "of which host (the first)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON"),
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_host *host,
@@ -50,18 +44,13 @@ static void print_lines(const struct cli *cli, const struct hearsay_host *host,
 
 static int summary_run(struct cli *cli, void *options)
 {
-    const struct summary_options *chosen = options;
+    const struct plain_options *chosen = options;
     struct hearsay *server = NULL;
-    int code = connect_server(cli, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
     const struct hearsay_host *host = NULL;
     struct hearsay_summary summary;
     struct hearsay_error error;
-    code = cli_find_host(cli, server, chosen->host, &host);
+    int code = connect_host(cli, chosen->host, &server, &host);
     if (code != CLI_DONE) {
-        hearsay_close(server);
         return code;
     }
     if (hearsay_summary(server, host->name, cli_timeout(cli), &summary, &error) != HEARSAY_OK) {
@@ -85,6 +74,6 @@ const struct cli_command command_summary = {
         "too: what shares no bit with it, no message is near to.\n",
     .examples = "  hearsay summary\n"
                 "  hearsay summary --host cafe --json\n",
-    CLI_OPTIONS(summary_options, struct summary_options),
+    CLI_OPTIONS(summary_options, struct plain_options),
     .run = summary_run,
 };

@@ -157,7 +157,7 @@ static int print_match(const struct watch_run *run, const struct hearsay *server
             json_decref(object);
             return cli_report_nomem(cli);
         }
-        code = out_json(&cli->out, object) == 0 ? CLI_DONE : cli_report_nomem(cli);
+        code = cli_print_json(cli, object);
     } else {
         code = query_print_result(cli, &run->options->query, result, hearsay_now_ms(server),
                                   run->shown == 0);
@@ -269,20 +269,13 @@ static int watch_run(struct cli *cli, void *options)
                           cli->words[0]);
     }
     int code = choose_start(cli, chosen, &after_seq);
-    if (code == CLI_DONE && query->channel != NULL) {
-        code = channel_find(cli, query->channel, &channel);
-        query->group = query->group != NULL ? query->group : channel.group;
-        query->host = query->host != NULL ? query->host : channel.host;
+    if (code == CLI_DONE) {
+        code = query_find_channel(cli, query->channel, &channel, &query->group, &query->host);
     }
     bool given = sensed_given(&query->sensed) || channel.labels != NULL;
     query->here = query->here || (query->memory == NULL && !given);
     if (code == CLI_DONE && (query->here || given)) {
-        code = query->here || channel.labels != NULL
-                   ? sensed_read_some(cli, &query->sensed, &context)
-                   : sensed_read(cli, &query->sensed, &context);
-    }
-    if (code == CLI_DONE && channel.labels != NULL) {
-        code = channel_add_labels(cli, &channel, context);
+        code = query_read_context(cli, &query->sensed, query->here, &channel, &context);
     }
     if (code == CLI_DONE && query->group != NULL) {
         code = secret_group(cli, query->group, &query->shared);

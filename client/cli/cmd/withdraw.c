@@ -4,40 +4,30 @@
 #include "client/cli/cmd/commands.h"
 #include "client/cli/term/number.h"
 
-struct withdraw_options {
-    const char *host;
-};
-
 static const struct args_option withdraw_options[] = {
-    ARGS_ROW("host", 0, ARGS_TEXT, struct withdraw_options, host, "HOST",
+    ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST",
              "where it is (the first host)"),
 };
 
-static int withdraw_withdraw(struct cli *cli, const struct withdraw_options *chosen,
-                             const uint8_t *id, const uint8_t *token)
+static int withdraw_send(const struct cli *cli, const char *host_name, const uint8_t *id,
+                         const uint8_t *token)
 {
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_server(cli, &server);
+    struct hearsay_error error;
+    int code = connect_host(cli, host_name, &server, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    code = cli_find_host(cli, server, chosen->host, &host);
-    if (code == CLI_DONE) {
-        struct hearsay_error error;
-        if (hearsay_withdraw(server, host->name, id, token, cli_timeout(cli), &error) !=
-            HEARSAY_OK) {
-            code = cli_report(cli, &error);
-        } else {
-            (void)fputs("withdrawn\n", cli->out.stream);
-        }
-    }
+    int status = hearsay_withdraw(server, host->name, id, token, cli_timeout(cli), &error);
+    code = cli_conclude(cli, status, &error, "withdrawn");
     hearsay_close(server);
     return code;
 }
 
 static int withdraw_run(struct cli *cli, void *options)
 {
+    const struct plain_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     if (cli->word_count < 2) {
@@ -49,7 +39,7 @@ static int withdraw_run(struct cli *cli, void *options)
     if (number_parse_hex(cli->words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
         return cli_misuse(cli, "the token is not 64 hexadecimal digits");
     }
-    return withdraw_withdraw(cli, options, id, token);
+    return withdraw_send(cli, chosen->host, id, token);
 }
 
 const struct cli_command command_withdraw = {
@@ -59,7 +49,7 @@ const struct cli_command command_withdraw = {
     .details = "A wrong token is refused (exit code 4); a message that is not there, or not any\n"
                "more, is a negative answer (exit code 1).\n",
     .examples = "  hearsay withdraw 00112233445566778899aabbccddeeff TOKEN\n",
-    CLI_OPTIONS(withdraw_options, struct withdraw_options),
+    CLI_OPTIONS(withdraw_options, struct plain_options),
     .words_max = 2,
     .run = withdraw_run,
 };
