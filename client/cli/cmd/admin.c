@@ -33,11 +33,7 @@ static int log_level_run(struct cli *cli, void *options)
     struct hearsay *server = NULL;
     (void)options;
     admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
-    int code = admin_connect(cli, NULL, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, &admin, false, &reply);
+    int code = admin_call(cli, &admin, &server, &reply);
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", reply->word);
     }

@@ -35,26 +35,17 @@ static const struct args_option list_options[] = {
 static json_t *line_of(const struct hearsay_reported *reported)
 {
     const struct hearsay_message *message = &reported->message;
-    json_t *line = json_object();
-    json_t *reasons = json_array();
-    int failed = line == NULL || reasons == NULL;
-    for (size_t i = 0; i < reported->reason_count; i++) {
-        failed |= json_array_append_new(reasons, json_string(reported->reasons[i]));
-    }
-    failed |= json_object_set_new(line, "id", out_json_hex(message->id, HEARSAY_ID_BYTES));
-    failed |= json_object_set_new(line, "reports", json_integer(reported->reports));
-    failed |= json_object_set_new(line, "hidden", json_boolean(reported->hidden));
-    failed |= json_object_set_new(line, "pending", json_boolean(reported->pending));
-    failed |= json_object_set_new(line, "reasons", reasons);
-    failed |= json_object_set_new(line, "deposited", out_json_time(message->deposited_ms));
-    failed |= json_object_set_new(line, "expires", out_json_time(message->expires_ms));
-    failed |= json_object_set_new(line, "type", json_string(message->media_type));
-    if (reported->payload_omitted) {
-        failed |= json_object_set_new(line, "payload_omitted", json_true());
-    } else {
-        failed |=
-            out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
-    }
+    json_t *line = json_pack("{s:o, s:I, s:b, s:b, s:o, s:o, s:o, s:s}", "id",
+                             out_json_hex(message->id, HEARSAY_ID_BYTES), "reports",
+                             (json_int_t)reported->reports, "hidden", reported->hidden ? 1 : 0,
+                             "pending", reported->pending ? 1 : 0, "reasons",
+                             cli_json_strings(reported->reasons, reported->reason_count),
+                             "deposited", out_json_time(message->deposited_ms), "expires",
+                             out_json_time(message->expires_ms), "type", message->media_type);
+    int failed =
+        reported->payload_omitted
+            ? json_object_set_new(line, "payload_omitted", json_true())
+            : out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
     if (failed != 0) {
         json_decref(line);
         return NULL;
@@ -99,8 +90,8 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
     for (size_t i = 0; i < reply->reported_count; i++) {
         if (!chosen->json) {
             print_reported(cli, &reply->reported[i]);
-        } else if (out_json(&cli->out, line_of(&reply->reported[i])) != 0) {
-            return cli_report_nomem(cli);
+        } else if (cli_print_json(cli, line_of(&reply->reported[i])) != CLI_DONE) {
+            return CLI_NEGATIVE;
         }
     }
     if (reply->total > reply->reported_count && !chosen->json) {
@@ -126,11 +117,7 @@ static int list_run(struct cli *cli, void *options)
     if (chosen->pending && chosen->reported) {
         return cli_misuse(cli, "--reported and --pending are two different lists: choose one");
     }
-    int code = admin_connect(cli, chosen->host, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, &admin, false, &reply);
+    int code = admin_call(cli, &admin, &server, &reply);
     if (code == CLI_DONE) {
         code = print_list(cli, chosen, reply);
     }

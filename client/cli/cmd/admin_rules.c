@@ -68,56 +68,60 @@ static int look_at(const struct hearsay_ban *ban, const char *handle, struct fou
     return CLI_DONE;
 }
 
-/* Calls `look` for each ban of the host, page by page. CLI_DONE or an exit code. */
-static int each_ban(const struct cli *cli, struct hearsay *server, const char *host,
-                    int (*look)(void *context, const struct hearsay_ban *ban), void *context,
-                    uint32_t *out_count)
-{
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_BANS, .host = host};
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = CLI_DONE;
-    do {
-        code = admin_ask(cli, server, &admin, false, &reply);
-        if (code != CLI_DONE) {
-            return code;
-        }
-        for (size_t i = 0; i < reply->ban_count && code == CLI_DONE; i++) {
-            code = look(context, &reply->bans[i]);
-        }
-        admin.number += (uint32_t)reply->ban_count;
-    } while (code == CLI_DONE && reply->more && reply->ban_count > 0);
-    *out_count = admin.number;
-    return code;
-}
-
-struct handle_search {
-    const char *handle;
-    struct found_ban *found;
+/* The bans of a host, asked for page by page. Starts with zeros behind `admin`. */
+struct bans {
+    const struct cli *cli;
+    struct hearsay *server;
+    struct hearsay_admin admin; /* admin.number: the bans of all pages so far */
+    const struct hearsay_admin_reply *reply;
+    size_t at;
+    int code; /* an exit code */
 };
 
-static int search_look(void *context, const struct hearsay_ban *ban)
+static struct bans bans_of(const struct cli *cli, struct hearsay *server, const char *host)
 {
-    const struct handle_search *search = context;
-    return look_at(ban, search->handle, search->found);
+    return (struct bans){cli,  server, {.kind = HEARSAY_ADMIN_BANS, .host = host},
+                         NULL, 0,      CLI_DONE};
+}
+
+/* The next ban; NULL: there is no further one, or bans->code says why a page could not be had. */
+static const struct hearsay_ban *bans_next(struct bans *bans)
+{
+    const struct hearsay_admin_reply *reply = bans->reply;
+    if (reply == NULL || bans->at == reply->ban_count) {
+        if (reply != NULL && (!reply->more || reply->ban_count == 0)) {
+            return NULL;
+        }
+        bans->code = admin_ask(bans->cli, bans->server, &bans->admin, &bans->reply);
+        if (bans->code != CLI_DONE || bans->reply->ban_count == 0) {
+            return NULL;
+        }
+        bans->admin.number += (uint32_t)bans->reply->ban_count;
+        bans->at = 0;
+    }
+    return &bans->reply->bans[bans->at++];
 }
 
 /* The one ban that a handle stands for. CLI_DONE, or an exit code after saying why. */
 static int find_handle(const struct cli *cli, struct hearsay *server, const char *host,
                        const char *handle, struct found_ban *out_found)
 {
-    struct handle_search search = {handle, out_found};
-    uint32_t count = 0;
+    struct bans bans = bans_of(cli, server, host);
+    const struct hearsay_ban *ban = NULL;
     memset(out_found, 0, sizeof(*out_found));
-    int code = each_ban(cli, server, host, search_look, &search, &count);
-    if (code == CLI_DONE && out_found->count == 0) {
+    while (bans.code == CLI_DONE && (ban = bans_next(&bans)) != NULL) {
+        bans.code = look_at(ban, handle, out_found);
+    }
+    if (bans.code == CLI_DONE && out_found->count == 0) {
         cli_complain(cli, "no ban has the handle \"%.80s\"; see hearsay admin bans", handle);
-        code = CLI_NEGATIVE;
-    } else if (code == CLI_DONE && out_found->count > 1) {
+        return CLI_NEGATIVE;
+    }
+    if (bans.code == CLI_DONE && out_found->count > 1) {
         cli_complain(cli, "%zu bans have handles that begin with \"%.80s\"; give more digits",
                      out_found->count, handle);
-        code = CLI_USAGE;
+        return CLI_USAGE;
     }
-    return code;
+    return bans.code;
 }
 
 /* --- ban, unban ------------------------------------------------------------------------------- */
@@ -183,7 +187,7 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, const ch
     }
     code = fill_what(cli, server, chosen, handle, &admin, &found);
     if (code == CLI_DONE) {
-        code = admin_ask(cli, server, &admin, false, &reply);
+        code = admin_ask(cli, server, &admin, &reply);
     }
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", done);
@@ -259,40 +263,26 @@ static const struct args_option bans_options[] = {
 
 static int print_ban_json(const struct cli *cli, const struct hearsay_ban *ban, const char *handle)
 {
-    json_t *line = json_object();
-    int failed = line == NULL;
-    failed |= json_object_set_new(line, "handle", json_string(handle));
-    if (ban->payload_hash != NULL) {
-        failed |= json_object_set_new(line, "payload_hash",
-                                      out_json_hex(ban->payload_hash, HEARSAY_HASH_BYTES));
-    } else {
-        failed |=
-            json_object_set_new(line, "filter", out_json_base64(ban->filter, ban->filter_bytes));
-        failed |= json_object_set_new(line, "max_distance", out_json_millionths(ban->max_distance));
-    }
-    failed |= json_object_set_new(line, "since", out_json_time(ban->since_ms));
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
+    json_t *line = ban->payload_hash != NULL
+                       ? json_pack("{s:s, s:o, s:o}", "handle", handle, "payload_hash",
+                                   out_json_hex(ban->payload_hash, HEARSAY_HASH_BYTES), "since",
+                                   out_json_time(ban->since_ms))
+                       : json_pack("{s:s, s:o, s:o, s:o}", "handle", handle, "filter",
+                                   out_json_base64(ban->filter, ban->filter_bytes), "max_distance",
+                                   out_json_millionths(ban->max_distance), "since",
+                                   out_json_time(ban->since_ms));
     return cli_print_json(cli, line);
 }
 
-struct bans_print {
-    const struct cli *cli;
-    const struct rules_options *chosen;
-};
-
-static int print_ban(void *context, const struct hearsay_ban *ban)
+static int print_ban(const struct cli *cli, const struct hearsay_ban *ban, bool json)
 {
-    const struct bans_print *print = context;
-    FILE *stream = print->cli->out.stream;
+    FILE *stream = cli->out.stream;
     char handle[2 * HEARSAY_HASH_BYTES + 1];
     char since[WHEN_BYTES];
     char distance[16];
     make_handle(ban, handle);
-    if (print->chosen->json) {
-        return print_ban_json(print->cli, ban, handle);
+    if (json) {
+        return print_ban_json(cli, ban, handle);
     }
     when_print(ban->since_ms, since);
     (void)fprintf(stream, "%.*s  %s  ", HANDLE_DIGITS, handle, since);
@@ -308,13 +298,15 @@ static int print_ban(void *context, const struct hearsay_ban *ban)
 static int print_all(const struct cli *cli, struct hearsay *server,
                      const struct rules_options *chosen)
 {
-    struct bans_print print = {cli, chosen};
-    uint32_t count = 0;
-    int code = each_ban(cli, server, chosen->host, print_ban, &print, &count);
-    if (code == CLI_DONE && count == 0 && !chosen->json) {
+    struct bans bans = bans_of(cli, server, chosen->host);
+    const struct hearsay_ban *ban = NULL;
+    while (bans.code == CLI_DONE && (ban = bans_next(&bans)) != NULL) {
+        bans.code = print_ban(cli, ban, chosen->json);
+    }
+    if (bans.code == CLI_DONE && bans.admin.number == 0 && !chosen->json) {
         (void)fputs("nothing is banned\n", cli->out.stream);
     }
-    return code;
+    return bans.code;
 }
 
 static int bans_run(struct cli *cli, void *options)
@@ -354,11 +346,7 @@ static int accept_run(struct cli *cli, void *options)
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
     admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
-    int code = admin_connect(cli, chosen->host, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, &admin, false, &reply);
+    int code = admin_call(cli, &admin, &server, &reply);
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s (%s", reply->word, reply->source);
         if (reply->until_ms != 0) {

@@ -40,24 +40,27 @@ static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const
     return 0;
 }
 
-static uint64_t admin_stats_amount(const struct hearsay_admin_reply *reply, const char *name)
+/* The figure PREFIX NAME; 0 where the server has none or where it is negative. */
+static uint64_t admin_stats_amount(const struct hearsay_admin_reply *reply, const char *prefix,
+                                   const char *name)
 {
-    int64_t value = admin_stats_figure(reply, name);
+    char whole[160];
+    (void)snprintf(whole, sizeof(whole), "%s%s", prefix, name);
+    int64_t value = admin_stats_figure(reply, whole);
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* One of a host's: host/NAME/FIGURE. */
-static uint64_t amount_of(const struct hearsay_admin_reply *reply, const char *host,
-                          const char *what)
+/* The figures of a host are called host/NAME/FIGURE. */
+enum { HOST_PREFIX_BYTES = 80 }; /* a host's name has 63 bytes at most */
+
+static void make_prefix(const char *host, char out[HOST_PREFIX_BYTES])
 {
-    char name[160];
-    (void)snprintf(name, sizeof(name), "host/%s/%s", host, what); /* hosts have 63 bytes at most */
-    return admin_stats_amount(reply, name);
+    (void)snprintf(out, HOST_PREFIX_BYTES, "host/%s/", host);
 }
 
 /* What was counted when the page was shown before, for rates. */
 struct earlier {
-    bool known;
+    bool is_known;
     int64_t uptime_s;
     uint64_t deposits;
     uint64_t queries;
@@ -84,22 +87,56 @@ static void print_field(const struct cli *cli, const char *label, const char *fo
     (void)fputc('\n', cli->out.stream);
 }
 
-/* The end of a noun of which there are so many. */
-static const char *admin_stats_plural(uint64_t count)
+/*
+ * The text of one `{...}` of a line: {NAME} is the figure of that name, {NAME:size} the figure as a
+ * number of bytes, {NAME:percent} the figure in parts per million as a percentage. {s} and {es} are
+ * the ending of a noun, or nothing when the figure before them, *count, is 1.
+ */
+static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix, char *name,
+                    uint64_t *count, char out[24])
 {
-    return count == 1 ? "" : "s";
+    if (strcmp(name, "s") == 0 || strcmp(name, "es") == 0) {
+        (void)snprintf(out, 24, "%s", *count == 1 ? "" : name);
+        return;
+    }
+    char *form = strchr(name, ':');
+    if (form != NULL) {
+        *form++ = '\0';
+    }
+    *count = admin_stats_amount(reply, prefix, name);
+    if (form == NULL) {
+        (void)snprintf(out, 24, "%" PRIu64, *count);
+    } else if (strcmp(form, "size") == 0) {
+        out_print_size(*count, out);
+    } else {
+        (void)snprintf(out, 24, "%.1f %%", (double)*count / 10000);
+    }
 }
 
-static void print_usage(const struct cli *cli, const char *label, uint64_t messages,
-                        uint64_t messages_max, uint64_t bytes, uint64_t bytes_max)
+/* Prints a field whose text is `pattern`, with the figures of `prefix` in the place of {...}. */
+static void print_figures(const struct cli *cli, const struct hearsay_admin_reply *reply,
+                          const char *prefix, const char *label, const char *pattern)
 {
-    char now[16];
-    char most[16];
-    out_print_size(bytes, now);
-    out_print_size(bytes_max, most);
-    print_field(cli, label, "%" PRIu64 " of %" PRIu64 " messages, %s of %s", messages, messages_max,
-                now, most);
+    char text[512] = "";
+    uint64_t count = 0;
+    while (*pattern != '\0') {
+        char name[64] = "";
+        char value[24] = "";
+        size_t used = strlen(text);
+        int plain = (int)strcspn(pattern, "{");
+        if (pattern[plain] == '{') {
+            (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(pattern + plain, "}") - 1,
+                           pattern + plain + 1);
+            fill_in(reply, prefix, name, &count, value);
+        }
+        (void)snprintf(text + used, sizeof(text) - used, "%.*s%s", plain, pattern, value);
+        pattern += plain;
+        pattern += *pattern == '{' ? strcspn(pattern, "}") + 1 : 0;
+    }
+    print_field(cli, label, "%s", text);
 }
+
+#define USAGE_PATTERN "{messages} of {messages_max} messages, {bytes:size} of {bytes_max:size}"
 
 /* Milliseconds in 5 columns, after a blank. */
 static void print_ms(FILE *stream, uint64_t us)
@@ -108,46 +145,57 @@ static void print_ms(FILE *stream, uint64_t us)
     (void)fprintf(stream, " %5.*f", ms < 99.995 ? 2 : ms < 999.95 ? 1 : 0, ms);
 }
 
-static void print_latency(const struct cli *cli, const struct hearsay_admin_reply *reply,
-                          const char *name, const char *title, uint64_t before, bool known,
-                          int64_t elapsed_s)
+/* The requests since the page was shown before, a second. -1: not known. */
+static int64_t rate_of(uint64_t total, uint64_t before, const struct earlier *earlier,
+                       int64_t elapsed_s)
 {
-    static const char *const parts[] = {"p50", "p90", "p99", "max"};
+    return earlier->is_known && elapsed_s > 0 && total >= before
+               ? (int64_t)((total - before) / (uint64_t)elapsed_s)
+               : -1;
+}
+
+/* A row of the table of requests. `prefix` begins the names of its figures. */
+static void print_latency(const struct cli *cli, const struct hearsay_admin_reply *reply,
+                          const char *prefix, const char *title, int64_t rate)
+{
+    static const char *const parts[] = {"p50_us", "p90_us", "p99_us", "max_us"};
     FILE *stream = cli->out.stream;
-    char key[64];
-    (void)snprintf(key, sizeof(key), "%s_total", name);
-    uint64_t total = admin_stats_amount(reply, key);
-    (void)snprintf(key, sizeof(key), "%s_per_minute", name);
-    uint64_t per_minute = admin_stats_amount(reply, key);
-    (void)snprintf(key, sizeof(key), "%s_max_us", name);
-    bool is_idle = per_minute == 0 && admin_stats_amount(reply, key) == 0;
-    (void)fprintf(stream, "%-8s %10" PRIu64 " %7" PRIu64, title, total, per_minute);
-    if (known && elapsed_s > 0 && total >= before) {
-        (void)fprintf(stream, " %7" PRIu64, (total - before) / (uint64_t)elapsed_s);
+    uint64_t per_minute = admin_stats_amount(reply, prefix, "per_minute");
+    bool is_idle = per_minute == 0 && admin_stats_amount(reply, prefix, "max_us") == 0;
+    (void)fprintf(stream, "%-8s %10" PRIu64 " %7" PRIu64, title,
+                  admin_stats_amount(reply, prefix, "total"), per_minute);
+    if (rate >= 0) {
+        (void)fprintf(stream, " %7" PRId64, rate);
     } else {
         (void)fprintf(stream, " %7s", "-");
     }
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        (void)snprintf(key, sizeof(key), "%s_%s_us", name, parts[i]);
         if (is_idle) {
             (void)fprintf(stream, " %5s", "-");
         } else {
-            print_ms(stream, admin_stats_amount(reply, key));
+            print_ms(stream, admin_stats_amount(reply, prefix, parts[i]));
         }
     }
     (void)fputc('\n', stream);
 }
 
+/* The table of requests; *earlier becomes what is shown now. */
 static void print_requests(const struct cli *cli, const struct hearsay_admin_reply *reply,
-                           const struct earlier *earlier, int64_t elapsed_s)
+                           struct earlier *earlier)
 {
+    struct earlier now = {true, admin_stats_figure(reply, "uptime_s"),
+                          admin_stats_amount(reply, "deposit_", "total"),
+                          admin_stats_amount(reply, "query_", "total")};
+    int64_t elapsed_s = now.uptime_s - earlier->uptime_s;
     (void)fprintf(cli->out.stream, "%-8s %10s %7s %7s %5s %5s %5s %5s\n", "", "in all", "/min",
                   "/s", "p50", "p90", "p99", "max");
-    print_latency(cli, reply, "deposit", "deposits", earlier->deposits, earlier->known, elapsed_s);
-    print_latency(cli, reply, "query", "queries", earlier->queries, earlier->known, elapsed_s);
-    print_field(cli, "", "latencies in ms; %" PRIu64 " comparison%s a query",
-                admin_stats_amount(reply, "comparisons_per_query"),
-                admin_stats_plural(admin_stats_amount(reply, "comparisons_per_query")));
+    print_latency(cli, reply, "deposit_", "deposits",
+                  rate_of(now.deposits, earlier->deposits, earlier, elapsed_s));
+    print_latency(cli, reply, "query_", "queries",
+                  rate_of(now.queries, earlier->queries, earlier, elapsed_s));
+    print_figures(cli, reply, "", "",
+                  "latencies in ms; {comparisons_per_query} comparison{s} a query");
+    *earlier = now;
 }
 
 static void print_hosts(const struct cli *cli, const struct hearsay_welcome *welcome,
@@ -155,73 +203,17 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
 {
     for (size_t i = 0; i < welcome->host_count; i++) {
         const char *host = welcome->hosts[i].name;
+        char prefix[HOST_PREFIX_BYTES];
         if (only != NULL && strcmp(only, host) != 0) {
             continue;
         }
+        make_prefix(host, prefix);
         print_field(cli, "host", "%s (%s)", host, welcome->hosts[i].profile);
-        print_usage(cli, "", amount_of(reply, host, "messages"),
-                    amount_of(reply, host, "messages_max"), amount_of(reply, host, "bytes"),
-                    amount_of(reply, host, "bytes_max"));
-        print_field(cli, "",
-                    "%" PRIu64 " shown, %" PRIu64 " hidden (%" PRIu64
-                    " for review), fill %.1f %%, tree height %" PRIu64,
-                    amount_of(reply, host, "shown"), amount_of(reply, host, "hidden"),
-                    amount_of(reply, host, "pending"),
-                    (double)amount_of(reply, host, "fill_ppm") / 10000,
-                    amount_of(reply, host, "tree_height"));
+        print_figures(cli, reply, prefix, "", USAGE_PATTERN);
+        print_figures(cli, reply, prefix, "",
+                      "{shown} shown, {hidden} hidden ({pending} for review), "
+                      "fill {fill_ppm:percent}, tree height {tree_height}");
     }
-}
-
-static void print_queues(const struct cli *cli, const struct hearsay_admin_reply *reply)
-{
-    uint64_t sessions = admin_stats_amount(reply, "sessions");
-    uint64_t working = admin_stats_amount(reply, "working");
-    uint64_t searches = admin_stats_amount(reply, "searches");
-    print_field(cli, "queues",
-                "%" PRIu64 " session%s, %" PRIu64 " request%s under way, %" PRIu64
-                " search%s and %" PRIu64 " waiting",
-                sessions, admin_stats_plural(sessions), working, admin_stats_plural(working),
-                searches, searches == 1 ? "" : "es", admin_stats_amount(reply, "searches_waiting"));
-}
-
-static void print_watches(const struct cli *cli, const struct hearsay_admin_reply *reply)
-{
-    uint64_t clients = admin_stats_amount(reply, "watch_clients");
-    uint64_t filters_max = admin_stats_amount(reply, "watch_filters_max");
-    uint64_t matches = admin_stats_amount(reply, "matches_total");
-    uint64_t deposits = admin_stats_amount(reply, "match_deposits_waiting");
-    print_field(cli, "watches",
-                "%" PRIu64 " of %" PRIu64 " client%s, with %" PRIu64 " of %" PRIu64
-                " filter%s; %" PRIu64 " catching up",
-                admin_stats_amount(reply, "watches"), clients, admin_stats_plural(clients),
-                admin_stats_amount(reply, "watch_filters"), filters_max,
-                admin_stats_plural(filters_max), admin_stats_amount(reply, "watches_catching_up"));
-    print_field(cli, "",
-                "%" PRIu64 " match%s pushed, %" PRIu64 " waiting, %" PRIu64
-                " deposit%s to match; dropped: %" PRIu64 " slow, %" PRIu64 " failed",
-                matches, matches == 1 ? "" : "es", admin_stats_amount(reply, "matches_waiting"),
-                deposits, admin_stats_plural(deposits),
-                admin_stats_amount(reply, "watch_dropped_slow_total"),
-                admin_stats_amount(reply, "watch_dropped_failed_total"));
-}
-
-static void print_store(const struct cli *cli, const struct hearsay_admin_reply *reply)
-{
-    uint64_t operations = admin_stats_amount(reply, "store_operations");
-    uint64_t commits = admin_stats_amount(reply, "store_transactions");
-    uint64_t failures = admin_stats_amount(reply, "store_failures");
-    char file[16];
-    char log[16];
-    char resident[16];
-    out_print_size(admin_stats_amount(reply, "store_file_bytes"), file);
-    out_print_size(admin_stats_amount(reply, "store_log_bytes"), log);
-    out_print_size(admin_stats_amount(reply, "resident_bytes"), resident);
-    print_field(cli, "store",
-                "%s, log %s; %" PRIu64 " operation%s in %" PRIu64 " commit%s, %" PRIu64
-                " failure%s",
-                file, log, operations, admin_stats_plural(operations), commits,
-                admin_stats_plural(commits), failures, admin_stats_plural(failures));
-    print_field(cli, "memory", "%s", resident);
 }
 
 /* The figures PREFIX_NAME_total, by name; those that are 0 are left out. */
@@ -270,24 +262,30 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
 {
     FILE *stream = cli->out.stream;
     int64_t uptime_s = admin_stats_figure(reply, "uptime_s");
-    int64_t elapsed_s = uptime_s - earlier->uptime_s;
     (void)fputs("daemon     ", stream);
     out_text(&cli->out, welcome->agent, 0);
     (void)fprintf(stream, ", up %" PRId64 " d %02d:%02d:%02d\n", uptime_s / 86400,
                   (int)(uptime_s / 3600 % 24), (int)(uptime_s / 60 % 60), (int)(uptime_s % 60));
-    print_usage(cli, "all", admin_stats_amount(reply, "messages"),
-                admin_stats_amount(reply, "messages_max"), admin_stats_amount(reply, "bytes"),
-                admin_stats_amount(reply, "bytes_max"));
+    print_figures(cli, reply, "", "all", USAGE_PATTERN);
     print_hosts(cli, welcome, reply, only);
-    print_requests(cli, reply, earlier, elapsed_s);
-    print_queues(cli, reply);
+    print_requests(cli, reply, earlier);
+    print_figures(cli, reply, "", "queues",
+                  "{sessions} session{s}, {working} request{s} under way, {searches} search{es} "
+                  "and {searches_waiting} waiting");
     print_counts(cli, reply, "dropped", "dropped_");
     print_counts(cli, reply, "refused", "refused_");
     print_certificate(cli, reply);
-    print_watches(cli, reply);
-    print_store(cli, reply);
-    *earlier = (struct earlier){true, uptime_s, admin_stats_amount(reply, "deposit_total"),
-                                admin_stats_amount(reply, "query_total")};
+    print_figures(cli, reply, "", "watches",
+                  "{watches} of {watch_clients} client{s}, with {watch_filters} of "
+                  "{watch_filters_max} filter{s}; {watches_catching_up} catching up");
+    print_figures(cli, reply, "", "",
+                  "{matches_total} match{es} pushed, {matches_waiting} waiting, "
+                  "{match_deposits_waiting} deposit{s} to match; dropped: "
+                  "{watch_dropped_slow_total} slow, {watch_dropped_failed_total} failed");
+    print_figures(cli, reply, "", "store",
+                  "{store_file_bytes:size}, log {store_log_bytes:size}; {store_operations} "
+                  "operation{s} in {store_transactions} commit{s}, {store_failures} failure{s}");
+    print_figures(cli, reply, "", "memory", "{resident_bytes:size}");
 }
 
 static int print_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
@@ -317,10 +315,10 @@ static int admin_stats_show(const struct cli *cli, struct hearsay *server,
                             const struct stats_options *chosen)
 {
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = chosen->host};
-    struct earlier earlier = {.known = false};
+    struct earlier earlier = {.is_known = false};
     for (;;) {
         const struct hearsay_admin_reply *reply = NULL;
-        int code = admin_ask(cli, server, &admin, false, &reply);
+        int code = admin_ask(cli, server, &admin, &reply);
         if (code == CLI_DONE && chosen->json) {
             code = print_json(cli, reply);
         } else if (code == CLI_DONE) {
@@ -371,12 +369,8 @@ const struct cli_command command_admin_stats = {
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-struct hosts_options {
-    bool json;
-};
-
 static const struct args_option hosts_options[] = {
-    ARGS_ROW("json", 0, ARGS_FLAG, struct hosts_options, json, NULL, "one line of JSON a host"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a host"),
 };
 
 /* How full one host is, or all together. */
@@ -387,11 +381,13 @@ struct fullness {
     uint64_t bytes_max;
 };
 
-static struct fullness fullness_of(const struct hearsay_admin_reply *reply, const char *host)
+/* The fullness of a host, or with the prefix "" of all hosts. */
+static struct fullness fullness_of(const struct hearsay_admin_reply *reply, const char *prefix)
 {
-    return (struct fullness){amount_of(reply, host, "messages"),
-                             amount_of(reply, host, "messages_max"),
-                             amount_of(reply, host, "bytes"), amount_of(reply, host, "bytes_max")};
+    return (struct fullness){admin_stats_amount(reply, prefix, "messages"),
+                             admin_stats_amount(reply, prefix, "messages_max"),
+                             admin_stats_amount(reply, prefix, "bytes"),
+                             admin_stats_amount(reply, prefix, "bytes_max")};
 }
 
 /* The greater share of messages and bytes, 0 to 1. */
@@ -429,15 +425,9 @@ static int print_fullness_json(const struct cli *cli, const char *name, const st
 static int print_all_fullness(const struct cli *cli, const struct hearsay_welcome *welcome,
                               const struct hearsay_admin_reply *reply, bool json)
 {
-    struct fullness all = {
-        admin_stats_amount(reply, "messages"), admin_stats_amount(reply, "messages_max"),
-        admin_stats_amount(reply, "bytes"), admin_stats_amount(reply, "bytes_max")};
+    struct fullness all = fullness_of(reply, "");
     int code = CLI_DONE;
-    int name_columns = (int)sizeof("(all hosts)") - 1;
-    for (size_t i = 0; i < welcome->host_count; i++) {
-        int length = (int)strlen(welcome->hosts[i].name); /* 63 at most, in ASCII */
-        name_columns = length > name_columns ? length : name_columns;
-    }
+    int name_columns = cli_host_columns(welcome, (int)sizeof("(all hosts)") - 1);
     if (!json) {
         out_colour(&cli->out, OUT_BOLD);
         (void)fprintf(cli->out.stream, "%-*s   FULL  %-16s  BYTES", name_columns, "HOST",
@@ -447,7 +437,9 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
     }
     for (size_t i = 0; i < welcome->host_count && code == CLI_DONE; i++) {
         const char *name = welcome->hosts[i].name;
-        struct fullness full = fullness_of(reply, name);
+        char prefix[HOST_PREFIX_BYTES];
+        make_prefix(name, prefix);
+        struct fullness full = fullness_of(reply, prefix);
         if (json) {
             code = print_fullness_json(cli, name, &full);
         } else {
@@ -462,15 +454,11 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
 
 static int hosts_run(struct cli *cli, void *options)
 {
-    const struct hosts_options *chosen = options;
+    const struct plain_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    int code = admin_connect(cli, NULL, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, &admin, false, &reply);
+    int code = admin_call(cli, &admin, &server, &reply);
     if (code == CLI_DONE) {
         code = print_all_fullness(cli, hearsay_welcome(server), reply, chosen->json);
     }
@@ -486,6 +474,6 @@ const struct cli_command command_admin_hosts = {
         "FULL is the greater share of the two: messages, and bytes of payloads, media types\n"
         "and filters. A host takes no more at 100 %, of its own or of all hosts together.\n",
     .examples = "  hearsay admin hosts\n",
-    CLI_OPTIONS(hosts_options, struct hosts_options),
+    CLI_OPTIONS(hosts_options, struct plain_options),
     .run = hosts_run,
 };

@@ -30,11 +30,7 @@ static int admin_store_ask(const struct cli *cli, enum hearsay_admin_kind kind, 
     struct hearsay_admin admin = {.kind = kind, .word = path};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    int code = admin_connect(cli, NULL, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, &admin, true, &reply);
+    int code = admin_call(cli, &admin, &server, &reply);
     if (code == CLI_DONE) {
         print_sizes(cli, kind, path, reply);
     }
@@ -95,11 +91,8 @@ const struct cli_command command_admin_compact = {
 
 /* --- check ------------------------------------------------------------------------------------ */
 
-struct check_options {
-    bool json;
-};
 static const struct args_option check_options[] = {
-    ARGS_ROW("json", 0, ARGS_FLAG, struct check_options, json, NULL,
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL,
              "one line of JSON: messages, problems"),
 };
 
@@ -119,35 +112,19 @@ static int print_checked(const struct cli *cli, const struct hearsay_admin_reply
 
 static int print_checked_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
-    json_t *line = json_object();
-    json_t *problems = json_array();
-    int failed = json_object_set_new(line, "messages", json_integer((json_int_t)reply->messages));
-
-    for (size_t i = 0; i < reply->problem_count; i++) {
-        failed |= json_array_append_new(problems, json_string(reply->problems[i]));
-    }
-    failed |= json_object_set_new(line, "problems", problems);
-    if (failed != 0) {
-        json_decref(line);
-        line = NULL;
-    }
-    if (out_json(&cli->out, line) != 0) {
-        return cli_report_nomem(cli);
-    }
-    return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
+    int code = cli_print_json(
+        cli, json_pack("{s:I, s:o}", "messages", (json_int_t)reply->messages, "problems",
+                       cli_json_strings(reply->problems, reply->problem_count)));
+    return reply->problem_count == 0 ? code : CLI_NEGATIVE;
 }
 
 static int check_run(struct cli *cli, void *options)
 {
-    const struct check_options *chosen = options;
+    const struct plain_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    int code = admin_connect(cli, NULL, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, &admin, true, &reply);
+    int code = admin_call(cli, &admin, &server, &reply);
     if (code == CLI_DONE) {
         code = chosen->json ? print_checked_json(cli, reply) : print_checked(cli, reply);
     }
@@ -164,6 +141,6 @@ const struct cli_command command_admin_check = {
         "with 1, or says that all is well.\n",
     .examples = "  hearsay admin check\n"
                 "  hearsay admin check --json | jq -r '.problems[]'\n",
-    CLI_OPTIONS(check_options, struct check_options),
+    CLI_OPTIONS(check_options, struct plain_options),
     .run = check_run,
 };

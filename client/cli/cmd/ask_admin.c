@@ -73,10 +73,12 @@ int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_
 }
 
 int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsay_admin *admin,
-              bool slow, const struct hearsay_admin_reply **out_reply)
+              const struct hearsay_admin_reply **out_reply)
 {
     struct hearsay_error error;
-    int timeout_ms = slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
+    bool is_slow = admin->kind == HEARSAY_ADMIN_CHECK || admin->kind == HEARSAY_ADMIN_BACKUP ||
+                   admin->kind == HEARSAY_ADMIN_COMPACT;
+    int timeout_ms = is_slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
     if (hearsay_admin(server, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
         return CLI_DONE;
     }
@@ -89,15 +91,27 @@ int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsa
     return code;
 }
 
+int admin_call(const struct cli *cli, const struct hearsay_admin *admin,
+               struct hearsay **out_server, const struct hearsay_admin_reply **out_reply)
+{
+    *out_server = NULL;
+    int code = admin_connect(cli, admin->host, out_server);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    code = admin_ask(cli, *out_server, admin, out_reply);
+    if (code != CLI_DONE) {
+        hearsay_close(*out_server);
+        *out_server = NULL;
+    }
+    return code;
+}
+
 int admin_do(const struct cli *cli, const struct hearsay_admin *admin, const char *done)
 {
     const struct hearsay_admin_reply *reply = NULL;
     struct hearsay *server = NULL;
-    int code = admin_connect(cli, admin->host, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, server, admin, false, &reply);
+    int code = admin_call(cli, admin, &server, &reply);
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", done);
     }

@@ -19,14 +19,18 @@ enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server);
 
 /*
- * Sends the request and waits. slow: waits up to ADMIN_PATIENCE_MS. CLI_DONE with *out_reply
- * borrowed from the connection, or an exit code after saying why; a user who is no administrator is
- * told how to become one.
+ * Sends the request and waits, up to ADMIN_PATIENCE_MS for HEARSAY_ADMIN_CHECK, _BACKUP and
+ * _COMPACT unless --timeout is given. CLI_DONE with *out_reply borrowed from the connection, or an
+ * exit code after printing the error. A user who is no administrator is told how to become one.
  */
 int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsay_admin *admin,
-              bool slow, const struct hearsay_admin_reply **out_reply);
+              const struct hearsay_admin_reply **out_reply);
 
-/* admin_connect and admin_ask; prints `done` on success. Returns an exit code. */
+/* admin_connect to admin->host, and admin_ask. On failure *out_server is NULL. */
+int admin_call(const struct cli *cli, const struct hearsay_admin *admin,
+               struct hearsay **out_server, const struct hearsay_admin_reply **out_reply);
+
+/* admin_call; prints `done` on success. Returns an exit code. */
 int admin_do(const struct cli *cli, const struct hearsay_admin *admin, const char *done);
 
 #endif
