@@ -141,16 +141,16 @@ enum { UNBAN_OPTIONS = 4 }; /* the first of these */
 
 /* What a handle or the options name, in *admin; `found` is room for it. */
 static int fill_what(const struct cli *cli, struct hearsay *server,
-                     const struct rules_options *chosen, const char *handle,
-                     struct hearsay_admin *admin, struct found_ban *found)
+                     const struct rules_options *chosen, struct hearsay_admin *admin,
+                     struct found_ban *found)
 {
     struct hearsay_error error;
     uint8_t *hash = found->hash;
     struct hearsay_filter *filter = &found->filter;
     admin->host = chosen->host;
     admin->max_distance = chosen->distance;
-    if (handle != NULL) {
-        int code = find_handle(cli, server, chosen->host, handle, found);
+    if (cli->word_count > 0) {
+        int code = find_handle(cli, server, chosen->host, cli->words[0], found);
         admin->payload_hash = found->is_payload ? hash : NULL;
         admin->filter = found->is_payload ? NULL : filter;
         return code;
@@ -174,7 +174,7 @@ static int fill_what(const struct cli *cli, struct hearsay *server,
     return CLI_DONE;
 }
 
-static int rule_on(struct cli *cli, const struct rules_options *chosen, const char *handle,
+static int rule_on(struct cli *cli, const struct rules_options *chosen,
                    enum hearsay_admin_kind kind, const char *done)
 {
     struct hearsay_admin admin = {.kind = kind};
@@ -185,7 +185,7 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, const ch
     if (code != CLI_DONE) {
         return code;
     }
-    code = fill_what(cli, server, chosen, handle, &admin, &found);
+    code = fill_what(cli, server, chosen, &admin, &found);
     if (code == CLI_DONE) {
         code = admin_ask(cli, server, &admin, &reply);
     }
@@ -207,7 +207,7 @@ static int ban_run(struct cli *cli, void *options)
     if (named_count(options) != 1) {
         return cli_misuse(cli, "one of --text, --hash and --label says what");
     }
-    return rule_on(cli, options, NULL, HEARSAY_ADMIN_BAN, "banned");
+    return rule_on(cli, options, HEARSAY_ADMIN_BAN, "banned");
 }
 
 const struct cli_command command_admin_ban = {
@@ -235,7 +235,7 @@ static int unban_run(struct cli *cli, void *options)
                           "hearsay admin bans prints first",
                           handle, HANDLE_DIGITS_MIN);
     }
-    return rule_on(cli, options, handle, HEARSAY_ADMIN_UNBAN, "unbanned");
+    return rule_on(cli, options, HEARSAY_ADMIN_UNBAN, "unbanned");
 }
 
 const struct cli_command command_admin_unban = {

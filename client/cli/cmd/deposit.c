@@ -51,9 +51,16 @@ static const struct args_option deposit_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct deposit_options, json, NULL, "one line of JSON"),
 };
 
-static int print_json(const struct cli *cli, const struct hearsay_receipt *receipt,
-                      const struct hearsay_deposited *deposited, uint64_t epoch)
+/* What the server and the library say of a message that was left. */
+struct left {
+    struct hearsay_receipt receipt;
+    struct hearsay_deposited deposited;
+};
+
+static int print_json(const struct cli *cli, const struct left *left, uint64_t epoch)
 {
+    const struct hearsay_receipt *receipt = &left->receipt;
+    const struct hearsay_deposited *deposited = &left->deposited;
     json_t *line = json_pack(
         "{s:o, s:o, s:o, s:o, s:I, s:b, s:b}", "id", out_json_hex(receipt->id, HEARSAY_ID_BYTES),
         "withdraw_token", out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES), "deposited",
@@ -70,9 +77,10 @@ static void print_hex(const struct out *out, const char *title, const uint8_t *b
     (void)fputc('\n', out->stream);
 }
 
-static void print_lines(const struct cli *cli, const struct hearsay_receipt *receipt,
-                        const struct hearsay_deposited *deposited)
+static void print_lines(const struct cli *cli, const struct left *left)
 {
+    const struct hearsay_receipt *receipt = &left->receipt;
+    const struct hearsay_deposited *deposited = &left->deposited;
     char expires[WHEN_BYTES];
     when_print(deposited->expires_ms, expires);
     print_hex(&cli->out, "id       ", receipt->id, HEARSAY_ID_BYTES);
@@ -111,8 +119,7 @@ struct deposit_where {
 /* Sends the request, sealed for the group if there is one. CLI_DONE or an exit code. */
 static int deposit_send(const struct cli *cli, struct hearsay *server,
                         const struct hearsay_group *group, struct hearsay_deposit *request,
-                        struct hearsay_receipt *out_receipt,
-                        struct hearsay_deposited *out_deposited)
+                        struct left *out_left)
 {
     struct hearsay_error error;
     struct hearsay_content sealed = {.payload = NULL};
@@ -131,8 +138,8 @@ static int deposit_send(const struct cli *cli, struct hearsay *server,
         request->payload = sealed.payload;
         request->payload_bytes = sealed.payload_bytes;
     }
-    int status =
-        hearsay_deposit(server, request, cli_timeout(cli), out_receipt, out_deposited, &error);
+    int status = hearsay_deposit(server, request, cli_timeout(cli), &out_left->receipt,
+                                 &out_left->deposited, &error);
     hearsay_content_free(&sealed);
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
@@ -174,17 +181,16 @@ static int deposit_deposit(const struct cli *cli, struct hearsay *server,
     request.payload_bytes = payload->count;
     request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
     request.reach = chosen->reach;
-    struct hearsay_receipt receipt;
-    struct hearsay_deposited deposited;
+    struct left left;
     cli_say_work(cli, server);
-    code = deposit_send(cli, server, where->group, &request, &receipt, &deposited);
+    code = deposit_send(cli, server, where->group, &request, &left);
     if (code != CLI_DONE) {
         return code;
     }
     if (chosen->json) {
-        return print_json(cli, &receipt, &deposited, epoch.number);
+        return print_json(cli, &left, epoch.number);
     }
-    print_lines(cli, &receipt, &deposited);
+    print_lines(cli, &left);
     return CLI_DONE;
 }
 

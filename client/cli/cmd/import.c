@@ -44,6 +44,7 @@ struct import {
     struct pump_work work; /* first: the pump hands it back */
     const struct cli *cli;
     const struct import_options *options;
+    struct hearsay *server; /* borrowed: the connection of the present submit */
     struct progress progress;
     struct hearsay_group *group; /* owned; NULL: none */
     struct epoch_follower epochs;
@@ -103,7 +104,7 @@ static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t 
  * *out_epoch where its number is not 0. CLI_DONE, or an exit code: then *out_sentence, if it is not
  * NULL, says why this line cannot go, and others may.
  */
-static int find_epoch(struct import *import, struct hearsay *server, const struct record *record,
+static int find_epoch(struct import *import, const struct record *record,
                       const struct hearsay_host *host, struct hearsay_epoch *out_epoch,
                       const char **out_sentence)
 {
@@ -113,7 +114,7 @@ static int find_epoch(struct import *import, struct hearsay *server, const struc
     if (record->has_epoch ? record->epoch == 0 : choice == EPOCH_OPEN) {
         return CLI_DONE;
     }
-    int code = epoch_follow(import->cli, server, host, EPOCH_AUTO, &import->epochs);
+    int code = epoch_follow(import->cli, import->server, host, EPOCH_AUTO, &import->epochs);
     if (code != CLI_DONE) {
         return code;
     }
@@ -135,14 +136,13 @@ static int find_epoch(struct import *import, struct hearsay *server, const struc
 }
 
 /* Fills the filter of a line with labels, keyed, and its epoch. PUMP_IS_SENT: it can go. */
-static enum pump_verdict encode_record(struct import *import, struct hearsay *server,
-                                       const struct pump_item *item,
+static enum pump_verdict encode_record(struct import *import, const struct pump_item *item,
                                        const struct hearsay_host *host, struct record *record)
 {
     struct hearsay_error error;
     struct hearsay_epoch epoch;
     const char *sentence = NULL;
-    int code = find_epoch(import, server, record, host, &epoch, &sentence);
+    int code = find_epoch(import, record, host, &epoch, &sentence);
     if (code != CLI_DONE) {
         return sentence != NULL ? import_skip(import, item, sentence) : import_stop(import, code);
     }
@@ -157,8 +157,8 @@ static enum pump_verdict encode_record(struct import *import, struct hearsay *se
     return PUMP_IS_SENT;
 }
 
-static enum pump_verdict submit_deposit(struct import *import, struct hearsay *server,
-                                        struct pump_item *item, struct hearsay_deposit *deposit)
+static enum pump_verdict submit_deposit(struct import *import, struct pump_item *item,
+                                        struct hearsay_deposit *deposit)
 {
     struct hearsay_error error;
     struct hearsay_content sealed = {.payload = NULL};
@@ -176,7 +176,7 @@ static enum pump_verdict submit_deposit(struct import *import, struct hearsay *s
         deposit->payload_bytes = sealed.payload_bytes;
     }
     if (status == HEARSAY_OK) {
-        status = hearsay_submit_deposit(server, deposit, NULL, &item->ticket, &error);
+        status = hearsay_submit_deposit(import->server, deposit, NULL, &item->ticket, &error);
     }
     hearsay_content_free(&sealed);
     switch (status) {
@@ -194,15 +194,14 @@ static enum pump_verdict submit_deposit(struct import *import, struct hearsay *s
 }
 
 /* A line whose filter is there, keyed or as it was exported. */
-static enum pump_verdict deposit_record(struct import *import, struct hearsay *server,
-                                        struct pump_item *item, const char *host,
-                                        const struct record *record)
+static enum pump_verdict deposit_record(struct import *import, struct pump_item *item,
+                                        const char *host, const struct record *record)
 {
     struct hearsay_deposit deposit;
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     hearsay_deposit_init(&deposit);
-    if (!remaining_ttl(record, hearsay_now_ms(server), &deposit.ttl_s)) {
+    if (!remaining_ttl(record, hearsay_now_ms(import->server), &deposit.ttl_s)) {
         import->expired++;
         return PUMP_IS_DONE;
     }
@@ -219,19 +218,19 @@ static enum pump_verdict deposit_record(struct import *import, struct hearsay *s
     deposit.token = token;
     deposit.withdraw_hash = record->has_hash ? record->withdraw_hash : NULL;
     deposit.no_withdrawal = record->no_withdrawal;
-    return submit_deposit(import, server, item, &deposit);
+    return submit_deposit(import, item, &deposit);
 }
 
-static enum pump_verdict submit_record(struct import *import, struct hearsay *server,
-                                       struct pump_item *item, struct record *record)
+static enum pump_verdict submit_record(struct import *import, struct pump_item *item,
+                                       struct record *record)
 {
     const char *name = import->options->host != NULL ? import->options->host : record->host;
     if (!record->has_filter) {
-        const struct hearsay_host *host = hearsay_find_host(server, name);
+        const struct hearsay_host *host = hearsay_find_host(import->server, name);
         if (host == NULL) {
             return import_skip(import, item, "the server has no such host");
         }
-        enum pump_verdict verdict = encode_record(import, server, item, host, record);
+        enum pump_verdict verdict = encode_record(import, item, host, record);
         if (verdict != PUMP_IS_SENT) {
             return verdict;
         }
@@ -242,13 +241,14 @@ static enum pump_verdict submit_record(struct import *import, struct hearsay *se
             import, item,
             "it has a filter, which cannot be keyed: --group takes lines with labels");
     }
-    return deposit_record(import, server, item, name, record);
+    return deposit_record(import, item, name, record);
 }
 
 static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *server,
                                        struct pump_item *item)
 {
     struct import *import = import_of(work);
+    import->server = server;
     if (item->line == NULL) {
         return import_skip(import, item, "the line is too long");
     }
@@ -260,7 +260,7 @@ static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *s
     enum pump_verdict verdict = PUMP_IS_DONE;
     switch (record_parse(item->line, item->length, &record, &wrong)) {
     case 0:
-        verdict = submit_record(import, server, item, &record);
+        verdict = submit_record(import, item, &record);
         break;
     case JSONLINE_WRONG:
         verdict = import_skip(import, item, wrong.sentence);
@@ -367,6 +367,7 @@ static void tell_of_interruption(const struct import *import)
                  import->deposited, import->duplicates, import->skipped);
 }
 
+/* Takes `server`. */
 static int import_lines(struct import *import, int fd, struct hearsay *server)
 {
     struct lines lines;
@@ -421,12 +422,12 @@ static int open_secret(struct import *import)
     return CLI_DONE;
 }
 
-/* Takes the connection. */
-static int import_to(struct import *import, int fd, struct hearsay *server)
+static int import_to_server(struct import *import, int fd)
 {
+    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     struct hearsay_epoch epoch;
-    int code = cli_find_host(import->cli, server, import->options->host, &host);
+    int code = connect_host(import->cli, import->options->host, &server, &host);
     if (code == CLI_DONE && import->options->epoch == EPOCH_CURRENT) {
         code = epoch_for_deposit(import->cli, server, host, EPOCH_CURRENT, &epoch);
     }
@@ -440,20 +441,13 @@ static int import_to(struct import *import, int fd, struct hearsay *server)
 
 static int import_file(struct import *import, const char *name)
 {
-    struct hearsay *server = NULL;
     int code = open_secret(import);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    int fd = cli_open(import->cli, name);
+    int fd = code == CLI_DONE ? cli_open(import->cli, name) : -1;
     if (fd < 0) {
-        return CLI_USAGE;
+        return code == CLI_DONE ? CLI_USAGE : code;
     }
     progress_init(&import->progress, &import->cli->err, fd, pump_now_ms());
-    code = connect_server(import->cli, &server);
-    if (code == CLI_DONE) {
-        code = import_to(import, fd, server);
-    }
+    code = import_to_server(import, fd);
     cli_close(fd);
     return code;
 }
@@ -473,6 +467,7 @@ static int import_run(struct cli *cli, void *options)
     sodium_memzero(import.secret, sizeof(import.secret));
     return code;
 }
+
 const struct cli_command command_import = {
     .name = "import",
     .summary = "deposit the lines of a file",
