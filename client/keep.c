@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "client/fail.h"
 #include "core/base/hash.h"
 
@@ -31,6 +33,11 @@ static uint64_t get_le(const uint8_t *bytes, size_t count)
         value |= (uint64_t)bytes[i] << (8 * i);
     }
     return value;
+}
+
+void keep_put_u32(uint8_t *out, uint32_t value)
+{
+    put_le(out, value, 4);
 }
 
 int keep_append_u32(struct bytes *bytes, uint32_t value)
@@ -181,6 +188,32 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
     }
     bytes_deinit(&whole);
     return status;
+}
+
+int keep_open(struct keep_file *out_file, const char *path, const struct keep_kind *kind,
+              struct hearsay_error *out_error)
+{
+    out_file->kind = kind;
+    bytes_init(&out_file->body, alloc_system());
+    out_file->path = strdup(path);
+    if (out_file->path == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    int status = keep_read(path, kind, &out_file->body, out_error);
+    if (status == 0 && kind->record_bytes > 0 && out_file->body.count % kind->record_bytes != 0) {
+        return fail_set(out_error, HEARSAY_ERR_FILE, "%.300s is damaged; it was left as it is",
+                        path);
+    }
+    return status;
+}
+
+void keep_close(struct keep_file *file)
+{
+    if (file->body.count > 0 && file->kind->is_secret) {
+        sodium_memzero(file->body.data, file->body.count);
+    }
+    bytes_deinit(&file->body);
+    free(file->path);
 }
 
 int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,

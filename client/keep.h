@@ -22,8 +22,16 @@ struct keep_kind {
     const char *magic; /* KEEP_MAGIC_BYTES characters */
     uint32_t version;  /* of the body; 0 means 1 */
     const char *what;  /* name in error messages: "memory of messages seen" */
-    bool is_secret;    /* a file that others may read is refused */
+    bool is_secret;    /* a file that others may read is refused, and its body is wiped */
     size_t body_bytes_max;
+    size_t record_bytes; /* the body is an array of records of this size; 0: it is not */
+};
+
+/* A file and its body in memory. */
+struct keep_file {
+    char *path; /* owned */
+    const struct keep_kind *kind;
+    struct bytes body;
 };
 
 /*
@@ -43,6 +51,15 @@ int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_
               struct hearsay_error *out_error);
 
 /*
+ * Reads the body of the file at `path` into *out_file. As keep_read, and HEARSAY_ERR_FILE when the
+ * body is not a whole number of records. KEEP_ABSENT leaves the body empty. Call keep_close in any
+ * case; *out_file may be zeros there.
+ */
+int keep_open(struct keep_file *out_file, const char *path, const struct keep_kind *kind,
+              struct hearsay_error *out_error);
+void keep_close(struct keep_file *file);
+
+/*
  * Replaces or makes the file (mode 0600): writes a temporary file beside it, syncs and renames it.
  * 0; HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM, and the old file is unchanged.
  */
@@ -58,6 +75,7 @@ int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,
 int keep_write_text(const char *path, const struct bytes *text, struct hearsay_error *out_error);
 
 /* Little-endian numbers. keep_append_*: 0 or -ERR_NOMEM. */
+void keep_put_u32(uint8_t *out, uint32_t value);
 int keep_append_u32(struct bytes *bytes, uint32_t value);
 int keep_append_u64(struct bytes *bytes, uint64_t value);
 uint32_t keep_u32(const uint8_t *bytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests of hearsay/admin.h, and reports. Each becomes a msg_request, and waits. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "client/call/calls.h"
 #include "client/call/work.h"
@@ -10,7 +9,6 @@
 int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, const char *reason,
                    int timeout_ms, struct hearsay_error *out_error)
 {
-    struct msg_request request;
     const struct reply *reply = NULL;
     uint64_t ticket = 0;
     int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
@@ -25,11 +23,10 @@ int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, 
                         " bits on each report; at most %d are done",
                         welcome->limits.work_bits, HEARSAY_WORK_BITS);
     }
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_REPORT;
-    request.report.host = calls_text(host);
-    request.report.id = calls_bytes(id, HEARSAY_ID_BYTES);
-    request.report.reason = calls_text(reason);
+    struct msg_request request = {.kind = MSG_REQUEST_REPORT,
+                                  .report = {.host = calls_text(host),
+                                             .id = calls_bytes(id, HEARSAY_ID_BYTES),
+                                             .reason = calls_text(reason)}};
     if (welcome->limits.work_bits > 0 && found != NULL) { /* else the server refuses it */
         work_find_report(&request.report, found->name, welcome);
     }
@@ -54,32 +51,24 @@ static const enum msg_request_kind kinds[] = {
     [HEARSAY_ADMIN_LOG_LEVEL] = MSG_REQUEST_LOG_LEVEL,
 };
 
-static void fill_request(const struct hearsay_admin *admin, struct msg_request *out)
-{
-    memset(out, 0, sizeof(*out));
-    out->kind = kinds[admin->kind];
-    out->admin.host = calls_text(admin->host);
-    out->admin.id = calls_bytes(admin->id, HEARSAY_ID_BYTES);
-    out->admin.ban = admin->ban;
-    out->admin.pending = admin->pending;
-    out->admin.number = admin->number;
-    out->admin.payload_hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
-    if (admin->filter != NULL) {
-        out->admin.filter = calls_bytes(admin->filter->bytes, admin->filter->byte_count);
-    }
-    out->admin.max_distance_ppm = admin->max_distance;
-    out->admin.word = calls_text(admin->word);
-}
-
 int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int timeout_ms,
                   const struct hearsay_admin_reply **out_reply, struct hearsay_error *out_error)
 {
-    struct msg_request request;
     const struct reply *reply = NULL;
     if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_LOG_LEVEL) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
-    fill_request(admin, &request);
+    struct msg_request request = {
+        .kind = kinds[admin->kind],
+        .admin = {.host = calls_text(admin->host),
+                  .id = calls_bytes(admin->id, HEARSAY_ID_BYTES),
+                  .ban = admin->ban,
+                  .pending = admin->pending,
+                  .number = admin->number,
+                  .payload_hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES),
+                  .filter = calls_filter(admin->filter),
+                  .max_distance_ppm = admin->max_distance,
+                  .word = calls_text(admin->word)}};
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_reply = &reply->admin;
@@ -90,13 +79,12 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
 int hearsay_export(struct hearsay *server, const struct hearsay_export *page, int timeout_ms,
                    const struct hearsay_page **out_page, struct hearsay_error *out_error)
 {
-    struct msg_request request;
+    struct msg_request request = {
+        .kind = MSG_REQUEST_EXPORT,
+        .export_page = {.host = calls_text(page->host),
+                        .after = calls_bytes(page->after, page->after_bytes),
+                        .limit = page->limit}};
     const struct reply *reply = NULL;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_EXPORT;
-    request.export_page.host = calls_text(page->host);
-    request.export_page.after = calls_bytes(page->after, page->after_bytes);
-    request.export_page.limit = page->limit;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_page = &reply->page;

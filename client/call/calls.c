@@ -55,14 +55,17 @@ void hearsay_query_init(struct hearsay_query *query)
 
 struct msg_text calls_text(const char *text)
 {
-    struct msg_text result = {.text = text, .length = text != NULL ? strlen(text) : 0};
-    return result;
+    return (struct msg_text){.text = text, .length = text != NULL ? strlen(text) : 0};
 }
 
 struct msg_bytes calls_bytes(const void *data, size_t count)
 {
-    struct msg_bytes result = {.data = data, .count = data != NULL ? count : 0};
-    return result;
+    return (struct msg_bytes){.data = data, .count = data != NULL ? count : 0};
+}
+
+struct msg_bytes calls_filter(const struct hearsay_filter *filter)
+{
+    return filter != NULL ? calls_bytes(filter->bytes, filter->byte_count) : calls_bytes(NULL, 0);
 }
 
 static bool filter_is_usable(const struct hearsay_filter *filter)
@@ -131,21 +134,21 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
     struct hearsay_receipt receipt;
     uint8_t hash[HEARSAY_HASH_BYTES];
     fill_receipt(deposit, &receipt, hash);
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_DEPOSIT;
-    request.deposit.host = calls_text(deposit->host);
-    request.deposit.id = calls_bytes(receipt.id, HEARSAY_ID_BYTES);
-    request.deposit.epoch = deposit->epoch;
-    request.deposit.filter = calls_bytes(deposit->filter->bytes, deposit->filter->byte_count);
-    request.deposit.media_type = calls_text(deposit->media_type);
-    request.deposit.payload =
-        calls_bytes(deposit->payload != NULL ? deposit->payload : "", deposit->payload_bytes);
-    request.deposit.has_ttl = deposit->ttl_s != 0;
-    request.deposit.ttl_s = deposit->ttl_s;
-    request.deposit.reach_ppm = deposit->reach;
-    request.deposit.withdraw_hash =
-        calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES);
+    struct msg_request request = {
+        .kind = MSG_REQUEST_DEPOSIT,
+        .deposit = {
+            .host = calls_text(deposit->host),
+            .id = calls_bytes(receipt.id, HEARSAY_ID_BYTES),
+            .epoch = deposit->epoch,
+            .filter = calls_filter(deposit->filter),
+            .media_type = calls_text(deposit->media_type),
+            .payload = calls_bytes(deposit->payload != NULL ? deposit->payload : "",
+                                   deposit->payload_bytes),
+            .has_ttl = deposit->ttl_s != 0,
+            .ttl_s = deposit->ttl_s,
+            .reach_ppm = deposit->reach,
+            .withdraw_hash = calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),
+        }};
     if (work_bits > 0 && host != NULL) { /* an unknown host is for the server to refuse */
         work_find(&request.deposit, host->name, hearsay_welcome(server)->store_id, work_bits);
     }
@@ -198,17 +201,24 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
     return HEARSAY_OK;
 }
 
-void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_parts)
+struct msg_query calls_query(const struct hearsay_query *query, struct msg_query_part *out_parts)
 {
-    memset(out_parts, 0, LIMIT_PARTS * sizeof(*out_parts));
     for (size_t i = 0; i < query->part_count; i++) {
         const struct hearsay_part *from = &query->parts[i];
-        out_parts[i].epoch = from->epoch;
-        out_parts[i].filter = calls_bytes(from->filter->bytes, from->filter->byte_count);
-        if (from->contains != NULL) {
-            out_parts[i].contains = calls_bytes(from->contains->bytes, from->contains->byte_count);
-        }
+        out_parts[i] = (struct msg_query_part){.epoch = from->epoch,
+                                               .filter = calls_filter(from->filter),
+                                               .contains = calls_filter(from->contains)};
     }
+    return (struct msg_query){.host = calls_text(query->host),
+                              .k = query->k,
+                              .parts = out_parts,
+                              .part_count = query->part_count,
+                              .max_distance_ppm = query->max_distance,
+                              .since_ms = query->since_ms,
+                              .until_ms = query->until_ms,
+                              .metric = (enum msg_metric)query->metric,
+                              .order = (enum msg_order)query->order,
+                              .with_payload = query->with_payload};
 }
 
 /* A query as the wire has it, with the arrays that the request borrows. */
@@ -225,68 +235,38 @@ static int query_fill(const struct hearsay_query *query, struct query_request *o
     if (status != HEARSAY_OK) {
         return status;
     }
-    memset(out, 0, sizeof(*out));
-    calls_parts(query, out->parts);
+    out->request =
+        (struct msg_request){.kind = MSG_REQUEST_QUERY, .query = calls_query(query, out->parts)};
     for (size_t i = 0; i < query->exclude_count; i++) {
         const struct hearsay_slice *from = &query->exclude[i];
-        out->slices[i].bits = calls_bytes(from->bits, from->byte_count);
-        out->slices[i].hashes = from->hashes;
-        out->slices[i].seed = from->seed;
+        out->slices[i] = (struct msg_slice){.bits = calls_bytes(from->bits, from->byte_count),
+                                            .hashes = from->hashes,
+                                            .seed = from->seed};
     }
-    struct msg_query *to = &out->request.query;
-    out->request.kind = MSG_REQUEST_QUERY;
-    to->host = calls_text(query->host);
-    to->k = query->k;
-    to->parts = out->parts;
-    to->part_count = query->part_count;
-    to->max_distance_ppm = query->max_distance;
-    to->since_ms = query->since_ms;
-    to->until_ms = query->until_ms;
-    to->metric = (enum msg_metric)query->metric;
-    to->order = (enum msg_order)query->order;
-    to->with_payload = query->with_payload;
-    to->exclude = out->slices;
-    to->exclude_count = query->exclude_count;
+    out->request.query.exclude = out->slices;
+    out->request.query.exclude_count = query->exclude_count;
     return HEARSAY_OK;
 }
 
 static struct msg_request get_request(const char *host, const uint8_t *id)
 {
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_GET;
-    request.get.host = calls_text(host);
-    request.get.id = calls_bytes(id, HEARSAY_ID_BYTES);
-    return request;
+    return (struct msg_request){
+        .kind = MSG_REQUEST_GET,
+        .get = {.host = calls_text(host), .id = calls_bytes(id, HEARSAY_ID_BYTES)}};
 }
 
 static struct msg_request withdraw_request(const char *host, const uint8_t *id,
                                            const uint8_t *token)
 {
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_WITHDRAW;
-    request.withdraw.host = calls_text(host);
-    request.withdraw.id = calls_bytes(id, HEARSAY_ID_BYTES);
-    request.withdraw.token = calls_bytes(token, HEARSAY_TOKEN_BYTES);
-    return request;
+    return (struct msg_request){.kind = MSG_REQUEST_WITHDRAW,
+                                .withdraw = {.host = calls_text(host),
+                                             .id = calls_bytes(id, HEARSAY_ID_BYTES),
+                                             .token = calls_bytes(token, HEARSAY_TOKEN_BYTES)}};
 }
 
 static struct msg_request here_request(const char *host)
 {
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_HERE;
-    request.here.host = calls_text(host);
-    return request;
-}
-
-static struct msg_request ping_request(void)
-{
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_PING;
-    return request;
+    return (struct msg_request){.kind = MSG_REQUEST_HERE, .here = {.host = calls_text(host)}};
 }
 
 /* --- many requests at a time ------------------------------------------------------------------ */
@@ -325,7 +305,7 @@ int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_
 int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
                         struct hearsay_error *out_error)
 {
-    struct msg_request request = ping_request();
+    struct msg_request request = {.kind = MSG_REQUEST_PING};
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -423,7 +403,7 @@ int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id
 int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                  struct hearsay_error *out_error)
 {
-    struct msg_request request = ping_request();
+    struct msg_request request = {.kind = MSG_REQUEST_PING};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
@@ -447,11 +427,9 @@ int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
 int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                     struct hearsay_summary *out_summary, struct hearsay_error *out_error)
 {
-    struct msg_request request;
+    struct msg_request request = {.kind = MSG_REQUEST_SUMMARY,
+                                  .summary = {.host = calls_text(host)}};
     const struct reply *reply = NULL;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_SUMMARY;
-    request.summary.host = calls_text(host);
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_summary = reply->summary;

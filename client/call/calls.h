@@ -11,6 +11,7 @@
 /* A text or bytes as a field of a request; NULL: the field is absent. Borrows. */
 struct msg_text calls_text(const char *text);
 struct msg_bytes calls_bytes(const void *data, size_t count);
+struct msg_bytes calls_filter(const struct hearsay_filter *filter);
 
 /*
  * The check of every one-at-a-time call, before it submits. 0, ERR_ARGUMENT for a negative timeout,
@@ -32,8 +33,8 @@ int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_m
 /* Checks a query before it is sent. 0 or ERR_ARGUMENT. */
 int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
 
-/* The parts of a checked query as the wire has them. out_parts has LIMIT_PARTS elements, which
- * borrow the query's filters. */
-void calls_parts(const struct hearsay_query *query, struct msg_query_part *out_parts);
+/* A checked query as the wire has it, without `exclude`. Fills out_parts, which has room for
+ * LIMIT_PARTS elements. The result borrows out_parts, and both borrow from the query. */
+struct msg_query calls_query(const struct hearsay_query *query, struct msg_query_part *out_parts);
 
 #endif

@@ -12,6 +12,34 @@ static int reply_lacks(struct hearsay_error *error, const char *what)
     return fail_set(error, HEARSAY_ERR_PROTOCOL, "the server's answer lacks %s", what);
 }
 
+/* Points the pointer at `out` to `count` zeroed structs of `bytes` bytes each, or to NULL for none.
+ */
+static int reply_take(struct arena *arena, size_t count, size_t bytes, void *out,
+                      struct hearsay_error *error)
+{
+    void *array = count > 0 ? arena_take_zeroed(arena, count, bytes) : NULL;
+    if (count > 0 && array == NULL) {
+        return fail_set_nomem(error);
+    }
+    memcpy(out, &array, sizeof(array));
+    return HEARSAY_OK;
+}
+
+/* The texts as an array of strings, which is never NULL. */
+static int reply_texts(const struct msg_text *from, size_t count, struct arena *arena,
+                       const char *const **out, struct hearsay_error *error)
+{
+    const char **texts = arena_take_zeroed(arena, count + 1, sizeof(*texts)); /* never NULL */
+    if (texts == NULL) {
+        return fail_set_nomem(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = from[i].text != NULL ? from[i].text : "";
+    }
+    *out = texts;
+    return HEARSAY_OK;
+}
+
 static bool copy_id(const struct msg_bytes *from, uint8_t *to)
 {
     if (from->count != HEARSAY_ID_BYTES || from->data == NULL) {
@@ -57,24 +85,16 @@ static int translate_results(const struct msg_results *from, struct arena *arena
                              struct hearsay_results *to, struct hearsay_error *error)
 {
     struct hearsay_result *results = NULL;
-    if (from->result_count > 0) {
-        results = arena_take_zeroed(arena, from->result_count, sizeof(*results));
-        if (results == NULL) {
-            return fail_set_nomem(error);
-        }
-    }
-    for (size_t i = 0; i < from->result_count; i++) {
-        int status = translate_result(&from->results[i], &results[i], error);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
+    int status = reply_take(arena, from->result_count, sizeof(*results), &results, error);
+    for (size_t i = 0; i < from->result_count && status == HEARSAY_OK; i++) {
+        status = translate_result(&from->results[i], &results[i], error);
     }
     to->results = results;
     to->result_count = from->result_count;
     to->comparisons = from->comparisons;
     to->exact = from->exact;
     to->capped = from->capped;
-    return HEARSAY_OK;
+    return status;
 }
 
 static int translate_match(const struct msg_match *from, struct hearsay_match *to,
@@ -124,23 +144,15 @@ static int translate_page(const struct msg_exported *from, struct arena *arena,
                           struct hearsay_page *to, struct hearsay_error *error)
 {
     struct hearsay_exported *messages = NULL;
-    if (from->message_count > 0) {
-        messages = arena_take_zeroed(arena, from->message_count, sizeof(*messages));
-        if (messages == NULL) {
-            return fail_set_nomem(error);
-        }
-    }
-    for (size_t i = 0; i < from->message_count; i++) {
-        int status = translate_exported(&from->messages[i], &messages[i], error);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
+    int status = reply_take(arena, from->message_count, sizeof(*messages), &messages, error);
+    for (size_t i = 0; i < from->message_count && status == HEARSAY_OK; i++) {
+        status = translate_exported(&from->messages[i], &messages[i], error);
     }
     to->messages = messages;
     to->message_count = from->message_count;
     to->next = from->next.data;
     to->next_bytes = from->next.data != NULL ? from->next.count : 0;
-    return HEARSAY_OK;
+    return status;
 }
 
 static int translate_got(const struct msg_got *from, struct hearsay_message *to,
@@ -168,20 +180,107 @@ static int translate_summary(const struct msg_summarized *from, struct hearsay_s
     return HEARSAY_OK;
 }
 
-/* Texts end with a NUL where they lie. */
-static int translate_labels(const struct msg_text *from, size_t count, struct arena *arena,
-                            const char *const **out_labels, struct hearsay_error *error)
+/* --- answers to administrators --------------------------------------------------------------- */
+
+static int translate_figures(const struct msg_stats_taken *from, struct arena *arena,
+                             struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
-    const char **labels = arena_take_zeroed(arena, count + 1, sizeof(*labels)); /* never NULL */
-    if (labels == NULL) {
-        return fail_set_nomem(error);
+    struct hearsay_figure *figures = NULL;
+    int status = reply_take(arena, from->figure_count, sizeof(*figures), &figures, error);
+    for (size_t i = 0; i < from->figure_count && status == HEARSAY_OK; i++) {
+        figures[i].name = from->figures[i].name.text; /* needed: the codec has seen to it */
+        figures[i].value = from->figures[i].value;
     }
-    for (size_t i = 0; i < count; i++) {
-        labels[i] = from[i].text;
-    }
-    *out_labels = labels;
-    return HEARSAY_OK;
+    to->figures = figures;
+    to->figure_count = from->figure_count;
+    return status;
 }
+
+static int translate_reported(const struct msg_reported_message *from, struct arena *arena,
+                              struct hearsay_reported *to, struct hearsay_error *error)
+{
+    struct hearsay_message *message = &to->message;
+    int status = translate_message(&from->id, &from->media_type, &from->payload, message, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    message->deposited_ms = from->deposited_ms;
+    message->expires_ms = from->expires_ms;
+    to->reports = from->reports;
+    to->hidden = from->hidden;
+    to->pending = from->pending;
+    to->payload_omitted = from->payload_omitted;
+    to->reason_count = from->reason_count;
+    return reply_texts(from->reasons, from->reason_count, arena, &to->reasons, error);
+}
+
+static int translate_list(const struct msg_reported_list *from, struct arena *arena,
+                          struct hearsay_admin_reply *to, struct hearsay_error *error)
+{
+    struct hearsay_reported *messages = NULL;
+    int status = reply_take(arena, from->message_count, sizeof(*messages), &messages, error);
+    for (size_t i = 0; i < from->message_count && status == HEARSAY_OK; i++) {
+        status = translate_reported(&from->messages[i], arena, &messages[i], error);
+    }
+    to->reported = messages;
+    to->reported_count = from->message_count;
+    to->total = from->total;
+    return status;
+}
+
+static int translate_bans(const struct msg_ban_list *from, struct arena *arena,
+                          struct hearsay_admin_reply *to, struct hearsay_error *error)
+{
+    struct hearsay_ban *bans = NULL;
+    int status = reply_take(arena, from->ban_count, sizeof(*bans), &bans, error);
+    for (size_t i = 0; i < from->ban_count && status == HEARSAY_OK; i++) {
+        bans[i].payload_hash = from->bans[i].payload_hash.data;
+        bans[i].filter = from->bans[i].filter.data;
+        bans[i].filter_bytes = from->bans[i].filter.count;
+        bans[i].max_distance = from->bans[i].max_distance_ppm;
+        bans[i].since_ms = from->bans[i].since_ms;
+    }
+    to->bans = bans;
+    to->ban_count = from->ban_count;
+    to->more = from->more;
+    return status;
+}
+
+static int translate_admin(const struct msg_response *response, struct arena *arena,
+                           struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error)
+{
+    switch (response->kind) {
+    case MSG_RESPONSE_STATS_TAKEN:
+        return translate_figures(&response->stats_taken, arena, out_reply, out_error);
+    case MSG_RESPONSE_REPORTED_LIST:
+        return translate_list(&response->reported_list, arena, out_reply, out_error);
+    case MSG_RESPONSE_BAN_LIST:
+        return translate_bans(&response->ban_list, arena, out_reply, out_error);
+    case MSG_RESPONSE_ACCEPTING:
+        out_reply->word = response->accepting.mode.text;
+        out_reply->source =
+            response->accepting.source.text != NULL ? response->accepting.source.text : "";
+        out_reply->until_ms = response->accepting.until_ms;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_CHECKED:
+        out_reply->problem_count = response->checked.problem_count;
+        out_reply->messages = response->checked.messages;
+        return reply_texts(response->checked.problems, response->checked.problem_count, arena,
+                           &out_reply->problems, out_error);
+    case MSG_RESPONSE_LOG_LEVEL_SET:
+        out_reply->word = response->log_level.level.text;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_BACKED_UP:
+    case MSG_RESPONSE_COMPACTED:
+        out_reply->bytes_before = response->bytes_taken.before;
+        out_reply->bytes_after = response->bytes_taken.after;
+        return HEARSAY_OK;
+    default:
+        return HEARSAY_OK; /* nothing but the fact */
+    }
+}
+
+/* --- all answers ------------------------------------------------------------------------------ */
 
 int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct reply *out_reply, struct hearsay_error *out_error)
@@ -221,8 +320,8 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_HERE_LABELS:
         shown->kind = HEARSAY_REPLY_HERE;
         shown->here.label_count = response->here_labels.label_count;
-        return translate_labels(response->here_labels.labels, response->here_labels.label_count,
-                                arena, &shown->here.labels, out_error);
+        return reply_texts(response->here_labels.labels, response->here_labels.label_count, arena,
+                           &shown->here.labels, out_error);
     case MSG_RESPONSE_SUMMARIZED:
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
     case MSG_RESPONSE_WATCHING:
@@ -232,28 +331,13 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_MATCH:
         shown->kind = HEARSAY_REPLY_MATCH;
         return translate_match(&response->match, &shown->match, out_error);
-    case MSG_RESPONSE_UNWATCHED:
-    case MSG_RESPONSE_REPORT_TAKEN:
-        return HEARSAY_OK; /* no fields */
-    case MSG_RESPONSE_STATS_TAKEN:
-    case MSG_RESPONSE_REMOVED:
-    case MSG_RESPONSE_RESTORED:
-    case MSG_RESPONSE_REPORTED_LIST:
-    case MSG_RESPONSE_BANNED:
-    case MSG_RESPONSE_UNBANNED:
-    case MSG_RESPONSE_BAN_LIST:
-    case MSG_RESPONSE_ACCEPTING:
-    case MSG_RESPONSE_CHECKED:
-    case MSG_RESPONSE_BACKED_UP:
-    case MSG_RESPONSE_COMPACTED:
-    case MSG_RESPONSE_RELOADED:
-    case MSG_RESPONSE_LOG_LEVEL_SET:
-        return reply_translate_admin(response, arena, &out_reply->admin, out_error);
     case MSG_RESPONSE_HERE_CHANGED:
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_EPOCH_CHANGED:
     case MSG_RESPONSE_WELCOME:
         break;
+    default:
+        return translate_admin(response, arena, &out_reply->admin, out_error);
     }
     return reply_lacks(out_error, "a body that fits the question");
 }
@@ -294,8 +378,8 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].accept_until_ms = from->hosts[i].accept_until_ms;
         reply_translate_epoch(&from->hosts[i].epoch, &hosts[i].epoch);
         hosts[i].here_count = from->hosts[i].here_count;
-        int status = translate_labels(from->hosts[i].here, from->hosts[i].here_count, arena,
-                                      &hosts[i].here, error);
+        int status = reply_texts(from->hosts[i].here, from->hosts[i].here_count, arena,
+                                 &hosts[i].here, error);
         if (status != HEARSAY_OK) {
             return status;
         }
@@ -306,24 +390,6 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
     to->hosts = hosts;
     *out_hosts = hosts;
     to->host_count = from->host_count;
-    return HEARSAY_OK;
-}
-
-static int translate_capabilities(const struct msg_welcome *from, struct arena *arena,
-                                  struct hearsay_welcome *to, struct hearsay_error *error)
-{
-    if (from->capability_count == 0) {
-        return HEARSAY_OK;
-    }
-    const char **names = arena_take_zeroed(arena, from->capability_count, sizeof(*names));
-    if (names == NULL) {
-        return fail_set_nomem(error);
-    }
-    for (size_t i = 0; i < from->capability_count; i++) {
-        names[i] = from->capabilities[i].text != NULL ? from->capabilities[i].text : "";
-    }
-    to->capabilities = names;
-    to->capability_count = from->capability_count;
     return HEARSAY_OK;
 }
 
@@ -392,9 +458,9 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
     if (status != HEARSAY_OK) {
         return status;
     }
-    status = translate_capabilities(welcome, arena, out_welcome, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    return translate_hosts(welcome, arena, out_welcome, out_hosts, out_error);
+    out_welcome->capability_count = welcome->capability_count;
+    status = reply_texts(welcome->capabilities, welcome->capability_count, arena,
+                         &out_welcome->capabilities, out_error);
+    return status == HEARSAY_OK ? translate_hosts(welcome, arena, out_welcome, out_hosts, out_error)
+                                : status;
 }

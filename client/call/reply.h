@@ -35,8 +35,4 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
 /* Copies an epoch. */
 void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *out_epoch);
 
-/* The same for the answer to an administrator's request. */
-int reply_translate_admin(const struct msg_response *response, struct arena *arena,
-                          struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error);
-
 #endif

@@ -31,21 +31,12 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
         return status;
     }
     struct msg_query_part parts[LIMIT_PARTS];
-    calls_parts(query, parts);
-    struct msg_request request;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_WATCH;
-    request.watch.after_seq = after_seq;
-    request.watch.query.host = calls_text(query->host);
-    request.watch.query.parts = parts;
-    request.watch.query.part_count = query->part_count;
-    request.watch.query.max_distance_ppm = query->max_distance;
-    request.watch.query.since_ms = query->since_ms;
+    struct msg_request request = {
+        .kind = MSG_REQUEST_WATCH,
+        .watch = {.query = calls_query(query, parts), .after_seq = after_seq}};
+    request.watch.query.k = 0; /* a watch has none */
     request.watch.query.until_ms = INT64_MAX;
-    request.watch.query.metric = (enum msg_metric)query->metric;
     request.watch.query.order = MSG_ORDER_SIMILARITY;
-    request.watch.query.with_payload = query->with_payload;
-
     const struct reply *reply = NULL;
     server->conn.takes_matches = true; /* matches may arrive right after the answer */
     status = calls_ask(server, &request, timeout_ms, &reply, out_error);
@@ -58,11 +49,8 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
 int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
                       struct hearsay_error *out_error)
 {
-    struct msg_request request;
+    struct msg_request request = {.kind = MSG_REQUEST_UNWATCH, .unwatch = {.watch_id = watch_id}};
     const struct reply *reply = NULL;
-    memset(&request, 0, sizeof(request));
-    request.kind = MSG_REQUEST_UNWATCH;
-    request.unwatch.watch_id = watch_id;
     return calls_ask(server, &request, timeout_ms, &reply, out_error);
 }
 

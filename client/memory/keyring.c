@@ -53,29 +53,29 @@ static const struct keep_kind keyring_kind = {
     .what = "memory of epochs' keys",
     .is_secret = true,
     .body_bytes_max = 2 * RECORDS_MAX * RECORD_BYTES,
+    .record_bytes = RECORD_BYTES,
 };
 
 struct hearsay_keyring {
-    char *path; /* owned */
-    struct bytes records;
-    bool changed;
+    struct keep_file file;
+    bool changed; /* since the file was read or written */
 };
 
 /* Removes a record and wipes the bytes behind the last one. */
 static void keyring_drop(struct hearsay_keyring *keyring, size_t at)
 {
-    uint8_t *data = keyring->records.data;
-    memmove(data + at, data + at + RECORD_BYTES, keyring->records.count - at - RECORD_BYTES);
-    keyring->records.count -= RECORD_BYTES;
-    sodium_memzero(data + keyring->records.count, RECORD_BYTES);
+    uint8_t *data = keyring->file.body.data;
+    memmove(data + at, data + at + RECORD_BYTES, keyring->file.body.count - at - RECORD_BYTES);
+    keyring->file.body.count -= RECORD_BYTES;
+    sodium_memzero(data + keyring->file.body.count, RECORD_BYTES);
     keyring->changed = true;
 }
 
 static void forget_gone(struct hearsay_keyring *keyring)
 {
     int64_t now_ms = now_unix_ms();
-    for (size_t at = 0; at < keyring->records.count;) {
-        if ((int64_t)keep_u64(keyring->records.data + at + LOCAL_AT) <= now_ms) {
+    for (size_t at = 0; at < keyring->file.body.count;) {
+        if ((int64_t)keep_u64(keyring->file.body.data + at + LOCAL_AT) <= now_ms) {
             keyring_drop(keyring, at);
         } else {
             at += RECORD_BYTES;
@@ -83,60 +83,29 @@ static void forget_gone(struct hearsay_keyring *keyring)
     }
 }
 
-static int keyring_load(struct hearsay_keyring *keyring, struct hearsay_error *error)
-{
-    int status = keep_read(keyring->path, &keyring_kind, &keyring->records, error);
-    if (status == KEEP_ABSENT) {
-        return HEARSAY_OK;
-    }
-    if (status != 0) {
-        return status;
-    }
-    if (keyring->records.count % RECORD_BYTES != 0) {
-        return fail_set(error, HEARSAY_ERR_FILE, "%.300s is damaged; it was left as it is",
-                        keyring->path);
-    }
-    forget_gone(keyring);
-    return HEARSAY_OK;
-}
-
 int hearsay_keyring_open(const char *path, struct hearsay_keyring **out_keyring,
                          struct hearsay_error *out_error)
 {
-    const struct alloc *alloc = alloc_system();
-    struct hearsay_keyring *keyring = alloc_zeroed(alloc, 1, sizeof(*keyring));
+    struct hearsay_keyring *keyring = calloc(1, sizeof(*keyring));
     if (keyring == NULL) {
         return fail_set_nomem(out_error);
     }
-    bytes_init(&keyring->records, alloc);
-    size_t path_bytes = strlen(path) + 1;
-    keyring->path = alloc_array(alloc, path_bytes, 1);
-    if (keyring->path == NULL) {
-        hearsay_keyring_close(keyring);
-        return fail_set_nomem(out_error);
-    }
-    memcpy(keyring->path, path, path_bytes);
-    int status = keyring_load(keyring, out_error);
-    if (status != HEARSAY_OK) {
+    int status = keep_open(&keyring->file, path, &keyring_kind, out_error);
+    if (status < 0) {
         hearsay_keyring_close(keyring);
         return status;
     }
+    forget_gone(keyring);
     *out_keyring = keyring;
     return HEARSAY_OK;
 }
 
 void hearsay_keyring_close(struct hearsay_keyring *keyring)
 {
-    const struct alloc *alloc = alloc_system();
-    if (keyring == NULL) {
-        return;
+    if (keyring != NULL) {
+        keep_close(&keyring->file);
+        free(keyring);
     }
-    if (keyring->records.count > 0) {
-        sodium_memzero(keyring->records.data, keyring->records.count);
-    }
-    bytes_deinit(&keyring->records);
-    alloc_release(alloc, keyring->path);
-    alloc_release(alloc, keyring);
 }
 
 /* What a record of this connection's host begins with. */
@@ -207,7 +176,7 @@ static void mark_excess(uint8_t **records, size_t count)
 static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *error)
 {
     const struct alloc *alloc = alloc_system();
-    size_t all = keyring->records.count / RECORD_BYTES;
+    size_t all = keyring->file.body.count / RECORD_BYTES;
     if (all <= RECORDS_MAX) {
         return HEARSAY_OK;
     }
@@ -218,7 +187,7 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
     for (uint8_t kind = WITHOUT_PIN; kind <= WITH_PIN; kind++) {
         size_t count = 0;
         for (size_t i = 0; i < all; i++) {
-            uint8_t *record = keyring->records.data + i * RECORD_BYTES;
+            uint8_t *record = keyring->file.body.data + i * RECORD_BYTES;
             if (record[0] == kind) {
                 records[count++] = record;
             }
@@ -227,7 +196,7 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
     }
     alloc_release(alloc, records);
     for (size_t i = all; i-- > 0;) {
-        if (keyring->records.data[i * RECORD_BYTES] == DROPPED) {
+        if (keyring->file.body.data[i * RECORD_BYTES] == DROPPED) {
             keyring_drop(keyring, i * RECORD_BYTES);
         }
     }
@@ -241,8 +210,8 @@ static size_t find_record(const struct hearsay_keyring *keyring, const uint8_t *
                           uint64_t number)
 {
     size_t at = 0;
-    while (at < keyring->records.count) {
-        const uint8_t *record = keyring->records.data + at;
+    while (at < keyring->file.body.count) {
+        const uint8_t *record = keyring->file.body.data + at;
         if (memcmp(record, head, NUMBER_AT) == 0 && keep_u64(record + NUMBER_AT) == number) {
             break;
         }
@@ -255,7 +224,7 @@ static int add_record(struct hearsay_keyring *keyring, const uint8_t *head,
                       const struct hearsay_epoch *epoch, int64_t kept_ms, int64_t local_ms,
                       struct hearsay_error *error)
 {
-    struct bytes *records = &keyring->records;
+    struct bytes *records = &keyring->file.body;
     size_t before = records->count;
     int failed = bytes_append(records, head, NUMBER_AT);
     failed = failed != 0 ? failed : keep_append_u64(records, epoch->number);
@@ -284,8 +253,8 @@ static int keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *
     int64_t lifetime_ms = asked_ms < LIFETIME_MAX_MS ? asked_ms : LIFETIME_MAX_MS;
     fill_head(server, host, head);
     size_t at = find_record(keyring, head, epoch->number);
-    if (at < keyring->records.count) {
-        if (sodium_memcmp(keyring->records.data + at + KEY_AT, epoch->key, HEARSAY_KEY_BYTES) ==
+    if (at < keyring->file.body.count) {
+        if (sodium_memcmp(keyring->file.body.data + at + KEY_AT, epoch->key, HEARSAY_KEY_BYTES) ==
             0) {
             return HEARSAY_OK;
         }
@@ -328,7 +297,7 @@ int hearsay_keyring_save(struct hearsay_keyring *keyring, struct hearsay_error *
     if (!keyring->changed) {
         return HEARSAY_OK;
     }
-    int status = keep_write(keyring->path, &keyring_kind, &keyring->records, out_error);
+    int status = keep_write(keyring->file.path, &keyring_kind, &keyring->file.body, out_error);
     keyring->changed = status != HEARSAY_OK;
     return status;
 }
@@ -362,8 +331,8 @@ size_t hearsay_keyring_living(const struct hearsay_keyring *keyring, const struc
     uint8_t head[NUMBER_AT];
     size_t count = 0;
     fill_head(server, host, head);
-    for (size_t end = keyring->records.count; end > 0 && count < room; end -= RECORD_BYTES) {
-        const uint8_t *record = keyring->records.data + end - RECORD_BYTES;
+    for (size_t end = keyring->file.body.count; end > 0 && count < room; end -= RECORD_BYTES) {
+        const uint8_t *record = keyring->file.body.data + end - RECORD_BYTES;
         int64_t kept_ms = (int64_t)keep_u64(record + KEPT_AT);
         if (memcmp(record, head, NUMBER_AT) != 0 || kept_ms <= now_ms) {
             continue;

@@ -28,13 +28,6 @@ static size_t size_of(const uint8_t *context)
     return HEAD_BYTES + (size_t)keep_u32(context + BYTES_AT);
 }
 
-static void put_u32(uint8_t *to, uint32_t value)
-{
-    for (size_t i = 0; i < 4; i++) {
-        to[i] = (uint8_t)(value >> (8 * i));
-    }
-}
-
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Whether `count` bytes are `labels` well-formed labels, each ended by NUL. */
@@ -80,7 +73,7 @@ void lately_set_rounds(struct bytes *contexts, uint32_t rounds)
 {
     for (size_t at = 0; at < contexts->count; at += size_of(contexts->data + at)) {
         if (stays_of(contexts->data + at) > rounds) {
-            put_u32(contexts->data + at, rounds);
+            keep_put_u32(contexts->data + at, rounds);
         }
     }
 }
@@ -95,9 +88,9 @@ static int append_labels(struct bytes *contexts, uint32_t rounds, const char *co
     for (size_t i = 0; i < count; i++) {
         bytes += strlen(labels[i]) + 1; /* at most 4,096 of 241 bytes */
     }
-    put_u32(head, rounds);
-    put_u32(head + COUNT_AT, (uint32_t)count);
-    put_u32(head + BYTES_AT, (uint32_t)bytes);
+    keep_put_u32(head, rounds);
+    keep_put_u32(head + COUNT_AT, (uint32_t)count);
+    keep_put_u32(head + BYTES_AT, (uint32_t)bytes);
     rc = bytes_append(contexts, head, sizeof(head));
     for (size_t i = 0; i < count && rc == 0; i++) {
         rc = bytes_append(contexts, labels[i], strlen(labels[i]) + 1);
@@ -128,8 +121,8 @@ int lately_round(const struct bytes *contexts, uint32_t rounds, const char *cons
         }
         rc = bytes_append(out_contexts, context, size_of(context));
         if (rc == 0) {
-            put_u32(out_contexts->data + out_contexts->count - size_of(context),
-                    stays_of(context) - 1);
+            keep_put_u32(out_contexts->data + out_contexts->count - size_of(context),
+                         stays_of(context) - 1);
         }
     }
     if (rc == 0) {

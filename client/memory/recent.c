@@ -9,6 +9,7 @@
  *   n bytes   the profile in text form
  *   the rest  the contexts as labels (client/memory/lately.h)
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/context/context.h"
@@ -26,11 +27,10 @@ static const struct keep_kind recent_kind = {
 };
 
 struct hearsay_recent {
-    char *path; /* owned */
+    struct keep_file file; /* its body: the records of lately.h alone */
     char profile[PROFILE_TEXT_MAX];
     struct profile parsed; /* the same */
     uint32_t rounds;
-    struct bytes contexts; /* records of lately.h */
 };
 
 static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_error *error)
@@ -38,7 +38,7 @@ static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_er
     return fail_set(error, HEARSAY_ERR_FILE,
                     "%.300s is damaged (its numbers contradict one another); it was left as it is: "
                     "put back a copy, or remove it to begin anew",
-                    recent->path);
+                    recent->file.path);
 }
 
 /* An empty memory of that profile. */
@@ -56,10 +56,11 @@ static int recent_begin(struct hearsay_recent *recent, const char *text, size_t 
     return HEARSAY_OK;
 }
 
-static int take_body(struct hearsay_recent *recent, const struct bytes *body,
-                     struct hearsay_error *error)
+/* Takes rounds and profile off the front of the body. */
+static int take_head(struct hearsay_recent *recent, struct hearsay_error *error)
 {
     enum { HEAD_BYTES = 8 };
+    struct bytes *body = &recent->file.body;
     if (body->count < HEAD_BYTES) {
         return recent_damaged(recent, error);
     }
@@ -74,67 +75,52 @@ static int take_body(struct hearsay_recent *recent, const struct bytes *body,
     if (status != HEARSAY_OK) {
         return status;
     }
-    const uint8_t *contexts = body->data + HEAD_BYTES + length;
-    size_t count = body->count - HEAD_BYTES - length;
-    if (!lately_is_sound(contexts, count, rounds)) {
-        return recent_damaged(recent, error);
-    }
-    if (count > 0 && bytes_append(&recent->contexts, contexts, count) != 0) {
-        return fail_set_nomem(error);
-    }
-    return HEARSAY_OK;
+    bytes_consume(body, HEAD_BYTES + length);
+    return lately_is_sound(body->data, body->count, rounds) ? HEARSAY_OK
+                                                            : recent_damaged(recent, error);
 }
 
-static int recent_load(struct hearsay_recent *recent, const char *profile, uint32_t rounds,
-                       struct hearsay_error *error)
+static int recent_load(struct hearsay_recent *recent, const char *path, const char *profile,
+                       uint32_t rounds, struct hearsay_error *error)
 {
-    struct bytes body;
-    bytes_init(&body, alloc_system());
-    int status = keep_read(recent->path, &recent_kind, &body, error);
+    int status = keep_open(&recent->file, path, &recent_kind, error);
     if (status == KEEP_ABSENT && (profile == NULL || rounds == 0)) {
-        status = fail_set(error, HEARSAY_ERR_FILE, "there is no file %.300s", recent->path);
-    } else if (status == KEEP_ABSENT) {
+        return fail_set(error, HEARSAY_ERR_FILE, "there is no file %.300s", path);
+    }
+    if (status == KEEP_ABSENT) {
         status =
             recent_begin(recent, profile, strlen(profile), rounds, HEARSAY_ERR_ARGUMENT, error);
     } else if (status == 0) {
-        status = take_body(recent, &body, error);
+        status = take_head(recent, error);
     }
-    if (status == HEARSAY_OK && profile != NULL && strcmp(profile, recent->profile) != 0) {
-        status =
-            fail_set(error, HEARSAY_ERR_FILE,
-                     "%.200s remembers filters of the profile %.100s, and %.100s is wanted; it "
-                     "was left as it is: name another file",
-                     recent->path, recent->profile, profile);
+    if (status != HEARSAY_OK) {
+        return status;
     }
-    if (status == HEARSAY_OK && rounds != 0) {
+    if (profile != NULL && strcmp(profile, recent->profile) != 0) {
+        return fail_set(error, HEARSAY_ERR_FILE,
+                        "%.200s remembers filters of the profile %.100s, and %.100s is wanted; it "
+                        "was left as it is: name another file",
+                        path, recent->profile, profile);
+    }
+    if (rounds != 0) {
         recent->rounds = rounds;
-        lately_set_rounds(&recent->contexts, rounds);
+        lately_set_rounds(&recent->file.body, rounds);
     }
-    bytes_deinit(&body);
-    return status;
+    return HEARSAY_OK;
 }
 
 int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
                         struct hearsay_recent **out_recent, struct hearsay_error *out_error)
 {
-    const struct alloc *alloc = alloc_system();
     if (rounds > DECAYING_ROUNDS_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there may be 1 to %d rounds",
                         DECAYING_ROUNDS_MAX);
     }
-    struct hearsay_recent *recent = alloc_zeroed(alloc, 1, sizeof(*recent));
+    struct hearsay_recent *recent = calloc(1, sizeof(*recent));
     if (recent == NULL) {
         return fail_set_nomem(out_error);
     }
-    bytes_init(&recent->contexts, alloc);
-    size_t path_bytes = strlen(path) + 1;
-    recent->path = alloc_array(alloc, path_bytes, 1);
-    if (recent->path == NULL) {
-        hearsay_recent_close(recent);
-        return fail_set_nomem(out_error);
-    }
-    memcpy(recent->path, path, path_bytes);
-    int status = recent_load(recent, profile, rounds, out_error);
+    int status = recent_load(recent, path, profile, rounds, out_error);
     if (status != HEARSAY_OK) {
         hearsay_recent_close(recent);
         return status;
@@ -145,13 +131,10 @@ int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
 
 void hearsay_recent_close(struct hearsay_recent *recent)
 {
-    const struct alloc *alloc = alloc_system();
-    if (recent == NULL) {
-        return;
+    if (recent != NULL) {
+        keep_close(&recent->file);
+        free(recent);
     }
-    bytes_deinit(&recent->contexts);
-    alloc_release(alloc, recent->path);
-    alloc_release(alloc, recent);
 }
 
 const char *hearsay_recent_profile(const struct hearsay_recent *recent)
@@ -180,13 +163,13 @@ int hearsay_recent_round(struct hearsay_recent *recent, const char *const *label
     }
     bytes_init(&contexts, alloc_system());
     status =
-        lately_round(&recent->contexts, recent->rounds, labels, label_count, &contexts, out_error);
+        lately_round(&recent->file.body, recent->rounds, labels, label_count, &contexts, out_error);
     if (status != HEARSAY_OK) {
         bytes_deinit(&contexts);
         return status;
     }
-    bytes_deinit(&recent->contexts);
-    recent->contexts = contexts;
+    bytes_deinit(&recent->file.body);
+    recent->file.body = contexts;
     if (out_here != NULL) {
         *out_here = here;
     }
@@ -198,7 +181,7 @@ int hearsay_recent_filter(const struct hearsay_recent *recent, const struct hear
 {
     struct lately_encoding how = {
         .profile = &recent->parsed, .keys = keys, .rounds = recent->rounds};
-    return lately_encode(&recent->contexts, &how, out_filter, out_error);
+    return lately_encode(&recent->file.body, &how, out_filter, out_error);
 }
 
 int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_error *out_error)
@@ -209,10 +192,10 @@ int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_erro
     int rc = keep_append_u32(&body, recent->rounds);
     rc = rc == 0 ? keep_append_u32(&body, (uint32_t)length) : rc;
     rc = rc == 0 ? bytes_append(&body, recent->profile, length) : rc;
-    if (rc == 0 && recent->contexts.count > 0) {
-        rc = bytes_append(&body, recent->contexts.data, recent->contexts.count);
+    if (rc == 0 && recent->file.body.count > 0) {
+        rc = bytes_append(&body, recent->file.body.data, recent->file.body.count);
     }
-    int status = rc == 0 ? keep_write(recent->path, &recent_kind, &body, out_error)
+    int status = rc == 0 ? keep_write(recent->file.path, &recent_kind, &body, out_error)
                          : fail_set_nomem(out_error);
     bytes_deinit(&body);
     return status;

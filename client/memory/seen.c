@@ -7,6 +7,7 @@
  * message expires. Servers' clocks differ and may be wrong, so lifetimes are counted by ours.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -23,89 +24,61 @@ static const struct keep_kind seen_kind = {
     .magic = "hearSeen",
     .what = "memory of messages seen",
     .body_bytes_max = (size_t)RECORDS_MAX * RECORD_BYTES,
+    .record_bytes = RECORD_BYTES,
 };
 
 struct hearsay_seen {
-    char *path;           /* owned */
-    struct bytes records; /* as in the file */
+    struct keep_file file;
     struct scalable filter;
     struct hearsay_slice slices[SCALABLE_SLICES_MAX]; /* of the filter, for queries */
 };
 
 size_t hearsay_seen_count(const struct hearsay_seen *seen)
 {
-    return seen->records.count / RECORD_BYTES;
+    return seen->file.body.count / RECORD_BYTES;
 }
 
 /* Forgets what has expired; the others keep their order. */
 static void forget_expired(struct hearsay_seen *seen, int64_t now_ms)
 {
-    uint8_t *data = seen->records.data;
+    uint8_t *data = seen->file.body.data;
     size_t kept = 0;
-    for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
+    for (size_t at = 0; at < seen->file.body.count; at += RECORD_BYTES) {
         if ((int64_t)keep_u64(data + at + HEARSAY_ID_BYTES) > now_ms) {
             memmove(data + kept, data + at, RECORD_BYTES);
             kept += RECORD_BYTES;
         }
     }
-    seen->records.count = kept;
-}
-
-static int seen_load(struct hearsay_seen *seen, struct hearsay_error *error)
-{
-    int status = keep_read(seen->path, &seen_kind, &seen->records, error);
-    if (status == KEEP_ABSENT) {
-        return HEARSAY_OK;
-    }
-    if (status != 0) {
-        return status;
-    }
-    if (seen->records.count % RECORD_BYTES != 0) {
-        return fail_set(error, HEARSAY_ERR_FILE, "%.300s is damaged; it was left as it is",
-                        seen->path);
-    }
-    forget_expired(seen, now_unix_ms());
-    return HEARSAY_OK;
+    seen->file.body.count = kept;
 }
 
 int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
                       struct hearsay_error *out_error)
 {
-    const struct alloc *alloc = alloc_system();
     if (sodium_init() < 0) {
         return fail_set(out_error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
     }
-    struct hearsay_seen *seen = alloc_zeroed(alloc, 1, sizeof(*seen));
+    struct hearsay_seen *seen = calloc(1, sizeof(*seen));
     if (seen == NULL) {
         return fail_set_nomem(out_error);
     }
-    bytes_init(&seen->records, alloc);
-    size_t path_bytes = strlen(path) + 1;
-    seen->path = alloc_array(alloc, path_bytes, 1);
-    if (seen->path == NULL) {
-        hearsay_seen_close(seen);
-        return fail_set_nomem(out_error);
-    }
-    memcpy(seen->path, path, path_bytes);
-    int status = seen_load(seen, out_error);
-    if (status != HEARSAY_OK) {
+    int status = keep_open(&seen->file, path, &seen_kind, out_error);
+    if (status < 0) {
         hearsay_seen_close(seen);
         return status;
     }
+    forget_expired(seen, now_unix_ms());
     *out_seen = seen;
     return HEARSAY_OK;
 }
 
 void hearsay_seen_close(struct hearsay_seen *seen)
 {
-    const struct alloc *alloc = alloc_system();
-    if (seen == NULL) {
-        return;
+    if (seen != NULL) {
+        scalable_deinit(&seen->filter);
+        keep_close(&seen->file);
+        free(seen);
     }
-    scalable_deinit(&seen->filter);
-    bytes_deinit(&seen->records);
-    alloc_release(alloc, seen->path);
-    alloc_release(alloc, seen);
 }
 
 int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifetime_ms,
@@ -116,8 +89,8 @@ int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifet
     }
     int64_t now_ms = now_unix_ms();
     int64_t expires_ms = lifetime_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + lifetime_ms;
-    for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
-        if (memcmp(seen->records.data + at, id, HEARSAY_ID_BYTES) == 0) {
+    for (size_t at = 0; at < seen->file.body.count; at += RECORD_BYTES) {
+        if (memcmp(seen->file.body.data + at, id, HEARSAY_ID_BYTES) == 0) {
             return HEARSAY_OK;
         }
     }
@@ -125,23 +98,21 @@ int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifet
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "%.300s holds %d messages that have not expired, the most it may: begin a "
                         "new file",
-                        seen->path, RECORDS_MAX);
+                        seen->file.path, RECORDS_MAX);
     }
-    uint8_t *room = bytes_reserve(&seen->records, RECORD_BYTES);
-    if (room == NULL) {
+    struct bytes *records = &seen->file.body;
+    size_t before = records->count;
+    if (bytes_append(records, id, HEARSAY_ID_BYTES) != 0 ||
+        keep_append_u64(records, (uint64_t)expires_ms) != 0) {
+        records->count = before;
         return fail_set_nomem(out_error);
     }
-    memcpy(room, id, HEARSAY_ID_BYTES);
-    for (size_t i = 0; i < 8; i++) {
-        room[HEARSAY_ID_BYTES + i] = (uint8_t)((uint64_t)expires_ms >> (8 * i) & 0xff);
-    }
-    seen->records.count += RECORD_BYTES;
     return HEARSAY_OK;
 }
 
 int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out_error)
 {
-    return keep_write(seen->path, &seen_kind, &seen->records, out_error);
+    return keep_write(seen->file.path, &seen_kind, &seen->file.body, out_error);
 }
 
 /* What the slices may take of a frame, when the rest of the query has its room. */
@@ -163,14 +134,14 @@ static int seen_build(struct hearsay_seen *seen, uint32_t miss, size_t room,
     randombytes_buf(&seed, sizeof(seed));
     scalable_deinit(&seen->filter);
     scalable_init(&seen->filter, alloc_system(), miss, seed, room);
-    for (size_t at = 0; at < seen->records.count; at += RECORD_BYTES) {
-        int rc = scalable_add(&seen->filter, seen->records.data + at, HEARSAY_ID_BYTES);
+    for (size_t at = 0; at < seen->file.body.count; at += RECORD_BYTES) {
+        int rc = scalable_add(&seen->filter, seen->file.body.data + at, HEARSAY_ID_BYTES);
         if (rc == SCALABLE_FULL) {
-            return fail_set(error, HEARSAY_ERR_ARGUMENT,
-                            "%.200s holds %zu messages that have not expired; the server's frames "
-                            "have room for the filter of %" PRIu64
-                            ": begin a new file, or allow more misses",
-                            seen->path, hearsay_seen_count(seen), scalable_capacity(miss, room));
+            return fail_set(
+                error, HEARSAY_ERR_ARGUMENT,
+                "%.200s holds %zu messages that have not expired; the server's frames "
+                "have room for the filter of %" PRIu64 ": begin a new file, or allow more misses",
+                seen->file.path, hearsay_seen_count(seen), scalable_capacity(miss, room));
         }
         if (rc != 0) {
             return fail_set_nomem(error);
