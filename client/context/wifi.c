@@ -5,15 +5,7 @@
 
 #include "client/context/build.h"
 #include "client/fail.h"
-
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    char lower = (char)(digit | 0x20); /* ASCII letters differ in that bit from capitals */
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+#include "core/base/hex.h"
 
 /* Six bytes; separator 0: none. */
 static bool read_address(const char *text, char separator, uint8_t out[6])
@@ -22,8 +14,8 @@ static bool read_address(const char *text, char separator, uint8_t out[6])
         if (separator != 0 && i > 0 && *text++ != separator) {
             return false;
         }
-        int high = hex_value(text[0]);
-        int low = hex_value(text[1]);
+        int high = hex_digit(text[0]);
+        int low = hex_digit(text[1]);
         if (high < 0 || low < 0) {
             return false;
         }
@@ -53,7 +45,11 @@ bool context_parse_bssid(const char *text, size_t length, char out[CONTEXT_BSSID
     return true;
 }
 
-unsigned context_wifi_levels(int strength_dbm)
+/*
+ * The number of labels of an access point: max(1, ceil((dBm + 90) / 8)), or 1 without a strength.
+ * The caller has checked the range of strength_dbm.
+ */
+static unsigned wifi_levels(int strength_dbm)
 {
     if (strength_dbm == HEARSAY_WIFI_NO_STRENGTH || strength_dbm <= CONTEXT_WIFI_FLOOR) {
         return 1;
@@ -70,7 +66,7 @@ int context_percent_to_dbm(int percent)
 int context_add_sighting(struct hearsay_context *context, const char *bssid, int strength_dbm,
                          struct hearsay_error *out_error)
 {
-    unsigned levels = context_wifi_levels(strength_dbm);
+    unsigned levels = wifi_levels(strength_dbm);
     int status = HEARSAY_OK;
     for (unsigned level = 1; level <= levels && status == HEARSAY_OK; level++) {
         char label[48];

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hex.h"
 #include "proto/tls/tls.h"
 
 void tls_pin_print(const uint8_t pin[TLS_PIN_BYTES], char out_text[TLS_PIN_TEXT_BYTES])
@@ -9,17 +10,6 @@ void tls_pin_print(const uint8_t pin[TLS_PIN_BYTES], char out_text[TLS_PIN_TEXT_
     for (size_t i = 0; i < TLS_PIN_BYTES; i++) {
         (void)snprintf(out_text + 2 * i, 3, "%02x", pin[i]);
     }
-}
-
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 bool tls_pin_parse(const char *text, uint8_t out_pin[TLS_PIN_BYTES])
@@ -30,8 +20,8 @@ bool tls_pin_parse(const char *text, uint8_t out_pin[TLS_PIN_BYTES])
         if (i > 0 && *text == ':') {
             text++;
         }
-        int high = digit_of(text[0]);
-        int low = high < 0 ? -1 : digit_of(text[1]);
+        int high = hex_digit(text[0]);
+        int low = high < 0 ? -1 : hex_digit(text[1]);
         if (low < 0) {
             return false;
         }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hex: hexadecimal digits. */
+#ifndef CORE_BASE_HEX_H
+#define CORE_BASE_HEX_H
+
+/* The value 0 to 15 of a digit, in capitals or not; -1 for any other character. */
+static inline int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    char lower = (char)(c | 0x20); /* this bit tells ASCII letters from their capitals */
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+#endif
