@@ -40,16 +40,14 @@ void keep_put_u32(uint8_t *out, uint32_t value)
     put_le(out, value, 4);
 }
 
+void keep_put_u64(uint8_t *out, uint64_t value)
+{
+    put_le(out, value, 8);
+}
+
 int keep_append_u32(struct bytes *bytes, uint32_t value)
 {
     uint8_t raw[4];
-    put_le(raw, value, sizeof(raw));
-    return bytes_append(bytes, raw, sizeof(raw));
-}
-
-int keep_append_u64(struct bytes *bytes, uint64_t value)
-{
-    uint8_t raw[8];
     put_le(raw, value, sizeof(raw));
     return bytes_append(bytes, raw, sizeof(raw));
 }
@@ -137,7 +135,11 @@ static int keep_check(const char *path, const struct keep_kind *kind, const stru
     return 0;
 }
 
-int keep_check_private(const char *path, const struct stat *info, struct hearsay_error *out_error)
+/*
+ * Refuses a secret that others may read, by the rule of ssh for keys: HEARSAY_ERR_FILE when the
+ * file is a regular file of this user and its group or others have a right on the file; else 0.
+ */
+static int check_private(const char *path, const struct stat *info, struct hearsay_error *out_error)
 {
     if (!S_ISREG(info->st_mode) || info->st_uid != geteuid() ||
         (info->st_mode & (S_IRWXG | S_IRWXO)) == 0) {
@@ -165,7 +167,7 @@ static int read_file(const char *path, bool is_secret, size_t bytes_max, struct 
     } else if (!S_ISREG(info.st_mode)) {
         status = fail_set(out_error, HEARSAY_ERR_FILE, "%.300s is no regular file", path);
     } else {
-        status = is_secret ? keep_check_private(path, &info, out_error) : 0;
+        status = is_secret ? check_private(path, &info, out_error) : 0;
         status = status == 0 ? read_whole(fd, path, bytes_max, whole, out_error) : status;
     }
     (void)close(fd); /* it was only read */
@@ -302,12 +304,14 @@ int keep_write(const char *path, const struct keep_kind *kind, const struct byte
                struct hearsay_error *out_error)
 {
     struct bytes whole;
+    uint8_t checksum[CHECKSUM_BYTES];
     bytes_init(&whole, body->alloc);
     int rc = bytes_append(&whole, kind->magic, KEEP_MAGIC_BYTES);
     rc = rc == 0 ? keep_append_u32(&whole, version_of(kind)) : rc;
     rc = rc == 0 && body->count > 0 ? bytes_append(&whole, body->data, body->count) : rc;
     if (rc == 0) {
-        rc = keep_append_u64(&whole, hash_seeded(whole.data, whole.count, 0));
+        keep_put_u64(checksum, hash_seeded(whole.data, whole.count, 0));
+        rc = bytes_append(&whole, checksum, sizeof(checksum));
     }
     int status = rc == 0 ? keep_write_text(path, &whole, out_error) : fail_set_nomem(out_error);
     bytes_deinit(&whole);

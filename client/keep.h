@@ -35,13 +35,6 @@ struct keep_file {
 };
 
 /*
- * Refuses a secret that others may read, by the rule of ssh for keys: HEARSAY_ERR_FILE when the
- * file is a regular one of the user's own, and its group or others have any right on it; else 0.
- */
-struct stat;
-int keep_check_private(const char *path, const struct stat *info, struct hearsay_error *out_error);
-
-/*
  * Appends the body to *out_body (initialised). 0; KEEP_ABSENT when there is no such file;
  * HEARSAY_ERR_FILE when the file is of another kind or version, too large, damaged, or secret and
  * readable by others; HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM. The file is never changed.
@@ -74,10 +67,10 @@ int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,
                    struct hearsay_error *out_error);
 int keep_write_text(const char *path, const struct bytes *text, struct hearsay_error *out_error);
 
-/* Little-endian numbers. keep_append_*: 0 or -ERR_NOMEM. */
+/* Little-endian numbers. keep_append_u32: 0 or -ERR_NOMEM. */
 void keep_put_u32(uint8_t *out, uint32_t value);
+void keep_put_u64(uint8_t *out, uint64_t value);
 int keep_append_u32(struct bytes *bytes, uint32_t value);
-int keep_append_u64(struct bytes *bytes, uint64_t value);
 uint32_t keep_u32(const uint8_t *bytes);
 uint64_t keep_u64(const uint8_t *bytes);
 

@@ -176,12 +176,16 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
     alloc_release(alloc, kept);
 }
 
-/* Moves the current reply, with its arena, to the end of the kept ones. 0 or ERR_NOMEM. */
-static int client_keep(struct hearsay *server, const struct reply *reply)
+/* Moves the current reply, with its arena, to the end of the kept ones. Without memory for that the
+ * connection is broken: the caller would wait for a dropped reply in vain. */
+static int client_keep(struct hearsay *server, const struct reply *reply,
+                       struct hearsay_error *error)
 {
     struct client_kept *kept = alloc_zeroed(server->alloc, 1, sizeof(*kept));
     if (kept == NULL) {
-        return HEARSAY_ERR_NOMEM;
+        struct hearsay_error nomem;
+        (void)fail_set_nomem(&nomem);
+        return conn_break(&server->conn, &nomem, error);
     }
     kept->arena = server->arena;
     kept->reply = reply->shown;
@@ -256,11 +260,9 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             *out_reply = &server->reply;
             return reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
         }
-        if (client_keep(server, &reply) != HEARSAY_OK) {
-            /* A reply that is dropped would be waited for in vain. */
-            struct hearsay_error nomem;
-            (void)fail_set_nomem(&nomem);
-            return conn_break(&server->conn, &nomem, out_error);
+        status = client_keep(server, &reply, out_error);
+        if (status != HEARSAY_OK) {
+            return status;
         }
     }
 }
@@ -306,13 +308,11 @@ static int catch_up(struct hearsay *server, struct hearsay_error *error)
         if (status == WAIT_TIMEOUT) {
             return HEARSAY_OK;
         }
+        if (status == HEARSAY_OK) {
+            status = client_keep(server, &reply, error);
+        }
         if (status != HEARSAY_OK) {
             return status;
-        }
-        if (client_keep(server, &reply) != HEARSAY_OK) {
-            struct hearsay_error nomem; /* as in client_await */
-            (void)fail_set_nomem(&nomem);
-            return conn_break(&server->conn, &nomem, error);
         }
     }
     return HEARSAY_OK;

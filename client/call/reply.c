@@ -180,7 +180,7 @@ static int translate_summary(const struct msg_summarized *from, struct hearsay_s
     return HEARSAY_OK;
 }
 
-/* --- answers to administrators --------------------------------------------------------------- */
+/* --- answers to administrators ---------------------------------------------------------------- */
 
 static int translate_figures(const struct msg_stats_taken *from, struct arena *arena,
                              struct hearsay_admin_reply *to, struct hearsay_error *error)

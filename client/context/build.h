@@ -35,12 +35,6 @@ int context_add(struct hearsay_context *context, const char *label, size_t lengt
 /* Writes the canonical form of a BSSID of `length` bytes. False: the text is no BSSID. */
 bool context_parse_bssid(const char *text, size_t length, char out[CONTEXT_BSSID_BYTES]);
 
-/*
- * The number of labels of an access point: max(1, ceil((dBm + 90) / 8)); 1 without a strength. The
- * caller has checked the range of strength_dbm.
- */
-unsigned context_wifi_levels(int strength_dbm);
-
 /* Adds the labels of an access point; bssid is in canonical form. */
 int context_add_sighting(struct hearsay_context *context, const char *bssid, int strength_dbm,
                          struct hearsay_error *out_error);
@@ -51,13 +45,5 @@ int context_add_sighting(struct hearsay_context *context, const char *bssid, int
  * p = 100 - trunc(100 v / 60), where v = -40 - dBm, limited to 0 .. 60.
  */
 int context_percent_to_dbm(int percent);
-
-/*
- * Writes geohashes of `length` characters, each with a NUL: of the cell that holds the position
- * and, with `neighbours`, of the cells around it. Returns their number. The caller has checked the
- * range of the position.
- */
-size_t context_geohash(double latitude, double longitude, int length, bool neighbours,
-                       char out[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1]);
 
 #endif

@@ -43,8 +43,13 @@ static void write_cell(uint32_t column, uint32_t row, int length, char *out)
     out[length] = '\0';
 }
 
-size_t context_geohash(double latitude, double longitude, int length, bool neighbours,
-                       char out[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1])
+/*
+ * Writes geohashes of `length` characters, each with a NUL: the geohash of the cell with the
+ * position and, with `neighbours`, those of the cells around that cell. Returns their number. The
+ * caller has checked the range of the position.
+ */
+static size_t geohash_cells(double latitude, double longitude, int length, bool neighbours,
+                            char out[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1])
 {
     int column_bits = (5 * length + 1) / 2;
     int row_bits = 5 * length / 2;
@@ -82,7 +87,7 @@ int hearsay_context_add_position(struct hearsay_context *context, double latitud
     int status = HEARSAY_OK;
     for (int length = CONTEXT_GEOHASH_MIN; length <= CONTEXT_GEOHASH_MAX; length++) {
         char cells[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1];
-        size_t count = context_geohash(latitude, longitude, length, neighbours, cells);
+        size_t count = geohash_cells(latitude, longitude, length, neighbours, cells);
         for (size_t i = 0; i < count && status == HEARSAY_OK; i++) {
             char label[32];
             int written = snprintf(label, sizeof(label), "geo:%s", cells[i]);

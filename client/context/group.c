@@ -45,11 +45,6 @@ void group_from_key(const uint8_t *label_key, struct hearsay_group *out_group)
     keyed_hash(label_key, seal_purpose, sizeof(seal_purpose) - 1, out_group->seal_key);
 }
 
-void group_wipe(struct hearsay_group *group)
-{
-    sodium_memzero(group, sizeof(*group));
-}
-
 int hearsay_group_new(const void *secret, size_t secret_bytes, struct hearsay_group **out_group,
                       struct hearsay_error *out_error)
 {
@@ -82,7 +77,7 @@ int hearsay_group_new(const void *secret, size_t secret_bytes, struct hearsay_gr
 void hearsay_group_free(struct hearsay_group *group)
 {
     if (group != NULL) {
-        group_wipe(group);
+        sodium_memzero(group, sizeof(*group));
         free(group);
     }
 }

@@ -21,9 +21,8 @@ struct hearsay_group {
     uint8_t seal_key[HEARSAY_KEY_BYTES];
 };
 
-/* The group of a known label key. The struct owns no memory; wipe it with group_wipe. */
+/* The group of a known label key. The struct owns no memory. */
 void group_from_key(const uint8_t *label_key, struct hearsay_group *out_group);
-void group_wipe(struct hearsay_group *group);
 
 /* As hearsay_group_seal, with a given nonce (GROUP_NONCE_BYTES), for test vectors. The media type
  * is not checked. */

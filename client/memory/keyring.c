@@ -220,39 +220,20 @@ static size_t find_record(const struct hearsay_keyring *keyring, const uint8_t *
     return at;
 }
 
-static int add_record(struct hearsay_keyring *keyring, const uint8_t *head,
-                      const struct hearsay_epoch *epoch, int64_t kept_ms, int64_t local_ms,
-                      struct hearsay_error *error)
-{
-    struct bytes *records = &keyring->file.body;
-    size_t before = records->count;
-    int failed = bytes_append(records, head, NUMBER_AT);
-    failed = failed != 0 ? failed : keep_append_u64(records, epoch->number);
-    failed = failed != 0 ? failed : keep_append_u64(records, (uint64_t)kept_ms);
-    failed = failed != 0 ? failed : keep_append_u64(records, (uint64_t)local_ms);
-    failed = failed != 0 ? failed : bytes_append(records, epoch->key, HEARSAY_KEY_BYTES);
-    if (failed != 0) {
-        records->count = before;
-        return fail_set_nomem(error);
-    }
-    keyring->changed = true;
-    return HEARSAY_OK;
-}
-
 /* One key. *replaced is counted up where the file had another key for the epoch. */
 static int keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
                          const struct hearsay_host *host, const struct hearsay_epoch *epoch,
                          size_t *replaced, struct hearsay_error *error)
 {
     int64_t now_ms = hearsay_now_ms(server);
-    uint8_t head[NUMBER_AT];
+    uint8_t record[RECORD_BYTES];
     if (!epoch->has_key || now_ms < 0 || epoch->kept_ms <= now_ms) {
         return HEARSAY_OK;
     }
     int64_t asked_ms = epoch->kept_ms - now_ms;
     int64_t lifetime_ms = asked_ms < LIFETIME_MAX_MS ? asked_ms : LIFETIME_MAX_MS;
-    fill_head(server, host, head);
-    size_t at = find_record(keyring, head, epoch->number);
+    fill_head(server, host, record);
+    size_t at = find_record(keyring, record, epoch->number);
     if (at < keyring->file.body.count) {
         if (sodium_memcmp(keyring->file.body.data + at + KEY_AT, epoch->key, HEARSAY_KEY_BYTES) ==
             0) {
@@ -261,8 +242,14 @@ static int keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *
         keyring_drop(keyring, at);
         (*replaced)++;
     }
-    return add_record(keyring, head, epoch, now_ms + lifetime_ms, now_unix_ms() + lifetime_ms,
-                      error);
+    keep_put_u64(record + NUMBER_AT, epoch->number);
+    keep_put_u64(record + KEPT_AT, (uint64_t)(now_ms + lifetime_ms));
+    keep_put_u64(record + LOCAL_AT, (uint64_t)(now_unix_ms() + lifetime_ms));
+    memcpy(record + KEY_AT, epoch->key, HEARSAY_KEY_BYTES);
+    int rc = bytes_append(&keyring->file.body, record, sizeof(record));
+    sodium_memzero(record, sizeof(record));
+    keyring->changed = keyring->changed || rc == 0;
+    return rc == 0 ? HEARSAY_OK : fail_set_nomem(error);
 }
 
 int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,

@@ -41,9 +41,9 @@ static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_er
                     recent->file.path);
 }
 
-/* An empty memory of that profile. */
-static int recent_begin(struct hearsay_recent *recent, const char *text, size_t length,
-                        uint32_t rounds, int status_if_wrong, struct hearsay_error *error)
+/* Sets the profile. Returns `status_if_wrong` for a text that is no profile. */
+static int take_profile(struct hearsay_recent *recent, const char *text, size_t length,
+                        int status_if_wrong, struct hearsay_error *error)
 {
     const char *reason = NULL;
     if (profile_parse(text, length, &recent->parsed, &reason) != 0) {
@@ -52,7 +52,6 @@ static int recent_begin(struct hearsay_recent *recent, const char *text, size_t 
     }
     memcpy(recent->profile, text, length);
     recent->profile[length] = '\0';
-    recent->rounds = rounds;
     return HEARSAY_OK;
 }
 
@@ -70,7 +69,8 @@ static int take_head(struct hearsay_recent *recent, struct hearsay_error *error)
         length > body->count - HEAD_BYTES) {
         return recent_damaged(recent, error);
     }
-    int status = recent_begin(recent, (const char *)body->data + HEAD_BYTES, length, rounds,
+    recent->rounds = rounds;
+    int status = take_profile(recent, (const char *)body->data + HEAD_BYTES, length,
                               HEARSAY_ERR_FILE, error);
     if (status != HEARSAY_OK) {
         return status;
@@ -88,8 +88,7 @@ static int recent_load(struct hearsay_recent *recent, const char *path, const ch
         return fail_set(error, HEARSAY_ERR_FILE, "there is no file %.300s", path);
     }
     if (status == KEEP_ABSENT) {
-        status =
-            recent_begin(recent, profile, strlen(profile), rounds, HEARSAY_ERR_ARGUMENT, error);
+        status = take_profile(recent, profile, strlen(profile), HEARSAY_ERR_ARGUMENT, error);
     } else if (status == 0) {
         status = take_head(recent, error);
     }

@@ -100,14 +100,11 @@ int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifet
                         "new file",
                         seen->file.path, RECORDS_MAX);
     }
-    struct bytes *records = &seen->file.body;
-    size_t before = records->count;
-    if (bytes_append(records, id, HEARSAY_ID_BYTES) != 0 ||
-        keep_append_u64(records, (uint64_t)expires_ms) != 0) {
-        records->count = before;
-        return fail_set_nomem(out_error);
-    }
-    return HEARSAY_OK;
+    uint8_t record[RECORD_BYTES];
+    memcpy(record, id, HEARSAY_ID_BYTES);
+    keep_put_u64(record + HEARSAY_ID_BYTES, (uint64_t)expires_ms);
+    return bytes_append(&seen->file.body, record, sizeof(record)) == 0 ? HEARSAY_OK
+                                                                       : fail_set_nomem(out_error);
 }
 
 int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out_error)

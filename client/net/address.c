@@ -2,6 +2,7 @@
 #include "client/net/address.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/fail.h"
@@ -10,14 +11,8 @@
 static bool port_is_valid(const char *text)
 {
     size_t length = strlen(text);
-    if (length == 0 || length > 5 || strspn(text, "0123456789") != length) {
-        return false;
-    }
-    unsigned value = 0;
-    for (size_t i = 0; i < length; i++) {
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
-    return value >= 1 && value <= 65535;
+    unsigned long value = strtoul(text, NULL, 10);
+    return length <= 5 && strspn(text, "0123456789") == length && value >= 1 && value <= 65535;
 }
 
 static int set_path(const char *text, struct address *out, struct hearsay_error *error)

@@ -8,18 +8,10 @@
 #include "core/base/err.h"
 #include "proto/codec/codec.h"
 
-/* Which state may follow which. */
-static const bool conn_moves[4][4] = {
-    [CONN_FRESH] = {[CONN_GREETING] = true, [CONN_BROKEN] = true},
-    [CONN_GREETING] = {[CONN_READY] = true, [CONN_BROKEN] = true},
-    [CONN_READY] = {[CONN_BROKEN] = true},
-    [CONN_BROKEN] = {[CONN_BROKEN] = false},
-};
-
+/* A state is followed by the next one, or by CONN_BROKEN. */
 static void move_to(struct conn *conn, enum conn_state state)
 {
-    assert(conn_moves[conn->state][state]);
-    (void)conn_moves; /* where assertions are left out */
+    assert(conn->state != CONN_BROKEN && (state == CONN_BROKEN || state == conn->state + 1));
     conn->state = state;
 }
 
@@ -134,11 +126,6 @@ static const enum msg_response_kind fitting_replies[MSG_REQUEST_KNOWN_ONLY + 1] 
     [MSG_REQUEST_LOG_LEVEL] = MSG_RESPONSE_LOG_LEVEL_SET,
 };
 
-static enum msg_response_kind fitting_reply(enum msg_request_kind kind)
-{
-    return fitting_replies[kind];
-}
-
 int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error)
 {
@@ -155,7 +142,7 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
     while (ticket == 0 || slot_of(conn, ticket)->ticket != 0) {
         ticket++;
     }
-    assert(fitting_reply(request->kind) != MSG_RESPONSE_UNKNOWN);
+    assert(fitting_replies[request->kind] != MSG_RESPONSE_UNKNOWN);
     request->id = ticket;
     int status = put_request(conn, request, out_error);
     if (status != HEARSAY_OK) {
@@ -163,7 +150,7 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
     }
     struct conn_slot *slot = slot_of(conn, ticket);
     slot->ticket = ticket;
-    slot->kind = fitting_reply(request->kind);
+    slot->kind = fitting_replies[request->kind];
     slot->abandoned = false;
     promise_make(request, &slot->promise);
     conn->flight_count++;

@@ -17,42 +17,36 @@
 #include "client/net/wait.h"
 #include "client/now.h"
 
+/* Translates the result of recv or send. `errno_of_0` is the errno for a result of 0. */
+static int sock_outcome(ssize_t moved, int errno_of_0, size_t *out_count, int *out_errno)
+{
+    if (moved > 0) {
+        *out_count = (size_t)moved;
+        return HEARSAY_OK;
+    }
+    if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return SOCK_AGAIN;
+    }
+    *out_errno = moved == 0 ? errno_of_0 : errno;
+    return SOCK_CLOSED;
+}
+
 int sock_read(int fd, void *buffer, size_t count, size_t *out_count, int *out_errno)
 {
-    for (;;) {
-        ssize_t got = recv(fd, buffer, count, 0);
-        if (got > 0) {
-            *out_count = (size_t)got;
-            return HEARSAY_OK;
-        }
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            return SOCK_AGAIN;
-        }
-        *out_errno = got == 0 ? 0 : errno;
-        return SOCK_CLOSED;
-    }
+    ssize_t got = -1;
+    do {
+        got = recv(fd, buffer, count, 0);
+    } while (got < 0 && errno == EINTR);
+    return sock_outcome(got, 0, out_count, out_errno);
 }
 
 int sock_write(int fd, const void *data, size_t count, size_t *out_count, int *out_errno)
 {
-    for (;;) {
-        ssize_t put = send(fd, data, count, MSG_NOSIGNAL);
-        if (put > 0) {
-            *out_count = (size_t)put;
-            return HEARSAY_OK;
-        }
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            return SOCK_AGAIN;
-        }
-        *out_errno = put == 0 ? EPIPE : errno;
-        return SOCK_CLOSED;
-    }
+    ssize_t put = -1;
+    do {
+        put = send(fd, data, count, MSG_NOSIGNAL);
+    } while (put < 0 && errno == EINTR);
+    return sock_outcome(put, EPIPE, out_count, out_errno);
 }
 
 /* One address. 0 with *out_fd; WAIT_TIMEOUT; SOCK_CLOSED with the reason in *out_errno. */

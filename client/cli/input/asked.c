@@ -9,8 +9,7 @@ enum { PART_BYTES = 32 }; /* on the wire, besides filters; generously */
 
 static int asked_fail(struct hearsay_error *error, int status, const char *sentence)
 {
-    memset(error, 0, sizeof(*error));
-    error->status = status;
+    *error = (struct hearsay_error){.status = status};
     (void)snprintf(error->sentence, sizeof(error->sentence), "%s", sentence);
     return status;
 }
@@ -42,6 +41,7 @@ static int make_part(struct asked *asked, const struct asked_from *from,
 {
     struct hearsay_keys keys = {.group = from->group,
                                 .epoch_key = epoch != NULL ? epoch->key : NULL};
+    struct hearsay_encode context = {.host = from->host, .keys = &keys};
     struct hearsay_part *part = &asked->parts[asked->part_count];
     struct hearsay_filter *filter = &asked->filters[2 * asked->part_count];
     struct hearsay_filter *contains = filter + 1;
@@ -49,10 +49,8 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     memset(part, 0, sizeof(*part));
     memset(filter, 0, 2 * sizeof(*filter));
     if (from->label_count > 0 || from->lately == NULL) {
-        struct hearsay_encode context = {.host = from->host,
-                                         .keys = &keys,
-                                         .labels = from->labels,
-                                         .label_count = from->label_count};
+        context.labels = from->labels;
+        context.label_count = from->label_count;
         status = hearsay_encode(&context, filter, error);
     }
     if (status == HEARSAY_OK && from->lately != NULL) {
@@ -66,10 +64,8 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     if (status == HEARSAY_OK && from->contains_count > 0) {
         *out_about_contains = true;
         part->contains = contains;
-        struct hearsay_encode context = {.host = from->host,
-                                         .keys = &keys,
-                                         .labels = from->contains,
-                                         .label_count = from->contains_count};
+        context.labels = from->contains;
+        context.label_count = from->contains_count;
         status = hearsay_encode(&context, contains, error);
     }
     asked->part_count++;

@@ -29,20 +29,16 @@ static struct pump_item *item_at(const struct pump *pump, uint64_t at)
 int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, struct lines *lines,
               struct hearsay *server)
 {
-    memset(pump, 0, sizeof(*pump));
-    pump->cli = cli;
-    pump->work = work;
-    pump->lines = lines;
-    pump->server = server;
-    pump->backoff_first_ms = PUMP_BACKOFF_FIRST_MS;
-    pump->progress_ms = pump_now_ms();
-    pump->window = PUMP_RING;
-    pump->signals = -1;
-    pump->ring = calloc(PUMP_RING, sizeof(*pump->ring));
-    if (pump->ring == NULL) {
-        return cli_report_nomem(cli);
-    }
-    return CLI_DONE;
+    *pump = (struct pump){.cli = cli,
+                          .work = work,
+                          .lines = lines,
+                          .server = server,
+                          .backoff_first_ms = PUMP_BACKOFF_FIRST_MS,
+                          .progress_ms = pump_now_ms(),
+                          .window = PUMP_RING,
+                          .signals = -1,
+                          .ring = calloc(PUMP_RING, sizeof(*pump->ring))};
+    return pump->ring != NULL ? CLI_DONE : cli_report_nomem(cli);
 }
 
 static void item_clear(struct pump_item *item)
@@ -110,6 +106,11 @@ static void pump_unsend(struct pump *pump)
     }
 }
 
+static int64_t at_most_last(uint64_t ms)
+{
+    return ms < PUMP_BACKOFF_LAST_MS ? (int64_t)ms : PUMP_BACKOFF_LAST_MS;
+}
+
 /* Half to all of it, so that clients who lost the same server do not come back at once. */
 static int64_t with_jitter(int64_t ms)
 {
@@ -142,16 +143,14 @@ static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
     hearsay_close(pump->server);
     pump->server = NULL;
     pump_unsend(pump);
-    int64_t backoff_ms = pump->backoff_first_ms;
-    for (unsigned i = 0; i < pump->reconnect_count; i++) {
-        backoff_ms = 2 * backoff_ms < PUMP_BACKOFF_LAST_MS ? 2 * backoff_ms : PUMP_BACKOFF_LAST_MS;
-    }
     while (pump->reconnect_count < PUMP_RECONNECTS_MAX) {
+        int64_t backoff_ms =
+            at_most_last((uint64_t)pump->backoff_first_ms << pump->reconnect_count);
         pump->reconnect_count++;
         int64_t delay_ms = with_jitter(backoff_ms);
-        if (error.retry_after_ms > (uint64_t)delay_ms) { /* it knows better, within bounds */
-            delay_ms = error.retry_after_ms < PUMP_BACKOFF_LAST_MS ? (int64_t)error.retry_after_ms
-                                                                   : PUMP_BACKOFF_LAST_MS;
+        if (error.retry_after_ms >
+            (uint64_t)delay_ms) { /* the server knows better, within bounds */
+            delay_ms = at_most_last(error.retry_after_ms);
         }
         pump_show(pump, true);
         cli_complain(pump->cli, "%s; trying again in %d s (%u of %d)", error.sentence,
@@ -169,7 +168,6 @@ static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
             error.status == HEARSAY_ERR_TRUST) {
             break;
         }
-        backoff_ms = 2 * backoff_ms < PUMP_BACKOFF_LAST_MS ? 2 * backoff_ms : PUMP_BACKOFF_LAST_MS;
     }
     pump_show(pump, true);
     return cli_report(pump->cli, &error);
@@ -178,17 +176,12 @@ static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
 /* A broken connection, or a call that failed otherwise. */
 static int pump_recover(struct pump *pump, const struct hearsay_error *error)
 {
-    switch (error->status) {
-    case HEARSAY_ERR_LOST:
-    case HEARSAY_ERR_TIMEOUT:
+    bool refused_for_now =
+        error->status == HEARSAY_ERR_REFUSED &&
+        (error->code == HEARSAY_CODE_SHUTTING_DOWN || error->code == HEARSAY_CODE_RATE_LIMITED);
+    if (error->status == HEARSAY_ERR_LOST || error->status == HEARSAY_ERR_TIMEOUT ||
+        refused_for_now) {
         return pump_reconnect(pump, error);
-    case HEARSAY_ERR_REFUSED:
-        if (error->code == HEARSAY_CODE_SHUTTING_DOWN || error->code == HEARSAY_CODE_RATE_LIMITED) {
-            return pump_reconnect(pump, error);
-        }
-        break;
-    default:
-        break;
     }
     pump_show(pump, true);
     return cli_report(pump->cli, error);
@@ -199,7 +192,7 @@ static int recover_lost(struct pump *pump)
 {
     const struct hearsay_reply *reply = NULL;
     struct hearsay_error error;
-    int status = hearsay_next(pump->server, 0, &reply, &error);
+    int status = HEARSAY_OK;
     while (status == HEARSAY_OK) {
         status = hearsay_next(pump->server, 0, &reply, &error);
     }
@@ -318,15 +311,8 @@ static int send_all(struct pump *pump)
 /* A refusal that is no fault of the line: wait, or end with how to resume. */
 static bool is_passing(const struct hearsay_error *error)
 {
-    switch (error->code) {
-    case HEARSAY_CODE_RATE_LIMITED:
-    case HEARSAY_CODE_STORAGE:
-    case HEARSAY_CODE_QUOTA:
-    case HEARSAY_CODE_SHUTTING_DOWN:
-        return true;
-    default:
-        return false;
-    }
+    return error->code == HEARSAY_CODE_RATE_LIMITED || error->code == HEARSAY_CODE_STORAGE ||
+           error->code == HEARSAY_CODE_QUOTA || error->code == HEARSAY_CODE_SHUTTING_DOWN;
 }
 
 static int pause_sending(struct pump *pump, struct pump_item *item,
@@ -356,11 +342,8 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
     }
     pump->answered_count = 0;
     uint64_t delay_ms = error->retry_after_ms != 0 ? error->retry_after_ms : 1000;
-    if (delay_ms > PUMP_BACKOFF_LAST_MS) {
-        delay_ms = PUMP_BACKOFF_LAST_MS;
-    }
     pump->pause_count++;
-    pump->paused_until_ms = now_ms + (int64_t)delay_ms;
+    pump->paused_until_ms = now_ms + at_most_last(delay_ms);
     return PUMP_GO_ON;
 }
 
@@ -477,10 +460,8 @@ static int wait_for_work(struct pump *pump)
     }
     if (count == 0 && pump->sent_count > 0 &&
         pump_now_ms() >= pump->progress_ms + cli_timeout(pump->cli)) {
-        struct hearsay_error error;
-        memset(&error, 0, sizeof(error));
-        error.status = HEARSAY_ERR_TIMEOUT;
-        (void)snprintf(error.sentence, sizeof(error.sentence), "the server did not answer in time");
+        struct hearsay_error error = {.status = HEARSAY_ERR_TIMEOUT,
+                                      .sentence = "the server did not answer in time"};
         return pump_recover(pump, &error);
     }
     return PUMP_GO_ON;
@@ -491,15 +472,9 @@ int pump_run(struct pump *pump)
     for (;;) {
         bool received = false;
         int status = take_signal(pump);
-        if (status == PUMP_GO_ON) {
-            status = send_all(pump);
-        }
-        if (status == PUMP_GO_ON) {
-            status = receive_all(pump, &received);
-        }
-        if (status == PUMP_GO_ON) {
-            status = pump_give(pump);
-        }
+        status = status == PUMP_GO_ON ? send_all(pump) : status;
+        status = status == PUMP_GO_ON ? receive_all(pump, &received) : status;
+        status = status == PUMP_GO_ON ? pump_give(pump) : status;
         if (status != PUMP_GO_ON) {
             return status;
         }

@@ -97,34 +97,26 @@ static int read_withdrawal(struct record *record, struct jsonline_error *error)
     return status;
 }
 
+static int read_rest(struct record *record, struct jsonline_error *error)
+{
+    int status = jsonline_distance(record->object, "reach", &record->reach, error);
+    if (status == 0) {
+        status = jsonline_number(record->object, "epoch", 0, INT64_MAX, &record->epoch, error);
+    }
+    record->has_epoch = json_is_integer(json_object_get(record->object, "epoch"));
+    return status == 0 ? jsonline_string(record->object, "host", &record->host, error) : status;
+}
+
 int record_parse(const char *line, size_t length, struct record *out_record,
                  struct jsonline_error *out_error)
 {
+    static int (*const readers[])(struct record *, struct jsonline_error *) = {
+        read_context, read_payload, read_expiry, read_withdrawal, read_rest};
     memset(out_record, 0, sizeof(*out_record));
     out_record->reach = HEARSAY_DISTANCE_ONE;
     int status = jsonline_parse(line, length, keys, &out_record->object, out_error);
-    if (status == 0) {
-        status = read_context(out_record, out_error);
-    }
-    if (status == 0) {
-        status = read_payload(out_record, out_error);
-    }
-    if (status == 0) {
-        status = read_expiry(out_record, out_error);
-    }
-    if (status == 0) {
-        status = read_withdrawal(out_record, out_error);
-    }
-    if (status == 0) {
-        status = jsonline_distance(out_record->object, "reach", &out_record->reach, out_error);
-    }
-    if (status == 0) {
-        status = jsonline_number(out_record->object, "epoch", 0, INT64_MAX, &out_record->epoch,
-                                 out_error);
-    }
-    if (status == 0) {
-        out_record->has_epoch = json_is_integer(json_object_get(out_record->object, "epoch"));
-        status = jsonline_string(out_record->object, "host", &out_record->host, out_error);
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]) && status == 0; i++) {
+        status = readers[i](out_record, out_error);
     }
     return status;
 }

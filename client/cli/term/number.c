@@ -126,20 +126,14 @@ int number_round_distance(double value, uint32_t *out_millionths)
 
 void number_print_hex(const uint8_t *bytes, size_t count, char *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    }
+    (void)sodium_bin2hex(out, 2 * count + 1, bytes, count);
 }
 
 int number_parse_hex(const char *text, uint8_t *out_bytes, size_t count)
 {
     size_t length = strlen(text);
-    if (length != 2 * count || strspn(text, "0123456789abcdefABCDEF") != length) {
-        return NUMBER_REFUSED;
-    }
     size_t got = 0;
-    if (sodium_hex2bin(out_bytes, count, text, length, NULL, &got, NULL) != 0 || got != count) {
-        return NUMBER_REFUSED;
-    }
-    return 0;
+    bool read = length == 2 * count &&
+                sodium_hex2bin(out_bytes, count, text, length, NULL, &got, NULL) == 0;
+    return read && got == count ? 0 : NUMBER_REFUSED;
 }

@@ -50,7 +50,11 @@ static int compare_range(const void *key, const void *element)
     (bsearch(&(code), ranges, sizeof(ranges) / sizeof((ranges)[0]), sizeof((ranges)[0]), \
              compare_range) != NULL)
 
-size_t text_decode(const char *bytes, size_t length, uint32_t *out_code)
+/*
+ * Decodes the first code point of `length` >= 1 bytes of UTF-8 (RFC 3629). Returns the number of
+ * bytes of the code point; 0 when the bytes do not start with a code point.
+ */
+static size_t text_decode(const char *bytes, size_t length, uint32_t *out_code)
 {
     const unsigned char *at = (const unsigned char *)bytes;
     if (at[0] < 0x80) {
@@ -137,7 +141,8 @@ static void next_glyph(const char *bytes, size_t length, struct glyph *out)
     }
 }
 
-size_t text_columns(const char *bytes, size_t length, size_t limit)
+/* Counts the columns of the escaped form. Stops counting just above `limit`. */
+static size_t text_columns(const char *bytes, size_t length, size_t limit)
 {
     size_t columns = 0;
     struct glyph glyph;

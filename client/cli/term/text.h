@@ -14,20 +14,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/*
- * Decodes the first code point of `length` >= 1 bytes of UTF-8 (RFC 3629). Returns its bytes; 0
- * when the bytes do not start with one.
- */
-size_t text_decode(const char *bytes, size_t length, uint32_t *out_code);
-
 /* Whether all bytes are UTF-8 without NUL. */
 bool text_is_utf8(const char *bytes, size_t length);
 
 /* Removes bytes that are not UTF-8, such as half a character where the text was cut. */
 void text_drop_invalid(char *text);
-
-/* Columns of the escaped form; stops counting just above `limit`. */
-size_t text_columns(const char *bytes, size_t length, size_t limit);
 
 /*
  * Prints the escaped form. width: columns at most, 0: no limit; longer text is cut and ends with an
