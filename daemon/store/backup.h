@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_backup: a copy of a database that is in use. The connection that writes makes the copy, a
- * slice at a time. What it writes between two slices goes into the copy, too. So the copy has the
- * state at its end, and checkpoints can run meanwhile.
+ * store_backup: backups of a database that is in use, and their restoration.
  *
- * The copy is written to FILE.part. It gets its name when it is whole and on storage. No file is
- * ever overwritten. Used by the writer's thread.
+ * The connection that writes makes the copy, a slice at a time. The copy also gets every change
+ * that this connection makes between two slices. So the copy has the state of the database at the
+ * time of the last slice, and checkpoints can run meanwhile.
+ *
+ * The copy is written to FILE.part. The file gets its name when the copy is whole and on storage.
+ * No file is ever overwritten.
  */
 #ifndef DAEMON_STORE_BACKUP_H
 #define DAEMON_STORE_BACKUP_H
@@ -41,10 +43,14 @@ void store_backup_abort(struct store_backup *backup);
 /* Frees the memory after store_backup_step has returned 0 or has failed. */
 void store_backup_forget(struct store_backup *backup);
 
-/* Syncs a file, or the entries of a directory, to storage. 0 or errno. */
-int store_backup_sync(const char *path);
-
-/* Syncs the directory of the file at `path`. 0 or errno. */
-int store_backup_sync_directory(const char *path);
+/*
+ * Copies the file that is open for reading as `source` (`file` is its name for sentences), checks
+ * the whole copy, every message by its checksum, and names it DIRECTORY/messages.db. The copy gets
+ * a new store id: cursors of clients may point behind the end of the backup. 0 with the number of
+ * messages; or negative with a sentence in out_reason (PERSIST_REASON_BYTES), and the directory is
+ * unchanged.
+ */
+int store_restore(const char *directory, int source, const char *file, uint64_t *out_messages,
+                  char *out_reason);
 
 #endif

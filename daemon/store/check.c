@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/store/epoch.h"
 #include "daemon/store/row.h"
+#include "daemon/store/statement.h"
 
 /* Whether the current row of a statement is as it was written. */
 typedef bool row_check(sqlite3_stmt *statement);
@@ -49,7 +49,7 @@ static bool epoch_is_whole(sqlite3_stmt *statement)
 {
     struct persist_epoch epoch;
 
-    return store_epoch_read(statement, &epoch) == SQLITE_OK;
+    return store_row_read_epoch(statement, &epoch) == SQLITE_OK;
 }
 
 static bool moderation_is_whole(sqlite3_stmt *statement)
@@ -121,17 +121,11 @@ static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)
 {
     sqlite3_stmt *statement;
     bool any = false;
-    int rc = sqlite3_prepare_v2(db, check->sql, -1, &statement, NULL);
+    int rc = store_query(db, check->sql, STORE_NO_VALUES, &statement);
 
-    if (rc != SQLITE_OK) {
-        (void)snprintf(out_detail, STORE_CHECK_DETAIL_BYTES, "%s", sqlite3_errmsg(db));
-        return rc;
-    }
-    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (rc == SQLITE_ROW && check->is_whole != NULL && check->is_whole(statement)) {
         any = true;
-        if (check->is_whole == NULL || !check->is_whole(statement)) {
-            break;
-        }
+        rc = sqlite3_step(statement);
     }
     if (rc == SQLITE_ROW || (rc == SQLITE_DONE && check->needs_row && !any)) {
         rc = SQLITE_CORRUPT;

@@ -60,7 +60,7 @@ int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db)
 
     (void)snprintf(sql, sizeof(sql), "PRAGMA journal_size_limit = %" PRIu64,
                    writer->options.log_bytes);
-    return store_schema_run(db, sql);
+    return store_exec(db, sql);
 }
 
 void store_commit_scrub(struct store_writer *writer)

@@ -11,16 +11,11 @@
 static int load_meta(struct store_database *database)
 {
     sqlite3_stmt *statement;
-    int rc =
-        sqlite3_prepare_v2(database->db,
-                           "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone),"
-                           " (SELECT count(*) FROM moderation) FROM meta",
-                           -1, &statement, NULL);
+    int rc = store_query(database->db,
+                         "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone),"
+                         " (SELECT count(*) FROM moderation) FROM meta",
+                         STORE_NO_VALUES, &statement);
 
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
         memcpy(database->store_id, sqlite3_column_blob(statement, 0), PERSIST_STORE_ID_BYTES);
         database->state = (struct store_state){
@@ -69,7 +64,7 @@ int store_database_begin(struct store_database *database)
 {
     database->before = database->state;
     database->state.changed = false;
-    int rc = store_statement_run(database->statements[STORE_BEGIN]);
+    int rc = store_statement_run(database->statements[STORE_BEGIN], STORE_NO_VALUES);
     if (rc == SQLITE_OK && database->state.tombstones > 0) {
         store_marks_begin(&database->marks, database->db);
     }
@@ -78,19 +73,12 @@ int store_database_begin(struct store_database *database)
 
 static int save_meta(struct store_database *database)
 {
-    sqlite3_stmt *statement = database->statements[STORE_META_SAVE];
     const struct store_state *state = &database->state;
-    int rc = sqlite3_bind_int64(statement, 1, state->next_seq);
+    int64_t checksum = store_meta_checksum(database->store_id, state->next_seq, state->clock_ms);
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, state->clock_ms);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(
-            statement, 3,
-            store_meta_checksum(database->store_id, state->next_seq, state->clock_ms));
-    }
-    return rc == SQLITE_OK ? store_statement_run(statement) : rc;
+    return store_statement_run(database->statements[STORE_META_SAVE],
+                               STORE_VALUES(STORE_NUMBER(state->next_seq),
+                                            STORE_NUMBER(state->clock_ms), STORE_NUMBER(checksum)));
 }
 
 int store_database_commit(struct store_database *database)
@@ -102,7 +90,7 @@ int store_database_commit(struct store_database *database)
     }
     rc = save_meta(database);
     if (rc == SQLITE_OK) {
-        rc = store_statement_run(database->statements[STORE_COMMIT]);
+        rc = store_statement_run(database->statements[STORE_COMMIT], STORE_NO_VALUES);
     }
     if (rc == SQLITE_OK) {
         store_marks_commit(&database->marks);
@@ -118,7 +106,7 @@ int store_database_rollback(struct store_database *database)
     store_marks_rollback(&database->marks);
     /* After some failures SQLite has rolled back by itself. */
     if (sqlite3_get_autocommit(database->db) == 0) {
-        rc = store_statement_run(database->statements[STORE_ROLLBACK]);
+        rc = store_statement_run(database->statements[STORE_ROLLBACK], STORE_NO_VALUES);
     }
     return sqlite3_get_autocommit(database->db) == 0 && rc == SQLITE_OK ? SQLITE_ERROR : rc;
 }
@@ -132,43 +120,32 @@ int64_t store_database_take_number(struct store_database *database)
 }
 
 int store_database_find(struct store_database *database, const struct persist_message *key,
-                        int64_t *out_seq, struct persist_message *out_message)
+                        struct persist_message *out_message)
 {
     sqlite3_stmt *statement = database->statements[STORE_FIND];
-    int rc = store_statement_bind_key(statement, key);
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_KEY(key)));
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
     if (rc == SQLITE_ROW) {
-        int read = store_row_read(statement, out_seq, out_message);
+        int read = store_row_read(statement, out_message);
 
-        if (read != SQLITE_OK) {
-            return read;
-        }
+        rc = read == SQLITE_OK ? SQLITE_ROW : read;
     }
     return rc;
 }
 
 int store_database_drop_moderation(struct store_database *database, int64_t seq)
 {
-    sqlite3_stmt *statement = database->statements[STORE_MODERATION_DROP];
-
-    if (database->state.moderated == 0) {
-        return SQLITE_OK;
-    }
-    int rc = sqlite3_bind_int64(statement, 1, seq);
-    return rc == SQLITE_OK ? store_statement_run(statement) : rc;
+    return database->state.moderated == 0
+               ? SQLITE_OK
+               : store_statement_run(database->statements[STORE_MODERATION_DROP],
+                                     STORE_VALUES(STORE_NUMBER(seq)));
 }
 
 int store_database_delete(struct store_database *database, int64_t seq)
 {
-    sqlite3_stmt *statement = database->statements[STORE_DELETE];
-    int rc = sqlite3_bind_int64(statement, 1, seq);
+    int rc =
+        store_statement_run(database->statements[STORE_DELETE], STORE_VALUES(STORE_NUMBER(seq)));
 
-    if (rc == SQLITE_OK) {
-        rc = store_statement_run(statement);
-    }
     database->state.removed = true;
     database->state.changed = true;
     return rc == SQLITE_OK ? store_database_drop_moderation(database, seq) : rc;
@@ -177,13 +154,10 @@ int store_database_delete(struct store_database *database, int64_t seq)
 /* Deletes tombstones down to nine tenths of their cap, since this has to count all of them. */
 static int drop_tombstones(struct store_database *database)
 {
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_DROP];
     int64_t kept = database->marks_max - database->marks_max / 10;
-    int rc = sqlite3_bind_int64(statement, 1, kept);
+    int rc = store_statement_run(database->statements[STORE_TOMBSTONE_DROP],
+                                 STORE_VALUES(STORE_NUMBER(kept)));
 
-    if (rc == SQLITE_OK) {
-        rc = store_statement_run(statement);
-    }
     if (rc == SQLITE_OK) {
         database->state.tombstones = kept; /* or fewer: one may have been counted twice */
     }
@@ -193,21 +167,11 @@ static int drop_tombstones(struct store_database *database)
 int store_database_put_tombstone(struct store_database *database,
                                  const struct persist_message *message, int64_t expires_ms)
 {
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_PUT];
-    int rc = store_statement_bind_key(statement, message);
+    int64_t checksum = store_tombstone_checksum(message->host, message->id, expires_ms);
+    int rc = store_statement_run(
+        database->statements[STORE_TOMBSTONE_PUT],
+        STORE_VALUES(STORE_KEY(message), STORE_NUMBER(expires_ms), STORE_NUMBER(checksum)));
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 3, expires_ms);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 4,
-                                store_tombstone_checksum(message->host, message->id, expires_ms));
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_statement_run(statement);
-    } else {
-        store_statement_reset(statement);
-    }
     if (rc == SQLITE_OK) {
         store_marks_add(&database->marks, database->db, message->host, message->id);
     }

@@ -91,7 +91,7 @@ int64_t store_database_take_number(struct store_database *database);
  * caller resets STORE_FIND in any case.
  */
 int store_database_find(struct store_database *database, const struct persist_message *key,
-                        int64_t *out_seq, struct persist_message *out_message);
+                        struct persist_message *out_message);
 
 /* Deletes a message and its row in the table `moderation`. */
 int store_database_delete(struct store_database *database, int64_t seq);

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/deposit.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "core/base/expiry.h"
-#include "daemon/store/evict.h"
 #include "daemon/store/moderation.h"
 #include "daemon/store/row.h"
 
 static int insert_message(struct store_database *database, struct persist_message *message,
                           bool *out_inserted)
 {
-    sqlite3_stmt *statement = database->statements[STORE_INSERT];
-    int rc = store_row_bind(statement, database->state.next_seq, message);
+    int rc = store_row_put(database->statements[STORE_INSERT], database->state.next_seq, message);
 
-    if (rc != SQLITE_OK) {
-        store_statement_reset(statement);
-        return rc;
-    }
-    rc = store_statement_run(statement);
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    *out_inserted = sqlite3_changes64(database->db) > 0;
+    *out_inserted = rc == SQLITE_OK && sqlite3_changes64(database->db) > 0;
     if (!*out_inserted) {
-        return SQLITE_OK;
+        return rc;
     }
     struct store_evicted *evicted = &database->state.evicted;
     if (evicted->order == PERSIST_EVICT_SOONEST && evicted->host == message->host &&
@@ -43,13 +36,14 @@ static int compare_stored(struct store_database *database, struct persist_op *op
                           struct store_times *out_times, int64_t *out_seq)
 {
     struct persist_message stored;
-    int rc = store_database_find(database, &op->message, out_seq, &stored);
+    int rc = store_database_find(database, &op->message, &stored);
 
     if (rc == SQLITE_ROW) {
         op->outcome =
             store_row_same_content(&stored, &op->message) ? PERSIST_DUPLICATE : PERSIST_CONFLICT;
         *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
                                           .expires_ms = stored.expires_ms};
+        *out_seq = stored.seq;
     }
     store_statement_reset(database->statements[STORE_FIND]);
     return rc;
@@ -106,18 +100,160 @@ static int find_tombstone(struct store_database *database, const struct persist_
                           bool *out_found)
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_FIND];
-    int rc = store_statement_bind_key(statement, &op->message);
+    int rc = store_statement_step(statement,
+                                  STORE_VALUES(STORE_KEY(&op->message), STORE_NUMBER(op->now_ms)));
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 3, op->now_ms);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
     store_statement_reset(statement);
     *out_found = rc == SQLITE_ROW;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
+
+/* --- eviction --------------------------------------------------------------------------------- */
+
+/* Numbers of the messages in op->removed. */
+struct found {
+    int64_t seqs[PERSIST_EXPIRE_MAX];
+    uint32_t chosen; /* so many at the beginning are from op->chosen */
+};
+
+/* Finds a chosen message; skips one that is not there. */
+static int find_chosen(struct store_database *database, struct persist_op *op, const uint8_t *id,
+                       struct found *found)
+{
+    sqlite3_stmt *statement = database->statements[STORE_PLACE];
+    struct persist_removed *removed = &op->removed[op->removed_count];
+    int rc = store_statement_step(
+        statement, STORE_VALUES(STORE_NUMBER(op->message.host), STORE_BLOB(id, MESSAGE_ID_BYTES)));
+
+    if (rc == SQLITE_ROW) {
+        found->seqs[op->removed_count] = sqlite3_column_int64(statement, 0);
+        removed->host = op->message.host;
+        removed->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
+        memcpy(removed->id, id, MESSAGE_ID_BYTES);
+        op->removed_count++;
+    }
+    store_statement_reset(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static bool is_chosen(const struct found *found, int64_t seq)
+{
+    for (uint32_t i = 0; i < found->chosen; i++) {
+        if (found->seqs[i] == seq) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the current row of a search: its seq, and its place in the order of eviction. */
+static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_place,
+                        struct persist_removed *out, uint64_t *out_bytes)
+{
+    if (sqlite3_column_bytes(statement, 4) != MESSAGE_ID_BYTES ||
+        sqlite3_column_int64(statement, 5) < 0) {
+        return SQLITE_CORRUPT;
+    }
+    *out_seq = sqlite3_column_int64(statement, 0);
+    *out_place = sqlite3_column_int64(statement, 1);
+    out->host = (uint32_t)sqlite3_column_int64(statement, 2);
+    out->epoch = (uint64_t)sqlite3_column_int64(statement, 3);
+    memcpy(out->id, sqlite3_column_blob(statement, 4), MESSAGE_ID_BYTES);
+    *out_bytes = (uint64_t)sqlite3_column_int64(statement, 5);
+    return SQLITE_OK;
+}
+
+static int bind_evictable(struct store_database *database, sqlite3_stmt *statement,
+                          const struct persist_op *op)
+{
+    struct store_evicted *evicted = &database->state.evicted;
+    int64_t stored = database->state.next_seq - 1; /* the message just stored */
+
+    if (evicted->order != op->evict || evicted->host != op->message.host) {
+        *evicted = (struct store_evicted){op->evict, op->message.host, INT64_MIN};
+    }
+    return store_statement_bind(statement,
+                                STORE_VALUES(STORE_NUMBER(op->message.host), STORE_NUMBER(stored),
+                                             STORE_NUMBER(evicted->from)));
+}
+
+/*
+ * Finds further messages to evict and adds them to op->removed and to `found`. *out_enough: whether
+ * they are as many as op->evict_messages and op->evict_bytes ask for.
+ */
+static int find_evictable(struct store_database *database, struct persist_op *op,
+                          struct found *found, bool *out_enough)
+{
+    sqlite3_stmt *statement =
+        database->statements[op->evict == PERSIST_EVICT_OLDEST ? STORE_OLDEST : STORE_SOONEST];
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+    bool is_first = true;
+    int rc = bind_evictable(database, statement, op);
+
+    while (rc == SQLITE_OK && !*out_enough && op->removed_count < op->limit &&
+           (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        int64_t place = 0;
+        uint64_t more = 0;
+
+        rc = read_removed(statement, &found->seqs[op->removed_count], &place,
+                          &op->removed[op->removed_count], &more);
+        if (rc == SQLITE_OK && is_first) {
+            database->state.evicted.from = place;
+            /* This search skips the new deposit, but the next search may begin with it. */
+            if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
+                database->state.evicted.from = op->message.expires_ms;
+            }
+        }
+        is_first = false;
+        if (is_chosen(found, found->seqs[op->removed_count])) {
+            continue;
+        }
+        op->removed_count++;
+        messages++;
+        bytes += more;
+        *out_enough = messages >= op->evict_messages && bytes >= op->evict_bytes;
+    }
+    store_statement_reset(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/*
+ * Deletes the messages of op->chosen that are there, and finds and deletes others as op->evict
+ * asks. op->removed lists all of them. If these are not enough, deletes the deposit instead, and
+ * the outcome is PERSIST_FULL.
+ */
+static int make_space(struct store_database *database, struct persist_op *op)
+{
+    struct found found = {.chosen = 0};
+    bool enough = op->evict == PERSIST_EVICT_NONE;
+    int rc = SQLITE_OK;
+
+    assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
+    assert(op->chosen_count <= op->limit);
+    for (uint32_t i = 0; i < op->chosen_count && rc == SQLITE_OK; i++) {
+        const uint8_t *id = op->chosen + (size_t)i * MESSAGE_ID_BYTES;
+        if (memcmp(id, op->message.id, MESSAGE_ID_BYTES) !=
+            0) { /* else it is the one just stored */
+            rc = find_chosen(database, op, id, &found);
+        }
+    }
+    found.chosen = op->removed_count;
+    if (rc == SQLITE_OK && !enough) {
+        rc = find_evictable(database, op, &found, &enough);
+    }
+    if (rc == SQLITE_OK && !enough) {
+        op->removed_count = 0;
+        op->outcome = PERSIST_FULL;
+        return store_database_delete(database, database->state.next_seq - 1);
+    }
+    for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
+        rc = store_database_delete(database, found.seqs[i]);
+    }
+    return rc;
+}
+
+/* --- deposits --------------------------------------------------------------------------------- */
 
 int store_deposit_apply(struct store_database *database, struct persist_op *op,
                         struct store_times *out_times)
@@ -148,7 +284,7 @@ int store_deposit_apply(struct store_database *database, struct persist_op *op,
     }
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         (op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0)) {
-        rc = store_evict(database, op);
+        rc = make_space(database, op);
     }
     return rc;
 }

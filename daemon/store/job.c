@@ -52,15 +52,15 @@ static void job_compact(struct store_writer *writer, struct persist_job *job)
     job->bytes_before = store_space_of_file(writer->options.path);
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 1); /* VACUUM attaches the temporary file */
     sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, writer);
-    int rc = store_schema_run(db, "PRAGMA temp_store = FILE");
+    int rc = store_exec(db, "PRAGMA temp_store = FILE");
     if (rc == SQLITE_OK) {
-        rc = store_schema_run(db, "VACUUM");
+        rc = store_exec(db, "VACUUM");
     }
     sqlite3_progress_handler(db, 0, NULL, NULL);
     if ((rc & 0xff) == SQLITE_FULL) {
         store_commit_make_space(writer);
     }
-    (void)store_schema_run(db, "PRAGMA temp_store = MEMORY");
+    (void)store_exec(db, "PRAGMA temp_store = MEMORY");
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     store_commit_scrub(writer); /* the checkpoint truncates the file */
     job->bytes_after = store_space_of_file(writer->options.path);

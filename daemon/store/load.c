@@ -4,10 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "core/base/hash.h"
 #include "core/profile/profile.h"
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
+#include "daemon/store/statement.h"
+
+/* `detail` NULL: the text of SQLite. */
+static int load_refuse(const struct store_load *load, int rc, const char *detail)
+{
+    return store_error_refuse(load->path, rc, detail != NULL ? detail : sqlite3_errmsg(load->db),
+                              load->reason);
+}
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
@@ -15,16 +25,9 @@
 static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *out_profile)
 {
     sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db, "SELECT host_id, profile FROM host WHERE name = ?1", -1,
-                                &statement, NULL);
+    int rc = store_query(db, "SELECT host_id, profile FROM host WHERE name = ?1",
+                         STORE_VALUES(STORE_TEXT(name, strlen(name))), &statement);
 
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
     if (rc == SQLITE_ROW) {
         const char *profile = (const char *)sqlite3_column_text(statement, 1);
 
@@ -41,119 +44,70 @@ static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *ou
     return rc;
 }
 
-/* SQLITE_ROW: yes, SQLITE_DONE: no. */
-static int has_messages(sqlite3 *db, uint32_t host)
-{
-    sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM message WHERE host_id = ?1 LIMIT 1", -1,
-                                &statement, NULL);
-
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_bind_int64(statement, 1, host);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
-    (void)sqlite3_finalize(statement);
-    return rc;
-}
-
-static int next_host(sqlite3 *db, uint32_t *out_host)
-{
-    sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db, "SELECT coalesce(max(host_id), 0) + 1 FROM host", -1,
-                                &statement, NULL);
-
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) {
-        *out_host = (uint32_t)sqlite3_column_int64(statement, 0);
-    }
-    (void)sqlite3_finalize(statement);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
-}
-
 static int put_host(sqlite3 *db, uint32_t host, const char *name, const char *profile)
 {
-    sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db,
-                                "INSERT INTO host (host_id, name, profile, checksum)"
-                                " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (host_id) DO UPDATE"
-                                " SET profile = excluded.profile, checksum = excluded.checksum",
-                                -1, &statement, NULL);
+    return store_run(db,
+                     "INSERT INTO host (host_id, name, profile, checksum)"
+                     " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (host_id) DO UPDATE"
+                     " SET profile = excluded.profile, checksum = excluded.checksum",
+                     STORE_VALUES(STORE_NUMBER(host), STORE_TEXT(name, strlen(name)),
+                                  STORE_TEXT(profile, strlen(profile)),
+                                  STORE_NUMBER(store_host_checksum(host, name, profile))));
+}
 
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_bind_int64(statement, 1, host);
+static int make_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host)
+{
+    int64_t host = 0;
+    int rc = store_query_number(db, "SELECT coalesce(max(host_id), 0) + 1 FROM host",
+                                STORE_NO_VALUES, &host);
+
     if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_text(statement, 3, profile, -1, SQLITE_STATIC);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 4, store_host_checksum(host, name, profile));
+        rc = put_host(db, (uint32_t)host, name, profile);
     }
     if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
+        *out_host = (uint32_t)host;
     }
-    (void)sqlite3_finalize(statement);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
 }
 
 int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host)
 {
     char stored[PROFILE_TEXT_MAX];
-    uint32_t host = 0;
+    uint32_t host;
     int rc = find_host(db, name, &host, stored);
 
     if (rc == SQLITE_ROW) {
         return SQLITE_CONSTRAINT;
     }
-    if (rc == SQLITE_DONE) {
-        rc = next_host(db, &host);
-    }
-    if (rc == SQLITE_OK) {
-        rc = put_host(db, host, name, profile);
-    }
-    if (rc == SQLITE_OK) {
-        *out_host = host;
-    }
-    return rc;
+    return rc == SQLITE_DONE ? make_host(db, name, profile, out_host) : rc;
 }
 
-int store_load_host(sqlite3 *db, const char *path, const char *name, const char *profile,
-                    uint32_t *out_host, char *out_profile, char *out_reason)
+int store_load_host(const struct store_load *load, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile)
 {
     char stored[PROFILE_TEXT_MAX];
     uint32_t host = 0;
-    int rc = find_host(db, name, &host, stored);
+    int64_t messages = 0;
+    int rc = find_host(load->db, name, &host, stored);
 
-    if (rc == SQLITE_ROW && strcmp(stored, profile) == 0) {
-        *out_host = host;
-        return 0;
-    }
-    if (rc == SQLITE_ROW) {
-        rc = has_messages(db, host);
-        if (rc == SQLITE_ROW) {
+    if (rc == SQLITE_DONE) {
+        rc = make_host(load->db, name, profile, &host);
+    } else if (rc == SQLITE_ROW && strcmp(stored, profile) == 0) {
+        rc = SQLITE_OK;
+    } else if (rc == SQLITE_ROW) {
+        rc =
+            store_query_number(load->db, "SELECT EXISTS (SELECT 1 FROM message WHERE host_id = ?1)",
+                               STORE_VALUES(STORE_NUMBER(host)), &messages);
+        if (rc == SQLITE_OK && messages > 0) {
             memcpy(out_profile, stored, sizeof(stored));
             return PERSIST_PROFILE_CHANGED;
         }
-    } else if (rc == SQLITE_DONE) {
-        rc = next_host(db, &host);
         if (rc == SQLITE_OK) {
-            rc = SQLITE_DONE;
+            rc = put_host(load->db, host, name, profile);
         }
     }
-    if (rc == SQLITE_DONE) {
-        rc = put_host(db, host, name, profile);
-    }
     if (rc != SQLITE_OK) {
-        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        return load_refuse(load, rc, NULL);
     }
     *out_host = host;
     return 0;
@@ -161,13 +115,13 @@ int store_load_host(sqlite3 *db, const char *path, const char *name, const char 
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static int refuse_row(const char *path, int rc, int64_t seq, char *out_reason)
+static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 {
     char detail[64];
 
     (void)snprintf(detail, sizeof(detail), "the message with seq %lld is not as it was written",
                    (long long)seq);
-    return store_error_refuse(path, rc, detail, out_reason);
+    return load_refuse(load, rc, detail);
 }
 
 /*
@@ -218,11 +172,11 @@ static int sum_ids(sqlite3 *db, uint64_t *out_sum)
 {
     struct last_id last = {.is_set = false};
     sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db, "SELECT host_id, id, seq FROM message INDEXED BY message_by_id",
-                                -1, &statement, NULL);
+    int rc = store_query(db, "SELECT host_id, id, seq FROM message INDEXED BY message_by_id",
+                         STORE_NO_VALUES, &statement);
 
     *out_sum = 0;
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
         bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
                          sqlite3_column_type(statement, 1) == SQLITE_BLOB &&
                          sqlite3_column_type(statement, 2) == SQLITE_INTEGER;
@@ -239,7 +193,6 @@ static int sum_ids(sqlite3 *db, uint64_t *out_sum)
         last.host = host;
         memcpy(last.id, id, MESSAGE_ID_BYTES);
         *out_sum += hash_id(sqlite3_column_int64(statement, 2), host, id);
-        rc = SQLITE_OK;
     }
     (void)sqlite3_finalize(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -250,12 +203,11 @@ static int sum_expiries(sqlite3 *db, uint64_t *out_sum)
     sqlite3_stmt *statement;
     int64_t last_ms = INT64_MIN;
     int64_t last_seq = 0;
-    int rc =
-        sqlite3_prepare_v2(db, "SELECT expires_ms, seq FROM message INDEXED BY message_by_expiry",
-                           -1, &statement, NULL);
+    int rc = store_query(db, "SELECT expires_ms, seq FROM message INDEXED BY message_by_expiry",
+                         STORE_NO_VALUES, &statement);
 
     *out_sum = 0;
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
         bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
                          sqlite3_column_type(statement, 1) == SQLITE_INTEGER;
         int64_t expires_ms = sqlite3_column_int64(statement, 0);
@@ -268,29 +220,27 @@ static int sum_expiries(sqlite3 *db, uint64_t *out_sum)
         last_ms = expires_ms;
         last_seq = seq;
         *out_sum += hash_expiry(seq, expires_ms);
-        rc = SQLITE_OK;
     }
     (void)sqlite3_finalize(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int check_indexes(sqlite3 *db, const char *path, const struct sums *rows, char *out_reason)
+static int check_indexes(const struct store_load *load, const struct sums *rows)
 {
     struct sums entries = {0};
-    int rc = sum_ids(db, &entries.by_id);
+    int rc = sum_ids(load->db, &entries.by_id);
 
     if (rc == SQLITE_OK) {
-        rc = sum_expiries(db, &entries.by_expiry);
+        rc = sum_expiries(load->db, &entries.by_expiry);
     }
     if (rc == SQLITE_OK && (entries.by_id != rows->by_id || entries.by_expiry != rows->by_expiry)) {
         rc = SQLITE_CORRUPT;
     }
     return rc == SQLITE_OK
                ? 0
-               : store_error_refuse(path, rc,
-                                    rc == SQLITE_CORRUPT ? "an index of the messages is not theirs"
-                                                         : sqlite3_errmsg(db),
-                                    out_reason);
+               : load_refuse(load, rc,
+                             rc == SQLITE_CORRUPT ? "an index of the messages is not theirs"
+                                                  : NULL);
 }
 
 /* Behind a message's own columns: its state and reports, where there are any. */
@@ -298,24 +248,20 @@ static const char replay_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
                                   " FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
 enum { COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
 
-int store_load_replay(sqlite3 *db, const char *path,
+int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),
-                      void *context, char *out_reason)
+                      void *context)
 {
     struct persist_message message;
     sqlite3_stmt *statement;
     struct sums rows = {0};
-    int64_t seq = 0;
     int code = 0;
-    int rc = sqlite3_prepare_v2(db, replay_text, -1, &statement, NULL);
+    int rc = store_query(load->db, replay_text, STORE_NO_VALUES, &statement);
 
-    if (rc != SQLITE_OK) {
-        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
-    }
-    while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        rc = store_row_read(statement, &seq, &message);
+    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
+        rc = store_row_read(statement, &message);
         if (rc != SQLITE_OK) {
-            code = refuse_row(path, rc, sqlite3_column_int64(statement, 0), out_reason);
+            code = refuse_row(load, rc, sqlite3_column_int64(statement, 0));
             break;
         }
         message.payload = NULL;
@@ -326,35 +272,53 @@ int store_load_replay(sqlite3 *db, const char *path,
         code = visit(context, &message);
     }
     if (code == 0 && rc != SQLITE_DONE) {
-        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        code = load_refuse(load, rc, NULL);
     }
     (void)sqlite3_finalize(statement);
-    return code == 0 ? check_indexes(db, path, &rows, out_reason) : code;
+    return code == 0 ? check_indexes(load, &rows) : code;
 }
 
-/* --- rules ------------------------------------------------------------------------------------ */
+/* --- rules and epochs ------------------------------------------------------------------------- */
 
-int store_load_rules(sqlite3 *db, const char *path,
-                     int (*visit)(void *context, const struct persist_rule *rule), void *context,
-                     char *out_reason)
+int store_load_rules(const struct store_load *load,
+                     int (*visit)(void *context, const struct persist_rule *rule), void *context)
 {
     struct persist_rule rule;
     sqlite3_stmt *statement;
     int code = 0;
-    int rc =
-        sqlite3_prepare_v2(db, "SELECT " STORE_RULE_COLUMNS " FROM rule", -1, &statement, NULL);
+    int rc = store_query(load->db, "SELECT " STORE_RULE_COLUMNS " FROM rule", STORE_NO_VALUES,
+                         &statement);
 
-    if (rc != SQLITE_OK) {
-        return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
-    }
-    while (code == 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
         rc = store_row_read_rule(statement, &rule);
-        code = rc == SQLITE_OK
-                   ? visit(context, &rule)
-                   : store_error_refuse(path, rc, "a rule is not as it was written", out_reason);
+        code = rc == SQLITE_OK ? visit(context, &rule)
+                               : load_refuse(load, rc, "a rule is not as it was written");
     }
     if (code == 0 && rc != SQLITE_DONE) {
-        code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+        code = load_refuse(load, rc, NULL);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+int store_load_epochs(const struct store_load *load,
+                      int (*visit)(void *context, const struct persist_epoch *epoch), void *context)
+{
+    struct persist_epoch epoch;
+    sqlite3_stmt *statement;
+    int code = 0;
+    int rc =
+        store_query(load->db, "SELECT " STORE_EPOCH_COLUMNS " FROM epoch ORDER BY host_id, number",
+                    STORE_NO_VALUES, &statement);
+
+    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
+        rc = store_row_read_epoch(statement, &epoch);
+        code = rc == SQLITE_OK ? visit(context, &epoch)
+                               : load_refuse(load, rc, "an epoch is not as it was written");
+        sodium_memzero(&epoch, sizeof(epoch));
+    }
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = load_refuse(load, rc, NULL);
     }
     (void)sqlite3_finalize(statement);
     return code;

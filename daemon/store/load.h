@@ -17,22 +17,33 @@
  */
 int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host);
 
-/* persist's add_host. `path` is for sentences. */
-int store_load_host(sqlite3 *db, const char *path, const char *name, const char *profile,
-                    uint32_t *out_host, char *out_profile, char *out_reason);
+/* A database that start-up reads. */
+struct store_load {
+    sqlite3 *db;
+    const char *path; /* for sentences */
+    char *reason;     /* of PERSIST_REASON_BYTES: gets the sentence of a failure */
+};
+
+/* persist's add_host. */
+int store_load_host(const struct store_load *load, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile);
 
 /*
  * Visits every message in the order of seq. Each is proved by its checksum, which covers the
  * payload, too. Then both indexes of the messages are compared with the rows. -ERR_DAMAGED,
  * -ERR_STORAGE or -ERR_NOMEM with a sentence; or the result of `visit`.
  */
-int store_load_replay(sqlite3 *db, const char *path,
+int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),
-                      void *context, char *out_reason);
+                      void *context);
 
 /* Visits every rule: see persist.h, replay_rules. */
-int store_load_rules(sqlite3 *db, const char *path,
-                     int (*visit)(void *context, const struct persist_rule *rule), void *context,
-                     char *out_reason);
+int store_load_rules(const struct store_load *load,
+                     int (*visit)(void *context, const struct persist_rule *rule), void *context);
+
+/* Visits every epoch: see persist.h, replay_epochs. */
+int store_load_epochs(const struct store_load *load,
+                      int (*visit)(void *context, const struct persist_epoch *epoch),
+                      void *context);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "daemon/store/persist.h"
-#include "daemon/store/schema.h"
+#include "daemon/store/statement.h"
 
 enum {
     HEADER_BYTES = 32,
@@ -178,7 +178,7 @@ int store_log_cut(sqlite3 *db, const char *path)
     struct store_log_scan scan;
     sqlite3_file *file = NULL;
     /* Nobody else writes while we have the lock. */
-    int rc = store_schema_run(db, "BEGIN IMMEDIATE");
+    int rc = store_exec(db, "BEGIN IMMEDIATE");
 
     if (rc != SQLITE_OK) {
         return rc;
@@ -191,6 +191,6 @@ int store_log_cut(sqlite3 *db, const char *path)
         file != NULL && file->pMethods != NULL) {
         rc = file->pMethods->xTruncate(file, (sqlite3_int64)scan.valid_bytes);
     }
-    int ended = store_schema_run(db, "ROLLBACK");
+    int ended = store_exec(db, "ROLLBACK");
     return rc == SQLITE_OK ? ended : rc;
 }

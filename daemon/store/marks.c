@@ -5,6 +5,8 @@
 
 #include <sodium.h>
 
+#include "daemon/store/statement.h"
+
 enum {
     ROOM_MIN = 1024, /* ids that can be added before the filter grows */
     PATIENCE = 1000  /* transactions: after a failure, loading would often fail again */
@@ -78,21 +80,6 @@ static const uint8_t *rows_next(void *context)
     return rows->key;
 }
 
-static bool count_marks(sqlite3 *db, int64_t *out_count)
-{
-    sqlite3_stmt *statement = NULL;
-    bool counted = false;
-
-    if (sqlite3_prepare_v2(db, "SELECT count(*) FROM tombstone", -1, &statement, NULL) ==
-            SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        *out_count = sqlite3_column_int64(statement, 0);
-        counted = true;
-    }
-    (void)sqlite3_finalize(statement); /* repeats what step said */
-    return counted;
-}
-
 /* Loads all ids, as the current transaction sees them. On failure the filter is not usable. */
 static void marks_load(struct store_marks *marks, sqlite3 *db)
 {
@@ -104,7 +91,9 @@ static void marks_load(struct store_marks *marks, sqlite3 *db)
     marks->usable = false;
     marks->patience = PATIENCE;
     cuckoo_deinit(&marks->filter);
-    if (!count_marks(db, &count) || count > CUCKOO_CAPACITY_MAX / 2 ||
+    if (store_query_number(db, "SELECT count(*) FROM tombstone", STORE_NO_VALUES, &count) !=
+            SQLITE_OK ||
+        count > CUCKOO_CAPACITY_MAX / 2 ||
         sqlite3_prepare_v2(db, "SELECT host_id, id FROM tombstone", -1, &rows.statement, NULL) !=
             SQLITE_OK) {
         return;

@@ -31,10 +31,7 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
     if (database->state.moderated == 0) {
         return SQLITE_OK;
     }
-    int rc = sqlite3_bind_int64(statement, 1, seq);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
     if (rc == SQLITE_ROW) {
         const char *reasons = (const char *)sqlite3_column_text(statement, 2);
         size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
@@ -52,33 +49,16 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
 
 static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
-    sqlite3_stmt *statement = database->statements[STORE_MODERATION_PUT];
     int64_t checksum =
         store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
-    int rc = sqlite3_bind_int64(statement, 1, seq);
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, row->state);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 3, row->reports);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_text64(statement, 4, row->reasons, row->reasons_bytes, SQLITE_STATIC,
-                                 SQLITE_UTF8);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 5, checksum);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_statement_run(statement);
-    } else {
-        store_statement_reset(statement);
-    }
     /* A row that is replaced counts twice: the count is an upper bound. */
     database->state.moderated++;
     database->state.changed = true;
-    return rc;
+    return store_statement_run(
+        database->statements[STORE_MODERATION_PUT],
+        STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(row->state), STORE_NUMBER(row->reports),
+                     STORE_TEXT(row->reasons, row->reasons_bytes), STORE_NUMBER(checksum)));
 }
 
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state)
@@ -131,10 +111,10 @@ static void add_reason(struct row *row, const char *words, size_t bytes)
  * Finds the message of an operation. Sets the outcome: PERSIST_APPLIED; PERSIST_NOT_FOUND, also for
  * a message that has expired; or PERSIST_FAILED for a damaged row.
  */
-static int find_alive(struct store_database *database, struct persist_op *op, int64_t *out_seq,
+static int find_alive(struct store_database *database, struct persist_op *op,
                       struct persist_message *out_message)
 {
-    int rc = store_database_find(database, &op->message, out_seq, out_message);
+    int rc = store_database_find(database, &op->message, out_message);
 
     op->outcome = PERSIST_NOT_FOUND;
     if (rc == SQLITE_CORRUPT) {
@@ -148,26 +128,16 @@ static int find_alive(struct store_database *database, struct persist_op *op, in
 
 static int put_rule(struct store_database *database, const struct persist_rule *rule)
 {
-    sqlite3_stmt *statement = database->statements[STORE_RULE_PUT];
-    int rc = store_row_bind_rule(statement, rule);
-
-    if (rc != SQLITE_OK) {
-        store_statement_reset(statement);
-        return rc;
-    }
     database->state.changed = true;
-    return store_statement_run(statement);
+    return store_row_put_rule(database->statements[STORE_RULE_PUT], rule);
 }
 
 int store_moderation_remove(struct store_database *database, struct persist_op *op)
 {
     struct persist_message stored;
-    int64_t expires_ms = 0;
-    int64_t seq = 0;
-    int rc = find_alive(database, op, &seq, &stored);
+    int rc = find_alive(database, op, &stored);
 
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED) {
-        expires_ms = stored.expires_ms;
         /* Fails for lengths out of range only. */
         (void)crypto_generichash(op->payload_hash, sizeof(op->payload_hash), stored.payload,
                                  stored.payload_bytes, NULL, 0);
@@ -176,9 +146,9 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
-    rc = store_database_delete(database, seq);
+    rc = store_database_delete(database, stored.seq);
     if (rc == SQLITE_OK) {
-        rc = store_database_put_tombstone(database, &op->message, expires_ms);
+        rc = store_database_put_tombstone(database, &op->message, stored.expires_ms);
     }
     if (rc == SQLITE_OK && op->rule != NULL) {
         struct persist_rule rule = *op->rule;
@@ -190,36 +160,17 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     return rc;
 }
 
-/* Gives a message another seq, and the checksum that goes with it. */
-static int moderation_move(struct store_database *database, int64_t from, int64_t to,
-                           int64_t checksum)
-{
-    sqlite3_stmt *statement = database->statements[STORE_MOVE];
-    int rc = sqlite3_bind_int64(statement, 1, from);
-
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, to);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 3, checksum);
-    }
-    if (rc != SQLITE_OK) {
-        store_statement_reset(statement);
-        return rc;
-    }
-    rc = store_statement_run(statement);
-    return rc == SQLITE_OK ? store_database_drop_moderation(database, from) : rc;
-}
-
 /* The message at *seq becomes visible: it gets a new seq, with `checksum`. */
 static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
                            int64_t *seq)
 {
     int64_t from = *seq;
 
-    op->shown_seq = store_database_take_number(database);
-    *seq = op->shown_seq;
-    return moderation_move(database, from, op->shown_seq, checksum);
+    *seq = op->shown_seq = store_database_take_number(database);
+    int rc = store_statement_run(
+        database->statements[STORE_MOVE],
+        STORE_VALUES(STORE_NUMBER(from), STORE_NUMBER(*seq), STORE_NUMBER(checksum)));
+    return rc == SQLITE_OK ? store_database_drop_moderation(database, from) : rc;
 }
 
 int store_moderation_apply(struct store_database *database, struct persist_op *op,
@@ -228,8 +179,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     struct persist_message stored;
     struct row row;
     int64_t checksum = 0;
-    int64_t seq = 0;
-    int rc = find_alive(database, op, &seq, &stored);
+    int rc = find_alive(database, op, &stored);
 
     op->shown_seq = 0;
     /* The caller may have seen an older message of the same id. */
@@ -244,6 +194,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
+    int64_t seq = stored.seq;
     rc = find_row(database, seq, &row);
     bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
@@ -276,23 +227,12 @@ int store_moderation_put_rule(struct store_database *database, struct persist_op
 
 int store_moderation_drop_rule(struct store_database *database, struct persist_op *op)
 {
-    sqlite3_stmt *statement = database->statements[STORE_RULE_DROP];
-    int rc = sqlite3_bind_int64(statement, 1, op->rule->host);
-
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, op->rule->kind);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_blob64(statement, 3,
-                                 op->rule->value_bytes == 0 ? (const void *)"" : op->rule->value,
-                                 op->rule->value_bytes, SQLITE_STATIC);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_statement_run(statement);
-    } else {
-        store_statement_reset(statement);
-    }
+    const struct persist_rule *rule = op->rule;
+    int rc = store_statement_run(database->statements[STORE_RULE_DROP],
+                                 STORE_VALUES(STORE_NUMBER(rule->host), STORE_NUMBER(rule->kind),
+                                              STORE_BLOB(rule->value, rule->value_bytes)));
     bool dropped = rc == SQLITE_OK && sqlite3_changes64(database->db) > 0;
+
     op->outcome = dropped ? PERSIST_APPLIED : PERSIST_NOT_FOUND;
     database->state.changed |= dropped;
     database->state.removed |= dropped;

@@ -8,17 +8,14 @@
 
 #include "core/base/expiry.h"
 #include "daemon/store/deposit.h"
-#include "daemon/store/epoch.h"
 #include "daemon/store/load.h"
 #include "daemon/store/moderation.h"
-#include "daemon/store/tally.h"
+#include "daemon/store/row.h"
 
 static int apply_withdraw(struct store_database *database, struct persist_op *op)
 {
     struct persist_message stored;
-    int64_t expires_ms = 0;
-    int64_t seq = 0;
-    int rc = store_database_find(database, &op->message, &seq, &stored);
+    int rc = store_database_find(database, &op->message, &stored);
 
     op->outcome = PERSIST_NOT_FOUND;
     if (rc == SQLITE_ROW && !message_expired(stored.expires_ms, op->now_ms)) {
@@ -27,7 +24,6 @@ static int apply_withdraw(struct store_database *database, struct persist_op *op
             sodium_memcmp(stored.withdraw_hash, op->message.withdraw_hash, LIMIT_HASH_BYTES) == 0;
 
         op->outcome = may ? PERSIST_APPLIED : PERSIST_FORBIDDEN;
-        expires_ms = stored.expires_ms;
     }
     store_statement_reset(database->statements[STORE_FIND]);
     if (rc == SQLITE_CORRUPT) {
@@ -39,15 +35,15 @@ static int apply_withdraw(struct store_database *database, struct persist_op *op
     if (op->outcome != PERSIST_APPLIED) {
         return SQLITE_OK;
     }
-    rc = store_database_delete(database, seq);
-    return rc == SQLITE_OK ? store_database_put_tombstone(database, &op->message, expires_ms) : rc;
+    rc = store_database_delete(database, stored.seq);
+    return rc == SQLITE_OK ? store_database_put_tombstone(database, &op->message, stored.expires_ms)
+                           : rc;
 }
 
 static int bind_expiry(sqlite3_stmt *statement, const struct persist_op *op)
 {
-    int rc = sqlite3_bind_int64(statement, 1, op->now_ms);
-
-    return rc == SQLITE_OK ? sqlite3_bind_int64(statement, 2, op->limit) : rc;
+    return store_statement_bind(statement,
+                                STORE_VALUES(STORE_NUMBER(op->now_ms), STORE_NUMBER(op->limit)));
 }
 
 static int expire_messages(struct store_database *database, struct persist_op *op)
@@ -109,12 +105,9 @@ static int expire_tombstones(struct store_database *database, const struct persi
 /* Without its key nobody finds the messages of an epoch. Later expiries delete them. */
 static int expire_epochs(struct store_database *database, const struct persist_op *op)
 {
-    sqlite3_stmt *statement = database->statements[STORE_EPOCH_EXPIRE];
-    int rc = sqlite3_bind_int64(statement, 1, op->now_ms);
+    int rc = store_statement_run(database->statements[STORE_EPOCH_EXPIRE],
+                                 STORE_VALUES(STORE_NUMBER(op->now_ms)));
 
-    if (rc == SQLITE_OK) {
-        rc = store_statement_run(statement);
-    }
     if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
         database->state.removed = true;
         database->state.changed = true;
@@ -126,7 +119,7 @@ static int apply_epoch(struct store_database *database, struct persist_op *op)
 {
     op->outcome = PERSIST_APPLIED;
     database->state.changed = true;
-    return store_epoch_put(database->db, op->epoch);
+    return store_row_put_epoch(database->db, op->epoch);
 }
 
 static int apply_expire(struct store_database *database, struct persist_op *op)
@@ -154,6 +147,93 @@ static int apply_host(struct store_database *database, struct persist_op *op)
     database->state.changed = database->state.changed || rc == SQLITE_OK;
     return rc == SQLITE_CONSTRAINT ? SQLITE_OK : rc;
 }
+
+/* --- tallies ---------------------------------------------------------------------------------- */
+
+/* Columns of STORE_TALLY. */
+enum { COLUMN_HOST, COLUMN_EPOCH, COLUMN_FILTER, COLUMN_BYTES, COLUMN_STATE };
+
+/* The tally of an epoch, else the tally of epoch 0 of its host, else NULL. */
+static struct persist_tally *tally_find(const struct persist_op *op, int64_t host, uint64_t epoch)
+{
+    struct persist_tally *open = NULL;
+
+    for (size_t i = 0; i < op->tally_count; i++) {
+        struct persist_tally *tally = &op->tallies[i];
+        if (tally->host == host && tally->epoch == epoch) {
+            return tally;
+        }
+        if (tally->host == host && tally->epoch == 0) {
+            open = tally;
+        }
+    }
+    return open;
+}
+
+static void add_filter(struct persist_tally *tally, const uint8_t *filter, size_t bytes)
+{
+    uint32_t cardinality = 0;
+
+    for (size_t i = 0; i < bytes && i < LIMIT_FILTER_BYTES; i++) {
+        tally->whole[i] |= filter[i];
+        cardinality += (uint32_t)__builtin_popcount(filter[i]);
+    }
+    if (tally->shown == 0 || cardinality < tally->low) {
+        tally->low = cardinality;
+    }
+    if (cardinality > tally->high) {
+        tally->high = cardinality;
+    }
+}
+
+static int add_tally(sqlite3_stmt *statement, const struct persist_op *op)
+{
+    uint64_t epoch = (uint64_t)sqlite3_column_int64(statement, COLUMN_EPOCH);
+    uint64_t bytes = (uint64_t)sqlite3_column_int64(statement, COLUMN_BYTES);
+    struct persist_tally *tally =
+        tally_find(op, sqlite3_column_int64(statement, COLUMN_HOST), epoch);
+
+    if (tally == NULL) {
+        return SQLITE_OK;
+    }
+    if (sqlite3_column_int64(statement, COLUMN_STATE) >= PERSIST_HIDDEN) {
+        tally->hidden++;
+        tally->hidden_bytes += bytes;
+    } else if (tally->epoch != epoch) {
+        tally->strays++;
+    } else {
+        const uint8_t *filter = sqlite3_column_blob(statement, COLUMN_FILTER);
+        size_t filter_bytes = (size_t)sqlite3_column_bytes(statement, COLUMN_FILTER);
+        if (filter == NULL && filter_bytes > 0) {
+            return SQLITE_NOMEM;
+        }
+        add_filter(tally, filter, filter_bytes);
+        tally->shown++;
+        tally->shown_bytes += bytes;
+    }
+    return SQLITE_OK;
+}
+
+static int apply_tally(struct store_database *database, struct persist_op *op)
+{
+    sqlite3_stmt *statement = database->statements[STORE_TALLY];
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < op->tally_count; i++) { /* the transaction may be the second attempt */
+        struct persist_tally asked = op->tallies[i];
+        op->tallies[i] = (struct persist_tally){.host = asked.host, .epoch = asked.epoch};
+    }
+    if (op->tally_count == 0) {
+        return SQLITE_OK;
+    }
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = add_tally(statement, op);
+    }
+    store_statement_reset(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* --- all operations --------------------------------------------------------------------------- */
 
 int store_ops_apply(struct store_database *database, struct persist_op *op,
                     struct store_times *out_times)
@@ -187,7 +267,7 @@ int store_ops_apply(struct store_database *database, struct persist_op *op,
         return SQLITE_OK;
     case PERSIST_TALLY:
         op->outcome = PERSIST_APPLIED;
-        return store_tally(database, op);
+        return apply_tally(database, op);
     }
     assert(false);
     return SQLITE_MISUSE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_ops: what each operation (persist_kind) does to the database. Deposits are in
- * store_deposit, moderation in store_moderation, tallies in store_tally.
+ * store_deposit, moderation is in store_moderation.
  *
  * A result is SQLite's code. An operation's own outcome, such as a conflict, is no failure.
  */

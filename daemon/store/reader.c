@@ -11,30 +11,30 @@
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
+#include "daemon/store/statement.h"
 
-/* NOT INDEXED: rows come in the order of seq. By the index of ids SQLite would have to sort. */
-static const char find_text[] =
-    "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2";
-static const char page_text[] =
-    "SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
-    " WHERE seq > ?2 AND host_id = ?1"
-    " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq AND state >= 2)"
-    " ORDER BY seq";
-/* Messages of all hosts. State and reports, if any, are behind the message's own columns. */
-static const char check_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
-                                 " FROM message LEFT JOIN moderation USING (seq)"
-                                 " WHERE seq > ?1 ORDER BY seq";
+/* The statements of the reader. */
+enum { READER_FIND, READER_PAGE, READER_CHECK, READER_REASONS, READER_STATEMENTS };
+static const char *const reader_texts[READER_STATEMENTS] = {
+    [READER_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2",
+    /* NOT INDEXED: rows come in the order of seq. By the index of ids SQLite would have to sort. */
+    [READER_PAGE] =
+        ("SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED WHERE seq > ?1 AND host_id = ?2"
+         " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
+         " AND state >= 2) ORDER BY seq"),
+    /* Messages of all hosts. State and reports, if any, are behind the message's own columns. */
+    [READER_CHECK] = ("SELECT " STORE_ROW_COLUMNS ", state, reports"
+                      " FROM message LEFT JOIN moderation USING (seq)"
+                      " WHERE seq > ?1 ORDER BY seq"),
+    [READER_REASONS] = "SELECT reasons FROM moderation WHERE seq = ?1",
+};
 enum { COLUMN_SEQ = 0, COLUMN_HOST = 1, COLUMN_ID = 2, COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
-static const char reasons_text[] = "SELECT reasons FROM moderation WHERE seq = ?1";
-_Static_assert(PERSIST_HIDDEN == 2, "page_text leaves out what is hidden");
+_Static_assert(PERSIST_HIDDEN == 2, "READER_PAGE leaves out what is hidden");
 
 struct store_reader {
     struct store_reader_options options;
     sqlite3 *db; /* of the thread, like the statements; NULL: not open */
-    sqlite3_stmt *find;
-    sqlite3_stmt *page;
-    sqlite3_stmt *check;
-    sqlite3_stmt *reasons;
+    sqlite3_stmt *statements[READER_STATEMENTS];
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
@@ -54,15 +54,11 @@ struct block {
 
 static void reader_disconnect(struct store_reader *reader)
 {
-    (void)sqlite3_finalize(reader->find); /* repeat what step said */
-    (void)sqlite3_finalize(reader->page);
-    (void)sqlite3_finalize(reader->check);
-    (void)sqlite3_finalize(reader->reasons);
+    for (int i = 0; i < READER_STATEMENTS; i++) {
+        (void)sqlite3_finalize(reader->statements[i]); /* repeats what step said */
+        reader->statements[i] = NULL;
+    }
     (void)sqlite3_close(reader->db);
-    reader->find = NULL;
-    reader->page = NULL;
-    reader->check = NULL;
-    reader->reasons = NULL;
     reader->db = NULL;
 }
 
@@ -75,29 +71,11 @@ static int connect_once(struct store_reader *reader)
     }
     rc = store_schema_connect(reader->options.path, reader->options.vfs, STORE_USE_READER,
                               &reader->db);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v3(reader->db, find_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->find,
-                                NULL);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v3(reader->db, page_text, -1, SQLITE_PREPARE_PERSISTENT, &reader->page,
-                                NULL);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v3(reader->db, check_text, -1, SQLITE_PREPARE_PERSISTENT,
-                                &reader->check, NULL);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v3(reader->db, reasons_text, -1, SQLITE_PREPARE_PERSISTENT,
-                                &reader->reasons, NULL);
+    for (int i = 0; i < READER_STATEMENTS && rc == SQLITE_OK; i++) {
+        rc = sqlite3_prepare_v3(reader->db, reader_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                &reader->statements[i], NULL);
     }
     return rc;
-}
-
-static void done_with(sqlite3_stmt *statement)
-{
-    (void)sqlite3_reset(statement); /* repeats what step said */
-    (void)sqlite3_clear_bindings(statement);
 }
 
 /* --- jobs ------------------------------------------------------------------------------------- */
@@ -107,20 +85,28 @@ static size_t variable_bytes(const struct persist_message *message)
     return message->filter_bytes + message->media_type_bytes + message->payload_bytes;
 }
 
+/* Adds `bytes` bytes to the job's memory. NULL: out of memory. */
+static uint8_t *add_block(struct persist_read *read, size_t bytes)
+{
+    struct block *block = malloc(sizeof(*block) + bytes); /* lengths of rows, far below SIZE_MAX */
+
+    if (block == NULL) {
+        return NULL;
+    }
+    block->next = read->memory;
+    read->memory = block;
+    return block->bytes;
+}
+
 /* Copies a message out of SQLite's memory into the job's. */
 static int keep_message(struct persist_read *read, const struct persist_message *message,
                         struct persist_entry *out_entry)
 {
-    /* Lengths are SQLite's, far below SIZE_MAX. */
-    struct block *block = malloc(sizeof(*block) + variable_bytes(message));
-    uint8_t *end;
+    uint8_t *end = add_block(read, variable_bytes(message));
 
-    if (block == NULL) {
+    if (end == NULL) {
         return SQLITE_NOMEM;
     }
-    block->next = read->memory;
-    read->memory = block;
-    end = block->bytes;
     memcpy(end, message->filter, message->filter_bytes);
     out_entry->message = *message;
     out_entry->message.filter = end;
@@ -149,27 +135,23 @@ static void note_message(const struct persist_message *message, struct persist_e
 static int keep_reasons(struct store_reader *reader, struct persist_read *read, int64_t seq,
                         struct persist_entry *out_entry)
 {
-    int rc = sqlite3_bind_int64(reader->reasons, 1, seq);
+    sqlite3_stmt *statement = reader->statements[READER_REASONS];
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(reader->reasons);
-    }
-    if (rc == SQLITE_ROW && sqlite3_column_bytes(reader->reasons, 0) > 0) {
-        const void *text = sqlite3_column_text(reader->reasons, 0);
-        size_t bytes = (size_t)sqlite3_column_bytes(reader->reasons, 0);
-        struct block *block = text == NULL ? NULL : malloc(sizeof(*block) + bytes);
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0) {
+        const void *text = sqlite3_column_text(statement, 0);
+        size_t bytes = (size_t)sqlite3_column_bytes(statement, 0);
+        uint8_t *copy = text == NULL ? NULL : add_block(read, bytes);
 
-        if (block == NULL) {
+        if (copy == NULL) {
             rc = SQLITE_NOMEM;
         } else {
-            block->next = read->memory;
-            read->memory = block;
-            memcpy(block->bytes, text, bytes);
-            out_entry->reasons = (const char *)block->bytes;
+            memcpy(copy, text, bytes);
+            out_entry->reasons = (const char *)copy;
             out_entry->reasons_bytes = bytes;
         }
     }
-    done_with(reader->reasons);
+    store_statement_reset(statement);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -177,18 +159,12 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
 static int find_one(struct store_reader *reader, struct persist_read *read,
                     struct persist_entry *entry, size_t *kept)
 {
+    sqlite3_stmt *statement = reader->statements[READER_FIND];
     struct persist_message message;
-    int64_t seq;
-    int rc = sqlite3_bind_int64(reader->find, 1, entry->message.host);
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_KEY(&entry->message)));
 
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_blob(reader->find, 2, entry->message.id, MESSAGE_ID_BYTES, SQLITE_STATIC);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(reader->find);
-    }
     if (rc == SQLITE_ROW) {
-        rc = store_row_read(reader->find, &seq, &message);
+        rc = store_row_read(statement, &message);
         if (rc == SQLITE_OK) {
             size_t bytes = message.media_type_bytes + message.payload_bytes;
 
@@ -199,13 +175,13 @@ static int find_one(struct store_reader *reader, struct persist_read *read,
                 rc = keep_message(read, &message, entry);
             }
             if (rc == SQLITE_OK && read->kind == PERSIST_READ_REPORTED) {
-                rc = keep_reasons(reader, read, seq, entry);
+                rc = keep_reasons(reader, read, message.seq, entry);
             }
         }
     } else if (rc == SQLITE_DONE) {
         rc = SQLITE_OK;
     }
-    done_with(reader->find);
+    store_statement_reset(statement);
     return rc;
 }
 
@@ -224,53 +200,25 @@ static int read_payloads(struct store_reader *reader, struct persist_read *read)
     return rc;
 }
 
-/* Puts rows into the page until it is full; SQLITE_ROW: there are more. */
-static int fill_page(struct store_reader *reader, struct persist_read *read, size_t room)
+/* Copies a row into the next entry. SQLITE_ROW: the row does not fit into the page. */
+static int keep_row(struct store_reader *reader, struct persist_read *read, size_t *bytes)
 {
     struct persist_message message;
-    size_t bytes = 0;
-    int64_t seq;
-    int rc;
+    int rc = store_row_read(reader->statements[READER_PAGE], &message);
 
-    while ((rc = sqlite3_step(reader->page)) == SQLITE_ROW) {
-        if (read->entry_count == room) {
-            return SQLITE_ROW;
-        }
-        rc = store_row_read(reader->page, &seq, &message);
-        if (rc != SQLITE_OK) {
-            return rc;
-        }
-        bytes += variable_bytes(&message);
-        if (read->entry_count > 0 && bytes > read->page_bytes_limit) {
-            return SQLITE_ROW;
-        }
-        rc = keep_message(read, &message, &read->entries[read->entry_count]);
-        if (rc != SQLITE_OK) {
-            return rc;
-        }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    *bytes += variable_bytes(&message);
+    if (read->entry_count > 0 && *bytes > read->page_bytes_limit) {
+        return SQLITE_ROW;
+    }
+    rc = keep_message(read, &message, &read->entries[read->entry_count]);
+    if (rc == SQLITE_OK) {
         read->entry_count++;
-        read->page_last = seq;
+        read->page_last = message.seq;
     }
     return rc;
-}
-
-static int read_page(struct store_reader *reader, struct persist_read *read)
-{
-    size_t room = read->entry_count;
-    int rc = sqlite3_bind_int64(reader->page, 1, read->page_host);
-
-    read->entry_count = 0;
-    read->page_last = read->page_after;
-    read->page_more = false;
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(reader->page, 2, read->page_after);
-    }
-    if (rc == SQLITE_OK) {
-        rc = fill_page(reader, read, room);
-    }
-    done_with(reader->page);
-    read->page_more = rc == SQLITE_ROW;
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Fills the entry of a damaged row. */
@@ -286,14 +234,17 @@ static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry
     }
 }
 
-/* Copies the numbers and the filter of a row into the next entry. */
+/* Copies the numbers and the filter of a row into the next entry. SQLITE_ROW: the page is full. */
 static int keep_checked(struct store_reader *reader, struct persist_read *read, size_t *bytes)
 {
+    sqlite3_stmt *statement = reader->statements[READER_CHECK];
     struct persist_entry *entry = &read->entries[read->entry_count];
     struct persist_message message;
-    int64_t seq = sqlite3_column_int64(reader->check, COLUMN_SEQ);
-    int rc = store_row_read(reader->check, &seq, &message);
 
+    if (*bytes > read->page_bytes_limit) {
+        return SQLITE_ROW;
+    }
+    int rc = store_row_read(statement, &message);
     memset(entry, 0, sizeof(*entry));
     if (rc == SQLITE_OK) {
         struct persist_message lean = message;
@@ -305,61 +256,52 @@ static int keep_checked(struct store_reader *reader, struct persist_read *read, 
         entry->message.media_type = NULL;
         entry->message.payload = NULL;
         /* NULL reads as 0 */
-        entry->message.state =
-            (enum persist_state)sqlite3_column_int64(reader->check, COLUMN_STATE);
-        entry->message.reports = (uint32_t)sqlite3_column_int64(reader->check, COLUMN_REPORTS);
+        entry->message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
+        entry->message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
     } else if (rc == SQLITE_CORRUPT) {
-        note_damage(reader->check, entry);
+        note_damage(statement, entry);
         rc = SQLITE_OK;
     }
-    entry->message.seq = seq;
+    entry->message.seq = sqlite3_column_int64(statement, COLUMN_SEQ);
     if (rc == SQLITE_OK) {
-        read->page_last = seq;
+        read->page_last = entry->message.seq;
         read->entry_count++;
     }
     return rc;
 }
 
-static int read_checked(struct store_reader *reader, struct persist_read *read)
+static int read_page(struct store_reader *reader, struct persist_read *read)
 {
+    bool is_check = read->kind == PERSIST_READ_CHECK;
+    sqlite3_stmt *statement = reader->statements[is_check ? READER_CHECK : READER_PAGE];
     size_t room = read->entry_count;
     size_t bytes = 0;
-    int rc = sqlite3_bind_int64(reader->check, 1, read->page_after);
+    struct store_value values[] = {STORE_NUMBER(read->page_after), STORE_NUMBER(read->page_host)};
+    int rc = store_statement_bind(statement, values, is_check ? 1 : 2);
 
     read->entry_count = 0;
     read->page_last = read->page_after;
-    while (rc == SQLITE_OK && (rc = sqlite3_step(reader->check)) == SQLITE_ROW) {
-        if (read->entry_count == room || bytes > read->page_bytes_limit) {
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (read->entry_count == room) {
             break;
         }
-        rc = keep_checked(reader, read, &bytes);
+        rc = is_check ? keep_checked(reader, read, &bytes) : keep_row(reader, read, &bytes);
     }
-    done_with(reader->check);
+    store_statement_reset(statement);
     read->page_more = rc == SQLITE_ROW;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int read_by_kind(struct store_reader *reader, struct persist_read *read)
-{
-    switch (read->kind) {
-    case PERSIST_READ_PAGE:
-        return read_page(reader, read);
-    case PERSIST_READ_CHECK:
-        return read_checked(reader, read);
-    default:
-        return read_payloads(reader, read);
-    }
-}
-
 static void run_read(struct store_reader *reader, struct persist_read *read)
 {
+    bool is_page = read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK;
     int rc = connect_once(reader);
 
     read->memory = NULL;
     read->failed = false;
     read->reason = NULL;
     if (rc == SQLITE_OK) {
-        rc = read_by_kind(reader, read);
+        rc = is_page ? read_page(reader, read) : read_payloads(reader, read);
     }
     if (rc == SQLITE_OK) {
         return;
@@ -370,7 +312,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = false;
     }
-    if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
+    if (is_page) {
         read->entry_count = 0;
     }
     reader_disconnect(reader); /* the next job opens a new connection */

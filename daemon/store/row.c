@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "core/base/hash.h"
+#include "daemon/store/statement.h"
 
 /* The columns of a message's row, numbered from 0 as in sqlite3_column_*; sqlite3_bind_* numbers
  * them from 1. */
@@ -87,7 +90,7 @@ int64_t store_host_checksum(uint32_t host, const char *name, const char *profile
     return (int64_t)hash_seeded(profile, strlen(profile), hash);
 }
 
-int64_t store_epoch_checksum(const struct persist_epoch *epoch)
+static int64_t epoch_checksum(const struct persist_epoch *epoch)
 {
     struct scratch scratch = {.used = 0};
 
@@ -144,69 +147,24 @@ int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t c
     return (int64_t)scratch_hash(&scratch);
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
-/* An empty value is not NULL, whatever its pointer is. */
-static int bind_bytes(sqlite3_stmt *statement, int column, const void *bytes, size_t length)
+int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
 {
-    return sqlite3_bind_blob64(statement, column + 1, length == 0 ? "" : bytes, length,
-                               SQLITE_STATIC);
+    struct store_value hash = {.type = SQLITE_NULL};
+
+    if (message->can_withdraw) {
+        hash = (struct store_value)STORE_BLOB(message->withdraw_hash, LIMIT_HASH_BYTES);
+    }
+    return store_statement_run(
+        statement, STORE_VALUES(STORE_NUMBER(seq), STORE_KEY(message), STORE_NUMBER(message->epoch),
+                                STORE_NUMBER(message->deposited_ms),
+                                STORE_NUMBER(message->expires_ms), STORE_NUMBER(message->reach_ppm),
+                                STORE_NUMBER(store_message_checksum(seq, message)), hash,
+                                STORE_BLOB(message->filter, message->filter_bytes),
+                                STORE_TEXT(message->media_type, message->media_type_bytes),
+                                STORE_BLOB(message->payload, message->payload_bytes)));
 }
-
-static int bind_text(sqlite3_stmt *statement, int column, const char *text, size_t length)
-{
-    return sqlite3_bind_text64(statement, column + 1, length == 0 ? "" : text, length,
-                               SQLITE_STATIC, SQLITE_UTF8);
-}
-
-static int bind_numbers(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
-{
-    const struct {
-        int column;
-        int64_t value;
-    } numbers[] = {
-        {COLUMN_SEQ, seq},
-        {COLUMN_HOST, message->host},
-        {COLUMN_EPOCH, (int64_t)message->epoch},
-        {COLUMN_DEPOSITED, message->deposited_ms},
-        {COLUMN_EXPIRES, message->expires_ms},
-        {COLUMN_REACH, message->reach_ppm},
-        {COLUMN_CHECKSUM, store_message_checksum(seq, message)},
-    };
-    int rc = SQLITE_OK;
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && rc == SQLITE_OK; i++) {
-        rc = sqlite3_bind_int64(statement, numbers[i].column + 1, numbers[i].value);
-    }
-    return rc;
-}
-
-int store_row_bind(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
-{
-    int rc = bind_numbers(statement, seq, message);
-
-    if (rc == SQLITE_OK) {
-        rc = bind_bytes(statement, COLUMN_ID, message->id, MESSAGE_ID_BYTES);
-    }
-    if (rc == SQLITE_OK) {
-        rc = message->can_withdraw ? bind_bytes(statement, COLUMN_WITHDRAW_HASH,
-                                                message->withdraw_hash, LIMIT_HASH_BYTES)
-                                   : sqlite3_bind_null(statement, COLUMN_WITHDRAW_HASH + 1);
-    }
-    if (rc == SQLITE_OK) {
-        rc = bind_bytes(statement, COLUMN_FILTER, message->filter, message->filter_bytes);
-    }
-    if (rc == SQLITE_OK) {
-        rc =
-            bind_text(statement, COLUMN_MEDIA_TYPE, message->media_type, message->media_type_bytes);
-    }
-    if (rc == SQLITE_OK) {
-        rc = bind_bytes(statement, COLUMN_PAYLOAD, message->payload, message->payload_bytes);
-    }
-    return rc;
-}
-
-/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The bytes of a value. A NULL pointer with a length: SQLite had no memory for the value. */
 static int read_bytes(sqlite3_stmt *statement, int column, int type, const uint8_t **out_bytes,
@@ -297,20 +255,18 @@ static int read_columns(sqlite3_stmt *statement, struct persist_message *out)
     return SQLITE_OK;
 }
 
-int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_message *out_message)
+int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message)
 {
-    struct persist_message message = {.host = 0};
-    int64_t seq = sqlite3_column_int64(statement, COLUMN_SEQ);
+    struct persist_message message = {.seq = sqlite3_column_int64(statement, COLUMN_SEQ)};
     int rc = read_columns(statement, &message);
 
     if (rc != SQLITE_OK) {
         return rc;
     }
-    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) != store_message_checksum(seq, &message)) {
+    if (sqlite3_column_int64(statement, COLUMN_CHECKSUM) !=
+        store_message_checksum(message.seq, &message)) {
         return SQLITE_CORRUPT;
     }
-    message.seq = seq;
-    *out_seq = seq;
     *out_message = message;
     return SQLITE_OK;
 }
@@ -333,20 +289,13 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
+int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 {
-    int64_t numbers[] = {rule->host,   rule->kind,       0,
-                         rule->number, rule->created_ms, rule_checksum(rule)};
-    int rc =
-        sqlite3_bind_blob64(statement, 3, rule->value_bytes == 0 ? (const void *)"" : rule->value,
-                            rule->value_bytes, SQLITE_STATIC);
-
-    for (int i = 0; i < 6 && rc == SQLITE_OK; i++) {
-        if (i != 2) {
-            rc = sqlite3_bind_int64(statement, i + 1, numbers[i]);
-        }
-    }
-    return rc;
+    return store_statement_run(
+        statement,
+        STORE_VALUES(STORE_NUMBER(rule->host), STORE_NUMBER(rule->kind),
+                     STORE_BLOB(rule->value, rule->value_bytes), STORE_NUMBER(rule->number),
+                     STORE_NUMBER(rule->created_ms), STORE_NUMBER(rule_checksum(rule))));
 }
 
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
@@ -374,5 +323,44 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
         return SQLITE_CORRUPT;
     }
     *out_rule = rule;
+    return SQLITE_OK;
+}
+
+/* --- epochs ----------------------------------------------------------------------------------- */
+
+int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch)
+{
+    return store_run(db,
+                     "INSERT INTO epoch (" STORE_EPOCH_COLUMNS ")"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                     " ON CONFLICT (host_id, number) DO NOTHING",
+                     STORE_VALUES(STORE_NUMBER(epoch->host), STORE_NUMBER(epoch->number),
+                                  STORE_NUMBER(epoch->starts_ms), STORE_NUMBER(epoch->ends_ms),
+                                  STORE_NUMBER(epoch->kept_ms), STORE_NUMBER(epoch_checksum(epoch)),
+                                  STORE_BLOB(epoch->key, LIMIT_KEY_BYTES)));
+}
+
+int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch)
+{
+    int64_t host = sqlite3_column_int64(statement, 0);
+    const void *key = sqlite3_column_blob(statement, 6);
+    struct persist_epoch epoch = {
+        .host = (uint32_t)host,
+        .number = (uint64_t)sqlite3_column_int64(statement, 1),
+        .starts_ms = sqlite3_column_int64(statement, 2),
+        .ends_ms = sqlite3_column_int64(statement, 3),
+        .kept_ms = sqlite3_column_int64(statement, 4),
+    };
+
+    if (host < 0 || host > UINT32_MAX || epoch.number == 0 || key == NULL ||
+        sqlite3_column_bytes(statement, 6) != LIMIT_KEY_BYTES) {
+        return SQLITE_CORRUPT;
+    }
+    memcpy(epoch.key, key, LIMIT_KEY_BYTES);
+    if (sqlite3_column_int64(statement, 5) != epoch_checksum(&epoch)) {
+        return SQLITE_CORRUPT;
+    }
+    *out_epoch = epoch;
+    sodium_memzero(&epoch, sizeof(epoch));
     return SQLITE_OK;
 }

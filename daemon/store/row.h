@@ -13,37 +13,38 @@
 
 #include "daemon/store/persist.h"
 
-/* Every SELECT of messages reads these columns in this order; the INSERT binds them so. */
+/* Every SELECT of messages reads these columns in this order; the INSERT writes them so. */
 #define STORE_ROW_COLUMNS                                                      \
     "seq, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm, checksum, " \
     "withdraw_hash, filter, media_type, payload"
 #define STORE_ROW_PLACES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
 
-/*
- * Binds a message to places 1 to 12. The message must stay in place until the statement is reset.
- * An SQLite result code.
- */
-int store_row_bind(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
+/* Runs the INSERT of a message, with places 1 to 12. An SQLite result code. */
+int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
 
 /*
  * Reads the current row of the statement and proves it by its checksum. Pointers in *out_message
  * are valid until the statement is stepped or reset. SQLITE_OK, SQLITE_CORRUPT or SQLITE_NOMEM;
  * outputs are untouched on failure.
  */
-int store_row_read(sqlite3_stmt *statement, int64_t *out_seq, struct persist_message *out_message);
+int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message);
 
 /* Whether two messages are the same in all but id, host and times. */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
 /* The same for rules, with places 1 to 6. */
 #define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, checksum"
-int store_row_bind_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
+int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
+
+/* The same for epochs; an epoch that is there stays as it is. */
+#define STORE_EPOCH_COLUMNS "host_id, number, starts_ms, ends_ms, kept_ms, checksum, key"
+int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);
+int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch);
 
 /* Checksums of rows, as SQLite stores integers. */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message);
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
-int64_t store_epoch_checksum(const struct persist_epoch *epoch);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
 int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
                                   size_t reasons_bytes);

@@ -13,6 +13,7 @@
 #include "daemon/store/error.h"
 #include "daemon/store/persist.h"
 #include "daemon/store/row.h"
+#include "daemon/store/statement.h"
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value: four times the largest frame */
@@ -112,9 +113,8 @@ static const char common_pragmas[] =
     "PRAGMA mmap_size = 0;"
     /* No temporary files: they might be on another file system. */
     "PRAGMA temp_store = MEMORY;"
-    /* Kilobytes, while the file is checked: every row is looked for in the index of ids, which has
-       3 MiB at 100,000 messages. With SQLite's 2000 most of these pages are read again and again.
-     */
+    /* Kilobytes. The check of the file searches the index of ids for every row. At 100,000 messages
+       this index has 3 MiB; with SQLite's default of 2000 most of its pages are read repeatedly. */
     "PRAGMA cache_size = -4096;";
 
 static const char reader_pragmas[] =
@@ -134,29 +134,6 @@ static const char writer_pragmas[] =
     "PRAGMA foreign_keys = OFF;";
 
 /* --- connections ------------------------------------------------------------------------------ */
-
-int store_schema_run(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL);
-}
-
-int store_schema_read_number(sqlite3 *db, const char *sql, int64_t *out)
-{
-    sqlite3_stmt *statement;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) {
-        *out = sqlite3_column_int64(statement, 0);
-    } else if (rc == SQLITE_DONE) {
-        rc = SQLITE_CORRUPT;
-    }
-    (void)sqlite3_finalize(statement); /* repeats what step said */
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
-}
 
 static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out_db)
 {
@@ -187,16 +164,16 @@ static int set_durability(sqlite3 *db, enum store_use use)
     if (use == STORE_USE_READER) {
         return SQLITE_OK;
     }
-    return store_schema_run(db, use == STORE_USE_WRITER ? "PRAGMA synchronous = FULL"
-                                                        : "PRAGMA synchronous = NORMAL");
+    return store_exec(db, use == STORE_USE_WRITER ? "PRAGMA synchronous = FULL"
+                                                  : "PRAGMA synchronous = NORMAL");
 }
 
 static int set_pragmas(sqlite3 *db, enum store_use use)
 {
-    int rc = store_schema_run(db, common_pragmas);
+    int rc = store_exec(db, common_pragmas);
 
     if (rc == SQLITE_OK) {
-        rc = store_schema_run(db, use == STORE_USE_READER ? reader_pragmas : writer_pragmas);
+        rc = store_exec(db, use == STORE_USE_READER ? reader_pragmas : writer_pragmas);
     }
     return rc == SQLITE_OK ? set_durability(db, use) : rc;
 }
@@ -240,12 +217,9 @@ static int schema_hash(sqlite3 *db, uint64_t *out)
                               " WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
     sqlite3_stmt *statement;
     uint64_t hash = 0;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    int rc = store_query(db, sql, STORE_NO_VALUES, &statement);
 
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
         for (int i = 0; i < 4; i++) {
             const void *text = sqlite3_column_text(statement, i);
 
@@ -266,7 +240,7 @@ static int check_tables(sqlite3 *db)
     int rc = sqlite3_open_v2(":memory:", &model, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc == SQLITE_OK) {
-        rc = store_schema_run(model, tables);
+        rc = store_exec(model, tables);
     }
     if (rc == SQLITE_OK) {
         rc = schema_hash(model, &expected);
@@ -281,48 +255,33 @@ static int check_tables(sqlite3 *db)
 static int insert_meta(sqlite3 *db)
 {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
-    sqlite3_stmt *statement;
-    int rc =
-        sqlite3_prepare_v2(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2)", -1, &statement, NULL);
 
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
     randombytes_buf(store_id, sizeof(store_id));
-    rc = sqlite3_bind_blob(statement, 1, store_id, sizeof(store_id), SQLITE_STATIC);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_bind_int64(statement, 2, store_meta_checksum(store_id, 1, 0));
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(statement);
-    }
-    (void)sqlite3_finalize(statement);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return store_run(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2)",
+                     STORE_VALUES(STORE_BLOB(store_id, sizeof(store_id)),
+                                  STORE_NUMBER(store_meta_checksum(store_id, 1, 0))));
 }
 
 /* Tables and version in one transaction: a crash leaves an empty file, or a whole one. */
 static int schema_create(sqlite3 *db)
 {
     char sql[96];
-    int rc = store_schema_run(db, "BEGIN IMMEDIATE");
+    int rc = store_exec(db, "BEGIN IMMEDIATE");
 
     if (rc != SQLITE_OK) {
         return rc;
     }
-    (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+    (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
                    STORE_APPLICATION_ID, STORE_VERSION);
-    rc = store_schema_run(db, tables);
+    rc = store_exec(db, tables);
     if (rc == SQLITE_OK) {
         rc = insert_meta(db);
     }
     if (rc == SQLITE_OK) {
-        rc = store_schema_run(db, sql);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_schema_run(db, "COMMIT");
+        rc = store_exec(db, sql);
     }
     if (rc != SQLITE_OK) {
-        (void)store_schema_run(db, "ROLLBACK"); /* may have happened already */
+        (void)store_exec(db, "ROLLBACK"); /* may have happened already */
     }
     return rc;
 }
@@ -358,20 +317,15 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
 
 static int refuse_version(const char *path, int64_t version, char *out_reason)
 {
-    if (version > STORE_VERSION) {
-        (void)snprintf(
-            out_reason, PERSIST_REASON_BYTES,
-            "%.160s was written by a newer hearsayd (schema %lld, this one knows %d); it "
-            "was left untouched. Install that version again, or use another directory",
-            path, (long long)version, STORE_VERSION);
-    } else {
-        (void)snprintf(
-            out_reason, PERSIST_REASON_BYTES,
-            "%.160s was written by an older hearsayd (schema %lld, this one knows only %d); it was "
-            "left untouched. Install that version again, or move the file and its -wal file away "
-            "to start empty",
-            path, (long long)version, STORE_VERSION);
-    }
+    bool is_newer = version > STORE_VERSION;
+
+    (void)snprintf(out_reason, PERSIST_REASON_BYTES,
+                   "%.160s was written by %s hearsayd (schema %lld, this one knows %s%d); it was "
+                   "left untouched. Install that version again, or %s",
+                   path, is_newer ? "a newer" : "an older", (long long)version,
+                   is_newer ? "" : "only ", STORE_VERSION,
+                   is_newer ? "use another directory"
+                            : "move the file and its -wal file away to start empty");
     return -ERR_VERSION;
 }
 
@@ -381,17 +335,18 @@ static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, ch
     int64_t application = 0;
     int64_t version = 0;
     int64_t objects = 0;
-    int rc = store_schema_read_number(db, "PRAGMA application_id", &application);
+    int rc = store_query_number(db, "PRAGMA application_id", STORE_NO_VALUES, &application);
 
     if (rc == SQLITE_OK) {
-        rc = store_schema_read_number(db, "PRAGMA user_version", &version);
+        rc = store_query_number(db, "PRAGMA user_version", STORE_NO_VALUES, &version);
     }
     /* Before the tables are read: a newer version may have tables that SQLite here cannot read. */
     if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
         return refuse_version(path, version, out_reason);
     }
     if (rc == SQLITE_OK) {
-        rc = store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
+        rc =
+            store_query_number(db, "SELECT count(*) FROM sqlite_schema", STORE_NO_VALUES, &objects);
     }
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
@@ -414,12 +369,8 @@ static int set_wal(sqlite3 *db)
 {
     sqlite3_stmt *statement;
     int64_t objects = 0;
-    int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
+    int rc = store_query(db, "PRAGMA journal_mode = WAL", STORE_NO_VALUES, &statement);
 
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
         const char *mode = (const char *)sqlite3_column_text(statement, 0);
 
@@ -428,9 +379,9 @@ static int set_wal(sqlite3 *db)
     }
     (void)sqlite3_finalize(statement);
     /* The first use of the log shows whether there is shared memory for its index. */
-    return rc == SQLITE_OK
-               ? store_schema_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects)
-               : rc;
+    return rc == SQLITE_OK ? store_query_number(db, "SELECT count(*) FROM sqlite_schema",
+                                                STORE_NO_VALUES, &objects)
+                           : rc;
 }
 
 /* All checks; they only read. */
@@ -457,15 +408,12 @@ static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, cha
                                   out_reason);
     }
     rc = store_check(db, detail);
-    if (rc != SQLITE_OK) {
-        return store_error_refuse(path, rc, detail, out_reason);
-    }
-    return 0;
+    return rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, detail, out_reason);
 }
 
 static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
 {
-    int rc = is_empty ? store_schema_run(db, creation_pragmas) : SQLITE_OK;
+    int rc = is_empty ? store_exec(db, creation_pragmas) : SQLITE_OK;
 
     if (rc == SQLITE_OK) {
         rc = set_pragmas(db, use);
@@ -476,7 +424,7 @@ static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
      * the page out again, and leave a log without a database, which is refused (check_files).
      */
     if (rc == SQLITE_OK && is_empty) {
-        rc = store_schema_run(db, "PRAGMA synchronous = EXTRA");
+        rc = store_exec(db, "PRAGMA synchronous = EXTRA");
     }
     if (rc == SQLITE_OK) {
         rc = set_wal(db);
@@ -517,7 +465,7 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
         return store_error_refuse(path, rc, NULL, out_reason);
     }
     /* The checks read untrusted pages: with the same pragmas as later. */
-    rc = store_schema_run(db, common_pragmas);
+    rc = store_exec(db, common_pragmas);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;

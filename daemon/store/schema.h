@@ -61,10 +61,4 @@ void store_schema_close_last(sqlite3 *db);
  */
 void store_schema_set_patience(sqlite3 *db, bool patient);
 
-/* Reads a pragma's or a query's one number. An SQLite result code. */
-int store_schema_read_number(sqlite3 *db, const char *sql, int64_t *out);
-
-/* Runs statements that give no rows. An SQLite result code. */
-int store_schema_run(sqlite3 *db, const char *sql);
-
 #endif

@@ -11,11 +11,11 @@
 #include <sqlite3.h>
 
 #include "core/base/err.h"
-#include "daemon/store/epoch.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
 #include "daemon/store/log.h"
 #include "daemon/store/reader.h"
+#include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/space.h"
 #include "daemon/store/writer.h"
@@ -205,61 +205,65 @@ static void on_async(uv_async_t *async)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-static int add_host(struct persist *persist, const char *name, const char *profile,
-                    uint32_t *out_host, char *out_profile, char *out_reason)
+/* For start-up: the writer's thread does not use its connection before the first submit. */
+static struct store_load load_of(struct persist *persist, char *out_reason)
 {
     struct persist_sqlite *store = sqlite_self(persist);
 
-    return store_load_host(store_writer_connection(store->writer), store->path, name, profile,
-                           out_host, out_profile, out_reason);
+    return (struct store_load){store_writer_connection(store->writer), store->path, out_reason};
+}
+
+/* A damaged database is not written to any more. */
+static int keep_damaged(struct persist *persist, int code)
+{
+    if (code == -ERR_DAMAGED) {
+        store_writer_keep_hands_off(sqlite_self(persist)->writer);
+    }
+    return code;
+}
+
+static int add_host(struct persist *persist, const char *name, const char *profile,
+                    uint32_t *out_host, char *out_profile, char *out_reason)
+{
+    struct store_load load = load_of(persist, out_reason);
+
+    return store_load_host(&load, name, profile, out_host, out_profile);
 }
 
 static int sqlite_replay(struct persist *persist,
                          int (*visit)(void *context, const struct persist_message *message),
                          void *context, char *out_reason)
 {
-    struct persist_sqlite *store = sqlite_self(persist);
-    int code = store_load_replay(store_writer_connection(store->writer), store->path, visit,
-                                 context, out_reason);
+    struct store_load load = load_of(persist, out_reason);
 
-    if (code == -ERR_DAMAGED) {
-        store_writer_keep_hands_off(store->writer);
-    }
-    return code;
+    return keep_damaged(persist, store_load_replay(&load, visit, context));
 }
 
 static int replay_epochs(struct persist *persist,
                          int (*visit)(void *context, const struct persist_epoch *epoch),
                          void *context, char *out_reason)
 {
-    struct persist_sqlite *store = sqlite_self(persist);
+    struct store_load load = load_of(persist, out_reason);
 
-    return store_epoch_replay(store_writer_connection(store->writer), store->path, visit, context,
-                              out_reason);
+    return store_load_epochs(&load, visit, context);
 }
 
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
 {
-    struct persist_sqlite *store = sqlite_self(persist);
-    sqlite3 *db = store_writer_connection(store->writer);
-    int rc = store_epoch_put(db, epoch);
+    struct store_load load = load_of(persist, out_reason);
+    int rc = store_row_put_epoch(load.db, epoch);
 
     return rc == SQLITE_OK ? 0
-                           : store_error_refuse(store->path, rc, sqlite3_errmsg(db), out_reason);
+                           : store_error_refuse(load.path, rc, sqlite3_errmsg(load.db), out_reason);
 }
 
 static int replay_rules(struct persist *persist,
                         int (*visit)(void *context, const struct persist_rule *rule), void *context,
                         char *out_reason)
 {
-    struct persist_sqlite *store = sqlite_self(persist);
-    int code = store_load_rules(store_writer_connection(store->writer), store->path, visit, context,
-                                out_reason);
+    struct store_load load = load_of(persist, out_reason);
 
-    if (code == -ERR_DAMAGED) {
-        store_writer_keep_hands_off(store->writer);
-    }
-    return code;
+    return keep_damaged(persist, store_load_rules(&load, visit, context));
 }
 
 static void sqlite_submit(struct persist *persist, struct persist_op *op)
@@ -447,12 +451,6 @@ static void warn_of_space(const char *path, const struct persist_sqlite_options 
     }
 }
 
-/* Closes the handle of a store that could not start. */
-static void on_unused_handle_closed(uv_handle_t *handle)
-{
-    store_free(handle->data);
-}
-
 int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
                         char *out_reason)
 {
@@ -485,7 +483,7 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
     }
     code = start_threads(store, options, db);
     if (code != 0) {
-        uv_close((uv_handle_t *)&store->async, on_unused_handle_closed);
+        uv_close((uv_handle_t *)&store->async, on_handle_closed);
         (void)sqlite3_close(db);
         return sqlite_say(code, out_reason);
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_statement: the prepared statements of the writer's connection, with their SQL. One place
- * holds every SQL text that operations run.
+ * store_statement: SQL statements. This module has the texts of all statements of the writer's
+ * connection, and the functions that bind values to a statement and run the statement.
+ *
+ * Results are SQLite's codes.
  */
 #ifndef DAEMON_STORE_STATEMENT_H
 #define DAEMON_STORE_STATEMENT_H
@@ -37,9 +39,38 @@ enum store_statement {
     STORE_STATEMENT_COUNT
 };
 
+/* A value that is bound to a place of a statement. */
+struct store_value {
+    int type; /* SQLITE_INTEGER, SQLITE_BLOB, SQLITE_TEXT or SQLITE_NULL */
+    int64_t number;
+    const void *bytes; /* must stay in place until the statement is reset */
+    size_t length;
+};
+
+#define STORE_NUMBER(value)                                \
+    {                                                      \
+        .type = SQLITE_INTEGER, .number = (int64_t)(value) \
+    }
+#define STORE_BLOB(data, size)                                 \
+    {                                                          \
+        .type = SQLITE_BLOB, .bytes = (data), .length = (size) \
+    }
+#define STORE_TEXT(text, size)                                 \
+    {                                                          \
+        .type = SQLITE_TEXT, .bytes = (text), .length = (size) \
+    }
+#define STORE_KEY(message) \
+    STORE_NUMBER((message)->host), STORE_BLOB((message)->id, MESSAGE_ID_BYTES)
+
+/* The values of places 1, 2 and so on, and their number: two arguments of the functions below. */
+#define STORE_VALUES(...)                      \
+    (const struct store_value[]){__VA_ARGS__}, \
+        sizeof((const struct store_value[]){__VA_ARGS__}) / sizeof(struct store_value)
+#define STORE_NO_VALUES NULL, 0
+
 /*
- * Prepares all statements into out_statements (STORE_STATEMENT_COUNT, zeroed). An SQLite result
- * code. On failure, too, store_statement_finalize is due.
+ * Prepares all statements into out_statements (STORE_STATEMENT_COUNT, zeroed). On failure, too,
+ * store_statement_finalize is due.
  */
 int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements);
 
@@ -50,10 +81,30 @@ void store_statement_finalize(sqlite3_stmt **statements);
    them. */
 void store_statement_reset(sqlite3_stmt *statement);
 
-/* Runs a bound statement that returns no rows, and resets it. An SQLite result code. */
-int store_statement_run(sqlite3_stmt *statement);
+/* Binds values to places 1, 2 and so on. */
+int store_statement_bind(sqlite3_stmt *statement, const struct store_value *values, size_t count);
 
-/* Binds place 1 to the message's host and place 2 to its id. An SQLite result code. */
-int store_statement_bind_key(sqlite3_stmt *statement, const struct persist_message *message);
+/* Binds values and steps to the first row. SQLITE_ROW, SQLITE_DONE or an error. */
+int store_statement_step(sqlite3_stmt *statement, const struct store_value *values, size_t count);
+
+/* Binds values, runs a statement that returns no rows, and resets the statement. */
+int store_statement_run(sqlite3_stmt *statement, const struct store_value *values, size_t count);
+
+/*
+ * Prepares a statement for one use, binds values and steps to the first row. SQLITE_ROW,
+ * SQLITE_DONE or an error. The caller finalizes *out_statement, also after an error.
+ */
+int store_query(sqlite3 *db, const char *sql, const struct store_value *values, size_t count,
+                sqlite3_stmt **out_statement);
+
+/* Prepares a statement that returns no rows, binds values, runs and finalizes the statement. */
+int store_run(sqlite3 *db, const char *sql, const struct store_value *values, size_t count);
+
+/* Reads the number in the first column of the first row. SQLITE_CORRUPT if there is no row. */
+int store_query_number(sqlite3 *db, const char *sql, const struct store_value *values, size_t count,
+                       int64_t *out);
+
+/* Runs several statements that return no rows and have no values. */
+int store_exec(sqlite3 *db, const char *sql);
 
 #endif

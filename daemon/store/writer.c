@@ -53,10 +53,9 @@ static uint64_t reusable_pages(struct store_writer *writer)
 {
     int64_t pages = 0;
 
-    if (writer->database.db == NULL ||
-        store_schema_read_number(writer->database.db, "PRAGMA freelist_count", &pages) !=
-            SQLITE_OK) {
-        return 0;
+    if (writer->database.db != NULL) {
+        (void)store_query_number(writer->database.db, "PRAGMA freelist_count", STORE_NO_VALUES,
+                                 &pages);
     }
     return pages > 0 ? (uint64_t)pages : 0;
 }

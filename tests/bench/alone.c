@@ -11,6 +11,7 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
+#include "daemon/store/statement.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
@@ -39,18 +40,14 @@ static void describe(const struct workload_message *from, int64_t now_ms,
 static int write_rows(sqlite3 *db, sqlite3_stmt *insert, const struct workload_message *messages,
                       size_t count, int64_t seq)
 {
-    int rc = store_schema_run(db, "BEGIN IMMEDIATE");
+    int rc = store_exec(db, "BEGIN IMMEDIATE");
 
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
         struct persist_message message;
         describe(&messages[i], stats_now_ns() / 1000000, &message);
-        rc = store_row_bind(insert, seq + (int64_t)i, &message);
-        if (rc == SQLITE_OK) {
-            rc = sqlite3_step(insert) == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
-        }
-        (void)sqlite3_reset(insert); /* repeats what step said */
+        rc = store_row_put(insert, seq + (int64_t)i, &message);
     }
-    return rc == SQLITE_OK ? store_schema_run(db, "COMMIT") : rc;
+    return rc == SQLITE_OK ? store_exec(db, "COMMIT") : rc;
 }
 
 static int write_all(sqlite3 *db, sqlite3_stmt *insert, uint64_t seed, size_t count,
@@ -119,8 +116,7 @@ static int read_rows(sqlite3 *db, size_t *out_rows)
     }
     while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
         struct persist_message message;
-        int64_t seq = 0;
-        rc = store_row_read(select, &seq, &message);
+        rc = store_row_read(select, &message);
         if (rc != SQLITE_OK) {
             break;
         }

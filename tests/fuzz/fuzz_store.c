@@ -155,7 +155,8 @@ static void make_base(unsigned base)
     sqlite3 *db;
 
     FUZZ_CHECK(store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) == 0);
-    FUZZ_CHECK(store_load_host(db, fuzz.path, "default", profile, &host, stored, reason) == 0);
+    const struct store_load load = {db, fuzz.path, reason};
+    FUZZ_CHECK(store_load_host(&load, "default", profile, &host, stored) == 0);
     FUZZ_CHECK(store_database_init(&database, db, 100) == SQLITE_OK);
     for (uint8_t i = 1; i <= MESSAGES; i++) {
         make_deposit(host, i, &op);
@@ -284,13 +285,14 @@ static void go_on(sqlite3 *db, uint32_t host, unsigned count)
     apply(&database, &op);
     FUZZ_CHECK(op.outcome == PERSIST_APPLIED);
     FUZZ_CHECK(sqlite3_close(store_database_deinit(&database)) == SQLITE_OK);
-    if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) != 0 ||
-        store_load_replay(db, fuzz.path, visit_any, &counted, reason) != 0) {
+    struct store_load load = {.path = fuzz.path, .reason = reason};
+    if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &load.db, reason) != 0 ||
+        store_load_replay(&load, visit_any, &counted) != 0) {
         (void)fprintf(stderr, "%s\n", reason);
         fuzz_fail(__FILE__, __LINE__, "it opens again");
     }
     FUZZ_CHECK(counted == count + 1);
-    FUZZ_CHECK(sqlite3_close(db) == SQLITE_OK);
+    FUZZ_CHECK(sqlite3_close(load.db) == SQLITE_OK);
 }
 
 static void check_refused(const char *reason)
@@ -319,9 +321,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_refused(reason);
         return 0;
     }
-    int rc = store_load_host(db, fuzz.path, "default", profile, &host, stored, reason);
+    const struct store_load load = {db, fuzz.path, reason};
+    int rc = store_load_host(&load, "default", profile, &host, stored);
     if (rc == 0) {
-        rc = store_load_replay(db, fuzz.path, is_known ? check_message : visit_any, &count, reason);
+        rc = store_load_replay(&load, is_known ? check_message : visit_any, &count);
     }
     if (rc == 0) {
         go_on(db, host, count);

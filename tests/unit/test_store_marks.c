@@ -14,6 +14,7 @@
 
 #include "daemon/store/ops.h"
 #include "daemon/store/schema.h"
+#include "daemon/store/statement.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"
 
@@ -281,7 +282,7 @@ static void put_mark(struct store_marks *marks, sqlite3 *db, uint32_t number)
     make_number_id(number, id);
     (void)snprintf(sql, sizeof(sql), "INSERT INTO tombstone VALUES (1, x'%02x%02x%02x%02x%024d')",
                    id[0], id[1], id[2], id[3], 0);
-    assert_int_equal(store_schema_run(db, sql), SQLITE_OK);
+    assert_int_equal(store_exec(db, sql), SQLITE_OK);
     store_marks_add(marks, db, 1, id);
 }
 
@@ -316,7 +317,7 @@ static void test_rollback(void **state)
 
     (void)state;
     assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-    assert_int_equal(store_schema_run(db, "CREATE TABLE tombstone (host_id INTEGER, id BLOB)"),
+    assert_int_equal(store_exec(db, "CREATE TABLE tombstone (host_id INTEGER, id BLOB)"),
                      SQLITE_OK);
     store_marks_init(&marks);
     store_marks_begin(&marks, db);
@@ -328,9 +329,9 @@ static void test_rollback(void **state)
     for (int reload = 0; reload < 2; reload++) {
         const uint32_t buckets = marks.filter.bucket_count;
 
-        assert_int_equal(store_schema_run(db, "BEGIN"), SQLITE_OK);
+        assert_int_equal(store_exec(db, "BEGIN"), SQLITE_OK);
         store_marks_begin(&marks, db);
-        assert_int_equal(store_schema_run(db, "DELETE FROM tombstone WHERE id < x'0a000000ff'"),
+        assert_int_equal(store_exec(db, "DELETE FROM tombstone WHERE id < x'0a000000ff'"),
                          SQLITE_OK);
         for (uint32_t gone = 0; gone <= 10; gone++) {
             make_number_id(gone, id);
@@ -339,7 +340,7 @@ static void test_rollback(void **state)
         while (reload == 1 && marks.filter.bucket_count == buckets) {
             put_mark(&marks, db, number++);
         }
-        assert_int_equal(store_schema_run(db, "ROLLBACK"), SQLITE_OK);
+        assert_int_equal(store_exec(db, "ROLLBACK"), SQLITE_OK);
         store_marks_rollback(&marks);
         store_marks_begin(&marks, db);
         check_table(&marks, db, 300);
@@ -348,7 +349,7 @@ static void test_rollback(void **state)
     assert_true(number > 1000); /* it was loaded anew */
     store_marks_begin(&marks, db);
     make_number_id(5, id);
-    assert_int_equal(store_schema_run(db, "DELETE FROM tombstone WHERE hex(id) LIKE '05000000%'"),
+    assert_int_equal(store_exec(db, "DELETE FROM tombstone WHERE hex(id) LIKE '05000000%'"),
                      SQLITE_OK);
     store_marks_remove(&marks, 1, id);
     assert_true(store_marks_may_have(&marks, 1, id));
@@ -375,7 +376,7 @@ static void test_unreadable(void **state)
     store_marks_add(&marks, db, 1, id);
     store_marks_remove(&marks, 1, id);
     store_marks_commit(&marks);
-    assert_int_equal(store_schema_run(db, "CREATE TABLE tombstone (host_id INTEGER, id BLOB)"),
+    assert_int_equal(store_exec(db, "CREATE TABLE tombstone (host_id INTEGER, id BLOB)"),
                      SQLITE_OK);
     for (; !marks.usable && begins < 5000; begins++) {
         assert_true(store_marks_may_have(&marks, 1, id));
