@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "tests/model/index_world.h"
+
+struct plain_count {
+    uint32_t a, b, both, either;
+};
+
+static struct plain_count count_bits(const uint64_t *a, const uint64_t *b, uint32_t first,
+                                     uint32_t bits)
+{
+    struct plain_count counts = {0, 0, 0, 0};
+
+    for (uint32_t p = first; p < first + bits; p++) {
+        bool in_a = bloom_test(a, p);
+        bool in_b = bloom_test(b, p);
+
+        counts.a += in_a;
+        counts.b += in_b;
+        counts.both += in_a && in_b;
+        counts.either += in_a || in_b;
+    }
+    return counts;
+}
+
+static struct similarity plain_estimate(const uint64_t *a, const uint64_t *b)
+{
+    int64_t n_a = 0, n_b = 0, n_either = 0;
+
+    for (uint32_t s = 0; s < world.profile.section_count; s++) {
+        const struct profile_section *section = &world.profile.sections[s];
+        const uint32_t *table = estimate_table(world.estimate, s);
+        struct plain_count counts = count_bits(a, b, section->first_bit, section->bits);
+
+        n_a += table[counts.a];
+        n_b += table[counts.b];
+        n_either += table[counts.either];
+    }
+    int64_t shared = n_a + n_b - n_either;
+    shared = shared < 0 ? 0 : shared > n_either ? n_either : shared;
+    if (n_either == 0) {
+        return (struct similarity){1, 1};
+    }
+    return (struct similarity){(uint32_t)shared, (uint32_t)n_either};
+}
+
+/* Whether (all - shared) / all <= ppm / 1,000,000. */
+static bool plain_within(uint32_t shared, uint32_t all, uint32_t ppm)
+{
+    return all == 0 || (uint64_t)(all - shared) * 1000000 <= (uint64_t)ppm * all;
+}
+
+/* Whether the message is an answer of the part at all; if so, as a candidate. */
+static bool plain_match(const struct asked *asked, uint32_t p, const struct message *message,
+                        struct nearest_candidate *out)
+{
+    const struct index_query *query = &asked->query;
+    const struct index_item *item = &message->item;
+    struct plain_count counts =
+        count_bits(asked->filters[p], message->filter, 0, world.profile.bits);
+    struct similarity bits = {counts.both, counts.either};
+
+    for (uint32_t bit = 0; asked->parts[p].contains != NULL && bit < world.profile.bits; bit++) {
+        if (bloom_test(asked->contains[p], bit) && !bloom_test(message->filter, bit)) {
+            return false;
+        }
+    }
+    if (scalable_slices_have(query->exclude, query->exclude_count, item->id, MESSAGE_ID_BYTES,
+                             NULL)) {
+        return false;
+    }
+    if (item->expires_ms <= world.now_ms || item->deposited_ms < query->since_ms ||
+        (query->until_ms != INT64_MAX && item->deposited_ms >= query->until_ms) ||
+        !plain_within(bits.shared, bits.all, query->max_distance_ppm) ||
+        !plain_within(bits.shared, bits.all, item->reach_ppm)) {
+        return false;
+    }
+    if (counts.either == 0) {
+        bits = (struct similarity){1, 1};
+    }
+    memset(out, 0, sizeof *out);
+    out->rank = query->metric == INDEX_METRIC_BITS
+                    ? bits
+                    : plain_estimate(asked->filters[p], message->filter);
+    out->item = *item;
+    out->intersection = counts.both;
+    out->union_count = counts.either;
+    out->cardinality = counts.b;
+    out->part = p;
+    return true;
+}
+
+static int plain_order(const void *left, const void *right)
+{
+    const struct nearest_candidate *a = left;
+    const struct nearest_candidate *b = right;
+    uint64_t a_cross = (uint64_t)a->rank.shared * b->rank.all;
+    uint64_t b_cross = (uint64_t)b->rank.shared * a->rank.all;
+
+    if (a_cross != b_cross) {
+        return a_cross > b_cross ? -1 : 1;
+    }
+    if (a->item.deposited_ms != b->item.deposited_ms) {
+        return a->item.deposited_ms > b->item.deposited_ms ? -1 : 1;
+    }
+    int order = memcmp(a->item.id, b->item.id, MESSAGE_ID_BYTES);
+    return order != 0 ? order : (a->part > b->part) - (a->part < b->part);
+}
+
+/* The best that any part from p on, of those that look at p's store, makes of the message. */
+static bool plain_best(const struct asked *asked, uint32_t p, const struct message *message,
+                       struct nearest_candidate *out)
+{
+    struct nearest_candidate other;
+    bool found = false;
+
+    for (uint32_t q = p; q < asked->query.part_count; q++) {
+        if (asked->part_store[q] == asked->part_store[p] &&
+            plain_match(asked, q, message, &other) && (!found || plain_order(&other, out) < 0)) {
+            *out = other;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static bool is_first_of_store(const struct asked *asked, uint32_t p)
+{
+    for (uint32_t earlier = 0; earlier < p; earlier++) {
+        if (asked->part_store[earlier] == asked->part_store[p]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Takes them in order, and passes over those of senders that have their share. How many are taken;
+ * *out_capped: whether one of the first k was passed over.
+ */
+static uint32_t plain_shares(const struct asked *asked, struct nearest_candidate *all,
+                             uint32_t count, bool *out_capped)
+{
+    uint32_t taken_of[SENDERS] = {0};
+    uint32_t taken = 0;
+
+    *out_capped = false;
+    for (uint32_t i = 0; i < count && taken < asked->query.k; i++) {
+        const uint32_t sender = all[i].item.sender;
+
+        if (sender != 0 && asked->query.sender_share > 0 &&
+            taken_of[sender] >= asked->query.sender_share) {
+            *out_capped = *out_capped || i < asked->query.k;
+            continue;
+        }
+        taken_of[sender]++;
+        all[taken++] = all[i];
+    }
+    return taken;
+}
+
+uint32_t plain_search(const struct asked *asked, struct nearest_candidate *out, bool *out_capped)
+{
+    uint32_t count = 0;
+
+    for (uint32_t p = 0; p < asked->query.part_count; p++) {
+        const struct store *store = &world.stores[asked->part_store[p]];
+
+        for (uint32_t i = 0; is_first_of_store(asked, p) && i < store->count; i++) {
+            count += plain_best(asked, p, &store->messages[i], &out[count]);
+        }
+    }
+    qsort(out, count, sizeof *out, plain_order);
+    return plain_shares(asked, out, count, out_capped);
+}
