@@ -48,11 +48,10 @@ static struct similarity rank_from_words(const struct index_probe *probe, const 
                                estimate_union(probe->estimate, probe->filter, words));
 }
 
-/* Whether set bits alone give the rank. */
-static bool counts_rank(const struct index_probe *probe)
+bool index_probe_is_unbounded(const struct index_probe *probe)
 {
-    return probe->query->metric == INDEX_METRIC_BITS ||
-           estimate_section_count(probe->estimate) == 1;
+    return probe->query->metric != INDEX_METRIC_BITS &&
+           estimate_section_count(probe->estimate) != 1;
 }
 
 static struct similarity rank_from_counts(const struct index_probe *probe, struct similarity bits,
@@ -75,7 +74,7 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
     if (!distance_within(bits, probe->query->max_distance_ppm)) {
         return false;
     }
-    if (worst == NULL || !counts_rank(probe)) {
+    if (worst == NULL || index_probe_is_unbounded(probe)) {
         return true;
     }
     return similarity_compare(rank_from_counts(probe, bits, cardinality, overlap), worst->rank) >=
@@ -101,7 +100,7 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
         !distance_within(bits, probe->query->max_distance_ppm)) {
         return false;
     }
-    if (worst == NULL || !counts_rank(probe)) {
+    if (worst == NULL || index_probe_is_unbounded(probe)) {
         return true;
     }
     struct similarity rank = rank_from_counts(probe, bits, cardinality, overlap);
@@ -114,11 +113,6 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
     }
     int order = similarity_compare(rank, worst->rank);
     return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
-}
-
-bool index_probe_is_unbounded(const struct index_probe *probe)
-{
-    return !counts_rank(probe);
 }
 
 static bool may_be_shown(const struct index_probe *probe, const struct index_item *item)
@@ -158,8 +152,9 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         return;
     }
     struct nearest_candidate candidate = {
-        .rank = counts_rank(probe) ? rank_from_counts(probe, bits, cardinality, overlap)
-                                   : rank_from_words(probe, filter, stride),
+        .rank = index_probe_is_unbounded(probe)
+                    ? rank_from_words(probe, filter, stride)
+                    : rank_from_counts(probe, bits, cardinality, overlap),
         .item = *item,
         .intersection = overlap,
         .union_count = probe->cardinality + cardinality - overlap,

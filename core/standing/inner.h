@@ -135,12 +135,6 @@ struct standing {
     struct standing_probe probes[STANDING_BATCH];
 };
 
-/* A part's filter: profile words, the query's. */
-static inline const uint64_t *standing_filter(const struct standing_query *query, uint32_t part)
-{
-    return query->filters + 2 * (size_t)part * query->words;
-}
-
 /* --- node.c ----------------------------------------------------------------------------------- */
 
 /* A new, empty node at the end of the directory. NULL without memory. */

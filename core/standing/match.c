@@ -49,7 +49,7 @@ static struct similarity rank_of(const struct standing *standing, const struct s
     if (query->metric == INDEX_METRIC_BITS) {
         return similarity_of(hit->intersection, hit->union_count);
     }
-    const uint64_t *filter = standing_filter(query, hit->part);
+    const uint64_t *filter = standing_part_filter(query, hit->part);
     return estimate_similarity(estimate_labels(estimate, filter),
                                estimate_labels(estimate, deposit->filter),
                                estimate_union(estimate, filter, deposit->filter));
@@ -311,7 +311,7 @@ bool standing_fits(const struct standing *standing, struct standing_query *query
     bool fits = false;
 
     for (uint32_t p = 0; p < query->part_count; p++) {
-        const uint64_t *filter = standing_filter(query, p);
+        const uint64_t *filter = standing_part_filter(query, p);
         uint32_t overlap = bloom_intersection_count(filter, deposit->filter, standing->words);
         struct standing_hit hit = {
             .query = query,

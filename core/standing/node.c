@@ -309,6 +309,11 @@ void standing_leave(struct standing *standing, struct standing_group *group)
 
 /* --- parts in groups -------------------------------------------------------------------------- */
 
+const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part)
+{
+    return query->filters + 2 * (size_t)part * query->words;
+}
+
 static void read_filter(const struct standing *standing, const struct standing_group *group,
                         uint32_t slot, uint64_t *out)
 {
@@ -382,7 +387,7 @@ void standing_put(struct standing *standing, struct standing_group *group,
                   const struct standing_slot *slot)
 {
     uint32_t at = group->count++;
-    const uint64_t *filter = standing_filter(slot->query, slot->part);
+    const uint64_t *filter = standing_part_filter(slot->query, slot->part);
 
     assert(at < group->blocks * BITS_BLOCK);
     group->slots[at] = *slot;

@@ -55,7 +55,7 @@ static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t c
 static void seek_begin(const struct standing *standing, const struct standing_slot *slot,
                        struct seeker *out)
 {
-    const uint64_t *filter = standing_filter(slot->query, slot->part);
+    const uint64_t *filter = standing_part_filter(slot->query, slot->part);
     uint32_t cardinality = bloom_cardinality(filter, standing->words);
     uint16_t floor = standing_floor(slot->max_distance_ppm);
     bool close = rules_out(standing, cardinality, cardinality, floor);
@@ -186,19 +186,20 @@ static struct standing_group *open_group(struct standing *standing, const struct
     if (group == NULL) {
         return NULL;
     }
-    for (uint32_t n = 0; n < standing->node_count; n++) {
+    struct standing_node *node = NULL;
+    for (uint32_t n = 0; node == NULL && n < standing->node_count; n++) {
         if (standing_free_lane(standing->nodes[n], seeker->class, &lane)) {
-            standing_put(standing, group, seeker->slot);
-            standing_enter(standing, standing->nodes[n], lane, group);
-            return group;
+            node = standing->nodes[n];
         }
     }
-    struct standing_node *node = standing_node_new(standing);
     if (node == NULL) {
-        standing_group_free(standing, group);
-        return NULL;
+        node = standing_node_new(standing);
+        if (node == NULL) {
+            standing_group_free(standing, group);
+            return NULL;
+        }
+        (void)standing_free_lane(node, seeker->class, &lane); /* a new node has free lanes */
     }
-    (void)standing_free_lane(node, seeker->class, &lane); /* it is empty */
     standing_put(standing, group, seeker->slot);
     standing_enter(standing, node, lane, group);
     return group;

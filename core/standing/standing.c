@@ -168,11 +168,6 @@ void *standing_owner(const struct standing_query *query)
     return query->owner;
 }
 
-const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part)
-{
-    return standing_filter(query, part);
-}
-
 int standing_insert(struct standing *standing, struct standing_query *query)
 {
     assert(!query->is_in);

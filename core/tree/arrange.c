@@ -15,12 +15,6 @@ enum {
     SMALL_PARTS = 3    /* at most a third as many such groups as full ones */
 };
 
-/* Groups of a window, or of a node. */
-static size_t formed_room(size_t window_room)
-{
-    return window_room > TREE_GROUPS ? window_room : TREE_GROUPS;
-}
-
 int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
                        struct tree_order *order, size_t window)
 {
@@ -38,7 +32,7 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
     arranger->rows = alloc_array(alloc, room * tree->words, sizeof(*arranger->rows));
     arranger->cardinalities = alloc_array(alloc, room, sizeof(*arranger->cardinalities));
     arranger->numbers = alloc_array(alloc, room, sizeof(*arranger->numbers));
-    arranger->formed = alloc_array(alloc, formed_room(room), sizeof(*arranger->formed));
+    arranger->formed = alloc_array(alloc, room, sizeof(*arranger->formed));
     arranger->scores = alloc_array(alloc, all, sizeof(*arranger->scores));
     arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
     arranger->moved = alloc_array(alloc, all, sizeof(*arranger->moved));

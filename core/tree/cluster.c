@@ -39,6 +39,7 @@ struct clustering {
     uint16_t *counters;
     uint32_t *sizes;  /* messages of each centre; one more */
     uint32_t *chosen; /* the centre of each message */
+    uint32_t *order;  /* of the centres */
     size_t count;
 };
 
@@ -71,8 +72,9 @@ static int clustering_init(struct clustering *c, struct tree_arranger *arranger,
     c->counters = alloc_array(alloc, (size_t)c->centre_count * tree->bits, sizeof(*c->counters));
     c->sizes = alloc_array(alloc, (size_t)c->centre_count + 1, sizeof(*c->sizes));
     c->chosen = alloc_array(alloc, count, sizeof(*c->chosen));
+    c->order = alloc_array(alloc, c->centre_count, sizeof(*c->order));
     if (c->centres == NULL || c->blocks == NULL || c->columns == NULL || c->counters == NULL ||
-        c->sizes == NULL || c->chosen == NULL) {
+        c->sizes == NULL || c->chosen == NULL || c->order == NULL) {
         return -ERR_NOMEM;
     }
     return 0;
@@ -89,6 +91,7 @@ static void clustering_deinit(struct clustering *c)
     alloc_release(alloc, c->counters);
     alloc_release(alloc, c->sizes);
     alloc_release(alloc, c->chosen);
+    alloc_release(alloc, c->order);
 }
 
 /*
@@ -123,14 +126,6 @@ static void slice_centre(struct clustering *c, uint32_t i)
         if ((penalty >> plane & 1) != 0) {
             sliced_set(block->penalty, plane, lane);
         }
-    }
-}
-
-static void slice_centres(struct clustering *c)
-{
-    clear_slices(c);
-    for (uint32_t i = 0; i < c->centre_count; i++) {
-        slice_centre(c, i);
     }
 }
 
@@ -179,12 +174,14 @@ static int choose_centres(struct clustering *c, const uint32_t *positions)
 
 static void sample_centres(struct clustering *c, const uint32_t *positions)
 {
+    clear_slices(c);
     for (uint32_t i = 0; i < c->centre_count; i++) {
         size_t at = (size_t)(cluster_mix(c->tree->seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15)) %
                              c->count);
 
         tree_read_filter(c->tree, tree_spot_at(c->tree, positions[at]),
                          c->centres + i * c->tree->words);
+        slice_centre(c, i);
     }
 }
 
@@ -338,15 +335,16 @@ static void order_centres(struct clustering *c, uint32_t *order, size_t count)
     order_centres(c, order + count / 2, count - count / 2);
 }
 
-/* Messages in the order of their centres. `order` becomes where each centre's messages begin. */
-static void sort_by_centre(struct clustering *c, uint32_t *order, uint32_t *positions)
+/* Sorts messages by their centres, in the order of the centres. c->sizes becomes the end of each
+ * centre's messages. */
+static void sort_by_centre(struct clustering *c, uint32_t *positions)
 {
     uint32_t first = 0;
 
     for (uint32_t i = 0; i < c->centre_count; i++) {
-        uint32_t size = c->sizes[order[i]];
+        uint32_t size = c->sizes[c->order[i]];
 
-        c->sizes[order[i]] = first;
+        c->sizes[c->order[i]] = first;
         first += size;
     }
     for (size_t i = 0; i < c->count; i++) {
@@ -357,41 +355,30 @@ static void sort_by_centre(struct clustering *c, uint32_t *order, uint32_t *posi
 
 int tree_cluster(struct tree_arranger *arranger)
 {
+    enum { PASSES = 3 };
     uint32_t *positions = arranger->order->positions;
     struct clustering c;
-    uint32_t *order = NULL;
     int rc = clustering_init(&c, arranger, arranger->order->count);
 
     if (rc == 0) {
-        order = alloc_array(c.tree->alloc, c.centre_room, sizeof(*order));
-        rc = order == NULL ? -ERR_NOMEM : 0;
-    }
-    if (rc == 0) {
         sample_centres(&c, positions);
-        slice_centres(&c);
         rc = choose_centres(&c, positions);
     }
-    if (rc == 0) {
+    for (int pass = 1; rc == 0 && pass < PASSES; pass++) {
         refine_centres(&c, positions);
         merge_centres(&c);
-
-        add_orphans(&c, positions);
-        rc = choose_centres(&c, positions);
-    }
-    if (rc == 0) {
-        refine_centres(&c, positions);
-        merge_centres(&c);
-
+        if (pass == 1) {
+            add_orphans(&c, positions);
+        }
         rc = choose_centres(&c, positions);
     }
     if (rc == 0) {
         for (uint32_t i = 0; i < c.centre_count; i++) {
-            order[i] = i;
+            c.order[i] = i;
         }
-        order_centres(&c, order, c.centre_count);
-        sort_by_centre(&c, order, positions);
+        order_centres(&c, c.order, c.centre_count);
+        sort_by_centre(&c, positions);
     }
-    alloc_release(arranger->tree->alloc, order);
     clustering_deinit(&c);
     return rc;
 }

@@ -131,12 +131,6 @@ void tree_trim(struct tree *tree, struct tree_node *node)
 
 /* --- messages in slots ------------------------------------------------------------------------ */
 
-static void write_item(struct tree_spot spot, const struct index_item *item, uint16_t cardinality)
-{
-    *tree_item(spot) = *item;
-    spot.node->cardinalities[spot.slot] = cardinality;
-}
-
 void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out)
 {
     const uint64_t *from = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
@@ -146,13 +140,16 @@ void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *
     }
 }
 
-static void write_filter(const struct tree *tree, struct tree_spot spot, const uint64_t *filter)
+void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
+                        const uint64_t *filter, uint16_t cardinality)
 {
-    uint64_t *to = tree_block(tree, spot.node, spot.slot) + spot.slot % BITS_BLOCK;
+    uint64_t *row = tree_block(tree, to.node, to.slot) + to.slot % BITS_BLOCK;
 
     for (size_t w = 0; w < tree->words; w++) {
-        to[w * BITS_BLOCK] = filter[w];
+        row[w * BITS_BLOCK] = filter[w];
     }
+    *tree_item(to) = *item;
+    to.node->cardinalities[to.slot] = cardinality;
 }
 
 void tree_clear_message(const struct tree *tree, struct tree_spot spot)
@@ -160,8 +157,7 @@ void tree_clear_message(const struct tree *tree, struct tree_spot spot)
     static const struct index_item nothing = {.expires_ms = INT64_MIN};
     static const uint64_t zero[PROFILE_WORDS_MAX];
 
-    write_filter(tree, spot, zero);
-    write_item(spot, &nothing, 0);
+    tree_write_message(tree, spot, &nothing, zero, 0);
 }
 
 void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to)
@@ -170,13 +166,6 @@ void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tr
 
     tree_read_filter(tree, from, filter);
     tree_write_message(tree, to, tree_item(from), filter, tree_cardinality(from));
-}
-
-void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
-                        const uint64_t *filter, uint16_t cardinality)
-{
-    write_filter(tree, to, filter);
-    write_item(to, item, cardinality);
 }
 
 void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,

@@ -15,7 +15,7 @@ static const char *check_slot(const struct standing *standing, const struct stan
                               uint32_t i)
 {
     const struct standing_slot *slot = &group->slots[i];
-    const uint64_t *filter = standing_filter(slot->query, slot->part);
+    const uint64_t *filter = standing_part_filter(slot->query, slot->part);
     const uint64_t *block =
         group->filters + i / BITS_BLOCK * standing->words * BITS_BLOCK + i % BITS_BLOCK;
     const struct standing_place *place = &slot->query->places[slot->part];
