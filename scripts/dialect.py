@@ -22,7 +22,7 @@ import sys
 PARTS = ("core", "proto", "client", "daemon")
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 # Called by the bodies of kernels, core/bits/rows.h and others, which each instruction set includes.
-KERNEL = re.compile(r"core/bits/(scalar|avx2|avx512|neon)\.c|core/bits/(columns|lanes|rows|x86)\.h")
+KERNEL = re.compile(r"core/bits/(scalar|avx2|avx512|neon)\.c|core/bits/(columns|lanes|rows|vec|x86)\.h")
 LIBRARY = re.compile(r"(uv|sqlite3|sodium|jansson|xxhash|ini|seccomp|utf8proc)\.h|(openssl|systemd|protobuf-c)/.*")
 
 CODE_RULES = (

@@ -9,6 +9,9 @@
 /* A byte that grows by at most 8 a word holds the sum of 31 words. */
 enum { WORDS_PER_RUN = 31, LANES = 4 };
 
+typedef uint64_t vec __attribute__((vector_size(32)));
+enum { VEC_WORDS = LANES };
+
 /* The set bits of each byte. */
 static inline __m256i count_bytes(__m256i x)
 {
@@ -60,112 +63,31 @@ static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *
     return _mm256_set_m128i(narrow(high), narrow(low));
 }
 
-#include "core/bits/rows.h"
-
-/* Words in which the query has no bit are not read. */
-static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+static inline uint32_t zero_lanes(const vec *words)
 {
-    __m256i zero = _mm256_setzero_si256();
-    __m256i low_missing = zero;
-    __m256i high_missing = zero;
+    __m256d low = (__m256d)(words[0] == 0);
+    __m256d high = (__m256d)(words[1] == 0);
 
-    for (size_t w = 0; w < words; w++) {
-        const uint64_t *filters = block + w * BITS_BLOCK;
-        __m256i word = _mm256_set1_epi64x((long long)query[w]);
-
-        if (query[w] == 0) {
-            continue;
-        }
-        low_missing = _mm256_or_si256(
-            low_missing, _mm256_andnot_si256(_mm256_loadu_si256((const void *)filters), word));
-        high_missing = _mm256_or_si256(
-            high_missing,
-            _mm256_andnot_si256(_mm256_loadu_si256((const void *)(filters + LANES)), word));
-    }
-    __m256d low = _mm256_castsi256_pd(_mm256_cmpeq_epi64(low_missing, zero));
-    __m256d high = _mm256_castsi256_pd(_mm256_cmpeq_epi64(high_missing, zero));
     return (uint32_t)_mm256_movemask_pd(low) | (uint32_t)_mm256_movemask_pd(high) << LANES;
 }
 
+#include "core/bits/rows.h"
+
 /* --- columns ---------------------------------------------------------------------------------- */
-
-typedef __m256i vec;
-enum { VEC_WORDS = 4 };
-
-static inline vec vec_zero(void)
-{
-    return _mm256_setzero_si256();
-}
-
-static inline vec vec_ones(void)
-{
-    return _mm256_set1_epi64x(-1);
-}
-
-static inline bool vec_is_zero(vec a)
-{
-    return _mm256_testz_si256(a, a) != 0;
-}
-
-static inline vec vec_where_even(vec a)
-{
-    vec one = _mm256_set1_epi64x(1);
-
-    return _mm256_sub_epi64(_mm256_and_si256(a, one), one);
-}
-
-static inline vec vec_scaled(vec a, uint32_t n)
-{
-    return _mm256_srli_epi64(_mm256_mul_epu32(a, _mm256_set1_epi64x((long long)n)),
-                             BITS_FLOOR_SHIFT);
-}
-
-static inline vec vec_half(vec a)
-{
-    return _mm256_srli_epi64(a, 1);
-}
-
-static inline vec vec_unless_zero(vec a, vec b)
-{
-    return _mm256_blendv_epi8(a, b, _mm256_cmpeq_epi64(a, _mm256_setzero_si256()));
-}
-
-static inline vec vec_shift_in(vec a, vec b)
-{
-    vec bit =
-        _mm256_andnot_si256(_mm256_cmpeq_epi64(b, _mm256_setzero_si256()), _mm256_set1_epi64x(1));
-
-    return _mm256_add_epi64(_mm256_add_epi64(a, a), bit);
-}
-
-static inline vec vec_load(const uint64_t *words)
-{
-    return _mm256_loadu_si256((const void *)words);
-}
-
-static inline void vec_store(uint64_t *words, vec x)
-{
-    _mm256_storeu_si256((void *)words, x);
-}
-
-static inline vec vec_xor(vec a, vec b)
-{
-    return _mm256_xor_si256(a, b);
-}
-
-static inline vec vec_and(vec a, vec b)
-{
-    return _mm256_and_si256(a, b);
-}
 
 static inline vec vec_sum(vec a, vec b, vec c)
 {
-    return vec_xor(vec_xor(a, b), c);
+    return a ^ b ^ c;
 }
 
 static inline vec vec_carry(vec a, vec b, vec c)
 {
-    return _mm256_or_si256(vec_and(a, b), vec_and(vec_xor(a, b), c));
+    return (a & b) | ((a ^ b) & c);
+}
+
+static inline vec vec_if_zero(vec a)
+{
+    return (vec)(a == 0);
 }
 
 #include "core/bits/columns.h"
@@ -208,22 +130,8 @@ static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
 #include "core/bits/lanes.h"
 
 const struct bits_kernels bits_avx2 = {
+    BITS_SHARED_KERNELS,
     .name = "avx2",
-    .cardinality = cardinality,
-    .overlaps = overlaps,
-    .supersets = supersets,
-    .unite = unite,
-    .count_columns = count_columns,
-    .keep_largest = keep_largest,
-    .lanes_reaching = lanes_reaching,
     .positions = bits_positions,
-    .spread = spread,
-    .bound_lanes = bound_lanes,
-    .promise = promise,
-    .largest = largest_number,
-    .count_least = count_least,
-    .find_least = find_least,
-    .list_least = list_least,
     .block_columns = 16,
-    .scan = scan_blocks,
 };

@@ -5,6 +5,9 @@
  */
 #include "core/bits/x86.h"
 
+typedef uint64_t vec __attribute__((vector_size(64)));
+enum { VEC_WORDS = 8, TRUTH_SUM = 0x96, TRUTH_CARRY = 0xe8 };
+
 static inline __m512i overlap_counts(uint64_t query_word, const uint64_t *filters)
 {
     __m512i both = _mm512_and_si512(_mm512_set1_epi64((long long)query_word),
@@ -34,102 +37,28 @@ static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *
     return _mm512_cvtepi64_epi32(_mm512_add_epi64(even, odd));
 }
 
-#include "core/bits/rows.h"
-
-/* Words in which the query has no bit are not read. */
-static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+static inline uint32_t zero_lanes(const vec *words)
 {
-    __m512i missing = _mm512_setzero_si512();
-
-    for (size_t w = 0; w < words; w++) {
-        if (query[w] != 0) {
-            __m512i filters = _mm512_loadu_si512((const void *)(block + w * BITS_BLOCK));
-            __m512i word = _mm512_set1_epi64((long long)query[w]);
-
-            missing = _mm512_or_si512(missing, _mm512_andnot_si512(filters, word));
-        }
-    }
-    return _mm512_testn_epi64_mask(missing, missing);
+    return _mm512_testn_epi64_mask((__m512i)*words, (__m512i)*words);
 }
+
+#include "core/bits/rows.h"
 
 /* --- columns: one is one register ------------------------------------------------------------- */
 
-typedef __m512i vec;
-enum { VEC_WORDS = 8, TRUTH_SUM = 0x96, TRUTH_CARRY = 0xe8 };
-
-static inline vec vec_zero(void)
-{
-    return _mm512_setzero_si512();
-}
-
-static inline vec vec_ones(void)
-{
-    return _mm512_set1_epi64(-1);
-}
-
-static inline bool vec_is_zero(vec a)
-{
-    return _mm512_test_epi64_mask(a, a) == 0;
-}
-
-static inline vec vec_where_even(vec a)
-{
-    vec one = _mm512_set1_epi64(1);
-
-    return _mm512_sub_epi64(_mm512_and_si512(a, one), one);
-}
-
-static inline vec vec_scaled(vec a, uint32_t n)
-{
-    return _mm512_srli_epi64(_mm512_mul_epu32(a, _mm512_set1_epi64((long long)n)),
-                             BITS_FLOOR_SHIFT);
-}
-
-static inline vec vec_half(vec a)
-{
-    return _mm512_srli_epi64(a, 1);
-}
-
-static inline vec vec_unless_zero(vec a, vec b)
-{
-    return _mm512_mask_mov_epi64(b, _mm512_test_epi64_mask(a, a), a);
-}
-
-static inline vec vec_shift_in(vec a, vec b)
-{
-    vec twice = _mm512_add_epi64(a, a);
-
-    return _mm512_mask_add_epi64(twice, _mm512_test_epi64_mask(b, b), twice, _mm512_set1_epi64(1));
-}
-
-static inline vec vec_load(const uint64_t *words)
-{
-    return _mm512_loadu_si512((const void *)words);
-}
-
-static inline void vec_store(uint64_t *words, vec x)
-{
-    _mm512_storeu_si512((void *)words, x);
-}
-
-static inline vec vec_xor(vec a, vec b)
-{
-    return _mm512_xor_si512(a, b);
-}
-
-static inline vec vec_and(vec a, vec b)
-{
-    return _mm512_and_si512(a, b);
-}
-
 static inline vec vec_sum(vec a, vec b, vec c)
 {
-    return _mm512_ternarylogic_epi64(a, b, c, TRUTH_SUM);
+    return (vec)_mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, (__m512i)c, TRUTH_SUM);
 }
 
 static inline vec vec_carry(vec a, vec b, vec c)
 {
-    return _mm512_ternarylogic_epi64(a, b, c, TRUTH_CARRY);
+    return (vec)_mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, (__m512i)c, TRUTH_CARRY);
+}
+
+static inline vec vec_if_zero(vec a)
+{
+    return (vec)(a == 0);
 }
 
 #include "core/bits/columns.h"
@@ -182,22 +111,8 @@ static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
 #include "core/bits/lanes.h"
 
 const struct bits_kernels bits_avx512 = {
+    BITS_SHARED_KERNELS,
     .name = "avx512",
-    .cardinality = cardinality,
-    .overlaps = overlaps,
-    .supersets = supersets,
-    .unite = unite,
-    .count_columns = count_columns,
-    .keep_largest = keep_largest,
-    .lanes_reaching = lanes_reaching,
     .positions = positions,
-    .spread = spread,
-    .bound_lanes = bound_lanes,
-    .promise = promise,
-    .largest = largest_number,
-    .count_least = count_least,
-    .find_least = find_least,
-    .list_least = list_least,
     .block_columns = 8,
-    .scan = scan_blocks,
 };

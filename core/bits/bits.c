@@ -28,29 +28,22 @@ const struct bits_kernels *bits_table(enum bits_level level)
 
 const struct bits_kernels *bits_select(enum bits_level most)
 {
-    static const enum bits_level best_first[] = {BITS_AVX512, BITS_AVX2, BITS_NEON};
+    const struct bits_kernels *kernels = bits_table(most);
 
-    for (size_t i = 0; i < sizeof(best_first) / sizeof(best_first[0]); i++) {
-        const struct bits_kernels *kernels = bits_table(best_first[i]);
-
-        if (best_first[i] <= most && kernels != NULL) {
-            return kernels;
-        }
+    while (kernels == NULL) { /* ends at BITS_SCALAR */
+        most--;
+        kernels = bits_table(most);
     }
-    return &bits_scalar;
+    return kernels;
 }
 
 int bits_level_parse(const char *name, enum bits_level *out_level)
 {
-    static const struct {
-        const char *name;
-        enum bits_level level;
-    } names[] = {
-        {"scalar", BITS_SCALAR}, {"neon", BITS_NEON}, {"avx2", BITS_AVX2}, {"avx512", BITS_AVX512}};
+    static const char *const names[] = {"scalar", "neon", "avx2", "avx512"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(name, names[i].name) == 0) {
-            *out_level = names[i].level;
+        if (strcmp(name, names[i]) == 0) {
+            *out_level = (enum bits_level)i;
             return 0;
         }
     }

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * columns: the bodies of count_columns, lanes_reaching and keep_largest, for any vector width. The
- * file of each table includes this header after it has defined its vector:
+ * file of each table includes this header after it has defined its vector (vec.h) and:
  *
- *   vec                   a vector of VEC_WORDS 64-bit words (dividing BITS_LANE_WORDS)
- *   vec_zero, vec_load, vec_store
- *   vec_sum(a, b, c)      a ^ b ^ c
- *   vec_carry(a, b, c)    the majority of a, b and c
- *   vec_xor, vec_and
- *   vec_ones()            all bits set
- *   vec_is_zero(a)
- *   vec_where_even(a)     of each 64-bit word all bits, where a's is even; else none
- *   vec_half(a)           each word / 2
- *   vec_unless_zero(a, b) of each 64-bit word a's, or b's where a's is zero
- *   vec_shift_in(a, b)    of each word 2 a, or 2 a + 1 where b's is not zero
- *   vec_scaled(a, n)      of each word a n / 2^BITS_FLOOR_SHIFT, both below 2^32
+ *   vec_sum(a, b, c)     a ^ b ^ c
+ *   vec_carry(a, b, c)   each bit is the majority of the bits of a, b and c
+ *   vec_if_zero(a)       all bits of each word that is zero in a, and no bit of the other words
  *
  * Carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd edition, 5-1): a full
  * adder turns three bits of weight 2^p into one bit of weight 2^p (the sum) and one of weight
@@ -25,6 +16,8 @@
 #define CORE_BITS_COLUMNS_H
 
 #include <stdbool.h>
+
+#include "core/bits/vec.h"
 
 #if defined(__GNUC__)
 #define BITS_INLINE inline __attribute__((always_inline))
@@ -64,8 +57,8 @@ static BITS_INLINE void column_turn(struct column_sums *sums, const vec *x)
     for (size_t p = 0; p < sums->above_count; p++) {
         vec before = sums->above[p];
 
-        sums->above[p] = vec_xor(before, carry);
-        carry = vec_and(before, carry);
+        sums->above[p] = before ^ carry;
+        carry = before & carry;
     }
 }
 
@@ -80,10 +73,10 @@ static BITS_INLINE void column_lanes(const uint64_t *columns, const uint16_t *po
 {
     vec x[COLUMNS_A_TURN];
 
-    sums->ones = sums->twos = sums->fours = vec_zero();
+    sums->ones = sums->twos = sums->fours = (vec){0};
     sums->above_count = above_count;
     for (size_t p = 0; p < sums->above_count; p++) {
-        sums->above[p] = vec_zero();
+        sums->above[p] = (vec){0};
     }
     for (; count >= COLUMNS_A_TURN; count -= COLUMNS_A_TURN) {
         for (size_t i = 0; i < COLUMNS_A_TURN; i++) {
@@ -95,7 +88,7 @@ static BITS_INLINE void column_lanes(const uint64_t *columns, const uint16_t *po
     if (count > 0) {
         for (size_t i = 0; i < COLUMNS_A_TURN; i++) {
             x[i] =
-                i < count ? vec_load(columns + (size_t)positions[i] * BITS_LANE_WORDS) : vec_zero();
+                i < count ? vec_load(columns + (size_t)positions[i] * BITS_LANE_WORDS) : (vec){0};
         }
         column_turn(sums, x);
     }
@@ -149,31 +142,37 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
                                       uint64_t *out_mask)
 {
     size_t planes = counted > reach->planes ? counted : reach->planes;
-    bool any = false;
+    uint64_t words[VEC_WORDS];
+    uint64_t any_word = 0;
+    vec any = {0};
 
     for (size_t w = 0; w < reach->lane_words; w += VEC_WORDS) {
         struct column_sums sums;
-        vec reached = vec_ones();
-        vec carry = vec_zero();
-        vec left = vec_scaled(vec_load(reach->floors + w), reach->base);
+        vec reached = ~(vec){0};
+        vec carry = {0};
+        vec left = vec_load(reach->floors + w) * reach->base >> BITS_FLOOR_SHIFT;
 
         column_lanes(reach->columns + w, reach->positions, reach->count,
                      counted > 3 ? counted - 3 : 0, &sums);
         for (size_t p = 0; p < planes; p++) {
-            vec even = vec_where_even(left);
+            vec even = (left & 1) - 1; /* all bits of the even words, no bit of the odd ones */
             vec own =
-                p < reach->own_planes ? vec_load(reach->own + p * BITS_LANE_WORDS + w) : vec_zero();
-            vec number = p < counted ? column_plane(&sums, p) : vec_zero();
+                p < reach->own_planes ? vec_load(reach->own + p * BITS_LANE_WORDS + w) : (vec){0};
+            vec number = p < counted ? column_plane(&sums, p) : (vec){0};
 
             reached = vec_carry(number, reached, vec_sum(even, own, carry));
-            carry = vec_carry(vec_xor(even, vec_ones()), own, carry);
-            left = vec_half(left);
+            carry = vec_carry(~even, own, carry);
+            left >>= 1;
         }
-        reached = vec_and(reached, vec_load(reach->lanes + w));
+        reached &= vec_load(reach->lanes + w);
         vec_store(out_mask + w, reached);
-        any = any || !vec_is_zero(reached);
+        any |= reached;
     }
-    return any;
+    vec_store(words, any);
+    for (size_t w = 0; w < VEC_WORDS; w++) {
+        any_word |= words[w];
+    }
+    return any_word != 0;
 }
 
 /* As in count_columns: a constant number of planes keeps the sums in registers. */
@@ -200,13 +199,14 @@ static void keep_largest(const uint64_t *planes, size_t plane_count, size_t lane
 {
     for (size_t w = 0; w < lane_words; w += VEC_WORDS) {
         vec left = vec_load(mask + w);
-        vec largest = vec_zero();
+        vec largest = {0};
 
         for (size_t p = plane_count; p-- > 0;) {
-            vec with = vec_and(left, vec_load(planes + p * BITS_LANE_WORDS + w));
+            vec with = left & vec_load(planes + p * BITS_LANE_WORDS + w);
+            vec none = vec_if_zero(with); /* -1 or 0 */
 
-            largest = vec_shift_in(largest, with);
-            left = vec_unless_zero(with, left);
+            largest = largest + largest + 1 + none;
+            left = with | (left & none);
         }
         vec_store(mask + w, left);
         vec_store(out_largest + w, largest);

@@ -143,4 +143,12 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     return found;
 }
 
+/* The rows of a table that have the same name in the file of each table. */
+#define BITS_SHARED_KERNELS                                                                   \
+    .cardinality = cardinality, .overlaps = overlaps, .supersets = supersets, .unite = unite, \
+    .count_columns = count_columns, .keep_largest = keep_largest,                             \
+    .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
+    .promise = promise, .largest = largest_number, .count_least = count_least,                \
+    .find_least = find_least, .list_least = list_least, .scan = scan_blocks
+
 #endif

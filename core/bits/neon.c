@@ -11,6 +11,9 @@
 /* A byte that grows by at most 8 a word holds the sum of 31 words. */
 enum { WORDS_PER_RUN = 31, LANES = 2, QUARTERS = BITS_BLOCK / LANES };
 
+typedef uint64x2_t vec;
+enum { VEC_WORDS = LANES };
+
 typedef struct {
     uint32x4_t low;  /* lanes 0..3 */
     uint32x4_t high; /* lanes 4..7 */
@@ -96,31 +99,18 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
                      reaching_half(counts.high, vget_high_u16(all), scan));
 }
 
-#include "core/bits/rows.h"
-
-/* Words in which the query has no bit are not read. */
-static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+static inline uint32_t zero_lanes(const vec *words)
 {
-    uint64x2_t zero = vdupq_n_u64(0);
-    uint64x2_t missing[QUARTERS] = {zero, zero, zero, zero};
-    uint32x4_t complete[2];
+    uint32x4_t zero[2];
 
-    for (size_t w = 0; w < words; w++) {
-        if (query[w] == 0) {
-            continue;
-        }
-        for (size_t q = 0; q < QUARTERS; q++) {
-            uint64x2_t filters = vld1q_u64(block + w * BITS_BLOCK + q * LANES);
-
-            missing[q] = vorrq_u64(missing[q], vbicq_u64(vdupq_n_u64(query[w]), filters));
-        }
-    }
     for (size_t half = 0; half < 2; half++) {
-        complete[half] = vcombine_u32(vmovn_u64(vceqzq_u64(missing[2 * half])),
-                                      vmovn_u64(vceqzq_u64(missing[2 * half + 1])));
+        zero[half] = vcombine_u32(vmovn_u64(vceqzq_u64(words[2 * half])),
+                                  vmovn_u64(vceqzq_u64(words[2 * half + 1])));
     }
-    return lane_mask(complete[0], complete[1]);
+    return lane_mask(zero[0], zero[1]);
 }
+
+#include "core/bits/rows.h"
 
 /* One word of a block's filters joined, down to two lanes. */
 static inline uint64x2_t quarter_union(const uint64_t *filters)
@@ -148,82 +138,20 @@ static void unite(const uint64_t *block, size_t words, uint64_t *out)
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-typedef uint64x2_t vec;
-enum { VEC_WORDS = 2 };
-
-static inline vec vec_zero(void)
-{
-    return vdupq_n_u64(0);
-}
-
-static inline vec vec_ones(void)
-{
-    return vdupq_n_u64(UINT64_MAX);
-}
-
-static inline bool vec_is_zero(vec a)
-{
-    return (vgetq_lane_u64(a, 0) | vgetq_lane_u64(a, 1)) == 0;
-}
-
-static inline vec vec_where_even(vec a)
-{
-    vec one = vdupq_n_u64(1);
-
-    return vsubq_u64(vandq_u64(a, one), one);
-}
-
-static inline vec vec_scaled(vec a, uint32_t n)
-{
-    return vshrq_n_u64(vmull_n_u32(vmovn_u64(a), n), BITS_FLOOR_SHIFT);
-}
-
-static inline vec vec_half(vec a)
-{
-    return vshrq_n_u64(a, 1);
-}
-
-static inline vec vec_unless_zero(vec a, vec b)
-{
-    return vbslq_u64(vceqzq_u64(a), b, a);
-}
-
-static inline vec vec_shift_in(vec a, vec b)
-{
-    vec bit = vbicq_u64(vdupq_n_u64(1), vceqzq_u64(b));
-
-    return vaddq_u64(vaddq_u64(a, a), bit);
-}
-
-static inline vec vec_load(const uint64_t *words)
-{
-    return vld1q_u64(words);
-}
-
-static inline void vec_store(uint64_t *words, vec x)
-{
-    vst1q_u64(words, x);
-}
-
-static inline vec vec_xor(vec a, vec b)
-{
-    return veorq_u64(a, b);
-}
-
-static inline vec vec_and(vec a, vec b)
-{
-    return vandq_u64(a, b);
-}
-
 static inline vec vec_sum(vec a, vec b, vec c)
 {
-    return vec_xor(vec_xor(a, b), c);
+    return a ^ b ^ c;
 }
 
-/* Where a and b differ c decides; elsewhere either of them. */
+/* Where a and b differ, c decides the majority; elsewhere a and b are equal to it. */
 static inline vec vec_carry(vec a, vec b, vec c)
 {
-    return vbslq_u64(vec_xor(a, b), c, a);
+    return vbslq_u64(a ^ b, c, a);
+}
+
+static inline vec vec_if_zero(vec a)
+{
+    return vceqzq_u64(a);
 }
 
 #include "core/bits/columns.h"
@@ -275,22 +203,8 @@ static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
 #include "core/bits/lanes.h"
 
 const struct bits_kernels bits_neon = {
+    BITS_SHARED_KERNELS,
     .name = "neon",
-    .cardinality = cardinality,
-    .overlaps = overlaps,
-    .supersets = supersets,
-    .unite = unite,
-    .count_columns = count_columns,
-    .keep_largest = keep_largest,
-    .lanes_reaching = lanes_reaching,
     .positions = bits_positions,
-    .spread = spread,
-    .bound_lanes = bound_lanes,
-    .promise = promise,
-    .largest = largest_number,
-    .count_least = count_least,
-    .find_least = find_least,
-    .list_least = list_least,
     .block_columns = 16,
-    .scan = scan_blocks,
 };

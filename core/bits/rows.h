@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows: the bodies of `overlaps` and `scan`, for any vector width. The file of each table includes
- * this header after it has defined how it counts a block:
+ * rows: the bodies of `overlaps`, `scan` and `supersets`, for any vector width. The file of each
+ * table includes this header after it has defined its vector (vec.h) and:
  *
  *   lane_counts                             BITS_BLOCK numbers of 32 bits, lane by lane
  *   block_overlaps(query, block, words)     the set bits of (query and x) for each filter x
  *   store_counts(out, counts)
  *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each
+ *   zero_lanes(words)                       which of the BITS_BLOCK words of an array of vectors
+ *                                           are zero, a bit for each
  *
  * These are inlined, so that counts stay in registers until a lane reaches the floor.
  */
 #ifndef CORE_BITS_ROWS_H
 #define CORE_BITS_ROWS_H
+
+#include "core/bits/vec.h"
 
 static void overlaps(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out)
 {
@@ -37,6 +41,20 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
         cardinalities += BITS_BLOCK;
     }
     return block_count;
+}
+
+/* Words in which the query has no bit are not read. */
+static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+{
+    enum { VECS = BITS_BLOCK / VEC_WORDS };
+    vec missing[VECS] = {0};
+
+    for (size_t w = 0; w < words; w++) {
+        for (size_t v = 0; query[w] != 0 && v < VECS; v++) {
+            missing[v] |= query[w] & ~vec_load(block + w * BITS_BLOCK + v * VEC_WORDS);
+        }
+    }
+    return zero_lanes(missing);
 }
 
 #endif

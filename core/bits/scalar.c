@@ -9,6 +9,9 @@
 /* A byte that grows by at most 8 a word holds the sum of 31 words. */
 enum { WORDS_PER_RUN = 31 };
 
+typedef uint64_t vec;
+enum { VEC_WORDS = 1 };
+
 static uint32_t cardinality(const uint64_t *filter, size_t words)
 {
     uint32_t count = 0;
@@ -92,26 +95,17 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return lanes;
 }
 
-#include "core/bits/rows.h"
-
-static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
+static inline uint32_t zero_lanes(const vec *words)
 {
-    uint64_t missing[BITS_BLOCK] = {0};
     uint32_t lanes = 0;
 
-    for (size_t w = 0; w < words; w++) {
-        if (query[w] == 0) {
-            continue;
-        }
-        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-            missing[lane] |= query[w] & ~block[w * BITS_BLOCK + lane];
-        }
-    }
     for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-        lanes |= (uint32_t)(missing[lane] == 0) << lane;
+        lanes |= (uint32_t)(words[lane] == 0) << lane;
     }
     return lanes;
 }
+
+#include "core/bits/rows.h"
 
 static void unite(const uint64_t *block, size_t words, uint64_t *out)
 {
@@ -127,69 +121,6 @@ static void unite(const uint64_t *block, size_t words, uint64_t *out)
 
 /* --- columns: a word is a vector -------------------------------------------------------------- */
 
-typedef uint64_t vec;
-enum { VEC_WORDS = 1 };
-
-static inline vec vec_zero(void)
-{
-    return 0;
-}
-
-static inline vec vec_ones(void)
-{
-    return UINT64_MAX;
-}
-
-static inline bool vec_is_zero(vec a)
-{
-    return a == 0;
-}
-
-static inline vec vec_where_even(vec a)
-{
-    return (a & 1) - 1;
-}
-
-static inline vec vec_scaled(vec a, uint32_t n)
-{
-    return a * n >> BITS_FLOOR_SHIFT;
-}
-
-static inline vec vec_half(vec a)
-{
-    return a >> 1;
-}
-
-static inline vec vec_unless_zero(vec a, vec b)
-{
-    return a != 0 ? a : b;
-}
-
-static inline vec vec_shift_in(vec a, vec b)
-{
-    return a * 2 + (b != 0);
-}
-
-static inline vec vec_load(const uint64_t *words)
-{
-    return *words;
-}
-
-static inline void vec_store(uint64_t *words, vec x)
-{
-    *words = x;
-}
-
-static inline vec vec_xor(vec a, vec b)
-{
-    return a ^ b;
-}
-
-static inline vec vec_and(vec a, vec b)
-{
-    return a & b;
-}
-
 static inline vec vec_sum(vec a, vec b, vec c)
 {
     return a ^ b ^ c;
@@ -198,6 +129,11 @@ static inline vec vec_sum(vec a, vec b, vec c)
 static inline vec vec_carry(vec a, vec b, vec c)
 {
     return (a & b) | ((a ^ b) & c);
+}
+
+static inline vec vec_if_zero(vec a)
+{
+    return (vec)0 - (a == 0);
 }
 
 #include "core/bits/columns.h"
@@ -269,22 +205,8 @@ static inline uint32_t at_least(const uint16_t *numbers, uint16_t least)
 #include "core/bits/lanes.h"
 
 const struct bits_kernels bits_scalar = {
+    BITS_SHARED_KERNELS,
     .name = "scalar",
-    .cardinality = cardinality,
-    .overlaps = overlaps,
-    .supersets = supersets,
-    .unite = unite,
-    .count_columns = count_columns,
-    .keep_largest = keep_largest,
-    .lanes_reaching = lanes_reaching,
     .positions = bits_positions,
-    .spread = spread,
-    .bound_lanes = bound_lanes,
-    .promise = promise,
-    .largest = largest_number,
-    .count_least = count_least,
-    .find_least = find_least,
-    .list_least = list_least,
     .block_columns = 16,
-    .scan = scan_blocks,
 };

@@ -46,7 +46,7 @@ LIBRARIES = {
 PURE = re.compile(r"daemon/(handler|watch|host|limits)/\w+\.[ch]")
 NOT_PURE = re.compile(r"uv\.h|sqlite3\.h|daemon/net/\w+\.h")
 # Bodies of kernels, compiled once for each instruction set: no headers.
-BODIES = re.compile(r"core/bits/(columns|lanes|rows|x86)\.h")
+BODIES = re.compile(r"core/bits/(columns|lanes|rows|vec|x86)\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 INNER = re.compile(r"(.*/)?(\w+_)?inner\.h")
