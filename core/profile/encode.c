@@ -348,16 +348,15 @@ static inline void mark_label(struct encoder *encoder, const struct profile_sect
     }
 }
 
-/* Adds one label, whatever its section and whatever its hash. */
-static inline int add_label(struct encoder *encoder, const char *label, size_t length,
-                            const struct hash_family *family)
+/* Adds one label with a given hash, which belongs to `family`; NULL: the family of labels. */
+static inline int add_hashed(struct encoder *encoder, const char *label, size_t length,
+                             struct hash128 hash, const struct hash_family *family)
 {
     const struct profile_section *section = section_of(encoder->profile, label, length);
 
     if (section == NULL) {
         return ENCODE_NO_SECTION;
     }
-    struct hash128 hash = family == NULL ? hash_label(label, length) : family->hash(label, length);
     if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
         return ENCODE_CROWDED;
     }
@@ -410,12 +409,16 @@ int encoder_add_all(struct encoder *encoder, const char *const *labels, const si
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
-        /* The constant makes two of add_label, as the compiler takes the struct of a hash that may
-         * come from either through memory, which costs more than the hash. */
-        if (encoder->family == NULL) {
-            rc = add_label(encoder, labels[i], lengths[i], NULL);
+        const struct hash_family *family = encoder->family;
+
+        /* Two calls, the first with a constant: a hash that could come from either function would
+         * go through memory, and that costs more than the hash. */
+        if (family == NULL) {
+            rc =
+                add_hashed(encoder, labels[i], lengths[i], hash_label(labels[i], lengths[i]), NULL);
         } else {
-            rc = add_label(encoder, labels[i], lengths[i], encoder->family);
+            rc = add_hashed(encoder, labels[i], lengths[i], family->hash(labels[i], lengths[i]),
+                            family);
         }
         if (rc != 0) {
             *out_refused = i;
@@ -435,16 +438,6 @@ int encoder_add(struct encoder *encoder, const char *label, size_t length)
 int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
                       const uint8_t *keyed, size_t keyed_count)
 {
-    const struct profile_section *section = section_of(encoder->profile, label, length);
-
     assert(encoder->family == NULL);
-    if (section == NULL) {
-        return ENCODE_NO_SECTION;
-    }
-    struct hash128 hash = hash_label(keyed, keyed_count);
-    if (may_pair(section, length) && add_pairs(encoder, section->sides, label, length, hash) != 0) {
-        return ENCODE_CROWDED;
-    }
-    mark_label(encoder, section, hash);
-    return 0;
+    return add_hashed(encoder, label, length, hash_label(keyed, keyed_count), NULL);
 }

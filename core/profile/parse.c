@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "core/profile/profile.h"
+#include "core/profile/inner.h"
 
 /* What is left to read. */
 struct reader {
@@ -100,11 +100,6 @@ static int compare_names(const struct profile_name *a, const struct profile_name
     return order != 0 ? order : (int)a->length - (int)b->length;
 }
 
-static bool name_is(const struct profile_name *name, const char *text)
-{
-    return name->length == strlen(text) && memcmp(name->bytes, text, name->length) == 0;
-}
-
 /* bits/hashes. Returns NULL, or what is wrong. The whole filter's rule for m is not applied here.
  */
 static const char *take_size(struct reader *reader, struct profile_section *section)
@@ -130,7 +125,7 @@ static const char *take_size(struct reader *reader, struct profile_section *sect
 
 static bool is_reserved(const struct profile_name *name)
 {
-    return name_is(name, "any") || name_is(name, "joint");
+    return profile_name_is(name, "any") || profile_name_is(name, "joint");
 }
 
 /* What stands between the parentheses, and the closing one. */
@@ -179,10 +174,10 @@ static const char *take_section_name(struct reader *reader, struct profile_secti
         return take_pair(reader, section);
     }
     const char *reason = take_name(reader, &section->name);
-    if (reason == NULL && name_is(&section->name, "joint")) {
+    if (reason == NULL && profile_name_is(&section->name, "joint")) {
         reason = "joint takes two attributes, as in joint(geo,time)=32/1";
     }
-    section->kind = name_is(&section->name, "any") ? PROFILE_ANY : PROFILE_ATTRIBUTE;
+    section->kind = profile_name_is(&section->name, "any") ? PROFILE_ANY : PROFILE_ATTRIBUTE;
     return reason;
 }
 
@@ -211,8 +206,8 @@ static bool is_there_already(const struct profile *profile, const struct profile
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *there = &profile->sections[s];
 
-        if (there->kind == section->kind && compare_names(&there->name, &section->name) == 0 &&
-            compare_names(&there->other, &section->other) == 0) {
+        if (there->kind == section->kind && profile_names_equal(&there->name, &section->name) &&
+            profile_names_equal(&there->other, &section->other)) {
             return true;
         }
     }
@@ -221,15 +216,7 @@ static bool is_there_already(const struct profile *profile, const struct profile
 
 static bool takes_labels_of(const struct profile *profile, const struct profile_name *name)
 {
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        const struct profile_section *section = &profile->sections[s];
-
-        if (section->kind == PROFILE_ANY ||
-            (section->kind == PROFILE_ATTRIBUTE && compare_names(&section->name, name) == 0)) {
-            return true;
-        }
-    }
-    return false;
+    return profile_section_named(profile, name->bytes, name->length) != NULL;
 }
 
 /* The text of the next section: up to a comma that stands in no parentheses. */
@@ -337,100 +324,6 @@ static void parse_single(struct reader reader, struct profile *profile, struct f
     profile->bits = section->bits;
 }
 
-/* --- what follows from the sections ----------------------------------------------------------- */
-
-/* Whether labels of the attribute go to the section. */
-static bool takes_name(const struct profile *profile, const struct profile_section *section,
-                       const struct profile_name *name)
-{
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        const struct profile_section *own = &profile->sections[s];
-
-        if (own->kind == PROFILE_ATTRIBUTE && compare_names(&own->name, name) == 0) {
-            return section == own;
-        }
-    }
-    return section->kind == PROFILE_ANY;
-}
-
-static enum profile_form form_of(const struct profile_name *name)
-{
-    if (name_is(name, "geo")) {
-        return PROFILE_FORM_GEOHASH;
-    }
-    return name_is(name, "time") ? PROFILE_FORM_HOUR : PROFILE_FORM_ANY;
-}
-
-/* ceil(2^64 / b) is floor((2^64 - 1) / b) + 1, also where b divides 2^64. */
-static void derive_units(struct profile_section *section)
-{
-    section->unit = UINT64_MAX / section->bits + 1;
-    section->upper_unit = (UINT64_C(1) << 32) % section->bits * section->unit;
-}
-
-static void derive_head(struct profile_section *section)
-{
-    size_t length = section->name.length;
-    char head[8] = {0};
-
-    if (section->kind != PROFILE_ATTRIBUTE || length >= sizeof(head)) {
-        section->head = 1;
-        section->head_mask = 0;
-        return;
-    }
-    memcpy(head, section->name.bytes, length);
-    head[length] = ':';
-    memcpy(&section->head, head, sizeof(head));
-    memset(head, 0xff, length + 1);
-    memcpy(&section->head_mask, head, sizeof(head));
-}
-
-/* The only lengths of labels that encode.c may pair: geo: and a geohash of 6, time: and an hour. */
-static uint32_t pair_length_of(const struct profile_section *section)
-{
-    if (section->kind != PROFILE_ATTRIBUTE) {
-        return 0;
-    }
-    switch (section->name_form) {
-    case PROFILE_FORM_GEOHASH:
-        return section->name.length + 1u + PROFILE_GEOHASH_BYTES;
-    case PROFILE_FORM_HOUR:
-        return section->name.length + 1u + PROFILE_HOUR_BYTES;
-    case PROFILE_FORM_ANY:
-        break;
-    }
-    return 0;
-}
-
-static void parse_derive(struct profile *profile)
-{
-    profile->has_heads = profile->sections[0].kind != PROFILE_ALL;
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        struct profile_section *section = &profile->sections[s];
-
-        if (section->kind == PROFILE_ANY) {
-            profile->any = s;
-            profile->has_any = true;
-        }
-        derive_units(section);
-        derive_head(section);
-        if (section->kind == PROFILE_ATTRIBUTE && section->head_mask == 0) {
-            profile->has_heads = false;
-        }
-        section->name_form = form_of(&section->name);
-        section->other_form = form_of(&section->other);
-        section->pair_length = pair_length_of(section);
-        for (uint32_t j = 0; j < profile->section_count; j++) {
-            const struct profile_section *joint = &profile->sections[j];
-
-            if (joint->kind == PROFILE_JOINT) {
-                section->sides |= (takes_name(profile, section, &joint->name) ? 1u : 0u) << 2 * j;
-                section->sides |= (takes_name(profile, section, &joint->other) ? 2u : 0u) << 2 * j;
-            }
-        }
-    }
-}
-
 static void parse_parse(const char *text, size_t length, struct profile *profile,
                         struct fault *fault)
 {
@@ -462,69 +355,45 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
         *out_reason = fault.reason;
         return PROFILE_REFUSED;
     }
-    parse_derive(&profile);
+    profile_derive(&profile);
     *out = profile;
     return 0;
 }
 
 /* --- what is wrong, for people ---------------------------------------------------------------- */
 
-/* A sentence in the making; what does not fit is left out. */
-struct sentence {
-    char *at;
-    size_t left; /* room, without that of the NUL */
-};
-
-static void parse_say(struct sentence *sentence, const char *text, size_t length)
+/* Prints text from outside: visible ASCII only, so that the text cannot control a terminal. */
+static char *print_foreign(char *out, struct reader text)
 {
-    size_t taken = length < sentence->left ? length : sentence->left;
-
-    memcpy(sentence->at, text, taken);
-    sentence->at += taken;
-    sentence->left -= taken;
-}
-
-/* What somebody else wrote: visible ASCII only, so that it ends no text and moves no cursor. */
-static void say_foreign(struct sentence *sentence, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        parse_say(sentence, text[i] > ' ' && text[i] <= '~' ? &text[i] : "?", 1);
+    for (size_t i = 0; i < text.left; i++) {
+        *out++ = text.at[i] > ' ' && text.at[i] <= '~' ? text.at[i] : '?';
     }
+    return out;
 }
 
-static void say_number(struct sentence *sentence, uint32_t value)
-{
-    char digits[10];
-    size_t first = sizeof(digits);
-
-    do {
-        digits[--first] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    parse_say(sentence, digits + first, sizeof(digits) - first);
-}
-
+/* The longest reason has less than half of PROFILE_SENTENCE_MAX bytes, so every sentence fits. */
 void profile_explain(const char *text, size_t length, char *out_sentence)
 {
     enum { QUOTED_MAX = 80 };
-    struct sentence sentence = {.at = out_sentence, .left = PROFILE_SENTENCE_MAX - 1};
+    char *out = out_sentence;
     struct profile profile;
     struct fault fault;
 
     parse_parse(text, length, &profile, &fault);
-    if (fault.reason != NULL) {
-        if (fault.section.left > 0) {
-            bool all = fault.section.left <= QUOTED_MAX;
+    if (fault.section.left > 0) {
+        bool all = fault.section.left <= QUOTED_MAX;
 
-            parse_say(&sentence, "section \"", 9);
-            say_foreign(&sentence, fault.section.at, all ? fault.section.left : QUOTED_MAX);
-            parse_say(&sentence, all ? "\": " : "...\": ", all ? 3 : 6);
-        }
-        parse_say(&sentence, fault.reason, strlen(fault.reason));
+        fault.section.left = all ? fault.section.left : QUOTED_MAX;
+        out = profile_print_text(out, "section \"");
+        out = print_foreign(out, fault.section);
+        out = profile_print_text(out, all ? "\": " : "...\": ");
+    }
+    if (fault.reason != NULL) {
+        out = profile_print_text(out, fault.reason);
     }
     if (fault.sum != 0) {
-        parse_say(&sentence, "; they are ", 11);
-        say_number(&sentence, fault.sum);
+        out = profile_print_text(out, "; they are ");
+        out = profile_print_number(out, fault.sum);
     }
-    *sentence.at = '\0';
+    *out = '\0';
 }

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "core/profile/inner.h"
+
 /* --- printing: each function returns where the text goes on ----------------------------------- */
 
-static char *print_text(char *out, const char *text)
+char *profile_print_text(char *out, const char *text)
 {
     size_t length = strlen(text);
 
@@ -13,7 +15,7 @@ static char *print_text(char *out, const char *text)
     return out + length;
 }
 
-static char *print_number(char *out, uint32_t value)
+char *profile_print_number(char *out, uint32_t value)
 {
     char digits[10];
     size_t count = 0;
@@ -43,14 +45,14 @@ static char *print_section_name(char *out, const struct profile_section *section
         out = print_attribute(out, &section->name);
         break;
     case PROFILE_ANY:
-        out = print_text(out, "any");
+        out = profile_print_text(out, "any");
         break;
     case PROFILE_JOINT:
-        out = print_text(out, "joint(");
+        out = profile_print_text(out, "joint(");
         out = print_attribute(out, &section->name);
-        out = print_text(out, ",");
+        out = profile_print_text(out, ",");
         out = print_attribute(out, &section->other);
-        out = print_text(out, ")");
+        out = profile_print_text(out, ")");
         break;
     }
     return out;
@@ -59,7 +61,7 @@ static char *print_section_name(char *out, const struct profile_section *section
 void profile_print(const struct profile *profile, char *out)
 {
     *out++ = 'v';
-    out = print_number(out, profile->version);
+    out = profile_print_number(out, profile->version);
     *out++ = ':';
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *section = &profile->sections[s];
@@ -71,9 +73,9 @@ void profile_print(const struct profile *profile, char *out)
         if (section->kind != PROFILE_ALL) {
             *out++ = '=';
         }
-        out = print_number(out, section->bits);
+        out = profile_print_number(out, section->bits);
         *out++ = '/';
-        out = print_number(out, section->hashes);
+        out = profile_print_number(out, section->hashes);
     }
     *out = '\0';
 }
@@ -92,7 +94,7 @@ void profile_print_names(const struct profile *profile, char *out)
             continue;
         }
         if (!first) {
-            out = print_text(out, ", ");
+            out = profile_print_text(out, ", ");
         }
         out = print_section_name(out, &profile->sections[s]);
         first = false;
@@ -102,16 +104,21 @@ void profile_print_names(const struct profile *profile, char *out)
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-static bool names_equal(const struct profile_name *a, const struct profile_name *b)
+bool profile_names_equal(const struct profile_name *a, const struct profile_name *b)
 {
     return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
+bool profile_name_is(const struct profile_name *name, const char *text)
+{
+    return name->length == strlen(text) && memcmp(name->bytes, text, name->length) == 0;
 }
 
 static bool sections_equal(const struct profile_section *a, const struct profile_section *b)
 {
     return a->first_bit == b->first_bit && a->bits == b->bits && a->hashes == b->hashes &&
-           a->kind == b->kind && names_equal(&a->name, &b->name) &&
-           names_equal(&a->other, &b->other);
+           a->kind == b->kind && profile_names_equal(&a->name, &b->name) &&
+           profile_names_equal(&a->other, &b->other);
 }
 
 bool profile_equal(const struct profile *a, const struct profile *b)
@@ -129,51 +136,41 @@ bool profile_equal(const struct profile *a, const struct profile *b)
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-const struct profile_section *profile_section_of(const struct profile *profile, const char *label,
-                                                 size_t length)
+const struct profile_section *profile_section_named(const struct profile *profile, const char *name,
+                                                    size_t length)
 {
     const struct profile_section *any = NULL;
 
-    if (profile->sections[0].kind == PROFILE_ALL) {
-        return &profile->sections[0];
-    }
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *section = &profile->sections[s];
-        size_t name_length = section->name.length;
 
         if (section->kind == PROFILE_ANY) {
             any = section;
-        } else if (section->kind == PROFILE_ATTRIBUTE && length > name_length &&
-                   label[name_length] == ':' &&
-                   memcmp(label, section->name.bytes, name_length) == 0) {
+        } else if (section->kind == PROFILE_ATTRIBUTE && section->name.length == length &&
+                   memcmp(name, section->name.bytes, length) == 0) {
             return section;
         }
     }
     return any;
 }
 
-/* Bits of the section that labels of an attribute go to; the profile has one. */
-static uint32_t bits_for(const struct profile *profile, const struct profile_name *name)
+const struct profile_section *profile_section_of(const struct profile *profile, const char *label,
+                                                 size_t length)
 {
-    uint32_t bits = 0;
+    const char *colon = memchr(label, ':', length);
 
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        const struct profile_section *section = &profile->sections[s];
-
-        if (section->kind == PROFILE_ATTRIBUTE && names_equal(&section->name, name)) {
-            return section->bits;
-        }
-        if (section->kind == PROFILE_ANY) {
-            bits = section->bits;
-        }
+    if (profile->sections[0].kind == PROFILE_ALL) {
+        return &profile->sections[0];
     }
-    return bits;
+    return profile_section_named(profile, label, colon == NULL ? 0 : (size_t)(colon - label));
 }
 
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section)
 {
-    uint32_t all =
-        section->bits | bits_for(profile, &section->name) | bits_for(profile, &section->other);
+    const struct profile_name *name = &section->name;
+    const struct profile_name *other = &section->other;
+    uint32_t all = section->bits | profile_section_named(profile, name->bytes, name->length)->bits |
+                   profile_section_named(profile, other->bytes, other->length)->bits;
 
     return all & (~all + 1); /* the lowest bit that is set */
 }
