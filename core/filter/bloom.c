@@ -84,11 +84,6 @@ static uint64_t range_mask(uint64_t w, uint64_t first, uint64_t end)
     return mask;
 }
 
-uint32_t bloom_cardinality_range(const uint64_t *filter, uint32_t first, uint32_t count)
-{
-    return bloom_union_count_range(filter, filter, first, count);
-}
-
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,
                                  uint32_t count)
 {

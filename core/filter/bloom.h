@@ -44,12 +44,11 @@ int bloom_load(uint64_t *out_filter, uint32_t m, const uint8_t *bytes, size_t le
 /* Writes bloom_bytes(m) bytes in stored form. */
 void bloom_store(const uint64_t *filter, uint32_t m, uint8_t *out_bytes);
 
-/* The number of set bits: of the whole filter; of bits first .. first + count - 1 (count may be 0).
- */
+/* The number of set bits of a filter. */
 uint32_t bloom_cardinality(const uint64_t *filter, size_t words);
-uint32_t bloom_cardinality_range(const uint64_t *filter, uint32_t first, uint32_t count);
 
-/* The number of set bits of (a and b), of (a or b), and of (a or b) within a range. */
+/* The number of set bits of (a and b), of (a or b), and of bits first .. first + count - 1 of
+ * (a or b). `count` may be 0. */
 uint32_t bloom_intersection_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,

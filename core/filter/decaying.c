@@ -50,30 +50,3 @@ void decaying_filter(const struct decaying *decaying, uint64_t *out_filter)
         }
     }
 }
-
-void decaying_set_rounds(struct decaying *decaying, uint32_t rounds)
-{
-    assert(rounds >= 1 && rounds <= DECAYING_ROUNDS_MAX);
-    decaying->rounds = rounds;
-    for (uint32_t p = 0; p < decaying->m; p++) {
-        if (decaying->counters[p] > rounds) {
-            decaying->counters[p] = (uint8_t)rounds;
-        }
-    }
-}
-
-void decaying_store(const struct decaying *decaying, uint8_t *out_bytes)
-{
-    memcpy(out_bytes, decaying->counters, decaying->m);
-}
-
-int decaying_load(struct decaying *decaying, const uint8_t *bytes)
-{
-    for (uint32_t p = 0; p < decaying->m; p++) {
-        if (bytes[p] > decaying->rounds) {
-            return DECAYING_MALFORMED;
-        }
-    }
-    memcpy(decaying->counters, bytes, decaying->m);
-    return 0;
-}

@@ -41,13 +41,4 @@ void decaying_add(struct decaying *decaying, const uint64_t *filter);
 /* Writes the bits that are set now, bloom_words(m) words. O(m). */
 void decaying_filter(const struct decaying *decaying, uint64_t *out_filter);
 
-/* Changes the number of rounds. Bits that would stay for longer stay for `rounds` rounds. O(m). */
-void decaying_set_rounds(struct decaying *decaying, uint32_t rounds);
-
-/* Writes the m counters as m bytes; and reads them. 0, or DECAYING_MALFORMED: a counter is larger
- * than `rounds`; nothing has changed then. O(m). */
-void decaying_store(const struct decaying *decaying, uint8_t *out_bytes);
-enum { DECAYING_MALFORMED = 1 };
-int decaying_load(struct decaying *decaying, const uint8_t *bytes);
-
 #endif

@@ -64,8 +64,8 @@ static struct similarity plain_rank(const struct asked *asked, uint32_t p,
     for (uint32_t s = 0; s < world.profile.section_count; s++) {
         const struct profile_section *section = &world.profile.sections[s];
         const uint32_t *table = estimate_table(world.estimate, s);
-        const uint32_t in_a = bloom_cardinality_range(a, section->first_bit, section->bits);
-        const uint32_t in_b = bloom_cardinality_range(b, section->first_bit, section->bits);
+        const uint32_t in_a = bloom_union_count_range(a, a, section->first_bit, section->bits);
+        const uint32_t in_b = bloom_union_count_range(b, b, section->first_bit, section->bits);
         const uint32_t either = bloom_union_count_range(a, b, section->first_bit, section->bits);
 
         out->intersection += in_a + in_b - either;

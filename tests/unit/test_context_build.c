@@ -113,7 +113,7 @@ static uint32_t set_from(const struct hearsay_filter *filter, uint32_t first)
 {
     uint64_t words[PROFILE_WORDS_MAX];
     assert_int_equal(bloom_load(words, filter->bits, filter->bytes, filter->byte_count), 0);
-    return bloom_cardinality_range(words, first, filter->bits - first);
+    return bloom_union_count_range(words, words, first, filter->bits - first);
 }
 
 /*

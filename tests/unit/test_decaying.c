@@ -50,63 +50,6 @@ static void test_union_of_the_last_rounds(void **state)
     }
 }
 
-/* Fewer rounds cut what would stay longer; more are for what comes. */
-static void test_other_rounds(void **state)
-{
-    const uint64_t bit = 1;
-    uint64_t filter;
-    struct decaying decaying;
-
-    (void)state;
-    assert_int_equal(decaying_init(&decaying, alloc_system(), 64, 9), 0);
-    decaying_add(&decaying, &bit);
-    decaying_set_rounds(&decaying, 2);
-    decaying_advance(&decaying);
-    decaying_filter(&decaying, &filter);
-    assert_true(filter == 1);
-    decaying_advance(&decaying);
-    decaying_filter(&decaying, &filter);
-    assert_true(filter == 0);
-    decaying_add(&decaying, &bit);
-    decaying_set_rounds(&decaying, 200);
-    decaying_advance(&decaying);
-    decaying_advance(&decaying);
-    decaying_filter(&decaying, &filter);
-    assert_true(filter == 0);
-    decaying_deinit(&decaying);
-}
-
-/* Stored and loaded it goes on as before; a counter above the rounds is refused. */
-static void test_store_and_load(void **state)
-{
-    uint64_t filter[3] = {5, 0, 4};
-    uint64_t back[3];
-    uint8_t bytes[131];
-    struct decaying one;
-    struct decaying two;
-
-    (void)state;
-    assert_int_equal(decaying_init(&one, alloc_system(), 131, 3), 0);
-    assert_int_equal(decaying_init(&two, alloc_system(), 131, 3), 0);
-    decaying_add(&one, filter);
-    decaying_advance(&one);
-    decaying_store(&one, bytes);
-    assert_int_equal(decaying_load(&two, bytes), 0);
-    decaying_advance(&two);
-    decaying_filter(&two, back);
-    assert_memory_equal(back, filter, sizeof back);
-    decaying_advance(&two);
-    decaying_filter(&two, back);
-    assert_true(back[0] == 0 && back[1] == 0 && back[2] == 0);
-    bytes[130] = 4;
-    bytes[1] = 1;
-    assert_int_equal(decaying_load(&two, bytes), DECAYING_MALFORMED);
-    decaying_filter(&two, back);
-    assert_true(back[0] == 0 && back[1] == 0 && back[2] == 0);
-    decaying_deinit(&one);
-    decaying_deinit(&two);
-}
-
 static void test_no_memory(void **state)
 {
     struct fail_alloc fail;
@@ -124,8 +67,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_union_of_the_last_rounds),
-        cmocka_unit_test(test_other_rounds),
-        cmocka_unit_test(test_store_and_load),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
