@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/bits/bits.h"
+#include "core/index/index.h"
 #include "tests/bench/options.h"
 #include "tests/bench/report.h"
 
@@ -59,6 +60,11 @@ int bench_profile(const char *text, struct profile *out);
 
 /* The best kernels, or those that HEARSAY_CPU names; NULL when it names none: that is said. */
 const struct bits_kernels *bench_kernels(void);
+
+/* Makes an empty index. The pointers are borrowed. 0, or -1 after a message on standard error. */
+int bench_index_new(const struct index_engine *engine, const struct profile *profile,
+                    const struct estimate *estimate, const struct bits_kernels *kernels,
+                    struct index **out);
 
 /* Says on standard error what failed, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

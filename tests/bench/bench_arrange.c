@@ -34,7 +34,7 @@ enum {
 struct trial {
     struct filters filters;
     struct estimate *estimate;
-    struct index_options options;
+    const struct bits_kernels *kernels;
     struct index *index;
     struct renewal *renewal;
     size_t count; /* of the stored filters, how many are in the index at first */
@@ -113,8 +113,9 @@ static int ask_list(struct trial *trial, double *out_ns)
     struct index *list = NULL;
     double compared = 0;
 
-    if (index_new(&list_engine, &trial->options, &list) != 0) {
-        return bench_fail("memory is short");
+    if (bench_index_new(&list_engine, &trial->filters.profile, trial->estimate, trial->kernels,
+                        &list) != 0) {
+        return -1;
     }
     int rc = filters_insert(&trial->filters, list, 0, trial->count);
     if (rc == 0) {
@@ -338,25 +339,22 @@ static int run(const struct filters_options *options, const struct profile *prof
     char title[200];
 
     arrange_tune_memory(); /* as the daemon does */
-    trial.options.kernels = bench_kernels();
-    int rc = trial.options.kernels == NULL ? -1 : filters_make(options, profile, &trial.filters);
+    trial.kernels = bench_kernels();
+    int rc = trial.kernels == NULL ? -1 : filters_make(options, profile, &trial.filters);
     if (rc == 0 && estimate_new(alloc_system(), profile, &trial.estimate) != 0) {
         rc = bench_fail("memory is short");
     }
-    trial.options.alloc = alloc_system();
-    trial.options.profile = &trial.filters.profile;
-    trial.options.estimate = trial.estimate;
-    trial.options.hash_seed = 4711;
     trial.count = trial.filters.stored.count - trial.filters.stored.count / HELD_BACK;
     if (rc == 0 && (trial.count < HELD_BACK || trial.filters.queries.count == 0)) {
         rc = bench_fail("there is nothing to store or to ask");
     }
-    if (rc == 0 && index_new(&tree_engine, &trial.options, &trial.index) != 0) {
-        rc = bench_fail("memory is short");
+    if (rc == 0) {
+        rc = bench_index_new(&tree_engine, &trial.filters.profile, trial.estimate, trial.kernels,
+                             &trial.index);
     }
     if (rc == 0) {
         snprintf(title, sizeof(title), "arranging while serving: %.60s, m = %u, %s",
-                 options->workload, profile->bits, trial.options.kernels->name);
+                 options->workload, profile->bits, trial.kernels->name);
         report_begin(report, "arrange", title);
         rc = measure(&trial, report);
         report_end(report);

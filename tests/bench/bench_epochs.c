@@ -102,18 +102,7 @@ static int encode(const struct run *run, const struct context *context, const ui
 
 static int new_index(const struct run *run, const struct index_engine *engine, struct index **out)
 {
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = &run->options->profile,
-        .estimate = run->estimate,
-        .kernels = run->kernels,
-        .hash_seed = 4711,
-    };
-
-    if (index_new(engine, &options, out) != 0) {
-        return bench_fail("memory is short");
-    }
-    return 0;
+    return bench_index_new(engine, &run->options->profile, run->estimate, run->kernels, out);
 }
 
 static size_t draw_epoch(struct run *run)

@@ -71,15 +71,10 @@ struct run {
 static double list_bytes_beyond(const struct run *run)
 {
     struct index *list = NULL;
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = &run->filters.profile,
-        .estimate = run->estimate,
-        .kernels = run->kernels,
-    };
     double bytes = 0;
 
-    if (index_new(&list_engine, &options, &list) != 0) {
+    if (bench_index_new(&list_engine, &run->filters.profile, run->estimate, run->kernels, &list) !=
+        0) {
         return 0;
     }
     if (filters_insert(&run->filters, list, 0, run->filters.stored.count) == 0) {
@@ -91,17 +86,11 @@ static double list_bytes_beyond(const struct run *run)
 
 static int build(const struct run *run, struct side *side, double list_bytes)
 {
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = &run->filters.profile,
-        .estimate = run->estimate,
-        .kernels = run->kernels,
-        .hash_seed = 4711,
-    };
     const size_t count = run->filters.stored.count;
 
-    if (index_new(side->engine, &options, &side->index) != 0) {
-        return bench_fail("memory is short");
+    if (bench_index_new(side->engine, &run->filters.profile, run->estimate, run->kernels,
+                        &side->index) != 0) {
+        return -1;
     }
     const int64_t begin = stats_cpu_ns();
     if (filters_insert(&run->filters, side->index, 0, count) != 0 ||

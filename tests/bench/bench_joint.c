@@ -319,15 +319,9 @@ static int search_tree(const struct profile *profile, struct search_sums *sums)
     struct index *index = NULL;
     uint64_t state = 3;
     int rc = moments != NULL && estimate_new(alloc_system(), profile, &estimate) == 0 ? 0 : -1;
-    const struct index_options options = {.alloc = alloc_system(),
-                                          .profile = profile,
-                                          .estimate = estimate,
-                                          .kernels = bits_select(BITS_AVX512),
-                                          .hash_seed = 4711};
 
-    if (rc != 0 || index_new(&tree_engine, &options, &index) != 0) {
-        rc = bench_fail("memory is short");
-    }
+    rc = rc != 0 ? bench_fail("memory is short")
+                 : bench_index_new(&tree_engine, profile, estimate, bits_select(BITS_BEST), &index);
     if (rc == 0) {
         rc = fill_tree(profile, index, moments);
     }

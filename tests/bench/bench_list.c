@@ -39,20 +39,16 @@ static const uint64_t *filter_at(const struct filters_array *array, size_t i)
 
 static int fill(struct world *world)
 {
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = &world->filters.profile,
-        .estimate = world->estimate,
-        .kernels = world->kernels,
-        .hash_seed = 4711,
-    };
     const size_t count = world->filters.stored.count;
 
     world->items = calloc(count, sizeof(*world->items));
     world->cardinalities = calloc(count, sizeof(*world->cardinalities));
-    if (world->items == NULL || world->cardinalities == NULL ||
-        index_new(&list_engine, &options, &world->list) != 0) {
+    if (world->items == NULL || world->cardinalities == NULL) {
         return bench_fail("memory is short");
+    }
+    if (bench_index_new(&list_engine, &world->filters.profile, world->estimate, world->kernels,
+                        &world->list) != 0) {
+        return -1;
     }
     for (size_t i = 0; i < count; i++) {
         const uint64_t *filter = filter_at(&world->filters.stored, i);

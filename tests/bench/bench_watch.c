@@ -75,16 +75,9 @@ struct run {
 
 static int load_index(const struct run *run, struct index **out_index)
 {
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = &run->filters.profile,
-        .estimate = run->estimate,
-        .kernels = run->kernels,
-        .hash_seed = 4711,
-    };
-
-    if (index_new(&tree_engine, &options, out_index) != 0) {
-        return bench_fail("memory is short");
+    if (bench_index_new(&tree_engine, &run->filters.profile, run->estimate, run->kernels,
+                        out_index) != 0) {
+        return -1;
     }
     if (filters_insert(&run->filters, *out_index, 0, run->options->messages) != 0) {
         return -1;

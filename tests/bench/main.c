@@ -67,6 +67,21 @@ const struct bits_kernels *bench_kernels(void)
     return bits_select(level);
 }
 
+int bench_index_new(const struct index_engine *engine, const struct profile *profile,
+                    const struct estimate *estimate, const struct bits_kernels *kernels,
+                    struct index **out)
+{
+    const struct index_options options = {
+        .alloc = alloc_system(),
+        .profile = profile,
+        .estimate = estimate,
+        .kernels = kernels,
+        .hash_seed = 4711,
+    };
+
+    return index_new(engine, &options, out) == 0 ? 0 : bench_fail("memory is short");
+}
+
 int bench_profile(const char *text, struct profile *out)
 {
     const char *reason = NULL;

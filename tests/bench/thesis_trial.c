@@ -65,18 +65,12 @@ static int insert_all(struct thesis_trial *trial, struct index *index)
 /* Built twice: one after another to see what it costs, in bulk to be asked. */
 static int build_core(struct thesis_trial *trial, enum thesis_column who)
 {
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = &trial->profile,
-        .estimate = trial->estimate,
-        .kernels = trial->kernels,
-        .hash_seed = 4711,
-    };
     struct index *single = NULL;
     struct index **bulk = &trial->indexes[who - CORE_LIST];
 
-    if (index_new(engine_of(who), &options, &single) != 0) {
-        return bench_fail("memory is short");
+    if (bench_index_new(engine_of(who), &trial->profile, trial->estimate, trial->kernels,
+                        &single) != 0) {
+        return -1;
     }
     int64_t begin = stats_cpu_ns();
     const int rc = insert_all(trial, single);
@@ -85,8 +79,9 @@ static int build_core(struct thesis_trial *trial, enum thesis_column who)
     if (rc != 0) {
         return rc;
     }
-    if (index_new(engine_of(who), &options, bulk) != 0) {
-        return bench_fail("memory is short");
+    if (bench_index_new(engine_of(who), &trial->profile, trial->estimate, trial->kernels, bulk) !=
+        0) {
+        return -1;
     }
     begin = stats_cpu_ns();
     if (insert_all(trial, *bulk) != 0) {
