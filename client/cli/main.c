@@ -196,7 +196,10 @@ static int run_command(struct cli *cli, int argc, char **argv)
         status = CLI_DONE;
     } else if (cli->version) {
         status = print_version(cli);
-    } else if (command->words_max != CLI_ANY_WORDS && argc - first > command->words_max) {
+    } else if (command->words_max == CLI_ONLY_LABELS && argc > first) {
+        status =
+            cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL", argv[first]);
+    } else if (command->words_max >= 0 && argc - first > command->words_max) {
         status = cli_misuse_word(cli, argv[first + command->words_max]);
     } else {
         choose_server(cli);

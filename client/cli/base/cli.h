@@ -59,7 +59,9 @@ struct cli_command {
     size_t option_count;
     const void *defaults; /* a struct of options, options_bytes of it; NULL: all zeros */
     size_t options_bytes;
-    int words_max; /* further words are refused; CLI_ANY_WORDS: run checks them */
+    /* main refuses further words. CLI_ANY_WORDS: `run` checks the words. CLI_ONLY_LABELS: main
+       refuses each word and names --label. */
+    int words_max;
     /* Subcommands, ended by NULL; the name of each begins with this name and a space. A command
        with subcommands has no options and is not run itself. NULL: no subcommands. */
     const struct cli_command *const *children;
@@ -67,7 +69,7 @@ struct cli_command {
     int (*run)(struct cli *cli, void *options);
 };
 
-enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1 };
+enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1, CLI_ONLY_LABELS = -2 };
 
 /* The fields of a command that say which options the command has. `type` is their struct. */
 #define CLI_OPTIONS(table, type)                                            \

@@ -180,10 +180,6 @@ static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE
 static int context_run(struct cli *cli, void *options)
 {
     const struct context_options *chosen = options;
-    if (cli->word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
-                          cli->words[0]);
-    }
     if (chosen->profile != NULL && chosen->host != NULL) {
         return cli_misuse(cli, "--profile and --host exclude each other");
     }
@@ -213,6 +209,6 @@ const struct cli_command command_context = {
     .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v1:512/2\n"
                 "  hearsay context --at 48.1497,11.5678 --topic Coffee --json\n",
     CLI_OPTIONS(context_options, struct context_options),
-    .words_max = CLI_ANY_WORDS,
+    .words_max = CLI_ONLY_LABELS,
     .run = context_run,
 };

@@ -145,10 +145,6 @@ static int remember_as_host(const struct cli *cli, const struct here_options *op
 static int here_run(struct cli *cli, void *options)
 {
     const struct here_options *chosen = options;
-    if (cli->word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
-                          cli->words[0]);
-    }
     bool given = sensed_given(&chosen->sensed);
     if (chosen->memory == NULL && (given || chosen->rounds != 0 || chosen->profile != NULL)) {
         return cli_misuse(cli, "where to remember is missing: --memory FILE");
@@ -199,6 +195,6 @@ const struct cli_command command_here = {
                 "  iw dev wlan0 scan | hearsay here --memory way --scan -\n"
                 "  hearsay query --memory way\n",
     CLI_OPTIONS(here_options, struct here_options),
-    .words_max = CLI_ANY_WORDS,
+    .words_max = CLI_ONLY_LABELS,
     .run = here_run,
 };

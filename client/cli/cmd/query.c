@@ -300,10 +300,6 @@ static int query_with_channel(const struct cli *cli, struct query_options *chose
 static int query_run(struct cli *cli, void *options)
 {
     struct query_options *chosen = options;
-    if (cli->word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
-                          cli->words[0]);
-    }
     struct channel channel = {.file = NULL};
     int code = query_find_channel(cli, chosen->channel, &channel, &chosen->group, &chosen->host);
     if (code == CLI_DONE) {
@@ -348,6 +344,6 @@ const struct cli_command command_query = {
                 "  echo '{\"labels\": [\"geo:u281zd\"], \"k\": 3}' | hearsay query --batch -\n",
     CLI_OPTIONS(query_options, struct query_options),
     .defaults = &query_defaults,
-    .words_max = CLI_ANY_WORDS,
+    .words_max = CLI_ONLY_LABELS,
     .run = query_run,
 };

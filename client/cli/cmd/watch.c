@@ -264,10 +264,6 @@ static int watch_run(struct cli *cli, void *options)
     struct hearsay_context *context = NULL;
     struct channel channel = {.file = NULL};
     uint64_t after_seq = HEARSAY_NO_SEQ;
-    if (cli->word_count > 0) {
-        return cli_misuse(cli, "\"%.80s\" stands alone; labels are given as -l LABEL",
-                          cli->words[0]);
-    }
     int code = choose_start(cli, chosen, &after_seq);
     if (code == CLI_DONE) {
         code = query_find_channel(cli, query->channel, &channel, &query->group, &query->host);
@@ -315,6 +311,6 @@ const struct cli_command command_watch = {
                 "  hearsay watch -l geo:u281zd --json --after-seq 4711 --count 1\n",
     CLI_OPTIONS(watch_options, struct watch_options),
     .defaults = &watch_defaults,
-    .words_max = CLI_ANY_WORDS,
+    .words_max = CLI_ONLY_LABELS,
     .run = watch_run,
 };
