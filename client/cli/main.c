@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * main: the hearsay command. A table of commands; each has a file of its own.
- */
+/* main: the hearsay command. Finds the command in a table, parses its options and runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -44,7 +42,7 @@ static const struct args_option common_options[] = {
     "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n" \
     "socket for admin and export.\n"
 
-/* What `hearsay help` knows besides the commands. */
+/* The topic of `hearsay help` that is no command. */
 #define CONNECTION_TOPIC "connection"
 
 static struct args_group common_group(struct cli *cli)
@@ -76,7 +74,7 @@ static void print_help(struct cli *cli)
                 stream);
 }
 
-/* hearsay help connection: what the help of each command points to. */
+/* Prints `hearsay help connection`, to which the help of each command refers. */
 static void print_connection_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
@@ -92,7 +90,7 @@ static int print_version(const struct cli *cli)
     return CLI_DONE;
 }
 
-/* The last word of a name: "stats" of "admin stats". */
+/* Returns the last word of the name of a command: "stats" of "admin stats". */
 static const char *last_word(const struct cli_command *command)
 {
     const char *space = strrchr(command->name, ' ');
@@ -157,7 +155,7 @@ static int unknown_command(const struct cli *cli, const struct cli_command *cons
                       near != NULL ? "\"?" : "");
 }
 
-/* The server, where --server names none. */
+/* Sets the server from HEARSAY_SERVER or to the default, unless --server is given. */
 static void choose_server(struct cli *cli)
 {
     const char *server = getenv("HEARSAY_SERVER");
@@ -171,7 +169,7 @@ static void choose_server(struct cli *cli)
 static int run_command(struct cli *cli, int argc, char **argv)
 {
     const struct cli_command *command = cli->command;
-    /* As aligned as any struct of options needs. */
+    /* Aligned for any struct of options. */
     _Alignas(max_align_t) unsigned char options[CLI_OPTIONS_BYTES_MAX];
     if (command->options_bytes > sizeof(options)) {
         return cli_report_nomem(cli);
@@ -211,7 +209,7 @@ static int run_command(struct cli *cli, int argc, char **argv)
     return status;
 }
 
-/* A command with commands of its own; argv[0] is its name. */
+/* Runs a command that has subcommands. argv[0] is the name of the command. */
 static int run_group(struct cli *cli, int argc, char **argv)
 {
     struct args_group group = common_group(cli);
@@ -278,9 +276,9 @@ static int main_run(struct cli *cli, int argc, char **argv)
 }
 
 /*
- * A standard stream that was closed by who started us would be the next file or socket to open, and
- * the connection would be read as input or written to as output. Its place is taken; using it fails
- * as before.
+ * Opens /dev/null for each standard stream that is closed at the start. Otherwise the connection to
+ * the server could get the descriptor 0, 1 or 2, and would be used as input or output. Reading
+ * standard input and writing to the other two still fail.
  */
 static void keep_standard_streams(void)
 {
@@ -298,7 +296,7 @@ int main(int argc, char **argv)
     memset(&cli, 0, sizeof(cli));
     out_init(&cli.out, stdout);
     out_init(&cli.err, stderr);
-    /* A reader that went away shows as a failed write, which is reported; not as silent death. */
+    /* Without SIGPIPE, a write to a closed pipe fails with an error that can be reported. */
     (void)signal(SIGPIPE, SIG_IGN);
     int status = argc > 0 ? main_run(&cli, argc, argv) : CLI_USAGE;
     struct args_group group = common_group(&cli);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cli: what all commands share: the exit codes, the rows of the command table, error messages.
- */
+/* cli: the parts that all commands share: exit codes, the table of commands, error messages. */
 #ifndef CLIENT_CLI_BASE_CLI_H
 #define CLIENT_CLI_BASE_CLI_H
 
@@ -20,16 +18,16 @@
 /* Exit codes. */
 enum {
     CLI_DONE = 0,
-    CLI_NEGATIVE = 1,   /* nothing found, lines skipped; or a local error: disk, memory */
+    CLI_NEGATIVE = 1,   /* nothing found, lines skipped, or a local error: disk, memory */
     CLI_USAGE = 2,      /* the command was wrong */
     CLI_CONNECTION = 3, /* no connection, or it broke */
     CLI_REFUSED = 4,    /* the server refused the request */
-    CLI_NO_READER = 141 /* the reader of standard output is gone: the status of SIGPIPE in shells */
+    CLI_NO_READER = 141 /* standard output has no reader; shells show 141 for SIGPIPE */
 };
 
 struct cli_command;
 
-/* One run of the program, with the options that every command has. */
+/* One run of the program, with the options that every command takes. */
 struct cli {
     struct out out; /* standard output */
     struct out err; /* standard error */
@@ -44,8 +42,7 @@ struct cli {
     const char *tls_key;
     bool help;
     bool version;
-    char *const
-        *words; /* the arguments behind the command that are no options; word_count of them */
+    char *const *words; /* the arguments after the command, without options */
     int word_count;
 };
 
@@ -57,85 +54,113 @@ struct cli_command {
     const char *examples;  /* lines of the help */
     const struct args_option *options;
     size_t option_count;
-    const void *defaults; /* a struct of options, options_bytes of it; NULL: all zeros */
+    const void *defaults; /* the default options, options_bytes long; NULL: zeros */
     size_t options_bytes;
-    /* main refuses further words. CLI_ANY_WORDS: `run` checks the words. CLI_ONLY_LABELS: main
-       refuses each word and names --label. */
+    /*
+     * The largest number of words; main refuses more. CLI_ANY_WORDS: no limit. CLI_ONLY_LABELS:
+     * main refuses every word, and the error names --label.
+     */
     int words_max;
-    /* Subcommands, ended by NULL; the name of each begins with this name and a space. A command
-       with subcommands has no options and is not run itself. NULL: no subcommands. */
+    /*
+     * The subcommands, ended by NULL. NULL: no subcommands. The name of a subcommand begins with
+     * the name of this command and a space. A command with subcommands has no options and no `run`.
+     */
     const struct cli_command *const *children;
-    /* Returns an exit code. `options` is a filled copy of `defaults`. */
+    /*
+     * Runs the command. `options` is a copy of `defaults` with the given options. Returns an exit
+     * code.
+     */
     int (*run)(struct cli *cli, void *options);
 };
 
 enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1, CLI_ONLY_LABELS = -2 };
 
-/* The fields of a command that say which options the command has. `type` is their struct. */
+/*
+ * Sets the options of a command: `table` holds their rows, and `type` is the struct of their
+ * values.
+ */
 #define CLI_OPTIONS(table, type)                                            \
     .options = (table), .option_count = sizeof(table) / sizeof((table)[0]), \
     .options_bytes = sizeof(type)
 
-/* Prints "hearsay: " and a sentence on standard error; control characters in it are escaped. */
+/*
+ * Prints "hearsay: " and a sentence to standard error. Escapes control characters in the sentence.
+ */
 void cli_complain(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same, and a hint where to find help. Returns CLI_USAGE. */
+/*
+ * Prints a sentence as cli_complain does, and names the --help of the command. Returns CLI_USAGE.
+ */
 int cli_misuse(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints an error of the library. Returns its exit code. */
+/* Prints an error of libhearsay. Returns the exit code for this error. */
 int cli_report(const struct cli *cli, const struct hearsay_error *error);
 
 /* Prints that memory is out. Returns CLI_NEGATIVE. */
 int cli_report_nomem(const struct cli *cli);
 
-/* Prints a line of JSON and takes the reference. CLI_DONE, or CLI_NEGATIVE when memory is out. */
+/*
+ * Prints `line` as one line of JSON and takes the reference to it. NULL means: out of memory.
+ * Returns CLI_DONE, or CLI_NEGATIVE after printing that memory is out.
+ */
 int cli_print_json(const struct cli *cli, json_t *line);
 
-/* The strings as a JSON array; NULL when memory is out. */
+/* Returns a JSON array of `count` strings, or NULL when memory is out. */
 json_t *cli_json_strings(const char *const *strings, size_t count);
 
-/* Prints `done` and a line feed when `status` is HEARSAY_OK, else the error. Returns an exit code.
+/*
+ * Ends a request: prints `done` and a line feed if `status` is HEARSAY_OK, else prints the error.
+ * Returns an exit code.
  */
 int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *error,
                  const char *done);
 
 /*
- * Flushes standard output. CLI_DONE; CLI_NO_READER, silently, when the reader of a pipe has gone;
- * CLI_NEGATIVE after saying why.
+ * Flushes standard output. Returns CLI_DONE, CLI_NO_READER without a message when the reader has
+ * closed the pipe, or CLI_NEGATIVE after printing the error.
  */
 int cli_flush(const struct cli *cli);
 
-/* Warns when the proof of work that the server asks for will take a second or more. */
+/* Prints a warning if the proof of work for one message will take a second or more. */
 void cli_say_work(const struct cli *cli, const struct hearsay *server);
 
-/* The timeout of one request in milliseconds: --timeout, else 10 s. */
+/*
+ * The timeout of one request in milliseconds: the value of --timeout, or 10 s without the option.
+ */
 int cli_timeout(const struct cli *cli);
 
 /*
- * The server's host of that name (NULL: the default one). CLI_DONE, or CLI_USAGE after printing the
- * names of its hosts.
+ * Finds the host called `name` on the server (NULL: the default host). Returns CLI_DONE, or
+ * CLI_USAGE after printing the names of all hosts.
  */
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host);
 
-/* The columns of a table's names of hosts: the length of the longest, at least `least`. */
+/* Returns the width of a column with the names of all hosts: the longest name, at least `least`. */
 int cli_host_columns(const struct hearsay_welcome *welcome, int least);
 
-/* Reads a message id. CLI_DONE or CLI_USAGE after saying why. */
+/*
+ * Parses the hexadecimal id of a message. Returns CLI_DONE, or CLI_USAGE after printing the error.
+ */
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES]);
 
 /* The number of set bits of a filter. */
 uint32_t cli_count_bits(const struct hearsay_filter *filter);
 
-/* Prints that `word` is one too many. Returns CLI_USAGE. */
+/* Prints that the command takes no further word such as `word`. Returns CLI_USAGE. */
 int cli_misuse_word(const struct cli *cli, const char *word);
 
-/* Opens a file for reading, "-" is standard input. Returns the descriptor, or -1 after saying why.
+/*
+ * Opens a file for reading; "-" is standard input. Returns the file descriptor, or -1 after
+ * printing the error.
  */
 int cli_open(const struct cli *cli, const char *path);
-/* Reads up to `most` bytes, or up to the end. Returns the number of bytes, or -1 with errno. */
+/*
+ * Reads up to the end of the file, at most `most` bytes. Returns the number of bytes, or -1 with
+ * errno.
+ */
 ssize_t cli_read(int fd, char *buffer, size_t most);
 
 void cli_close(int fd); /* leaves standard input open */

@@ -13,7 +13,7 @@ static bool is_wanted(const struct cli *cli)
            cli->tls_certificate != NULL;
 }
 
-/* Nothing has verified the server: the user should know. */
+/* Tells the user that nobody has verified the certificate of this server. */
 static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_info *info)
 {
     char pin[2 * sizeof(info->pin) + 1];
@@ -23,7 +23,7 @@ static void tell_of_first_use(const struct cli *cli, const struct hearsay_tls_in
                  pin);
 }
 
-/* Fills the options of TLS. `known` is room for the path of the file of known servers. */
+/* Fills the options of TLS. `known` is a buffer for the path of the file of known servers. */
 static void fill_tls(const struct cli *cli, char known[PLACE_PATH_BYTES], struct hearsay_tls *tls)
 {
     memset(tls, 0, sizeof(*tls));

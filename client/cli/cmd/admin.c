@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin: the operator's commands; here the group itself, reload and log-level. */
+/*
+ * admin: the commands of the operator. This file has the list of them, reload, log-level and pin.
+ */
 #include <string.h>
 
 #include "client/cli/cmd/ask_admin.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin list, remove, restore: single messages, as the operator sees and judges them. */
+/* admin list, remove, restore: the operator reviews single messages, removes or shows them. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin ban, unban, bans, accept: what holds for all messages of a host. */
+/* admin ban, unban, bans, accept: the operator sets the rules for all messages of a host. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -19,15 +19,15 @@ struct rules_options {
 };
 
 enum {
-    HANDLE_DIGITS = 8,    /* that bans prints: enough among the 1,000 that a host may have */
+    HANDLE_DIGITS = 8,    /* of a handle that `admin bans` prints; a host has 1,000 bans at most */
     HANDLE_DIGITS_MIN = 4 /* that unban takes */
 };
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
 /*
- * The handle of a ban, 64 hexadecimal digits: a banned payload's hash, or the hash of a banned
- * filter. Any beginning of it that no other ban has stands for the ban.
+ * Prints the handle of a ban: the hash of the banned payload or of the banned filter, as 64
+ * hexadecimal digits. A prefix of the handle names the ban if no other handle has this prefix.
  */
 static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH_BYTES + 1])
 {
@@ -40,9 +40,9 @@ static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH
     number_print_hex(bytes, HEARSAY_HASH_BYTES, out);
 }
 
-/* What a handle stands for; room for the copy of a ban. */
+/* The bans whose handles begin with a given prefix, and a copy of the last one. */
 struct found_ban {
-    size_t count; /* of bans whose handles begin so */
+    size_t count; /* number of bans with this prefix */
     uint8_t hash[HEARSAY_HASH_BYTES];
     struct hearsay_filter filter;
     bool is_payload;
@@ -68,7 +68,7 @@ static int look_at(const struct hearsay_ban *ban, const char *handle, struct fou
     return CLI_DONE;
 }
 
-/* The bans of a host, asked for page by page. Starts with zeros behind `admin`. */
+/* An iterator over the bans of a host. The server sends the bans page by page. */
 struct bans {
     const struct cli *cli;
     struct hearsay *server;
@@ -84,7 +84,10 @@ static struct bans bans_of(const struct cli *cli, struct hearsay *server, const 
                          NULL, 0,      CLI_DONE};
 }
 
-/* The next ban; NULL: there is no further one, or bans->code says why a page could not be had. */
+/*
+ * Returns the next ban, or NULL at the end and after an error. After an error, bans->code is an
+ * exit code other than CLI_DONE.
+ */
 static const struct hearsay_ban *bans_next(struct bans *bans)
 {
     const struct hearsay_admin_reply *reply = bans->reply;
@@ -102,7 +105,10 @@ static const struct hearsay_ban *bans_next(struct bans *bans)
     return &bans->reply->bans[bans->at++];
 }
 
-/* The one ban that a handle stands for. CLI_DONE, or an exit code after saying why. */
+/*
+ * Finds the only ban whose handle begins with `handle`. Returns CLI_DONE, or an exit code after
+ * printing the error.
+ */
 static int find_handle(const struct cli *cli, struct hearsay *server, const char *host,
                        const char *handle, struct found_ban *out_found)
 {
@@ -139,7 +145,10 @@ static const struct args_option ban_options[] = {
 };
 enum { UNBAN_OPTIONS = 4 }; /* the first of these */
 
-/* What a handle or the options name, in *admin; `found` is room for it. */
+/*
+ * Sets the hash or the filter of *admin, from the handle on the command line or from the options.
+ * *admin borrows them from *found.
+ */
 static int fill_what(const struct cli *cli, struct hearsay *server,
                      const struct rules_options *chosen, struct hearsay_admin *admin,
                      struct found_ban *found)
@@ -196,7 +205,7 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen,
     return code;
 }
 
-/* How many of the options that say what are given. */
+/* Counts which of --text, --hash and --label are given. */
 static int named_count(const struct rules_options *chosen)
 {
     return (chosen->text != NULL) + (chosen->hash != NULL) + (chosen->labels.count > 0);

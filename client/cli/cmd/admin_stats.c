@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin stats and hosts: the daemon's numbers, once or as a page that stays up to date. */
+/* admin stats and admin hosts: print the figures of the daemon, once or again and again. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct args_option stats_options[] = {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* The figure of that name, 0 where the server has none such. */
+/* Returns the figure called `name`, or 0 if the server sends no such figure. */
 static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const char *name)
 {
     for (size_t i = 0; i < reply->figure_count; i++) {
@@ -40,7 +40,10 @@ static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const
     return 0;
 }
 
-/* The figure PREFIX NAME; 0 where the server has none or where it is negative. */
+/*
+ * Returns the figure whose name is `prefix` and `name` together, or 0 if the figure is absent or
+ * negative.
+ */
 static uint64_t admin_stats_amount(const struct hearsay_admin_reply *reply, const char *prefix,
                                    const char *name)
 {
@@ -58,7 +61,7 @@ static void make_prefix(const char *host, char out[HOST_PREFIX_BYTES])
     (void)snprintf(out, HOST_PREFIX_BYTES, "host/%s/", host);
 }
 
-/* What was counted when the page was shown before, for rates. */
+/* The counters of the page that was shown before. Rates are computed from them. */
 struct earlier {
     bool is_known;
     int64_t uptime_s;
@@ -70,7 +73,9 @@ struct earlier {
 
 enum { LABEL_COLUMNS = 11 };
 
-/* A label and the text behind it, folded to the terminal. "": the text goes on with the last one.
+/*
+ * Prints a label and a text, which is wrapped to the width of the terminal. A label of "" continues
+ * the field above.
  */
 static void print_field(const struct cli *cli, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -88,9 +93,9 @@ static void print_field(const struct cli *cli, const char *label, const char *fo
 }
 
 /*
- * The text of one `{...}` of a line: {NAME} is the figure of that name, {NAME:size} the figure as a
- * number of bytes, {NAME:percent} the figure in parts per million as a percentage. {s} and {es} are
- * the ending of a noun, or nothing when the figure before them, *count, is 1.
+ * Prints the value of one placeholder of a pattern to `out`. {NAME} is the figure called NAME.
+ * {NAME:size} prints the figure as bytes, kB or MB. {NAME:percent} converts the figure from parts
+ * per million. {s} and {es} print a plural ending unless *count, the figure before, is 1.
  */
 static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix, char *name,
                     uint64_t *count, char out[24])
@@ -113,7 +118,10 @@ static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix,
     }
 }
 
-/* Prints a field whose text is `pattern`, with the figures of `prefix` in the place of {...}. */
+/*
+ * Prints a label and the text of `pattern`. fill_in replaces each placeholder {...}. `prefix`
+ * begins the name of each figure.
+ */
 static void print_figures(const struct cli *cli, const struct hearsay_admin_reply *reply,
                           const char *prefix, const char *label, const char *pattern)
 {
@@ -138,14 +146,16 @@ static void print_figures(const struct cli *cli, const struct hearsay_admin_repl
 
 #define USAGE_PATTERN "{messages} of {messages_max} messages, {bytes:size} of {bytes_max:size}"
 
-/* Milliseconds in 5 columns, after a blank. */
+/* Prints microseconds as milliseconds, in 5 columns after a blank. */
 static void print_ms(FILE *stream, uint64_t us)
 {
     double ms = (double)us / 1000;
     (void)fprintf(stream, " %5.*f", ms < 99.995 ? 2 : ms < 999.95 ? 1 : 0, ms);
 }
 
-/* The requests since the page was shown before, a second. -1: not known. */
+/*
+ * Returns the requests per second since the page was shown before, or -1 if the rate is not known.
+ */
 static int64_t rate_of(uint64_t total, uint64_t before, const struct earlier *earlier,
                        int64_t elapsed_s)
 {
@@ -154,7 +164,7 @@ static int64_t rate_of(uint64_t total, uint64_t before, const struct earlier *ea
                : -1;
 }
 
-/* A row of the table of requests. `prefix` begins the names of its figures. */
+/* Prints one row of the table of requests. The names of its figures begin with `prefix`. */
 static void print_latency(const struct cli *cli, const struct hearsay_admin_reply *reply,
                           const char *prefix, const char *title, int64_t rate)
 {
@@ -179,7 +189,7 @@ static void print_latency(const struct cli *cli, const struct hearsay_admin_repl
     (void)fputc('\n', stream);
 }
 
-/* The table of requests; *earlier becomes what is shown now. */
+/* Prints the table of requests, and stores the present counters in *earlier. */
 static void print_requests(const struct cli *cli, const struct hearsay_admin_reply *reply,
                            struct earlier *earlier)
 {
@@ -216,7 +226,7 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
     }
 }
 
-/* The figures PREFIX_NAME_total, by name; those that are 0 are left out. */
+/* Prints all figures whose names begin with `prefix` and end with "_total", except those of 0. */
 static void print_counts(const struct cli *cli, const struct hearsay_admin_reply *reply,
                          const char *label, const char *prefix)
 {
@@ -233,7 +243,7 @@ static void print_counts(const struct cli *cli, const struct hearsay_admin_reply
         }
         size_t count = length - prefix_bytes - (sizeof(suffix) - 1);
         if (strspn(one->name + prefix_bytes, "abcdefghijklmnopqrstuvwxyz_") < count) {
-            continue; /* it goes to a terminal */
+            continue; /* the name is printed unescaped */
         }
         int added =
             snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " %.*s", used > 0 ? ", " : "",
@@ -308,7 +318,7 @@ static int print_json(const struct cli *cli, const struct hearsay_admin_reply *r
 static void wait_ms(uint64_t ms)
 {
     struct timespec pause = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&pause, NULL); /* woken early by a signal: a look too soon does no harm */
+    (void)nanosleep(&pause, NULL); /* a signal may end the pause early, which is harmless */
 }
 
 static int admin_stats_show(const struct cli *cli, struct hearsay *server,
@@ -323,7 +333,7 @@ static int admin_stats_show(const struct cli *cli, struct hearsay *server,
             code = print_json(cli, reply);
         } else if (code == CLI_DONE) {
             if (chosen->watch && cli->out.terminal) {
-                (void)fputs("\033[H\033[J", cli->out.stream); /* from the top, on an empty page */
+                (void)fputs("\033[H\033[J", cli->out.stream); /* clears the terminal */
             }
             print_page(cli, hearsay_welcome(server), reply, chosen->host, &earlier);
         }
@@ -373,7 +383,7 @@ static const struct args_option hosts_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a host"),
 };
 
-/* How full one host is, or all together. */
+/* The used and the allowed messages and bytes, of one host or of all hosts. */
 struct fullness {
     uint64_t messages;
     uint64_t messages_max;
@@ -381,7 +391,10 @@ struct fullness {
     uint64_t bytes_max;
 };
 
-/* The fullness of a host, or with the prefix "" of all hosts. */
+/*
+ * Returns the used and the allowed amounts. `prefix` begins the names of the figures: "host/NAME/"
+ * for one host, "" for all hosts together.
+ */
 static struct fullness fullness_of(const struct hearsay_admin_reply *reply, const char *prefix)
 {
     return (struct fullness){admin_stats_amount(reply, prefix, "messages"),
@@ -390,7 +403,7 @@ static struct fullness fullness_of(const struct hearsay_admin_reply *reply, cons
                              admin_stats_amount(reply, prefix, "bytes_max")};
 }
 
-/* The greater share of messages and bytes, 0 to 1. */
+/* Returns the used share of messages or of bytes, whichever is greater, from 0 to 1. */
 static double full_share(const struct fullness *full)
 {
     double messages =

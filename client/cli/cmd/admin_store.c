@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin backup, compact, check: the store as a whole. */
+/* admin backup, compact, check: commands that work on the whole store. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "client/cli/cmd/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
-/* `path` of a backup: as the daemon was told, absolute. */
+/* Prints the sizes after a backup or a compaction. `path` is the absolute path of the backup. */
 static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,
                         const struct hearsay_admin_reply *reply)
 {

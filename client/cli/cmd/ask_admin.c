@@ -9,7 +9,7 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/base/place.h"
 
-/* What admin_group, a package, and a daemon that somebody starts by hand make. */
+/* The daemon's usual sockets: with the key admin_group, and in the data directory of a package. */
 #define SHARED_SOCKET  "/run/hearsay/admin.sock"
 #define PACKAGE_SOCKET "/var/lib/hearsay/hearsayd.sock"
 
@@ -19,8 +19,10 @@ static bool is_socket(const char *path)
     return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* Where the daemon's socket is. CLI_DONE with a path in `out`, or CLI_CONNECTION after saying where
- * it was looked for. */
+/*
+ * Finds the path of the daemon's socket. Returns CLI_DONE with the path in `out`, or CLI_CONNECTION
+ * after printing which paths were tried.
+ */
 static int find_socket(const struct cli *cli, char out[PLACE_PATH_BYTES])
 {
     static const char *const named[] = {"HEARSAY_ADMIN", "HEARSAY_SERVER"};
@@ -32,7 +34,7 @@ static int find_socket(const struct cli *cli, char out[PLACE_PATH_BYTES])
             return CLI_DONE;
         }
     }
-    /* in the state directory of the user, as hearsayd chooses it */
+    /* the socket of a daemon that this user has started */
     bool has_own = place_path(PLACE_STATE, "hearsayd/hearsayd.sock", own) == 0;
     const char *const usual[] = {SHARED_SOCKET, PACKAGE_SOCKET, has_own ? own : NULL};
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* channel: contexts by name, for query and deposit. */
+/* channel: saves contexts under names, for query, watch and deposit. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,10 @@ static const struct args_option channel_options[] = {
 
 /* --- save ------------------------------------------------------------------------------------- */
 
-/* What the access point says is around it. CLI_DONE or an exit code. */
+/*
+ * Adds the labels that the access point sends for its surroundings. Returns CLI_DONE or an exit
+ * code.
+ */
 static int add_here(const struct cli *cli, const char *host_name, struct hearsay_context *context)
 {
     struct hearsay *server = NULL;
@@ -44,7 +47,10 @@ static int add_here(const struct cli *cli, const char *host_name, struct hearsay
     return code;
 }
 
-/* The file's absolute path: a channel is used from any folder, and holds no secret itself. */
+/*
+ * Makes the path of the file with the group's secret absolute, because a channel is used from any
+ * folder. The channel itself holds no secret.
+ */
 static int resolve_group(const struct cli *cli, const char *value, char out_path[PATH_MAX])
 {
     if (strcmp(value, "-") == 0 || secret_is_plain(value) || realpath(value, out_path) == NULL) {
@@ -54,7 +60,7 @@ static int resolve_group(const struct cli *cli, const char *value, char out_path
     return CLI_DONE;
 }
 
-/* The channel as an object; NULL when memory is out. */
+/* Returns a channel as a JSON object, or NULL when memory is out. */
 static json_t *make_channel(const struct hearsay_context *context, const char *group,
                             const char *host)
 {

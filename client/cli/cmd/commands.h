@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands: the rows of the command table, each in the file of its name. */
+/* commands: the rows of the table of commands. Each row is defined in the file of its command. */
 #ifndef CLIENT_CLI_CMD_COMMANDS_H
 #define CLIENT_CLI_CMD_COMMANDS_H
 
 #include "client/cli/base/cli.h"
 
-/* The struct of options of the commands that take no other options. */
+/* The options of the commands that take at most --host and --json. */
 struct plain_options {
     const char *host; /* NULL: the default host, or all */
     bool json;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context: the labels of a context, and the filter that they become. Leaves nothing anywhere. */
+/* context: prints the labels of a context and their filter. Stores and sends nothing. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ struct shown {
     const char *const *labels;
     size_t label_count;
     struct hearsay_filter filter; /* of all of them */
-    struct hearsay_filter joint;  /* its bits that no label sets alone: those of joint sections */
+    struct hearsay_filter joint;  /* bits of joint sections: a pair of labels sets them */
 };
 
 static bool has_bit(const struct hearsay_filter *filter, uint32_t bit)
@@ -39,7 +39,7 @@ static bool has_bit(const struct hearsay_filter *filter, uint32_t bit)
     return (filter->bytes[bit / 8] >> bit % 8 & 1) != 0;
 }
 
-/* The filter of one label: its set bits are the label's positions, each once. */
+/* Encodes one label. The set bits of the filter are the positions of this label. */
 static int encode_label(const struct cli *cli, const struct shown *shown, size_t at,
                         struct hearsay_filter *out)
 {
@@ -49,7 +49,7 @@ static int encode_label(const struct cli *cli, const struct shown *shown, size_t
     return hearsay_encode(&encode, out, &error) == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
-/* Leaves in shown->joint what only pairs of labels set. */
+/* Computes shown->joint: the bits that no single label sets, but a pair of labels. */
 static int find_joint(const struct cli *cli, struct shown *shown)
 {
     shown->joint = shown->filter;
@@ -66,7 +66,7 @@ static int find_joint(const struct cli *cli, struct shown *shown)
     return CLI_DONE;
 }
 
-/* The set bits as an array; NULL when memory is out. */
+/* Returns the positions of the set bits as a JSON array, or NULL when memory is out. */
 static json_t *json_positions(const struct hearsay_filter *filter)
 {
     json_t *positions = json_array();
@@ -164,7 +164,7 @@ static int context_show(const struct cli *cli, const struct context_options *cho
     return chosen->json ? print_json(cli, &shown) : print_lines(cli, &shown);
 }
 
-/* The profile of the host, copied. */
+/* Copies the profile of the host to `out`. */
 static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE_TEXT_BYTES])
 {
     struct hearsay *server = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deposit: leave a message in a context. Prints what is needed to find it and to take it back. */
+/* deposit: leaves a message in a context, and prints its id and the token that withdraws it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static const struct args_option deposit_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct deposit_options, json, NULL, "one line of JSON"),
 };
 
-/* What the server and the library say of a message that was left. */
+/* The result of a deposit: id and token from libhearsay, times and flags from the server. */
 struct left {
     struct hearsay_receipt receipt;
     struct hearsay_deposited deposited;
@@ -94,7 +94,10 @@ static void print_lines(const struct cli *cli, const struct left *left)
     }
 }
 
-/* Says both sizes, which the server's own refusal cannot where the frame would be too large. */
+/*
+ * Refuses a payload that is too large for the server, with an error that names both sizes. The
+ * server cannot name them when the frame itself is too large.
+ */
 static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
                       const struct payload *payload, size_t sealing_bytes)
 {
@@ -110,13 +113,16 @@ static int check_size(const struct cli *cli, const struct hearsay *server, const
     return CLI_REFUSED;
 }
 
-/* What is deposited besides the message. All borrowed. */
+/* The context and the group of a deposit. All pointers are borrowed. */
 struct deposit_where {
     struct hearsay_context *context;   /* to which --here adds */
     const struct hearsay_group *group; /* NULL: none */
 };
 
-/* Sends the request, sealed for the group if there is one. CLI_DONE or an exit code. */
+/*
+ * Sends the request. If a group is given, first encrypts the payload for the group. Returns
+ * CLI_DONE or an exit code.
+ */
 static int deposit_send(const struct cli *cli, struct hearsay *server,
                         const struct hearsay_group *group, struct hearsay_deposit *request,
                         struct left *out_left)

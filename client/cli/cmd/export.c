@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export: everything that is stored, one line of JSON a message, page by page. */
+/* export: prints all stored messages as lines of JSON, one line a message. */
 #include <string.h>
 
 #include "client/cli/cmd/ask_admin.h"
@@ -43,7 +43,7 @@ static int print_page(const struct cli *cli, const char *host, const struct hear
             return code;
         }
     }
-    return cli_flush(cli); /* a full disk ends it here, not after all the pages */
+    return cli_flush(cli); /* a full disk ends the export after this page, not after all pages */
 }
 
 static int export_report(const struct cli *cli, const struct hearsay_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* get: one message by its id. */
+/* get: prints one message by its id. */
 #include <string.h>
 
 #include "client/cli/base/connect.h"
@@ -35,7 +35,10 @@ static int print_json(const struct cli *cli, const struct hearsay_message *messa
     return cli_print_json(cli, line);
 }
 
-/* The payload as it is; on a terminal only text, made harmless. */
+/*
+ * Writes the bytes of the payload. To a terminal, writes only text, with control characters
+ * escaped.
+ */
 static int print_payload(const struct cli *cli, const struct hearsay_message *message)
 {
     FILE *stream = cli->out.stream;
@@ -59,7 +62,7 @@ static int print_payload(const struct cli *cli, const struct hearsay_message *me
     return CLI_DONE;
 }
 
-/* Opens what the group sealed, and prints it. */
+/* Decrypts a payload that the group has sealed, and prints it. */
 static int print_opened(const struct cli *cli, const struct get_options *chosen,
                         const struct hearsay_group *group, const struct hearsay_message *message)
 {

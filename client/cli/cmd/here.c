@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* here: what the access point says is around it; with --memory, remember the context of now. */
+/*
+ * here: prints the labels of the surroundings, as the access point sends them. With --memory,
+ * stores the present context in a file.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -57,7 +60,7 @@ static int here_print(const struct cli *cli, const struct here_options *options,
     return cli_print_json(cli, line);
 }
 
-/* One round: all of it is right, or the file stays as it was. */
+/* Stores one round in the file of --memory. After an error, the file is unchanged. */
 static int here_remember(const struct cli *cli, const struct here_options *options,
                          const struct hearsay_context *context, const char *profile)
 {
@@ -112,7 +115,7 @@ static int print_labels(const struct cli *cli, const struct here_options *option
     return code == CLI_DONE && here->label_count == 0 ? CLI_NEGATIVE : code;
 }
 
-/* Without --memory: what the access point says. */
+/* Without --memory: prints the labels that the access point sends. */
 static int here_show(const struct cli *cli, const struct here_options *options)
 {
     struct hearsay *server = NULL;
@@ -125,7 +128,10 @@ static int here_show(const struct cli *cli, const struct here_options *options)
     return code;
 }
 
-/* With the profile of a host, and with its labels where no context was given. */
+/*
+ * Stores a round with the profile of a host. If no context is given, the context is the labels that
+ * the access point sends.
+ */
 static int remember_as_host(const struct cli *cli, const struct here_options *options,
                             struct hearsay_context *context)
 {
@@ -165,7 +171,7 @@ static int here_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    /* Without --host and --profile the file knows its profile. */
+    /* An existing file holds its profile, so no server is needed. */
     if (chosen->profile != NULL ||
         (given && chosen->host == NULL && access(chosen->memory, F_OK) == 0)) {
         code = here_remember(cli, chosen, context, chosen->profile);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hosts: the message stores that the server has, and how contexts become filters there. */
+/* hosts: lists the hosts of the server, with the profiles of their filters. */
 #include <string.h>
 
 #include "client/cli/base/connect.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import: deposits the lines of a file, pipelined. A repeated run finds its own messages there,
- * because ids and tokens derive from a secret, the line's number and the line, and for a group its
- * key. The epoch plays no part in them: a run that is repeated in the next one stores nothing
- * twice.
+ * import: deposits the lines of a file, many at a time. A repeated import stores no message twice,
+ * because the id of a message is derived from a secret, the number and the bytes of the line, and
+ * the key of the group. The epoch does not change the id, so this also holds for an import that is
+ * repeated in a later epoch.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -41,10 +41,10 @@ static const struct args_option import_options[] = {
 };
 
 struct import {
-    struct pump_work work; /* first: the pump hands it back */
+    struct pump_work work; /* first: import_of casts a pointer to this field back */
     const struct cli *cli;
     const struct import_options *options;
-    struct hearsay *server; /* borrowed: the connection of the present submit */
+    struct hearsay *server; /* borrowed: the connection of the latest import_submit */
     struct progress progress;
     struct hearsay_group *group; /* owned; NULL: none */
     struct epoch_follower epochs;
@@ -60,7 +60,7 @@ static struct import *import_of(struct pump_work *work)
     return (struct import *)(void *)work;
 }
 
-/* Reports a line that cannot be deposited, and counts it. */
+/* Prints why a line cannot be deposited, and counts the line as skipped. */
 static enum pump_verdict import_skip(struct import *import, const struct pump_item *item,
                                      const char *sentence)
 {
@@ -82,14 +82,19 @@ static enum pump_verdict stop_nomem(struct import *import)
     return import_stop(import, cli_report_nomem(import->cli));
 }
 
-/* The lifetime that is left by the server's clock. False: none. */
+/*
+ * Computes the remaining lifetime of a line by the server's clock. Returns false if the line has
+ * expired.
+ */
 static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s)
 {
     if (!record->has_expiry) {
         *out_ttl_s = record->ttl_s;
         return true;
     }
-    /* Whole seconds are all that the protocol takes; a message must not live longer than it said.
+    /*
+     * The protocol takes whole seconds. Round down: a message must not live longer than its line
+     * says.
      */
     int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
     if (left_s < 1) {
@@ -100,9 +105,9 @@ static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t 
 }
 
 /*
- * The epoch of a line with labels, as deposit chooses it, or what the line says. The key is in
- * *out_epoch where its number is not 0. CLI_DONE, or an exit code: then *out_sentence, if it is not
- * NULL, says why this line cannot go, and others may.
+ * Finds the epoch for a line with labels: the epoch that the line names, else the epoch that
+ * deposit would choose. Epoch 0 has no key. Returns CLI_DONE, or an exit code. With an exit code,
+ * *out_sentence says why this line is skipped; NULL means that the import stops.
  */
 static int find_epoch(struct import *import, const struct record *record,
                       const struct hearsay_host *host, struct hearsay_epoch *out_epoch,
@@ -135,7 +140,10 @@ static int find_epoch(struct import *import, const struct record *record,
     return *out_sentence == NULL ? CLI_DONE : CLI_NEGATIVE;
 }
 
-/* Fills the filter of a line with labels, keyed, and its epoch. PUMP_IS_SENT: it can go. */
+/*
+ * Encodes the labels of a line, with the keys of the epoch and the group, and sets the line's
+ * epoch. Returns PUMP_IS_SENT if the line can be sent.
+ */
 static enum pump_verdict encode_record(struct import *import, const struct pump_item *item,
                                        const struct hearsay_host *host, struct record *record)
 {
@@ -164,7 +172,10 @@ static enum pump_verdict submit_deposit(struct import *import, struct pump_item 
     struct hearsay_content sealed = {.payload = NULL};
     int status = HEARSAY_OK;
     if (import->group != NULL) {
-        /* A repeated import must send the same bytes, or the server refuses the same id. */
+        /*
+         * A repeated import must send the same bytes, because the server refuses a known id with
+         * other bytes.
+         */
         struct hearsay_sealing plain = {.id = deposit->id,
                                         .media_type = deposit->media_type,
                                         .payload = deposit->payload,
@@ -193,7 +204,7 @@ static enum pump_verdict submit_deposit(struct import *import, struct pump_item 
     }
 }
 
-/* A line whose filter is there, keyed or as it was exported. */
+/* Sends a line whose filter is complete: encoded from labels, or exported. */
 static enum pump_verdict deposit_record(struct import *import, struct pump_item *item,
                                         const char *host, const struct record *record)
 {
@@ -234,7 +245,10 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
         if (verdict != PUMP_IS_SENT) {
             return verdict;
         }
-        /* The id is ours: whoever has it is this line, perhaps left in another epoch. */
+        /*
+         * The id is derived from this line. A message with this id is therefore this line, perhaps
+         * deposited in an earlier epoch.
+         */
         item->is_marked = !record->has_id && host->epoch.number != 0;
     } else if (import->group != NULL) {
         return import_skip(
@@ -284,12 +298,12 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
     }
     const struct hearsay_error *error = &reply->error;
     if (error->code == HEARSAY_CODE_UNSUPPORTED || error->code == HEARSAY_CODE_UNKNOWN_HOST) {
-        /* The same would be said of every line. */
+        /* Every other line would get the same answer. */
         progress_hide(&import->progress);
         return import_stop(import, cli_report(import->cli, error));
     }
     if (error->code == HEARSAY_CODE_ALREADY_EXISTS && item->is_marked) {
-        import->duplicates++; /* in the epoch in which an earlier run, or connection, left it */
+        import->duplicates++; /* an earlier import deposited this line in another epoch */
         return PUMP_IS_DONE;
     }
     char sentence[700];
@@ -300,7 +314,7 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
 
 static enum pump_verdict import_given(struct pump_work *work, struct pump_item *item)
 {
-    (void)work; /* what there is to say of a line was said */
+    (void)work; /* errors of a line are printed when they occur */
     (void)item;
     return PUMP_IS_DONE;
 }
@@ -338,8 +352,8 @@ static int import_summarise(const struct import *import)
 }
 
 /*
- * SIGINT and SIGTERM come through a descriptor from now on, so that the pump ends the import in
- * order. -1 where that cannot be had: they end the program as usual then.
+ * Turns SIGINT and SIGTERM into input of a file descriptor, so that the pump can end the import in
+ * order. Returns the descriptor. Returns -1 if this fails: a signal then kills the program.
  */
 static int catch_signals(void)
 {
@@ -358,7 +372,7 @@ static int catch_signals(void)
     return signals;
 }
 
-/* After a signal: what was imported, and how to go on. */
+/* Prints after a signal how many lines were imported, and how to continue. */
 static void tell_of_interruption(const struct import *import)
 {
     cli_complain(import->cli,
@@ -367,7 +381,7 @@ static void tell_of_interruption(const struct import *import)
                  import->deposited, import->duplicates, import->skipped);
 }
 
-/* Takes `server`. */
+/* Imports the lines of the file `fd`. Closes `server`. */
 static int import_lines(struct import *import, int fd, struct hearsay *server)
 {
     struct lines lines;
@@ -395,7 +409,10 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
     return code == CLI_DONE && import->skipped > 0 ? CLI_NEGATIVE : code;
 }
 
-/* The secret of the ids; with a group another one, which only its members can make. */
+/*
+ * Reads the secret from which ids are derived. With --group, derives another secret that only the
+ * group's members can compute.
+ */
 static int open_secret(struct import *import)
 {
     static const uint8_t no_id[HEARSAY_ID_BYTES];

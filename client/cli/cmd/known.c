@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known: the servers that --tls has met, and the pins of their keys. */
+/* known: lists or removes the servers whose certificates --tls has accepted, with their pins. */
 #include <string.h>
 
 #include "client/cli/base/connect.h"
@@ -10,7 +10,7 @@ static const struct args_option known_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a server"),
 };
 
-/* Of one list. */
+/* The context of print_server. */
 struct known_list {
     const struct cli *cli;
     bool json;

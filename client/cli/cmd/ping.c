@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ping: is the server there, how fast does it answer, what is it. */
+/* ping: measures how fast the server answers, and prints its name, version and clock. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: how large a filter must be for so many labels, or what a given profile does with them.
- * Needs no server.
+ * profile: computes the filter size for a number of labels, or the rates of a given profile. Needs
+ * no server.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static const struct args_option profile_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct profile_options, json, NULL, "one line of JSON"),
 };
 
-/* A profile, and what it does with so many labels. */
+/* A profile, and the number of labels in each of its sections. */
 struct sized {
     struct profile profile;
     uint32_t labels[PROFILE_SECTIONS_MAX]; /* pairs, where the section is joint */
@@ -62,7 +62,7 @@ static bool is_sectioned(const struct profile *profile)
     return profile->sections[0].kind != PROFILE_ALL;
 }
 
-/* Of the context as a whole: pairs are no labels of their own. */
+/* Returns the number of labels in the whole context. Pairs of joint sections do not count. */
 static uint32_t whole_labels(const struct sized *sized)
 {
     uint32_t sum = 0;
@@ -74,8 +74,10 @@ static uint32_t whole_labels(const struct sized *sized)
 
 /* --- how many labels -------------------------------------------------------------------------- */
 
-/* A usual context: 20 access points, a geohash of each of four lengths, date-hour and hour of the
- * week, three topics, one of each other kind. */
+/*
+ * Returns how many labels of a section a typical context has: 20 access points, geohashes of 4
+ * lengths, 2 labels of time, 3 topics, 1 label of any other kind.
+ */
 static uint32_t usual_labels(const struct profile_section *section)
 {
     static const struct {
@@ -92,7 +94,7 @@ static uint32_t usual_labels(const struct profile_section *section)
     return 1;
 }
 
-/* The same number in each section; one pair in joint ones. */
+/* Sets the same number of labels for each section, but one pair for a joint section. */
 static int fill_labels(const struct cli *cli, const char *text, struct sized *out)
 {
     uint64_t number = 0;
@@ -131,7 +133,10 @@ static int set_labels(const struct cli *cli, const char *item, struct sized *out
                       (int)(sign - item < 80 ? sign - item : 80), item, names);
 }
 
-/* NAME=N,NAME=N,...; the commas of joint(geo,time)=1 stand in parentheses. Cuts `list` up. */
+/*
+ * Parses NAME=N,NAME=N,... A comma in parentheses, as in joint(geo,time)=1, does not end an item.
+ * Overwrites the commas in `list`.
+ */
 static int set_all_labels(const struct cli *cli, char *list, struct sized *out)
 {
     bool inside = false;
@@ -195,7 +200,7 @@ static int parse_rate(const struct cli *cli, const char *text, double *out_rate)
     return CLI_DONE;
 }
 
-/* The smallest profile of about that rate. */
+/* Computes the smallest profile for a number of labels and a rate of false positives. */
 static int size_for(const struct cli *cli, const struct profile_options *chosen, struct sized *out)
 {
     double rate = 0;
@@ -219,8 +224,10 @@ static int size_for(const struct cli *cli, const struct profile_options *chosen,
                      sizing_false_positive_rate(PROFILE_BITS_MAX, hashes, count));
         return CLI_NEGATIVE;
     }
-    /* d = m/n ln 2 of the rounded m would be best, but every hash costs; that of the formula is
-     * enough for the rate. */
+    /*
+     * The number of hashes is computed from the number of bits before rounding up. The rounded
+     * number could use more hashes, but every hash costs time, and the rate is met without them.
+     */
     uint32_t hashes = sizing_hashes(bits, count);
     char text[PROFILE_TEXT_MAX];
     (void)snprintf(text, sizeof(text), "v1:%" PRIu32 "/%" PRIu32,
@@ -263,7 +270,7 @@ static json_t *json_sections(const struct sized *sized)
 {
     json_t *sections = json_array();
     for (uint32_t s = 0; s < sized->profile.section_count; s++) {
-        /* Takes the object also where it fails, and fails where there is none. */
+        /* json_array_append_new frees its value on failure, and fails if the value is NULL. */
         if (json_array_append_new(sections, json_section(sized, s)) != 0) {
             json_decref(sections);
             return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query: the messages nearest to a context. */
+/* query: prints the messages nearest to a context. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,10 @@
 #include "client/cli/term/text.h"
 #include "client/cli/term/when.h"
 
-/* ask: nothing was said yet, and fewer epochs may do. Not an exit code. */
+/*
+ * Returned by query_ask before it prints anything: the query may succeed with fewer epochs. This is
+ * no exit code.
+ */
 enum { EPOCH_IS_LOST = -100 };
 
 static const struct query_options query_defaults = {
@@ -57,8 +60,8 @@ static const struct args_option query_options[] = {
 };
 
 /*
- * Prints those within the distance, and remembers them in `seen` unless that is NULL. What chance
- * brought near a group's context and is not the group's is passed over.
+ * Prints the results whose distance is at most `within`, and adds their ids to `seen` (NULL: none).
+ * With --group, skips the messages that the secret of the group does not open.
  */
 static int print_results(const struct cli *cli, const struct query_options *options,
                          const struct hearsay_results *results, uint32_t within, int64_t now_ms,
@@ -123,7 +126,9 @@ static size_t count_beyond(const struct hearsay_results *results, uint32_t dista
     return count;
 }
 
-/* `seen` may be NULL; else it takes what is shown. */
+/*
+ * Sends the query and prints the results. `seen` (NULL: none) gets the ids of the printed messages.
+ */
 static int query_ask(const struct cli *cli, struct hearsay *server,
                      const struct query_options *options, struct hearsay_query *query,
                      struct hearsay_seen *seen)
@@ -132,14 +137,17 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
     const struct hearsay_results *results = NULL;
     uint32_t within = query->max_distance;
     bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
-    /* By bits the nearest within a distance begin the list of the nearest of all, so one question
-     * answers both what is within and how many lie beyond. By another metric they do not. */
+    /*
+     * With the metric bits, the nearest results within a distance are the first results of the same
+     * query without a distance. One query therefore also counts the results beyond the distance.
+     * This does not hold for the metric estimated.
+     */
     bool split = suggested && query->metric == HEARSAY_METRIC_BITS;
     if (split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
     }
     if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
-        /* A store that was restored may have lost epochs. */
+        /* A server whose store was restored may not know all epochs. */
         return error.code == HEARSAY_CODE_UNKNOWN_EPOCH && options->epoch == EPOCH_AUTO &&
                        query->part_count > 2
                    ? EPOCH_IS_LOST
@@ -159,7 +167,10 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-/* Asks without what was seen, and remembers what was shown. */
+/*
+ * Sends the query without the messages in the file of --unseen, and adds the shown messages to the
+ * file.
+ */
 static int ask_unseen(const struct cli *cli, struct hearsay *server,
                       const struct query_options *options, struct hearsay_query *query)
 {
@@ -177,7 +188,7 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     }
     size_t before = hearsay_seen_count(seen);
     int code = query_ask(cli, server, options, query, seen);
-    /* Not before it was really shown: what did not get out would be lost. */
+    /* Flush before saving: a message that was saved but not printed would never be shown. */
     if (code == CLI_DONE) {
         code = cli_flush(cli);
     }
@@ -245,7 +256,10 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-/* Options that do not go together. CLI_DONE, or an exit code after saying which. */
+/*
+ * Refuses options that exclude each other. Returns CLI_DONE, or an exit code after printing the
+ * error.
+ */
 static int query_check(const struct cli *cli, const struct query_options *chosen)
 {
     if (chosen->batch != NULL &&
@@ -266,14 +280,19 @@ static int query_check(const struct cli *cli, const struct query_options *chosen
     return CLI_DONE;
 }
 
-/* With a channel's context, which has no labels unless it was found. */
+/*
+ * Runs the query with the context of the options and of `channel`. Without --channel, the channel
+ * has no labels.
+ */
 static int query_with_channel(const struct cli *cli, struct query_options *chosen,
                               const struct channel *channel)
 {
     struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
-    /* Who gives no context, and no memory either, is where the access point is. */
+    /*
+     * Without a context and without --memory, the context is the surroundings of the access point.
+     */
     bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
     if (chosen->batch == NULL && (chosen->here || given)) {

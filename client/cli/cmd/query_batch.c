@@ -12,7 +12,7 @@
 #include "client/cli/term/text.h"
 
 struct batch {
-    struct pump_work work; /* first: the pump hands it back */
+    struct pump_work work; /* first: batch_of casts a pointer to this field back */
     const struct cli *cli;
     const struct query_options *options;
     struct epoch_follower epochs; /* to ask in */
@@ -30,7 +30,7 @@ static enum pump_verdict stop_nomem(struct batch *batch)
     return PUMP_STOP;
 }
 
-/* Takes `value` (NULL: out of memory) as the answer to an item. */
+/* Stores `value` as the answer to an item, and takes the reference. NULL means: out of memory. */
 static enum pump_verdict query_batch_answer(struct batch *batch, struct pump_item *item,
                                             json_t *value)
 {
@@ -44,12 +44,12 @@ static enum pump_verdict answer_error(struct batch *batch, struct pump_item *ite
 {
     char text[800];
     (void)snprintf(text, sizeof(text), "line %" PRIu64 ": %s", item->number, sentence);
-    text_drop_invalid(text); /* labels are quoted, and may be cut within a character */
+    text_drop_invalid(text); /* a quoted label may end in the middle of a UTF-8 character */
     batch->failed++;
     return query_batch_answer(batch, item, json_pack("{s:s}", "error", text));
 }
 
-/* One line. All but `asked` is borrowed. */
+/* The query of one line. All pointers but those in `asked` are borrowed. */
 struct question {
     const struct batch *batch;
     const struct hearsay *server;
@@ -58,7 +58,10 @@ struct question {
     struct asked asked; /* asked_free */
 };
 
-/* Makes the parts of a question. `contains`: labels that are not the line's, or NULL. */
+/*
+ * Makes the filters of the query. `contains`: the labels of the line's "contains"; NULL means the
+ * labels of --contains.
+ */
 static int make_parts(struct question *question, const struct hearsay_context *context,
                       const struct args_list *contains, struct jsonline_error *out_wrong)
 {
@@ -83,7 +86,7 @@ static int make_parts(struct question *question, const struct hearsay_context *c
     return 0;
 }
 
-/* The parts of a line: its context, and its "contains" or that of the options. */
+/* Reads the context and "contains" of a line, and makes the filters of the query from them. */
 static int read_parts(struct question *question, const json_t *object,
                       struct jsonline_error *out_wrong)
 {
@@ -180,7 +183,10 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
     return verdict;
 }
 
-/* Opened, where a group asks; what is not the group's is passed over. 0, or memory is out. */
+/*
+ * Appends a result to the array. With --group, decrypts the result, and skips the messages of
+ * others. Returns 0, or another value when memory is out.
+ */
 static int append_result(const struct batch *batch, json_t *array,
                          const struct hearsay_result *found)
 {

@@ -40,7 +40,7 @@ static void print_heading(const struct cli *cli, bool ids)
     (void)fputc('\n', cli->out.stream);
 }
 
-/* The text, or what there is instead. */
+/* Prints the text of a message, or a note with its type and size if it is no text. */
 static void print_content(const struct cli *cli, const struct hearsay_result *result, size_t width)
 {
     FILE *stream = cli->out.stream;
@@ -49,7 +49,7 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
         const char *text = (const char *)result->payload;
         size_t length = result->payload_bytes;
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) {
-            length--; /* what ends most files says nothing here */
+            length--; /* a line feed at the end is not printed */
         }
         (void)text_print(stream, text, length, width);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_common: what query, query --batch and watch share: options, the query, a row of output. */
+/* query_common: the code that query, query --batch, watch and deposit share. */
 #ifndef CLIENT_CLI_CMD_QUERY_COMMON_H
 #define CLIENT_CLI_CMD_QUERY_COMMON_H
 
@@ -24,8 +24,8 @@ struct query_options {
     const char *batch;
     const char *memory;           /* file of hearsay_recent */
     const char *unseen;           /* file of hearsay_seen */
-    const char *group;            /* where the secret of a group is: see secret.h */
-    struct hearsay_group *shared; /* no option: that group once it was read; NULL: none */
+    const char *group;            /* value of --group; see secret.h */
+    struct hearsay_group *shared; /* no option: the group of `group`; NULL: none */
     uint32_t miss;                /* millionths */
     bool here;                    /* add the labels of the access point's surroundings */
     int epoch;                    /* enum epoch_choice */
@@ -34,32 +34,39 @@ struct query_options {
     bool json;
 };
 
-/* Fills the fields that do not depend on labels; --since and --until become server times. */
+/*
+ * Sets the fields of the query that do not depend on labels. Converts --since and --until to times
+ * of the server.
+ */
 void query_prepare(const struct query_options *options, const struct hearsay *server,
                    const struct hearsay_host *host, struct hearsay_query *out_query);
 
-/* Prints a result as JSON or as a row, the first row with a heading. CLI_DONE or an exit code. */
+/*
+ * Prints one result as JSON or as a row of a table. Before the first row, prints a heading. Returns
+ * CLI_DONE or an exit code.
+ */
 int query_print_result(const struct cli *cli, const struct query_options *options,
                        const struct hearsay_result *result, int64_t now_ms, bool is_first);
 
 /*
- * Opens the file of --memory under the host's profile. *out_recent is owned (hearsay_recent_close),
- * NULL without the option. Returns what hearsay_recent_open does.
+ * Opens the file of --memory with the profile of the host. *out_recent is owned
+ * (hearsay_recent_close); without --memory it is NULL. Returns a status of libhearsay.
  */
 int query_open_memory(const struct query_options *options, const struct hearsay_host *host,
                       struct hearsay_recent **out_recent, struct hearsay_error *out_error);
 
 /*
- * Finds the channel of --channel (name NULL: none). The group and the host of the channel replace
- * *group and *host where these are NULL. CLI_DONE, or an exit code after printing the error.
+ * Finds the channel called `name` (NULL: no channel). If *group or *host is NULL, sets it from the
+ * channel. Returns CLI_DONE, or an exit code after printing the error.
  */
 int query_find_channel(const struct cli *cli, const char *name, struct channel *out_channel,
                        const char **group, const char **host);
 
 /*
- * Reads the context of the options and of the channel, which has no labels where --channel is not
- * given. The context may be empty only with --here or with a channel. CLI_DONE with *out_context
- * owned (hearsay_context_free), or an exit code after printing the error.
+ * Makes a context from the options and the labels of the channel. Without --channel, the channel
+ * has no labels. An empty context is an error unless `here` is set, because --here adds labels
+ * later. Returns CLI_DONE with *out_context owned (hearsay_context_free), or an exit code after
+ * printing the error.
  */
 int query_read_context(const struct cli *cli, const struct sensed *sensed, bool here,
                        const struct channel *channel, struct hearsay_context **out_context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report: tell the operator that a message should not be there. */
+/* report: reports a message to the operator, with a reason. */
 #include <string.h>
 
 #include "client/cli/base/connect.h"

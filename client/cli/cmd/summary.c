@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary: what the messages of a host have in common. */
+/* summary: prints figures of the union of all messages' filters on a host. */
 #include <inttypes.h>
 
 #include "client/cli/base/connect.h"

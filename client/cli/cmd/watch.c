@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch: messages as they come, that are near to a context. */
+/* watch: prints new messages near to a context as soon as they are deposited. */
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static const struct args_option watch_options[] = {
              "one line of JSON a message, with its sequence number"),
 };
 
-/* Set by SIGINT and SIGTERM: the one thing that a handler can reach. */
+/* Set by SIGINT and SIGTERM. A signal handler gets no pointer, so the flag is global. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -82,7 +82,7 @@ static int connect_to(void *context, const uint8_t *token, size_t token_bytes,
     return connect_resuming(run->cli, token, token_bytes, out_server, error);
 }
 
-/* Something that is said already. */
+/* Ends the watch after an error that was already printed. */
 static int fail_with(struct watch_run *run, int code, struct hearsay_error *error)
 {
     run->code = code;
@@ -91,7 +91,9 @@ static int fail_with(struct watch_run *run, int code, struct hearsay_error *erro
     return HEARSAY_ERR_ARGUMENT;
 }
 
-/* The epochs to look in: the newest, as many as a session may watch. */
+/*
+ * Finds the epochs to watch: the newest, at most as many as the server allows watches in a session.
+ */
 static int find_epochs(const struct watch_run *run, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)
 {
@@ -162,7 +164,8 @@ static int print_match(const struct watch_run *run, const struct hearsay *server
         code = query_print_result(cli, &run->options->query, result, hearsay_now_ms(server),
                                   run->shown == 0);
     }
-    return code == CLI_DONE ? cli_flush(cli) : code; /* somebody may be waiting for each */
+    return code == CLI_DONE ? cli_flush(cli)
+                            : code; /* flush each message: a reader may wait for it */
 }
 
 static bool on_match(void *context, const struct hearsay *server, const struct hearsay_match *match)
@@ -173,7 +176,7 @@ static bool on_match(void *context, const struct hearsay *server, const struct h
     struct hearsay_content content = {.payload = NULL};
     struct hearsay_error error;
     int status = group != NULL ? secret_open(group, &result, &content, &error) : HEARSAY_OK;
-    if (status == HEARSAY_NOT_OURS) { /* brought near by chance */
+    if (status == HEARSAY_NOT_OURS) { /* the filter is near by chance */
         return true;
     }
     run->code = status == HEARSAY_OK ? print_match(run, server, match->seq, &result)
@@ -214,7 +217,10 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-/* Where it begins: what --after-seq says, all for --since, else only what comes. */
+/*
+ * Chooses the sequence number to start after: the value of --after-seq, else 0 with --since, else
+ * HEARSAY_NO_SEQ, which means only new messages.
+ */
 static int choose_start(const struct cli *cli, const struct watch_options *options,
                         uint64_t *out_after)
 {
@@ -243,7 +249,7 @@ static int watch_until_end(struct watch_run *run, uint64_t after_seq)
     struct hearsay_error error;
     catch_signals();
     int status = hearsay_watch(&watch, &error);
-    /* A store that was restored may have lost epochs, or another server gave a key for one. */
+    /* The server may not know an epoch: its store was restored, or another server gave the key. */
     if (status != HEARSAY_OK && run->code == CLI_DONE && run->shown == 0 &&
         error.code == HEARSAY_CODE_UNKNOWN_EPOCH && run->epoch == EPOCH_AUTO) {
         cli_complain(run->cli, "the server does not have all epochs whose keys are known; watching "

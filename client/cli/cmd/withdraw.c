@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* withdraw: take one's own message back, by the id and the token that deposit printed. */
+/* withdraw: removes a message of one's own, with the id and the token that deposit printed. */
 #include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/term/number.h"
