@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strerror_r as POSIX has it: with _GNU_SOURCE glibc has another one, which musl does not have. */
+/*
+ * Selects the strerror_r of POSIX. With _GNU_SOURCE, glibc declares another strerror_r, which musl
+ * does not have.
+ */
 #undef _GNU_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #include "client/fail.h"

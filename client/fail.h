@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fail: fills a hearsay_error. The functions of libhearsay return the public statuses
- * HEARSAY_ERR_..., and describe them with these calls. Within libhearsay only.
+ * fail: functions that fill a hearsay_error. A function of libhearsay returns a public status
+ * HEARSAY_ERR_... and describes the error with one of these functions. Only for files of
+ * libhearsay.
  */
 #ifndef CLIENT_FAIL_H
 #define CLIENT_FAIL_H
@@ -10,11 +11,14 @@
 
 struct msg_error;
 
-/* Sets status and sentence (as printf, cut to fit). `error` may be NULL. Returns `status`. */
+/*
+ * Sets the status and the sentence of *error. `format` is a format of printf; a sentence that is
+ * too long is cut. `error` may be NULL. Returns `status`.
+ */
 int fail_set(struct hearsay_error *error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same; appends a colon and the text of an errno. */
+/* As fail_set, and appends a colon and the text of the errno value. */
 int fail_set_errno(struct hearsay_error *error, int status, int errno_value, const char *format,
                    ...) __attribute__((format(printf, 4, 5)));
 

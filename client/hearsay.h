@@ -13,22 +13,24 @@
  *   hearsay/memory.h      files of a reader: epoch keys, messages seen, recent contexts
  *   hearsay/admin.h       the administrator's requests
  *
- * A `struct hearsay` is one connection to one server. A call blocks until its reply comes or its
- * timeout passes. No callback runs outside of a call. The library has no global state. Use a
- * connection from one thread at a time; a program may have any number of connections.
+ * A `struct hearsay` is one connection to one server. A call blocks until its reply arrives or its
+ * timeout passes. Callbacks run only within a call. The library has no global state. Only one
+ * thread at a time may use a connection. A program may have any number of connections.
  *
  * A call that can fail returns an int:
+ *
  *   0         HEARSAY_OK.
- *   negative  HEARSAY_ERR_...; *out_error describes it, unless out_error is NULL. Other outputs
- *             are unchanged.
- *   positive  an outcome that is no error, such as HEARSAY_FULL, where the call names it.
+ *   negative  HEARSAY_ERR_...; *out_error describes the error, unless out_error is NULL. Other
+ *             outputs are unchanged.
+ *   positive  an outcome that is no error, such as HEARSAY_FULL; the call's comment names it.
  *
  * Units: *_ms are milliseconds; moments are Unix milliseconds on the server's clock. *_s are
- * seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not
- * wait) to INT_MAX. Strings are UTF-8 and end with NUL.
+ * seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not wait)
+ * to INT_MAX. Strings are UTF-8 and end with NUL.
  *
- * A struct that the caller fills starts as zeros (`= {0}`), or as its _init function leaves it
- * where it has one. What such a struct points to is borrowed until the call returns.
+ * Before the caller fills a struct, the struct is zeros (`= {0}`), or the result of its _init
+ * function if there is one. The library borrows the pointers in such a struct until the call
+ * returns.
  *
  * A first program, without its error checks:
  *

@@ -69,7 +69,7 @@ static int fail_system(struct hearsay_error *error, const char *what, const char
     return fail_set_errno(error, HEARSAY_ERR_SYSTEM, errno, "cannot %s %.300s", what, path);
 }
 
-/* Reads to the end, at most `most` bytes and one. */
+/* Reads up to the end of the file. Stops after more than `most` bytes. */
 static int read_whole(int fd, const char *path, size_t most, struct bytes *out,
                       struct hearsay_error *error)
 {
@@ -98,7 +98,7 @@ static uint32_t version_of(const struct keep_kind *kind)
     return kind->version != 0 ? kind->version : 1;
 }
 
-/* Kind, version, size and checksum. */
+/* Checks kind, version, size and checksum of a file. */
 static int keep_check(const char *path, const struct keep_kind *kind, const struct bytes *whole,
                       struct hearsay_error *error)
 {
@@ -136,8 +136,9 @@ static int keep_check(const char *path, const struct keep_kind *kind, const stru
 }
 
 /*
- * Refuses a secret that others may read, by the rule of ssh for keys: HEARSAY_ERR_FILE when the
- * file is a regular file of this user and its group or others have a right on the file; else 0.
+ * Refuses a secret that other users can access. Returns HEARSAY_ERR_FILE when the file is a regular
+ * file of this user and its group or other users have any permission on the file; else 0. ssh has
+ * the same rule for private keys.
  */
 static int check_private(const char *path, const struct stat *info, struct hearsay_error *out_error)
 {
@@ -151,11 +152,14 @@ static int check_private(const char *path, const struct stat *info, struct hears
                     path, (unsigned)(info->st_mode & 07777), path);
 }
 
-/* Reads a file into `whole` (initialised). 0, KEEP_ABSENT, or why not. */
+/*
+ * Reads the whole file into `whole`, which is initialised. Returns 0, KEEP_ABSENT when there is no
+ * such file, or an error.
+ */
 static int read_file(const char *path, bool is_secret, size_t bytes_max, struct bytes *whole,
                      struct hearsay_error *out_error)
 {
-    /* Not to wait where somebody names a pipe. */
+    /* O_NONBLOCK: opening a named pipe does not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return errno == ENOENT ? KEEP_ABSENT : fail_system(out_error, "open", path);
@@ -246,7 +250,10 @@ static bool write_all(int fd, const uint8_t *data, size_t count)
     return fsync(fd) == 0;
 }
 
-/* The name is on storage when its folder is; where that cannot be had, the file is whole anyway. */
+/*
+ * Syncs the folder of the file, so that the new name survives a power cut. Errors are ignored: the
+ * contents of the file are already on storage.
+ */
 static void sync_folder(const char *path)
 {
     char folder[PATH_MAX];
@@ -293,7 +300,7 @@ static int keep_replace(const char *path, const struct bytes *whole, struct hear
 
 int keep_write_text(const char *path, const struct bytes *text, struct hearsay_error *out_error)
 {
-    /* A link keeps pointing where it points. */
+    /* If `path` is a symbolic link, the target of the link is replaced, and the link stays. */
     char *target = realpath(path, NULL);
     int status = keep_replace(target != NULL ? target : path, text, out_error);
     free(target);

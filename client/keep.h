@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keep: small files that keep data from one run to the next. Within libhearsay only.
+ * keep: small files that keep data between two runs of a program. Only for files of libhearsay.
+ * Format of a file, numbers in little-endian:
  *
  *   8 bytes   kind of the file
  *   4 bytes   version
  *   n bytes   the body
  *   8 bytes   XXH3-64 of all bytes before, seed 0
  *
- * Numbers are little-endian. A file is read and checked as a whole, and replaced atomically: a
- * reader sees the old file or the new one, also after a crash.
+ * A file is read as a whole, and its checksum is verified. A file is replaced atomically: a reader
+ * sees either the old file or the new file, also after a crash.
  */
 #ifndef CLIENT_KEEP_H
 #define CLIENT_KEEP_H
@@ -22,7 +23,7 @@ struct keep_kind {
     const char *magic; /* KEEP_MAGIC_BYTES characters */
     uint32_t version;  /* of the body; 0 means 1 */
     const char *what;  /* name in error messages: "memory of messages seen" */
-    bool is_secret;    /* a file that others may read is refused, and its body is wiped */
+    bool is_secret;    /* a file that other users can read is refused; keep_close wipes its body */
     size_t body_bytes_max;
     size_t record_bytes; /* the body is an array of records of this size; 0: it is not */
 };
@@ -35,33 +36,37 @@ struct keep_file {
 };
 
 /*
- * Appends the body to *out_body (initialised). 0; KEEP_ABSENT when there is no such file;
- * HEARSAY_ERR_FILE when the file is of another kind or version, too large, damaged, or secret and
- * readable by others; HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM. The file is never changed.
+ * Reads the file and appends its body to *out_body, which is initialised. Returns 0; KEEP_ABSENT
+ * when there is no such file; HEARSAY_ERR_FILE when the file has another kind or version, is too
+ * large, is damaged, or is secret and readable by other users; HEARSAY_ERR_SYSTEM;
+ * HEARSAY_ERR_NOMEM. Never changes the file.
  */
 enum { KEEP_ABSENT = 1 };
 int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_body,
               struct hearsay_error *out_error);
 
 /*
- * Reads the body of the file at `path` into *out_file. As keep_read, and HEARSAY_ERR_FILE when the
- * body is not a whole number of records. KEEP_ABSENT leaves the body empty. Call keep_close in any
- * case; *out_file may be zeros there.
+ * Reads the file at `path` into *out_file. Returns what keep_read returns. Also returns
+ * HEARSAY_ERR_FILE when the size of the body is not a multiple of kind->record_bytes. With
+ * KEEP_ABSENT the body is empty. Call keep_close afterwards, also after an error. keep_close
+ * accepts a zeroed struct.
  */
 int keep_open(struct keep_file *out_file, const char *path, const struct keep_kind *kind,
               struct hearsay_error *out_error);
 void keep_close(struct keep_file *file);
 
 /*
- * Replaces or makes the file (mode 0600): writes a temporary file beside it, syncs and renames it.
- * 0; HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM, and the old file is unchanged.
+ * Creates or replaces the file (mode 0600): writes a temporary file in the same folder, syncs the
+ * temporary file, and renames it. Returns 0, HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM. After an
+ * error the old file is unchanged.
  */
 int keep_write(const char *path, const struct keep_kind *kind, const struct bytes *body,
                struct hearsay_error *out_error);
 
 /*
- * The same for a text file, which people may edit: it has no head and no checksum. Reading a file
- * over bytes_max is HEARSAY_ERR_FILE.
+ * Read and write a text file without head and checksum, which users may edit. Return what keep_read
+ * and keep_write return. keep_read_text returns HEARSAY_ERR_FILE for a file of more than bytes_max
+ * bytes.
  */
 int keep_read_text(const char *path, size_t bytes_max, struct bytes *out_text,
                    struct hearsay_error *out_error);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* now: the two clocks of libhearsay. Within libhearsay and its tests only. */
+/* now: reads the monotonic clock and the wall clock. Only for files of libhearsay and its tests. */
 #ifndef CLIENT_NOW_H
 #define CLIENT_NOW_H
 
 #include <stdint.h>
 
-/* The monotonic clock. It never goes back; its zero is arbitrary. Deadlines are on this clock. */
+/*
+ * The monotonic clock. This clock never goes back. Its zero is arbitrary. All deadlines are on this
+ * clock.
+ */
 int64_t now_monotonic_ms(void);
 int64_t now_monotonic_ns(void);
 
-/* The local wall clock: Unix time. It may be wrong, and may go back. */
+/* The wall clock of this machine, as Unix time. This clock may be wrong and may go back. */
 int64_t now_unix_ms(void);
 
 #endif

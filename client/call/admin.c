@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests of hearsay/admin.h, and reports. Each becomes a msg_request, and waits. */
+/*
+ * Implements the calls of hearsay/admin.h and hearsay_report. Each call sends one request and waits
+ * for the reply.
+ */
 #include <inttypes.h>
 
 #include "client/call/calls.h"

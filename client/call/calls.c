@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests of hearsay/message.h. Each becomes a msg_request, which is submitted; the
- * one-at-a-time calls also wait for the reply.
+ * Implements the calls of hearsay/message.h. hearsay_submit_* send a request. The other calls send
+ * a request and wait for the reply.
  */
 #include "client/call/calls.h"
 
@@ -89,7 +89,10 @@ static int check_deposit(const struct hearsay_deposit *deposit, struct hearsay_e
     return HEARSAY_OK;
 }
 
-/* Id and token, the caller's or new ones, and the hash that goes to the server. */
+/*
+ * Writes id and withdraw token to *out: those of `deposit`, or random ones where `deposit` has
+ * none. Writes the hash of the token to out_hash.
+ */
 static void fill_receipt(const struct hearsay_deposit *deposit, struct hearsay_receipt *out,
                          uint8_t *out_hash)
 {
@@ -221,7 +224,7 @@ struct msg_query calls_query(const struct hearsay_query *query, struct msg_query
                               .with_payload = query->with_payload};
 }
 
-/* A query as the wire has it, with the arrays that the request borrows. */
+/* A request for a query, and the arrays that the request points to. */
 struct query_request {
     struct msg_request request;
     struct msg_query_part parts[LIMIT_PARTS];

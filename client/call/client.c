@@ -14,8 +14,11 @@
 #include "client/net/wait.h"
 #include "client/now.h"
 
-/* Sends what the socket takes now. A failure is only noted: what the server said before it closed
- * is worth more than "broken pipe", and is still to be read. */
+/*
+ * Sends as many bytes as the socket takes without waiting. A write error is only stored in
+ * write_errno. The caller still reads: the server may have sent the reason before it closed the
+ * connection, and that reason says more than "broken pipe".
+ */
 static void client_flush(struct hearsay *server)
 {
     for (;;) {
@@ -49,7 +52,7 @@ static bool wants_write(const struct hearsay *server)
     return waits && server->write_errno == 0;
 }
 
-/* The connection is gone: broken, with what is known about it. */
+/* Breaks the connection, with the reason of TLS if there is one, else with the errno `reason`. */
 static int client_lose(struct hearsay *server, int reason, struct hearsay_error *error)
 {
     struct hearsay_error refused;
@@ -62,7 +65,7 @@ static int client_lose(struct hearsay *server, int reason, struct hearsay_error 
     return conn_break(&server->conn, &refused, error);
 }
 
-/* Reads once. 0, SOCK_AGAIN, or broken. */
+/* Reads once from the socket. Returns 0, SOCK_AGAIN, or the error that broke the connection. */
 static int client_fill(struct hearsay *server, struct hearsay_error *error)
 {
     uint8_t *room = NULL;
@@ -84,7 +87,10 @@ static int client_fill(struct hearsay *server, struct hearsay_error *error)
     return status;
 }
 
-/* The keys that were given, which the Welcome has only as long as their epochs are current. */
+/*
+ * Stores an epoch whose key the server gave. The Welcome holds the key only while the epoch is the
+ * current one.
+ */
 static void remember_epoch(struct hearsay *server, size_t host, const struct hearsay_epoch *epoch)
 {
     if (epoch->has_key) {
@@ -93,7 +99,7 @@ static void remember_epoch(struct hearsay *server, size_t host, const struct hea
     }
 }
 
-/* A host's epoch has begun: its Welcome says so from now on. */
+/* A new epoch of a host has begun: writes the epoch to the host in the Welcome. */
 static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *changed)
 {
     for (size_t i = 0; i < server->welcome.host_count; i++) {
@@ -110,13 +116,16 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
 }
 
 /*
- * After the deadline what has come is still read, for as many times as one answer can take: with a
- * timeout of 0 that is all there is. Without an end to it a server that never stops talking would
- * be listened to for ever.
+ * Limits the reads after the deadline to the number of reads that one answer needs. A call with a
+ * timeout of 0 has only these reads. Without this limit, a server that never stops sending would
+ * keep the caller reading forever.
  */
 enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
 
-/* The next response, into an arena that was reset. WAIT_TIMEOUT, 0, or why not. */
+/*
+ * Decodes the next response into `arena`, which the caller has reset. Returns 0, WAIT_TIMEOUT, or
+ * an error.
+ */
 static int client_receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
                           struct msg_response *out_response, struct hearsay_error *error)
 {
@@ -152,7 +161,7 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
     }
 }
 
-/* The next reply, into server->arena. WAIT_TIMEOUT, 0, or why not. */
+/* Receives the next reply. Its memory is in server->arena. Returns 0, WAIT_TIMEOUT, or an error. */
 static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct reply *out,
                          struct hearsay_error *error)
 {
@@ -164,7 +173,10 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
     struct hearsay_error local;
     status = reply_translate(&response, &server->arena, out, &local);
     if (status != HEARSAY_OK) {
-        /* The reply is gone, and its ticket would be waited for in vain. */
+        /*
+         * The reply is lost, and a caller would wait for its ticket until the timeout. So the
+         * connection is broken.
+         */
         status = conn_break(&server->conn, &local, error);
     }
     return status;
@@ -176,8 +188,11 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
     alloc_release(alloc, kept);
 }
 
-/* Moves the current reply, with its arena, to the end of the kept ones. Without memory for that the
- * connection is broken: the caller would wait for a dropped reply in vain. */
+/*
+ * Moves the current reply and its arena to the end of the list of kept replies. If memory is out,
+ * the reply is lost, and a caller would wait for its ticket until the timeout. So the connection is
+ * broken then.
+ */
 static int client_keep(struct hearsay *server, const struct reply *reply,
                        struct hearsay_error *error)
 {
@@ -229,7 +244,10 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
     if (status != HEARSAY_OK) {
         return status;
     }
-    /* The first request goes at once. Behind it they gather, to be sent together. */
+    /*
+     * A request is sent at once if no other request is in flight. Later requests are collected in
+     * the output and sent together.
+     */
     size_t waiting = 0;
     (void)conn_output(&server->conn, &waiting);
     if (idle || waiting >= CLIENT_COALESCE_BYTES) {
@@ -278,7 +296,10 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         *out_reply = &server->reply.shown;
         return HEARSAY_OK;
     }
-    /* What the server says unasked is read then, too, or else hearsay_fd would stay readable. */
+    /*
+     * An idle connection is read, too: the server may have sent a push, which would keep hearsay_fd
+     * readable.
+     */
     bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
                    !server->conn.takes_matches;
     arena_reset(&server->arena);
@@ -298,7 +319,10 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     return status;
 }
 
-/* Takes in what has come, without waiting. 0, or why the connection is of no more use. */
+/*
+ * Reads and keeps all replies that have arrived, without waiting. Returns 0, or the error that
+ * broke the connection.
+ */
 static int catch_up(struct hearsay *server, struct hearsay_error *error)
 {
     while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client: the inside of a struct hearsay: a conn, its socket, and the replies that arrived while
- * another reply was awaited. Within libhearsay and its tests only.
+ * client: the private contents of a struct hearsay: the protocol state, the socket, and the replies
+ * that arrived while the caller waited for another reply. Only for files of libhearsay and its
+ * tests.
  */
 #ifndef CLIENT_CALL_CLIENT_H
 #define CLIENT_CALL_CLIENT_H
@@ -26,7 +27,7 @@ struct client_kept {
     struct hearsay_reply reply;
 };
 
-/* An epoch that began during the connection, and whose key the server gave. */
+/* An epoch that began after the Welcome, with the key that the server gave. */
 struct client_epoch {
     size_t host; /* its index in the Welcome */
     struct hearsay_epoch epoch;
@@ -38,7 +39,7 @@ struct hearsay {
     int fd;                             /* owned; -1: none */
     struct secure *secure;              /* owned; NULL: no TLS */
     const struct hearsay_tls_info *tls; /* in `secure`; NULL: no TLS */
-    int write_errno; /* not 0: a write failed with it. Reading goes on: the server may explain */
+    int write_errno; /* errno of a failed write; 0: none. Reading goes on: the server may say why */
     struct arena welcome_arena;
     struct hearsay_welcome
         welcome;                /* borrows from welcome_arena; its epochs are the current ones */
@@ -72,15 +73,16 @@ int client_open(const struct client_open *how, struct hearsay **out_server,
                 struct hearsay_error *out_error);
 
 /*
- * Submits a request, see hearsay_submit_*. `request` may borrow from the connection's last reply:
- * it is copied before the call returns.
+ * Adds a request to the output, as hearsay_submit_* do. `request` may borrow from the last reply of
+ * the connection: the function copies all bytes before it returns.
  */
 int client_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
                   struct hearsay_error *out_error);
 
 /*
- * Waits for the reply to a ticket and keeps all other replies. *out_reply is borrowed until the
- * next call. HEARSAY_ERR_REFUSED with *out_reply when the reply is an error.
+ * Waits for the reply to the request with this ticket, and keeps all other replies for
+ * hearsay_next. *out_reply is borrowed until the next call. Returns HEARSAY_ERR_REFUSED with
+ * *out_reply when the reply is an error.
  */
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
                  const struct reply **out_reply, struct hearsay_error *out_error);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* connect: from the text of an address to a connection that has exchanged greetings. */
+/*
+ * connect: parses the server's address, connects, does the TLS handshake and exchanges greetings.
+ */
 #include <string.h>
 #include <unistd.h>
 

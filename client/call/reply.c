@@ -12,7 +12,9 @@ static int reply_lacks(struct hearsay_error *error, const char *what)
     return fail_set(error, HEARSAY_ERR_PROTOCOL, "the server's answer lacks %s", what);
 }
 
-/* Points the pointer at `out` to `count` zeroed structs of `bytes` bytes each, or to NULL for none.
+/*
+ * Allocates `count` zeroed structs of `bytes` bytes each in the arena, and writes their address to
+ * the pointer at `out`. Writes NULL when `count` is 0.
  */
 static int reply_take(struct arena *arena, size_t count, size_t bytes, void *out,
                       struct hearsay_error *error)
@@ -25,7 +27,7 @@ static int reply_take(struct arena *arena, size_t count, size_t bytes, void *out
     return HEARSAY_OK;
 }
 
-/* The texts as an array of strings, which is never NULL. */
+/* Makes an array of the texts in the arena. *out is never NULL. */
 static int reply_texts(const struct msg_text *from, size_t count, struct arena *arena,
                        const char *const **out, struct hearsay_error *error)
 {
@@ -421,7 +423,7 @@ static void translate_limits(const struct msg_limits *from, struct hearsay_limit
     to->watches = from->watches;
 }
 
-/* The token for the next time, and why the last connection was dropped. */
+/* Copies the resume token, and the reason why the server dropped the earlier connection. */
 static int translate_resumption(const struct msg_welcome *from, struct arena *arena,
                                 struct hearsay_welcome *to, struct hearsay_error *error)
 {

@@ -9,9 +9,12 @@
 #include "proto/arena.h"
 #include "proto/msg.h"
 
-/* A reply in full. Only calls of libhearsay itself see the part that hearsay_next never returns. */
+/*
+ * A reply. hearsay_next returns only the field `shown`; the union is for the other calls of
+ * libhearsay.
+ */
 struct reply {
-    struct hearsay_reply shown; /* ticket, and the kinds of hearsay_next; kind 0: one of these: */
+    struct hearsay_reply shown; /* kind 0: the reply is a field of the union below */
     union {
         struct hearsay_page page;
         struct hearsay_summary summary;
@@ -21,13 +24,17 @@ struct reply {
 };
 
 /*
- * *out_reply borrows from the arena in which the response was decoded, and allocates more in that
- * arena. 0, HEARSAY_ERR_NOMEM, or HEARSAY_ERR_PROTOCOL when a field that a reply needs is missing.
+ * Converts a decoded response to public structs. *out_reply borrows from the arena of the decoded
+ * response; further structs are allocated in the same arena. Returns 0, HEARSAY_ERR_NOMEM, or
+ * HEARSAY_ERR_PROTOCOL when a required field is missing.
  */
 int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct reply *out_reply, struct hearsay_error *out_error);
 
-/* The same for a Welcome. *out_hosts are its hosts, which the caller may change. */
+/*
+ * As reply_translate, for a Welcome. *out_hosts points to the hosts of the Welcome, which the
+ * caller may change.
+ */
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
                             struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
                             struct hearsay_error *out_error);

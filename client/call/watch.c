@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: standing queries. One connection's watch is a request like others; hearsay_watch keeps one
- * standing over any number of connections.
+ * watch: standing queries. hearsay_watch_begin starts a watch on one connection. hearsay_watch
+ * connects again after a lost connection and continues the watch.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -77,7 +77,10 @@ static bool goes_on(struct standing *standing)
     return !standing->is_over;
 }
 
-/* Another store has numbers of its own, and all that is in it is new. */
+/*
+ * Handles a Welcome. If the store is another one than before, its sequence numbers are unrelated to
+ * the old ones, and all its messages count as new.
+ */
 static void note_welcome(struct standing *standing, const struct hearsay_welcome *welcome)
 {
     const struct hearsay_watch *watch = standing->watch;
@@ -93,7 +96,7 @@ static void note_welcome(struct standing *standing, const struct hearsay_welcome
     }
 }
 
-/* Gives a match to the caller, unless it had it. */
+/* Gives a match to the caller, unless the caller had it before. */
 static void watch_take(struct standing *standing, const struct hearsay *server,
                        const struct hearsay_match *match)
 {
@@ -108,8 +111,10 @@ static void watch_take(struct standing *standing, const struct hearsay *server,
     }
 }
 
-/* Takes matches until the connection fails, which is returned, or a callback ends it, or an epoch
- * has changed. */
+/*
+ * Reads matches and gives them to the caller. Returns an error when the connection fails; 0 when a
+ * callback ends the watch or an epoch has changed.
+ */
 static int watch_listen(struct standing *standing, struct hearsay *server,
                         struct hearsay_error *error)
 {
@@ -170,7 +175,7 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
                                      &watching, error);
     }
     if (status == HEARSAY_OK) {
-        /* a smaller one: the store was set back, and goes on from there */
+        /* a smaller number: the store was restored from a backup; continue from its number */
         if (standing->seq == HEARSAY_NO_SEQ || watching.seq < standing->seq) {
             standing->seq = watching.seq;
         }
@@ -182,7 +187,7 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
     return status;
 }
 
-/* Whether it may be another time. */
+/* Whether a later attempt may succeed. */
 static bool may_pass(const struct hearsay_error *error)
 {
     switch (error->status) {
@@ -199,7 +204,10 @@ static bool may_pass(const struct hearsay_error *error)
     }
 }
 
-/* Half of the wait is by chance, so that not all clients of a server come at once. */
+/*
+ * Chooses the wait before the next connection. Half of the wait is random, so that the clients of a
+ * restarted server do not all connect at the same time.
+ */
 static int choose_wait(struct standing *standing, const struct hearsay_error *error)
 {
     int64_t wait_ms =

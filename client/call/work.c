@@ -22,7 +22,9 @@ static uint32_t try_number(const uint8_t *content, uint64_t number)
     return work_zero_bits(hash);
 }
 
-/* The first number whose proof has so many zero bits. Ends `state`. */
+/*
+ * Finds the smallest number whose proof has at least `bits` leading zero bits. Finalises `state`.
+ */
 static uint64_t find_number(crypto_generichash_state *state, uint32_t bits)
 {
     uint8_t content[LIMIT_HASH_BYTES];
@@ -77,6 +79,6 @@ int64_t hearsay_work_ms(const struct hearsay *server)
         ns *= 2;
     }
     double ms = ns / TRIES / 1e6;
-    /* `most` is of no use but to keep the tries from being left out. */
+    /* Using `most` here stops the compiler from removing the loop above. */
     return ms > 1e12 || most > 8 * LIMIT_HASH_BYTES ? INT64_C(1000000000000) : (int64_t)ms;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work: computes the proof of work that a server asks for on a deposit or report. */
+/* work: computes the proof of work for a deposit or a report. A server may demand such a proof. */
 #ifndef CLIENT_CALL_WORK_H
 #define CLIENT_CALL_WORK_H
 
@@ -7,14 +7,14 @@
 #include "proto/msg.h"
 
 /*
- * Sets deposit->work so that the proof has `bits` zero bits. Takes 2^bits tries on average. All
- * other fields of the deposit must be final. host: the name of the host that will store the
- * deposit.
+ * Sets deposit->work so that the proof has `bits` leading zero bits. Takes 2^bits tries on average.
+ * Set all other fields of the deposit before the call: the proof depends on them. `host` is the
+ * name of the host that will store the deposit.
  */
 void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                uint32_t bits);
 
-/* The same for a report, with as many bits as this Welcome asks for. */
+/* As work_find, for a report. The number of zero bits is welcome->limits.work_bits. */
 void work_find_report(struct msg_report *report, const char *host,
                       const struct hearsay_welcome *welcome);
 

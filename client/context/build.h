@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build: what the makers of labels share: wifi.c, geohash.c, time.c, topic.c and scan.c each turn
- * one kind of sensed data into labels; labels.c keeps the set. None does I/O or uses a clock or a
- * locale. Within libhearsay and its tests only. The rules are in docs/contexts.md.
+ * build: functions that turn sensed data into labels. wifi.c, geohash.c, time.c, topic.c and scan.c
+ * each handle one kind of data; labels.c stores the set of labels. None of these files does I/O or
+ * uses a clock or a locale. Only for files of libhearsay and its tests. docs/contexts.md has the
+ * rules.
  */
 #ifndef CLIENT_CONTEXT_BUILD_H
 #define CLIENT_CONTEXT_BUILD_H
@@ -24,25 +25,35 @@ enum {
     CONTEXT_TOPIC_BYTES = 1024 /* of a topic, before case folding */
 };
 
-/* As hearsay_context_new, with an allocator (borrowed, must outlive it). */
+/*
+ * As hearsay_context_new, with an allocator. The context borrows the allocator until
+ * hearsay_context_free.
+ */
 int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
                 struct hearsay_error *out_error);
 
-/* Adds a label of `length` bytes, which the caller has checked. ERR_ARGUMENT (full), ERR_NOMEM. */
+/*
+ * Adds a label of `length` bytes, which the caller has checked. Returns 0; ERR_ARGUMENT when the
+ * context is full; ERR_NOMEM.
+ */
 int context_add(struct hearsay_context *context, const char *label, size_t length,
                 struct hearsay_error *out_error);
 
-/* Writes the canonical form of a BSSID of `length` bytes. False: the text is no BSSID. */
+/*
+ * Converts a BSSID of `length` bytes to its canonical form. Returns false when the text is no
+ * BSSID.
+ */
 bool context_parse_bssid(const char *text, size_t length, char out[CONTEXT_BSSID_BYTES]);
 
-/* Adds the labels of an access point; bssid is in canonical form. */
+/* Adds the labels of one access point. `bssid` must be in canonical form. */
 int context_add_sighting(struct hearsay_context *context, const char *bssid, int strength_dbm,
                          struct hearsay_error *out_error);
 
 /*
- * The strength in dBm of a percentage p of NetworkManager, 0 .. 100: -40 - ceil(3 (100 - p) / 5);
- * p = 70 gives -58. This is the exact inverse of NetworkManager's nm_wifi_utils_level_to_quality:
- * p = 100 - trunc(100 v / 60), where v = -40 - dBm, limited to 0 .. 60.
+ * Converts a signal percentage p (0 to 100) of NetworkManager to dBm: -40 - ceil(3 (100 - p) / 5).
+ * Example: 70 gives -58. This is the exact inverse of NetworkManager's function
+ * nm_wifi_utils_level_to_quality, which computes p = 100 - trunc(100 v / 60) from v = -40 - dBm,
+ * with v limited to 0 to 60.
  */
 int context_percent_to_dbm(int percent);
 

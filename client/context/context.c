@@ -12,7 +12,7 @@
 
 _Static_assert((int)PROFILE_BYTES_MAX == HEARSAY_FILTER_BYTES_MAX, "the public filter holds any");
 
-/* Label `number`, from 1, has no place in the profile. */
+/* Reports that the profile has no section for label `number`; the first label is number 1. */
 static int refuse_label(const struct profile *profile, size_t number, const char *label, int reason,
                         struct hearsay_error *out_error)
 {
@@ -33,7 +33,7 @@ static int refuse_label(const struct profile *profile, size_t number, const char
 
 enum { ENCODED_AT_ONCE = 64 };
 
-/* As encoder_add_all. */
+/* As encoder_add_all; keys the labels first if there are keys. */
 static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
                      const char *const *labels, const size_t *lengths, size_t count,
                      size_t *out_refused)
@@ -54,7 +54,7 @@ static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
     return 0;
 }
 
-/* Checks labels `first` .. `first` + `count` - 1 and adds them. */
+/* Checks `count` labels, starting with labels[first], and adds them to the encoder. */
 static int add_labels(struct encoder *encoder, const struct hearsay_keys *keys,
                       const char *const *labels, size_t first, size_t count,
                       struct hearsay_error *out_error)

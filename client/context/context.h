@@ -9,11 +9,11 @@
 #include "core/profile/profile.h"
 
 /*
- * The filter of `count` labels, at least 1, under a profile, joint sections included
- * (core/profile/encode.h). keys NULL: not keyed. Repeated labels change nothing. 0, or
- * HEARSAY_ERR_ARGUMENT, which names the label, and the profile's sections where none takes the
- * label's attribute. O(labels * d), plus the pairs of joint sections; d is the profile's number of
- * hashes.
+ * Encodes `count` labels, at least 1, as a filter of the profile, joint sections included
+ * (core/profile/encode.h). `keys` may be NULL: then labels are not keyed. Repeated labels change
+ * nothing. Returns 0 or HEARSAY_ERR_ARGUMENT. The error names the refused label; if no section of
+ * the profile takes the label's attribute, the error lists the sections. O(labels * d) plus the
+ * pairs of joint sections, where d is the number of hashes of the profile.
  */
 int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
                    const char *const *labels, size_t count, struct hearsay_filter *out_filter,

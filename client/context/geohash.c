@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Positions as geohashes. A cell has its southern and western edges; the edges at 90 degrees north
- * and 180 degrees east belong to the last cells. A geohash of L characters has 5 L bits, longitude
- * and latitude in turn, longitude first: ceil(5L/2) and floor(5L/2) of them.
+ * geohash: converts positions to geohashes. A cell includes its southern and its western edge. The
+ * edge at 90 degrees north belongs to the northernmost cells, and the edge at 180 degrees east to
+ * the easternmost cells. A geohash of L characters has 5 L bits, alternately of longitude and
+ * latitude, longitude first: ceil(5L/2) bits of longitude and floor(5L/2) bits of latitude.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,11 @@
 #include "client/context/build.h"
 #include "client/fail.h"
 
-/* The `bits` first bits of the place of `value` in [low, high], found by halving. Halves of 360 and
- * 180 degrees are exact in a double down to 20 bits, so every machine decides alike. */
+/*
+ * Computes the first `bits` bits of the position of `value` in [low, high], by halving the
+ * interval. For 360 and 180 degrees the halves are exact in a double for up to 20 bits, so all
+ * machines compute the same bits.
+ */
 static uint32_t geohash_halve(double value, double low, double high, int bits)
 {
     uint32_t place = 0;
@@ -45,8 +49,8 @@ static void write_cell(uint32_t column, uint32_t row, int length, char *out)
 
 /*
  * Writes geohashes of `length` characters, each with a NUL: the geohash of the cell with the
- * position and, with `neighbours`, those of the cells around that cell. Returns their number. The
- * caller has checked the range of the position.
+ * position and, if `neighbours` is set, the geohashes of the cells around this cell. Returns the
+ * number of geohashes. The caller has checked the range of the position.
  */
 static size_t geohash_cells(double latitude, double longitude, int length, bool neighbours,
                             char out[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1])
@@ -66,7 +70,10 @@ static size_t geohash_cells(double latitude, double longitude, int length, bool 
             if ((north == 0 && east == 0) || other_row < 0 || other_row >> row_bits != 0) {
                 continue; /* there is nothing beyond the poles */
             }
-            /* Round the world: unsigned arithmetic wraps, and the mask takes the bits. */
+            /*
+             * Columns wrap around the world: unsigned arithmetic wraps, and the mask keeps
+             * column_bits bits.
+             */
             uint32_t other_column = (column + (uint32_t)east) & ((UINT32_C(1) << column_bits) - 1);
             write_cell(other_column, (uint32_t)other_row, length, out[count++]);
         }
@@ -77,7 +84,7 @@ static size_t geohash_cells(double latitude, double longitude, int length, bool 
 int hearsay_context_add_position(struct hearsay_context *context, double latitude, double longitude,
                                  bool neighbours, struct hearsay_error *out_error)
 {
-    /* Written so that what is not a number is refused, too. */
+    /* The condition is written so that NaN is refused, too. */
     if (!(latitude >= -90 && latitude <= 90 && longitude >= -180 && longitude <= 180)) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "%.10g,%.10g is not a latitude from -90 to 90 and a longitude from -180 to "

@@ -11,9 +11,10 @@
 #include "proto/limits.h"
 
 /*
- * Members share the secret and nothing else, so there is no place to keep a random salt in: it is
- * the same for all groups. A table of guesses made once would hold for every group; that each guess
- * costs 64 MiB and some tenths of a second is what stands against it, and the secret's length.
+ * The salt of Argon2id is the same for all groups: members share only the secret, so a random salt
+ * could not be stored anywhere. An attacker could use one table of guesses for all groups. Two
+ * things prevent this: each guess costs 64 MiB and some tenths of a second, and a secret has a
+ * minimum length.
  */
 static const uint8_t salt[crypto_pwhash_argon2id_SALTBYTES] = "hearsay group v1";
 enum { ARGON2_PASSES = 3, ARGON2_BYTES = 64 * 1024 * 1024 };
@@ -33,7 +34,9 @@ _Static_assert((int)GROUP_NONCE_BYTES == (int)crypto_aead_xchacha20poly1305_ietf
                "as the cipher has them");
 _Static_assert(HEARSAY_SEAL_BYTES == GROUP_NONCE_BYTES + 1 + GROUP_TAG_BYTES, "what sealing adds");
 
-/* BLAKE2b-256 with a key. It fails for sizes out of range only. */
+/*
+ * BLAKE2b-256 with a key. The function fails only for sizes out of range, so its result is ignored.
+ */
 static void keyed_hash(const uint8_t *key, const void *bytes, size_t count, uint8_t *out)
 {
     (void)crypto_generichash(out, HEARSAY_KEY_BYTES, bytes, count, key, HEARSAY_KEY_BYTES);
@@ -107,8 +110,10 @@ static const char *type_of(const struct hearsay_sealing *message)
 }
 
 /*
- * Sealed:    nonce (24)  cipher text  tag (16)
- * In there:  length of the media type (1)  media type  payload
+ * Format of a sealed payload, sizes in bytes:
+ *
+ *   sealed:      nonce (24)  cipher text  tag (16)
+ *   plain text:  length of the media type (1)  media type  payload
  */
 int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
                     const struct hearsay_sealing *message, struct hearsay_content *out_content,
@@ -145,7 +150,10 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
     return HEARSAY_OK;
 }
 
-/* As the server does for plain messages: it cannot see this one. */
+/*
+ * Checks the media type. For messages that are not sealed the server does this check. A server
+ * cannot read the media type of a sealed message.
+ */
 static int check_type(const char *type, struct hearsay_error *error)
 {
     return codec_is_media_type(type, strlen(type))
@@ -156,7 +164,10 @@ static int check_type(const char *type, struct hearsay_error *error)
                           type, LIMIT_MEDIA_TYPE_BYTES);
 }
 
-/* The same message always gets the same nonce, another message always another one. */
+/*
+ * Derives the nonce from the message: the same message gets the same nonce, another message gets
+ * another nonce.
+ */
 static void derive_nonce(const struct hearsay_group *group, const struct hearsay_sealing *message,
                          uint8_t out_nonce[GROUP_NONCE_BYTES])
 {
@@ -164,7 +175,10 @@ static void derive_nonce(const struct hearsay_group *group, const struct hearsay
     uint8_t key[HEARSAY_KEY_BYTES];
     crypto_generichash_state state;
     keyed_hash(group->seal_key, nonce_purpose, sizeof(nonce_purpose) - 1, key);
-    /* These fail for sizes out of range only. The type is hashed with its NUL, which ends it. */
+    /*
+     * These calls fail only for sizes out of range. The hash includes the NUL of the media type,
+     * which separates the media type from the payload.
+     */
     (void)crypto_generichash_init(&state, key, sizeof(key), GROUP_NONCE_BYTES);
     (void)crypto_generichash_update(&state, message->id, HEARSAY_ID_BYTES);
     (void)crypto_generichash_update(&state, (const uint8_t *)type, strlen(type) + 1);
@@ -190,9 +204,9 @@ int hearsay_group_seal(const struct hearsay_group *group, const struct hearsay_s
 }
 
 /*
- * What was sealed, `count` bytes of it, taken apart. No media type means text/plain, as in a
- * deposit. Any member can have written anything: what is no media type is not shown as one. False:
- * the length does not fit.
+ * Parses the `count` bytes of a decrypted message. An empty media type means text/plain, as in a
+ * deposit. A group member may have sealed any bytes: a media type that is not valid becomes
+ * application/octet-stream. Returns false when the length of the media type does not fit.
  */
 static bool take_apart(const uint8_t *text, size_t count, struct hearsay_content *out)
 {

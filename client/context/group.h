@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group: the keys of a secret that several people share: one keys labels, one seals messages.
- * docs/protocol.md, Keyed contexts, has the construction and its numbers. Within libhearsay and its
- * tests only.
+ * group: the two keys derived from the secret of a group. One key is for labels, the other for
+ * messages. docs/protocol.md, section Keyed contexts, has the construction with examples. Only for
+ * files of libhearsay and its tests.
  */
 #ifndef CLIENT_CONTEXT_GROUP_H
 #define CLIENT_CONTEXT_GROUP_H
@@ -24,15 +24,18 @@ struct hearsay_group {
 /* The group of a known label key. The struct owns no memory. */
 void group_from_key(const uint8_t *label_key, struct hearsay_group *out_group);
 
-/* As hearsay_group_seal, with a given nonce (GROUP_NONCE_BYTES), for test vectors. The media type
- * is not checked. */
+/*
+ * As hearsay_group_seal, but with a given nonce of GROUP_NONCE_BYTES bytes, for test vectors. Does
+ * not check the media type.
+ */
 int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
                     const struct hearsay_sealing *message, struct hearsay_content *out_content,
                     struct hearsay_error *out_error);
 
 /*
- * The keyed form of a label: BLAKE2b-256 with the group's key, and of that with the epoch's key. A
- * key that is NULL is left out; at least one is not NULL. O(length).
+ * Computes the keyed form of a label: BLAKE2b-256 of the label with the group's key, then
+ * BLAKE2b-256 of that hash with the epoch's key. A step whose key is NULL is left out. At least one
+ * key must not be NULL. O(length).
  */
 void group_key_label(const struct hearsay_keys *keys, const char *label, size_t length,
                      uint8_t out_keyed[HEARSAY_KEY_BYTES]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of labels itself: strings in an arena, and a table to know those that are there. */
+/*
+ * labels: the set of labels of a context. An arena holds the strings; a hash table finds a label
+ * that is already in the set.
+ */
 #include <string.h>
 
 #include <xxhash.h>
@@ -74,7 +77,9 @@ const char *const *hearsay_context_labels(const struct hearsay_context *context,
     return context->labels;
 }
 
-/* The slot of that label, or the free one where it belongs. O(1) expected. */
+/*
+ * Finds the slot of the label in the hash table, or the free slot for a new label. O(1) expected.
+ */
 static uint16_t *find_slot(struct hearsay_context *context, const char *label, size_t length)
 {
     size_t at = (size_t)XXH3_64bits(label, length) & (SLOTS - 1);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What scanners print, as sightings. Two forms, told apart by their first line:
+ * scan: reads the output of WiFi scanners. There are two formats. The first line decides between
+ * them.
  *
- *   BSS a4:2b:8c:01:02:03(on wlan0) -- associated      iw dev wlan0 scan; of the lines of an access
- *       TSF: 7134812 usec (0d, 00:00:07)               point only "signal:" is looked at
+ * Output of `iw dev wlan0 scan`; only the lines with "BSS" and "signal:" are used:
+ *
+ *   BSS a4:2b:8c:01:02:03(on wlan0) -- associated
+ *       TSF: 7134812 usec (0d, 00:00:07)
  *       signal: -54.00 dBm
  *
- *   A4\:2B\:8C\:01\:02\:03:77                          nmcli -t -f BSSID,SIGNAL device wifi list
+ * Output of `nmcli -t -f BSSID,SIGNAL device wifi list`:
+ *
+ *   A4\:2B\:8C\:01\:02\:03:77
  */
 #include <inttypes.h>
 #include <string.h>
@@ -54,7 +59,10 @@ static void skip_blanks(struct piece *piece)
     }
 }
 
-/* At most four digits, so that nothing overflows. False: there are none, or more. */
+/*
+ * Reads a number of one to four digits, so that an int cannot overflow. Returns false for no digit
+ * or more than four.
+ */
 static bool read_number(struct piece *piece, int *out)
 {
     int value = 0;
@@ -92,7 +100,10 @@ static int add_sighting(struct scan *scan)
 
 /* --- iw --------------------------------------------------------------------------------------- */
 
-/* "-54.00 dBm", rounded to whole dBm with halves up, or "77/100" where a driver knows no units. */
+/*
+ * Reads a signal strength of iw: "-54.00 dBm", rounded to whole dBm with halves up, or "77/100",
+ * which drivers without units report.
+ */
 static bool read_iw_signal(struct piece rest, int *out_dbm)
 {
     int whole = 0;
@@ -175,7 +186,7 @@ static int read_nmcli_line(struct scan *scan, const struct piece *line)
     struct piece rest = {plain, 0};
     for (size_t i = 0; i < line->length; i++) {
         if (line->text[i] == '\\') {
-            continue; /* it says that the next colon is not the one between the fields */
+            continue; /* a backslash escapes a colon within the BSSID */
         }
         if (rest.length == sizeof(plain)) {
             return scan_wrong(scan, line, wanted);

@@ -19,8 +19,8 @@ static int64_t floor_divide(int64_t a, int64_t b)
 }
 
 /*
- * The date of a day since 1970 in the proleptic Gregorian calendar. Years are counted from 1 March
- * of a year divisible by 400, so that the leap day comes last and an era has 146,097 days.
+ * Converts days since 1970 to a date of the proleptic Gregorian calendar. A computed year begins on
+ * 1 March, so the leap day is the last day of a year. An era is 400 years, which are 146,097 days.
  */
 static void date_of(int64_t day, int *out_year, int *out_month, int *out_day)
 {
@@ -49,7 +49,7 @@ int hearsay_context_add_time(struct hearsay_context *context, int64_t unix_ms,
     int month = 0;
     int month_day = 0;
     date_of(day, &year, &month, &month_day);
-    /* 1970-01-01 was a Thursday, the fourth day of ISO 8601's week. */
+    /* 1970-01-01 was a Thursday, and Thursday is day 4 of a week in ISO 8601. */
     int week_day = (int)(day + 3 - 7 * floor_divide(day + 3, 7)) + 1;
     char label[64];
     int length =

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topics: what people write alike becomes one label, by Unicode's rules and no locale's. */
+/*
+ * topic: converts topics to labels. Topics that differ only in case or in Unicode composition
+ * become the same label. The rules are those of Unicode and do not depend on a locale.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +21,10 @@ static bool is_space(char byte)
 
 #if HEARSAY_UTF8PROC
 
-/* NFC, or NFC of the full case folding. 0 with *out_text owned (free), or utf8proc's error. */
+/*
+ * Converts text to NFC; with UTF8PROC_CASEFOLD in `more`, applies full case folding first. Returns
+ * 0 with *out_text owned (free), or the error of utf8proc.
+ */
 static utf8proc_ssize_t topic_map(const char *text, size_t length, int more, char **out_text)
 {
     utf8proc_uint8_t *mapped = NULL;
@@ -33,7 +39,10 @@ static utf8proc_ssize_t topic_map(const char *text, size_t length, int more, cha
     return 0;
 }
 
-/* The topic as a label has it. HEARSAY_OK with *out_folded owned (free), or a status. */
+/*
+ * Converts a topic to the form used in labels. Returns HEARSAY_OK with *out_folded owned (free), or
+ * an error.
+ */
 static int topic_fold(const char *topic, size_t length, char **out_folded,
                       struct hearsay_error *out_error)
 {
@@ -55,8 +64,11 @@ static int topic_fold(const char *topic, size_t length, char **out_folded,
 
 #else
 
-/* Of ASCII the full case folding is lower case, and NFC changes nothing. Other characters are
- * refused: folded wrongly they would be another topic than everybody else's. */
+/*
+ * Converts a topic of ASCII characters to lower case. This equals full case folding, and ASCII text
+ * is always in NFC. Other characters are refused: without utf8proc they could become another label
+ * than on other machines.
+ */
 static int topic_fold(const char *topic, size_t length, char **out_folded,
                       struct hearsay_error *out_error)
 {

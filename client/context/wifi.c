@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sightings of access points: addresses in one form, strengths as several labels. */
+/* wifi: converts an access point to labels. A stronger signal gives more labels. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,8 +46,8 @@ bool context_parse_bssid(const char *text, size_t length, char out[CONTEXT_BSSID
 }
 
 /*
- * The number of labels of an access point: max(1, ceil((dBm + 90) / 8)), or 1 without a strength.
- * The caller has checked the range of strength_dbm.
+ * Returns the number of labels of an access point: max(1, ceil((dBm + 90) / 8)), or 1 when the
+ * strength is not known. The caller has checked the range of strength_dbm.
  */
 static unsigned wifi_levels(int strength_dbm)
 {

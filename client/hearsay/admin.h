@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin: the administrator's requests. The daemon takes them over its Unix socket only, from its
- * own user, root or its admin_group; others get HEARSAY_CODE_FORBIDDEN. Part of hearsay.h.
+ * admin: the requests of an administrator. The daemon accepts these requests only on its Unix
+ * socket, and only from its own user, from root and from members of its admin_group. Others get
+ * HEARSAY_CODE_FORBIDDEN. Part of hearsay.h.
  */
 #ifndef HEARSAY_ADMIN_H
 #define HEARSAY_ADMIN_H
@@ -15,7 +16,10 @@
 extern "C" {
 #endif
 
-/* The kind of request, and the fields of struct hearsay_admin that it uses besides `host`. */
+/*
+ * The kind of request. The comment of each kind lists the fields of struct hearsay_admin that the
+ * request uses besides `host`.
+ */
 enum hearsay_admin_kind {
     HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
     HEARSAY_ADMIN_REMOVE,    /* id; ban: also refuse its payload from now on */
@@ -45,8 +49,10 @@ struct hearsay_admin {
     const char *word;
 };
 
-/* A number that the server keeps, such as "messages" or "host/NAME/messages".
- * docs/operations/monitoring.md lists them. */
+/*
+ * A number that the server counts, such as "messages" or "host/NAME/messages".
+ * docs/operations/monitoring.md lists all figures.
+ */
 struct hearsay_figure {
     const char *name;
     int64_t value;
@@ -92,9 +98,9 @@ struct hearsay_admin_reply {
 };
 
 /*
- * Sends the request and waits, as the calls of hearsay/message.h do. *out_reply is borrowed until
- * the next call. check, backup and compact take time in proportion to the store: choose timeout_ms
- * accordingly.
+ * Sends the request and waits for the reply, as the calls of hearsay/message.h do. *out_reply is
+ * borrowed until the next call. The time for check, backup and compact grows with the size of the
+ * store: choose timeout_ms accordingly.
  */
 HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin,
                               int timeout_ms, const struct hearsay_admin_reply **out_reply,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: sizes, statuses and errors, which every part of hearsay.h uses. */
+/* base: the sizes, statuses and errors that all parts of hearsay.h use. */
 #ifndef HEARSAY_BASE_H
 #define HEARSAY_BASE_H
 
@@ -67,21 +67,28 @@ enum hearsay_code {
     HEARSAY_CODE_INTERNAL = 17
 };
 
-/* The name of a code, such as "RATE_LIMITED"; "UNKNOWN" for any other number. Static storage. */
+/*
+ * Returns the name of a code, such as "RATE_LIMITED"; "UNKNOWN" for a number that is no code.
+ * Static storage.
+ */
 HEARSAY_API const char *hearsay_code_name(enum hearsay_code code);
 
 struct hearsay_error {
-    int status;              /* what the call returned */
-    enum hearsay_code code;  /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
-    char sentence[512];      /* for people; never empty. May hold text of the server: untrusted */
-    char field[64];          /* the request's field that is wrong; "" where the server names none */
+    int status;             /* what the call returned */
+    enum hearsay_code code; /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
+    char sentence[512];     /* for people; never empty. May contain text of the server, which is not
+                               trusted */
+    char field[64]; /* the name of the wrong field of the request; "" if the server names none */
     uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */
 };
 
 /* The library's version, such as "0.2.0". Static storage. */
 HEARSAY_API const char *hearsay_version(void);
 
-/* BLAKE2b-256 of `count` bytes, HEARSAY_HASH_BYTES: of a withdraw token, of a banned payload. */
+/*
+ * Computes BLAKE2b-256 of `count` bytes. The hash has HEARSAY_HASH_BYTES bytes. A server knows
+ * withdraw tokens and banned payloads by this hash.
+ */
 HEARSAY_API void hearsay_hash(const void *bytes, size_t count, uint8_t *out_hash);
 
 #ifdef __cplusplus

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* connection: connecting, TLS, and what a server says about itself. Part of hearsay.h. */
+/*
+ * connection: connects to a server, with or without TLS, and describes the server. Part of
+ * hearsay.h.
+ */
 #ifndef HEARSAY_CONNECTION_H
 #define HEARSAY_CONNECTION_H
 
@@ -15,24 +18,25 @@ extern "C" {
 struct hearsay;
 
 /*
- * How to verify a TLS server. All fields may be NULL. The first rule below that applies decides:
+ * How to verify a TLS server. All fields may be NULL. The first of these rules that applies
+ * decides:
  *
- *   1. `pins` given: the server's public key must be one of them. While an operator changes the
- *      key, give two pins: the old one and the new one.
- *   2. The server's certificate is valid for its name or address, by the roots in `ca`; by the
- *      system's roots where `ca` is NULL.
- *   3. `ca` not given: the server has the key that the file `known_servers` lists for it. A server
- *      that the file does not list is trusted and added (trust on first use): hearsay_tls_info
- *      tells.
+ *   1. `pins` is given: the server's public key must be one of the pins. While an operator replaces
+ *      the key, give the pins of the old and of the new key.
+ *   2. The server's certificate is valid for its name or address, by the roots in `ca`, or by the
+ *      system's roots if `ca` is NULL.
+ *   3. `ca` is NULL: the server's key must be the key that the file `known_servers` lists for the
+ *      server. A server that the file does not list is trusted, and its key is added (trust on
+ * first use). hearsay_tls_info reports this.
  */
 struct hearsay_tls {
     const char *const *pins;   /* SHA-256 of public keys (RFC 7469), 64 hexadecimal digits each */
     size_t pin_count;          /* 0: no pins */
     const char *ca;            /* path of a PEM file of root certificates */
     const char *known_servers; /* path of a text file, created if absent; its folder must exist */
-    const char
-        *certificate; /* path of a PEM file: the client's certificate, for servers that ask */
-    const char *key;  /* path of a PEM file: the key of it; NULL: in the same file */
+    const char *certificate;   /* path of a PEM file with the client's certificate, for servers that
+                                  demand one */
+    const char *key;           /* path of a PEM file: the key of it; NULL: in the same file */
 };
 
 #define HEARSAY_RESUME_BYTES_MAX 64 /* a resume token */
@@ -56,16 +60,20 @@ struct hearsay_connect {
 HEARSAY_API void hearsay_connect_init(struct hearsay_connect *options);
 
 /*
- * Connects, verifies the server where there is TLS, and exchanges greetings. Tries every address of
- * a name. A name is looked up on a thread of its own; after a timeout that thread ends by itself.
+ * Connects, verifies the server if TLS is used, and exchanges greetings. If a name has several
+ * addresses, tries one after another. A separate thread looks up the name; after a timeout this
+ * thread ends by itself.
  *
- * *out_server is owned: hearsay_close. ERR_ARGUMENT, ERR_CONNECT, ERR_TIMEOUT, ERR_LOST,
- * ERR_PROTOCOL, ERR_REFUSED, ERR_NOMEM, ERR_SYSTEM; with TLS also ERR_TRUST, ERR_FILE.
+ * *out_server is owned: hearsay_close. Returns HEARSAY_OK, ERR_ARGUMENT, ERR_CONNECT, ERR_TIMEOUT,
+ * ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_NOMEM or ERR_SYSTEM; with TLS also ERR_TRUST or
+ * ERR_FILE.
  */
 HEARSAY_API int hearsay_connect(const struct hearsay_connect *options, struct hearsay **out_server,
                                 struct hearsay_error *out_error);
 
-/* Closes and frees the connection, and all that was borrowed from it. Does not wait. NULL is fine.
+/*
+ * Closes the connection, and frees it and everything that the caller borrowed from it. Does not
+ * wait. NULL is allowed.
  */
 HEARSAY_API void hearsay_close(struct hearsay *server);
 
@@ -84,30 +92,31 @@ struct hearsay_tls_info {
     uint8_t pin[32]; /* SHA-256 of the server's public key */
 };
 
-/* About a connection with TLS, borrowed until hearsay_close; NULL for one without. */
+/* Returns the state of TLS, borrowed until hearsay_close; NULL for a connection without TLS. */
 HEARSAY_API const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server);
 
 /*
- * Reads the file of known servers and calls `take` for each, in the order of the file, with strings
- * that are borrowed for that call: HOST:PORT, and the pin as 64 hexadecimal digits. An absent file
- * counts as an empty one. ERR_FILE for a line that is neither a server nor a comment, ERR_SYSTEM,
- * ERR_NOMEM.
+ * Reads the file of known servers and calls `take` for each server, in the order of the file.
+ * `take` gets HOST:PORT and the pin as 64 hexadecimal digits; both strings are borrowed for this
+ * call. An absent file counts as empty. Returns HEARSAY_OK, ERR_FILE for a line that is neither a
+ * server nor a comment, ERR_SYSTEM or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_known_each(const char *path,
                                    void (*take)(void *context, const char *server, const char *pin),
                                    void *context, struct hearsay_error *out_error);
 
 /*
- * Removes a server (in the form of hearsay_connect) from that file; the next connection counts as
- * first use. *out_was_known: whether the file listed it. ERR_ARGUMENT for anything but a TCP
- * address; else as hearsay_known_each. The file is replaced as a whole, or not at all.
+ * Removes a server from the file of known servers. `server` has the form that hearsay_connect
+ * takes. The next connection to this server counts as the first use. *out_was_known tells whether
+ * the file listed the server. Returns ERR_ARGUMENT for anything except a TCP address; else what
+ * hearsay_known_each returns. The file is replaced atomically.
  */
 HEARSAY_API int hearsay_known_remove(const char *path, const char *server, bool *out_was_known,
                                      struct hearsay_error *out_error);
 
 /*
- * The pin of the first certificate in a PEM file: 64 hexadecimal digits and a NUL. ERR_FILE with
- * the reason, also where the library was built without TLS.
+ * Computes the pin of the first certificate in a PEM file, as 64 hexadecimal digits and a NUL.
+ * Returns ERR_FILE with the reason, also if the library was built without TLS.
  */
 #define HEARSAY_PIN_TEXT_BYTES 65
 HEARSAY_API int hearsay_certificate_pin(const char *path, char out_pin[HEARSAY_PIN_TEXT_BYTES],
@@ -157,7 +166,10 @@ enum hearsay_accept {
     HEARSAY_ACCEPT_CLOSED = 3  /* refuses them: HEARSAY_CODE_FORBIDDEN */
 };
 
-/* A time interval of a host. Only clients on site are given its key. */
+/*
+ * An epoch: a time interval of a host. The server gives the key of an epoch only to clients on
+ * site.
+ */
 struct hearsay_epoch {
     uint64_t number;                /* 0: the host has no epochs */
     bool has_key;                   /* the server gave the key: the connection is one on site */
@@ -180,8 +192,8 @@ struct hearsay_host {
     int64_t accept_until_ms;    /* when the schedule changes `accept`; 0: not said */
     struct hearsay_epoch epoch; /* the current one as far as read: see hearsay_current_epoch */
     /*
-     * Labels of the access point's own surroundings at the time of the greeting, here_count of
-     * them. 0 also where they did not fit into the greeting: ask with hearsay_here.
+     * Labels of the surroundings of the access point, as of the greeting; here_count of them. The
+     * number is 0 also if the labels did not fit in the greeting; hearsay_here gets all of them.
      */
     const char *const *here;
     size_t here_count;
@@ -201,36 +213,41 @@ struct hearsay_welcome {
     const char *agent; /* the server's program and version; "" where it does not say */
     uint8_t resume_token[HEARSAY_RESUME_BYTES_MAX]; /* resume_bytes of them; 0: none */
     size_t resume_bytes;
-    const struct hearsay_error *dropped; /* why the server closed the earlier connection whose
-                                            resume token was sent; NULL: it did not */
+    const struct hearsay_error *dropped; /* why the server closed the earlier connection that had
+                                            this resume token; NULL: it did not close it */
 };
 
 /*
- * The greeting, borrowed until hearsay_close. It does not change, except for the hosts' epochs:
- * they change within calls on this connection.
+ * Returns the greeting of the server, borrowed until hearsay_close. Only the epochs of the hosts
+ * change, and only within calls on this connection.
  */
 HEARSAY_API const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server);
 
-/* The server's clock now: now_ms of the greeting and the local time since then. */
+/*
+ * Returns the time of the server's clock now: the time in the greeting plus the local time since
+ * the greeting.
+ */
 HEARSAY_API int64_t hearsay_now_ms(const struct hearsay *server);
 
-/* The host of that name (NULL: the default one), borrowed until hearsay_close; NULL: no such host.
+/*
+ * Returns the host with this name, or the default host if `name` is NULL. The host is borrowed
+ * until hearsay_close. Returns NULL when the server has no such host.
  */
 HEARSAY_API const struct hearsay_host *hearsay_find_host(const struct hearsay *server,
                                                          const char *name);
 
 /*
- * The current epoch of a host (NULL: the default one); its number is 0 where the host has none.
- * Reads what has arrived from the server, without waiting. A program that stays connected calls
- * this before it makes a filter, and keys the filter with *out_epoch. An epoch that has ended
- * meanwhile still takes deposits and queries until its kept_ms. ERR_ARGUMENT for an unknown host;
- * else the error that broke the connection, as hearsay_next returns it.
+ * Gets the current epoch of a host; host NULL is the default host. out_epoch->number is 0 if the
+ * host has no epochs. The call reads what has arrived from the server, without waiting. A program
+ * with a long connection makes this call before it encodes a filter, and keys the filter with
+ * *out_epoch. An epoch that has ended accepts deposits and queries until its kept_ms. Returns
+ * ERR_ARGUMENT for an unknown host, or the error that broke the connection, as hearsay_next does.
  */
 HEARSAY_API int hearsay_current_epoch(struct hearsay *server, const char *host,
                                       struct hearsay_epoch *out_epoch,
                                       struct hearsay_error *out_error);
 
-/* Whether the server handles the request of that name ("export", ...). */
+/* Returns whether the server handles the request with this name, such as "export". */
 HEARSAY_API bool hearsay_has_capability(const struct hearsay *server, const char *name);
 
 #ifdef __cplusplus

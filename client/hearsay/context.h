@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context: labels out of what a device senses, and their Bloom filter. Part of hearsay.h. */
+/*
+ * context: converts what a device senses to labels, and labels to a Bloom filter. Part of
+ * hearsay.h.
+ */
 #ifndef HEARSAY_CONTEXT_H
 #define HEARSAY_CONTEXT_H
 
@@ -14,7 +17,10 @@ struct hearsay_host;
 
 /* --- filters ---------------------------------------------------------------------------------- */
 
-/* The Bloom filter of a context. Bit p is bit p % 8 of byte p / 8. A plain value. */
+/*
+ * The Bloom filter of a context. Bit p is bit p % 8 of byte p / 8. The struct owns no memory and
+ * may be copied.
+ */
 struct hearsay_filter {
     uint32_t bits;       /* m */
     uint32_t byte_count; /* ceil(m / 8) */
@@ -28,8 +34,8 @@ struct hearsay_keys {
 };
 
 /*
- * What to encode. Give all labels of a context in one call: joint sections of a profile hold pairs
- * of labels, so two filters of one context cannot be merged afterwards.
+ * The labels to encode. Give all labels of a context in one call: some profiles also encode pairs
+ * of labels, so the filters of two halves of a context cannot be merged.
  */
 struct hearsay_encode {
     const struct hearsay_host *host; /* its profile is used (hearsay_find_host), unless NULL; */
@@ -40,9 +46,9 @@ struct hearsay_encode {
 };
 
 /*
- * The filter of a context. Labels are compared byte for byte. ERR_ARGUMENT names the label that is
- * wrong, and the sections of the profile where none of them takes its attribute. ERR_PROTOCOL: this
- * library does not know the host's kind of profile.
+ * Encodes labels as a filter. Labels are compared byte for byte. Returns HEARSAY_OK; ERR_ARGUMENT,
+ * which names the wrong label, and lists the sections of the profile if no section takes the
+ * label's attribute; ERR_PROTOCOL when this library does not know the host's kind of profile.
  */
 HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
                                struct hearsay_filter *out_filter, struct hearsay_error *out_error);
@@ -58,12 +64,13 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
 #define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: unknown */
 
 /*
- * A set of labels that grows. It turns what a device senses into labels by the rules of
- * docs/contexts.md. All clients must follow these rules; otherwise contexts of one place differ.
+ * A set of labels. It converts what a device senses to labels by the rules of docs/contexts.md. All
+ * clients must follow these rules; otherwise two contexts of the same place differ.
  *
- * The calls below return HEARSAY_OK, HEARSAY_ERR_ARGUMENT, which names what is wrong, or
- * HEARSAY_ERR_NOMEM. After an error the set may hold a part of the new labels: clear or free it.
- * Adding a label twice changes nothing. A label beyond HEARSAY_CONTEXT_LABELS_MAX is ERR_ARGUMENT.
+ * The calls below return HEARSAY_OK, HEARSAY_ERR_ARGUMENT, which names the error, or
+ * HEARSAY_ERR_NOMEM. After an error the set may contain some of the new labels: clear or free the
+ * set. A repeated label changes nothing. More than HEARSAY_CONTEXT_LABELS_MAX labels are
+ * ERR_ARGUMENT.
  */
 struct hearsay_context;
 
@@ -76,8 +83,9 @@ HEARSAY_API void hearsay_context_free(struct hearsay_context *context); /* NULL 
 HEARSAY_API void hearsay_context_clear(struct hearsay_context *context);
 
 /*
- * The labels in the order of their addition, for hearsay_encode. Borrowed until the next call that
- * adds, clears or frees. Never NULL, even when *out_count is 0.
+ * Returns the labels in the order in which they were added, for hearsay_encode. The array is
+ * borrowed until the next call that adds, clears or frees labels. Never NULL, even if *out_count is
+ * 0.
  */
 HEARSAY_API const char *const *hearsay_context_labels(const struct hearsay_context *context,
                                                       size_t *out_count);
@@ -87,43 +95,45 @@ HEARSAY_API int hearsay_context_add_label(struct hearsay_context *context, const
                                           struct hearsay_error *out_error);
 
 /*
- * An access point in range. bssid: six bytes in hexadecimal of either case, separated by colons, by
- * dashes or by nothing. strength_dbm: HEARSAY_WIFI_DBM_MIN .. _MAX, or HEARSAY_WIFI_NO_STRENGTH.
- * Adds wifi:BSSID, wifi:BSSID@2, ..., wifi:BSSID@L. The level L is max(1, ceil((dBm + 90) / 8)),
- * and 1 without a strength; -60 dBm gives L = 4.
+ * Adds an access point in range. `bssid` is six bytes in hexadecimal digits, in capitals or not,
+ * separated by colons, by dashes or by nothing. strength_dbm is HEARSAY_WIFI_DBM_MIN to
+ * HEARSAY_WIFI_DBM_MAX, or HEARSAY_WIFI_NO_STRENGTH. Adds the labels wifi:BSSID, wifi:BSSID@2, ...,
+ * wifi:BSSID@L, where the level L is max(1, ceil((dBm + 90) / 8)), or 1 without a strength.
+ * Example: -60 dBm gives L = 4.
  */
 HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid,
                                          int strength_dbm, struct hearsay_error *out_error);
 
 /*
- * A position in WGS84 degrees, latitude -90 to 90, longitude -180 to 180. Adds geo:HASH with the
- * geohashes of 5, 6, 7 and 8 characters. neighbours: also the up to eight cells around each, so
- * that two people on both sides of a cell's edge share labels. Both sides should do the same.
+ * Adds a position in WGS84 degrees: latitude -90 to 90, longitude -180 to 180. Adds geo:HASH with
+ * the geohashes of 5, 6, 7 and 8 characters. If `neighbours` is set, also adds the up to eight
+ * cells around each cell. Then two people on both sides of a cell's edge share labels, if both set
+ * `neighbours`.
  */
 HEARSAY_API int hearsay_context_add_position(struct hearsay_context *context, double latitude,
                                              double longitude, bool neighbours,
                                              struct hearsay_error *out_error);
 
 /*
- * A moment, Unix milliseconds, years 0000 to 9999. Adds the hour in UTC, time:2026-11-20T14, and
- * the hour of the week in UTC, time:w5T14 (w1 is Monday).
+ * Adds a moment in Unix milliseconds, of the years 0000 to 9999. Adds the hour in UTC, such as
+ * time:2026-11-20T14, and the hour of the week in UTC, such as time:w5T14 (w1 is Monday).
  */
 HEARSAY_API int hearsay_context_add_time(struct hearsay_context *context, int64_t unix_ms,
                                          struct hearsay_error *out_error);
 
 /*
- * A topic in UTF-8. Adds topic:TEXT. TEXT is the topic without ASCII white space at its ends, then
- * NFC, full case folding, NFC. The locale does not matter.
+ * Adds a topic in UTF-8 as topic:TEXT. TEXT is the topic without ASCII white space at its ends,
+ * converted by NFC, full case folding, and NFC again. The locale has no effect.
  */
 HEARSAY_API int hearsay_context_add_topic(struct hearsay_context *context, const char *topic,
                                           struct hearsay_error *out_error);
 
 /*
- * The access points in the output of `iw dev DEVICE scan`, or of `nmcli -t -f BSSID,SIGNAL device
- * wifi list`; `text` has byte_count bytes, and its first line shows which of the two. Lines of iw
- * about other things are ignored. Percentages of nmcli become dBm by the inverse of
- * NetworkManager's formula. *out_sightings (may be NULL) counts access points. ERR_ARGUMENT names
- * the line.
+ * Adds the access points in the output of `iw dev DEVICE scan` or of `nmcli -t -f BSSID,SIGNAL
+ * device wifi list`. The first line of the text decides between the two formats. `text` has
+ * byte_count bytes. Lines of iw with other information are ignored. Percentages of nmcli are
+ * converted to dBm by the inverse of NetworkManager's formula. *out_sightings is the number of
+ * access points; out_sightings may be NULL. ERR_ARGUMENT names the wrong line.
  */
 HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
                                          size_t byte_count, size_t *out_sightings,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group: people who share a secret, and their sealed messages. Part of hearsay.h. */
+/* group: people who share a secret, and the sealed messages of such a group. Part of hearsay.h. */
 #ifndef HEARSAY_GROUP_H
 #define HEARSAY_GROUP_H
 
@@ -15,23 +15,26 @@ extern "C" {
 #define HEARSAY_SEAL_BYTES       41 /* that sealing adds, besides the media type */
 
 /*
- * A group: people who share a secret. Their labels are keyed with it (struct hearsay_keys), so only
- * contexts of the group are similar to one another. Their messages are encrypted (sealed).
+ * A group: people who share a secret. The labels of a group are keyed with the secret (struct
+ * hearsay_keys), so that only contexts of the same group are similar. The messages of a group are
+ * sealed, which means encrypted.
  */
 struct hearsay_group;
 
 /*
- * The group of a secret; the bytes of the secret count as they are (UTF-8 for people). The key
- * derivation is slow on purpose, so that guessing secrets is slow: it takes 64 MiB and some tenths
- * of a second. Owned: hearsay_group_free, which wipes it. ERR_ARGUMENT for a secret that is too
- * short or too long, ERR_NOMEM, ERR_SYSTEM.
+ * Makes a group from the bytes of a secret; a secret that people type is UTF-8. The key derivation
+ * takes 64 MiB and some tenths of a second, so that guessing secrets is slow. *out_group is owned:
+ * hearsay_group_free, which also wipes the keys. Returns HEARSAY_OK, ERR_ARGUMENT for a secret that
+ * is too short or too long, ERR_NOMEM or ERR_SYSTEM.
  */
 HEARSAY_API int hearsay_group_new(const void *secret, size_t secret_bytes,
                                   struct hearsay_group **out_group,
                                   struct hearsay_error *out_error);
 HEARSAY_API void hearsay_group_free(struct hearsay_group *group); /* NULL is fine */
 
-/* Media type and payload, sealed or opened. Owned: hearsay_content_free, which wipes it. */
+/*
+ * A media type and a payload, sealed or opened. Owned: hearsay_content_free, which also wipes both.
+ */
 struct hearsay_content {
     char media_type[128];
     uint8_t *payload;
@@ -44,22 +47,23 @@ HEARSAY_API void hearsay_make_id(uint8_t *out_id);
 
 /* What to seal, or to open. */
 struct hearsay_sealing {
-    const uint8_t *id;      /* HEARSAY_ID_BYTES: the message's id; the seal holds for it only */
+    const uint8_t *
+        id; /* HEARSAY_ID_BYTES bytes: the id of the message; the seal is valid only with this id */
     const char *media_type; /* sealing: NULL means text/plain; opening: that of the message */
     const void *payload;
     size_t payload_bytes;
     /*
-     * Sealing only. false: the nonce is random. true: the nonce is derived from group, id, media
-     * type and payload, so the same message always becomes the same bytes. For programs that
-     * deposit again and do not remember the bytes that they sent.
+     * Only for sealing. false: the nonce is random. true: the nonce is derived from group, id,
+     * media type and payload, so that the same message is always sealed to the same bytes. This is
+     * for programs that repeat a deposit and have not stored the sealed bytes.
      */
     bool is_repeatable;
 };
 
 /*
- * Seals a message. Deposit it under the same id, with the content's media type and payload; use the
- * same content again where the deposit is repeated. ERR_ARGUMENT, also for a media type that no
- * server takes; ERR_NOMEM.
+ * Seals a message. Deposit the message under the same id, with the media type and payload of
+ * *out_content. To repeat the deposit, use the same *out_content. Returns HEARSAY_OK, ERR_ARGUMENT
+ * (also for a media type that no server accepts) or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group,
                                    const struct hearsay_sealing *message,
@@ -67,10 +71,10 @@ HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group,
                                    struct hearsay_error *out_error);
 
 /*
- * Opens a message that was found. HEARSAY_NOT_OURS when it is not sealed, was sealed by another
- * group or under another id, or was changed. The content's media type is text/plain where the
- * sealed one is empty, and application/octet-stream where the sealed one is not well-formed.
- * ERR_NOMEM.
+ * Opens a sealed message. Returns HEARSAY_OK; HEARSAY_NOT_OURS when the message is not sealed, was
+ * sealed by another group or under another id, or was changed; ERR_NOMEM. The media type in
+ * *out_content is text/plain if the sealed media type is empty, and application/octet-stream if the
+ * sealed media type is not valid.
  */
 HEARSAY_API int hearsay_group_open(const struct hearsay_group *group,
                                    const struct hearsay_sealing *message,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory: what a reader keeps in files: keys of epochs, ids of messages seen, recent contexts.
- * Part of hearsay.h. A file is replaced as a whole, or not at all.
+ * memory: files that a reader keeps: keys of epochs, ids of messages seen, recent contexts. Each
+ * file is replaced atomically. Part of hearsay.h.
  */
 #ifndef HEARSAY_MEMORY_H
 #define HEARSAY_MEMORY_H
@@ -18,52 +18,57 @@ extern "C" {
 /* --- keys of epochs --------------------------------------------------------------------------- */
 
 /*
- * The keys of epochs that servers gave to this reader on site. A key is stored with the pin of the
- * server's TLS key (or a mark: no TLS), the store id and the host. It is used only on connections
- * where all three are the same. A key is deleted when the server deletes its epoch, and after 366
- * days.
+ * A file with the keys of epochs that servers gave to this reader on site. A key is stored with the
+ * pin of the server's TLS key (or a mark for "no TLS"), the store id and the host. The key is used
+ * only on connections with the same pin, store id and host. A key is deleted when the server
+ * deletes its epoch, and after 366 days at the latest.
  *
- * The file holds up to 2,048 keys that came over TLS, and 2,048 others. When one of these limits is
- * reached, the oldest key of the server with the most keys is deleted. Here a server is a pin;
- * without TLS, a store id.
+ * The file holds up to 2,048 keys that were received over TLS, and up to 2,048 other keys. Above
+ * one of these limits, the oldest key of the server with the most keys is deleted. For this rule,
+ * servers are told apart by their pin, or by their store id without TLS.
  *
- * When two programs save the file, the later one wins. The key that the other one learned is given
- * again while its epoch is the current one.
+ * If two programs save the file, the last one wins. A key that is lost this way is given again
+ * while its epoch is the current one.
  */
 struct hearsay_keyring;
 
 /*
- * Reads the file; an absent one counts as empty. *out_keyring is owned: hearsay_keyring_close,
- * which does not save. ERR_FILE, ERR_SYSTEM, ERR_NOMEM.
+ * Reads the file. An absent file counts as empty. *out_keyring is owned: hearsay_keyring_close,
+ * which does not save. Returns HEARSAY_OK, ERR_FILE, ERR_SYSTEM or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_keyring_open(const char *path, struct hearsay_keyring **out_keyring,
                                      struct hearsay_error *out_error);
 HEARSAY_API void hearsay_keyring_close(struct hearsay_keyring *keyring); /* NULL is fine */
 
 /*
- * Stores the keys that this connection was given: those of the current epochs, and the newest 64
- * since the greeting (hearsay_current_epoch reads them). A key replaces another key of the same
- * epoch; *out_replaced (may be NULL) counts these. Warn the user when it is not 0: a server never
- * changes the key of an epoch. Either its store is new and has the old id, or somebody imitates the
- * server, now or earlier. ERR_NOMEM. O(keys in the file) for each key.
+ * Stores the keys that this connection received: the keys of the current epochs, and the newest 64
+ * keys since the greeting (hearsay_current_epoch receives them). A key replaces an older key of the
+ * same epoch. *out_replaced is the number of replaced keys; out_replaced may be NULL. Warn the user
+ * if this number is not 0: a server never changes the key of an epoch. Either the server has a new
+ * store with the old store id, or another machine imitates the server, or did so earlier. Returns
+ * HEARSAY_OK or ERR_NOMEM. O(keys in the file) for each key.
  */
 HEARSAY_API int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
                                       size_t *out_replaced, struct hearsay_error *out_error);
 
-/* Replaces the file (mode 0600) if a key was added or deleted. ERR_SYSTEM, ERR_NOMEM. */
+/*
+ * Replaces the file (mode 0600) if a key was added or deleted. Returns HEARSAY_OK, ERR_SYSTEM or
+ * ERR_NOMEM.
+ */
 HEARSAY_API int hearsay_keyring_save(struct hearsay_keyring *keyring,
                                      struct hearsay_error *out_error);
 
 /*
- * The epochs of a host that the server still keeps and whose keys came from this server, the newest
- * key first. Writes at most `room` of them to out_epochs and returns how many. Call
- * hearsay_keyring_learn first. O(keys in the file). Sets number, key, has_key, kept_ms and
- * is_certain:
+ * Finds the epochs of a host that the server still keeps and whose keys came from this server.
+ * Writes at most `room` epochs to out_epochs, the newest key first, and returns their number. Call
+ * hearsay_keyring_learn first. O(keys in the file). Sets the fields number, key, has_key, kept_ms
+ * and is_certain. is_certain is:
  *
- * true   This connection gave the key, or an earlier one over TLS to a server with the same pin.
- * false  The key was stored without TLS, and this connection did not give it. Somebody who imitated
- *        the server may have given it. Use it only in a query that also searches the open epoch:
- *        such a query tells a listener no more. Never deposit with it.
+ *   true   This connection gave the key, or an earlier connection over TLS to a server with the
+ * same pin. false  The key was stored without TLS, and this connection did not give the key.
+ * Another machine that imitated the server may have given it. Use such a key only in a query that
+ * also searches the open epoch: the query then reveals nothing more to a listener. Never deposit
+ *          with such a key.
  */
 HEARSAY_API size_t hearsay_keyring_living(const struct hearsay_keyring *keyring,
                                           const struct hearsay *server,
@@ -73,21 +78,23 @@ HEARSAY_API size_t hearsay_keyring_living(const struct hearsay_keyring *keyring,
 /* --- messages seen ---------------------------------------------------------------------------- */
 
 /*
- * The ids of the messages that a reader has seen. A query carries a scalable Bloom filter of these
- * ids, and the server leaves the messages out. An id is deleted when its message expires.
+ * A file with the ids of the messages that a reader has seen. A query carries a scalable Bloom
+ * filter of these ids, and the server leaves these messages out. An id is deleted when its message
+ * expires.
  *
- * A false positive of the filter hides a message that was not seen; its probability is 0.001 unless
- * told otherwise. Each query's filter has a new random seed, so the next query shows the message.
+ * A false positive of the filter hides a message that the reader has not seen. The default
+ * probability is 0.001. Each query uses a new random seed for the filter, so the next query shows
+ * the message.
  *
- * Use a file from one program at a time: when two save it, the later one wins, and the messages
- * that the other has seen are shown again.
+ * Use a file from one program at a time. If two programs save the file, the last one wins, and the
+ * messages that only the other program has seen are shown again.
  */
 struct hearsay_seen;
 
 /*
- * Reads the file; an absent one counts as empty. Deletes ids whose messages have expired by the
- * local clock. *out_seen is owned: hearsay_seen_close, which does not save. ERR_FILE, ERR_SYSTEM,
- * ERR_NOMEM.
+ * Reads the file. An absent file counts as empty. Deletes the ids of messages that have expired by
+ * the local clock. *out_seen is owned: hearsay_seen_close, which does not save. Returns HEARSAY_OK,
+ * ERR_FILE, ERR_SYSTEM or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
                                   struct hearsay_error *out_error);
@@ -97,9 +104,9 @@ HEARSAY_API void hearsay_seen_close(struct hearsay_seen *seen); /* NULL is fine 
 HEARSAY_API size_t hearsay_seen_count(const struct hearsay_seen *seen);
 
 /*
- * Adds an id (HEARSAY_ID_BYTES) for lifetime_ms: the message's expires_ms less hearsay_now_ms. An
- * id that is there already changes nothing. ERR_ARGUMENT when there are 1,048,576; ERR_NOMEM.
- * O(count).
+ * Adds an id of HEARSAY_ID_BYTES bytes. lifetime_ms is the time until the message expires: its
+ * expires_ms minus hearsay_now_ms. An id that is already in the set changes nothing. Returns
+ * HEARSAY_OK, ERR_ARGUMENT when there are already 1,048,576 ids, or ERR_NOMEM. O(number of ids).
  */
 HEARSAY_API int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, int64_t lifetime_ms,
                                  struct hearsay_error *out_error);
@@ -108,10 +115,11 @@ HEARSAY_API int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, i
 HEARSAY_API int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out_error);
 
 /*
- * Sets `exclude` of a query whose parts are set already. The query borrows from `seen` until the
- * next call with that. miss: the probability of a false positive in millionths, 1 to 500,000; 0:
- * 1,000. ERR_ARGUMENT when the filter does not fit into a frame of the server: 16,320 ids fit into
- * 64 KiB. ERR_NOMEM. O(count).
+ * Sets the field `exclude` of a query. Set the parts of the query before. The query borrows from
+ * `seen` until the next call with `seen`. `miss` is the probability of a false positive in
+ * millionths, 1 to 500,000; 0 means 1,000. Returns HEARSAY_OK; ERR_ARGUMENT when the filter does
+ * not fit in a frame of the server (a frame of 64 KiB fits 16,320 ids); ERR_NOMEM. O(number of
+ * ids).
  */
 HEARSAY_API int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server,
                                      uint32_t miss, struct hearsay_query *query,
@@ -120,17 +128,19 @@ HEARSAY_API int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hea
 /* --- recent contexts -------------------------------------------------------------------------- */
 
 /*
- * The contexts of the last rounds, as labels. A round is one call of hearsay_recent_round, for
- * example every ten minutes. A time-decaying Bloom filter blends the contexts into one filter for
- * queries: a context stays in it for `rounds` rounds.
+ * A file with the labels of the contexts of the last rounds. Each call of hearsay_recent_round
+ * starts a round; a program calls it, for example, every ten minutes. A time-decaying Bloom filter
+ * combines the contexts into one filter for queries. A context stays in the filter for `rounds`
+ * rounds.
  */
 struct hearsay_recent;
 
 /*
- * Reads the file. profile: in text form, must be that of the file; NULL: the file's. rounds: 1 to
- * 255; another number than the file's replaces it; 0: the file's. Where there is no file, profile
- * and rounds make an empty memory; ERR_FILE when one of the two is missing. *out_recent is owned:
- * hearsay_recent_close, which does not save. ERR_FILE, ERR_ARGUMENT, ERR_SYSTEM, ERR_NOMEM.
+ * Reads the file. `profile` is in text form and must be the profile of the file; NULL accepts any.
+ * `rounds` is 1 to 255 and replaces the number in the file; 0 keeps the number in the file. If the
+ * file does not exist, the memory is empty, and has `profile` and `rounds`; ERR_FILE when one of
+ * the two is missing. *out_recent is owned: hearsay_recent_close, which does not save. Returns
+ * HEARSAY_OK, ERR_FILE, ERR_ARGUMENT, ERR_SYSTEM or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
                                     struct hearsay_recent **out_recent,
@@ -141,16 +151,18 @@ HEARSAY_API const char *hearsay_recent_profile(const struct hearsay_recent *rece
 HEARSAY_API uint32_t hearsay_recent_rounds(const struct hearsay_recent *recent);
 
 /*
- * Starts a new round with the labels of now. *out_here (may be NULL): their filter, not keyed.
- * ERR_ARGUMENT as hearsay_encode, and when the labels of all rounds have over 1 MiB; ERR_NOMEM.
+ * Starts a new round with the labels of the current context. *out_here is the filter of these
+ * labels, not keyed; out_here may be NULL. Returns HEARSAY_OK; ERR_ARGUMENT when hearsay_encode
+ * refuses the labels or when the labels of all rounds take more than 1 MiB; ERR_NOMEM.
  */
 HEARSAY_API int hearsay_recent_round(struct hearsay_recent *recent, const char *const *labels,
                                      size_t label_count, struct hearsay_filter *out_here,
                                      struct hearsay_error *out_error);
 
 /*
- * The filter of all contexts of the last rounds, keyed for an epoch or a group (keys NULL: not
- * keyed). It has no bit set where there are no contexts. ERR_NOMEM. O(labels).
+ * Computes the filter of the contexts of the last rounds, keyed for an epoch or a group; keys NULL
+ * means not keyed. The filter is empty if there are no contexts. Returns HEARSAY_OK or ERR_NOMEM.
+ * O(labels).
  */
 HEARSAY_API int hearsay_recent_filter(const struct hearsay_recent *recent,
                                       const struct hearsay_keys *keys,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* message: leaving, finding and withdrawing messages, one request at a time or many. Part of
- * hearsay.h. */
+/*
+ * message: deposits, queries, gets and withdraws messages, one request at a time or many. Part of
+ * hearsay.h.
+ */
 #ifndef HEARSAY_MESSAGE_H
 #define HEARSAY_MESSAGE_H
 
@@ -28,26 +30,32 @@ struct hearsay_deposit {
     uint32_t reach;               /* millionths; queries at a larger distance do not find it */
     const uint8_t *id;            /* HEARSAY_ID_BYTES; NULL: random */
     const uint8_t *token;         /* HEARSAY_TOKEN_BYTES; NULL: random */
-    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES: hash of a token that this program does not
-                                     know; NULL: the hash of the token above */
+    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES bytes: the hash of a token that this program
+                                     does not know; NULL: the hash of `token` */
     bool no_withdrawal;           /* nobody can withdraw it; token and hash are ignored */
     uint32_t work_bits_max;       /* largest proof of work to compute: see hearsay_work_ms */
 };
 
-/* Defaults: all 0 or NULL, reach HEARSAY_DISTANCE_ONE, work_bits_max HEARSAY_WORK_BITS. */
+/*
+ * Sets the defaults: all fields 0 or NULL, except reach HEARSAY_DISTANCE_ONE and work_bits_max
+ * HEARSAY_WORK_BITS.
+ */
 HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
 
 /*
- * A server may ask for a proof of work on each deposit and report (limits.work_bits), so that
- * flooding it costs CPU time. The proof is computed when a deposit is submitted, on the caller's
- * thread, before anything is sent, and timeout_ms does not count it.
+ * A server may demand a proof of work for each deposit and report (limits.work_bits), so that many
+ * deposits cost a client CPU time. The library computes the proof when a deposit is submitted, on
+ * the caller's thread, before it sends anything. timeout_ms does not include this time.
  *
- * Returns the average time of one proof on this machine in ms, 0 where the server asks for none. A
- * single proof may take no time, or five times as long. The call itself takes a few ms.
+ * Returns the average time of one proof on this machine in ms, or 0 if the server demands none. A
+ * single proof may take almost no time, or five times the average. The call itself takes a few ms.
  */
 HEARSAY_API int64_t hearsay_work_ms(const struct hearsay *server);
 
-/* What the depositor keeps: the id to get the message, id and token to withdraw it. */
+/*
+ * What a depositor needs later: the id to get the message; the id and the token to withdraw the
+ * message.
+ */
 struct hearsay_receipt {
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES]; /* zeros unless has_token */
@@ -59,7 +67,8 @@ struct hearsay_deposited {
     int64_t deposited_ms;
     int64_t expires_ms;
     bool duplicate; /* the same message was there already */
-    bool durable;   /* survives a power failure; false: survives a crash of the daemon only */
+    bool durable;   /* the message survives a power failure; false: it survives only a crash of the
+                       daemon */
     bool held;      /* hidden until the operator has reviewed it */
 };
 
@@ -83,7 +92,10 @@ struct hearsay_part {
         *contains; /* find only messages that have all its bits; NULL: any */
 };
 
-/* A Bloom filter of message ids, as in the protocol; hearsay_seen_exclude makes these. */
+/*
+ * A Bloom filter of message ids, in the form of the protocol. hearsay_seen_exclude makes such
+ * filters.
+ */
 struct hearsay_slice {
     const uint8_t *bits;
     size_t byte_count; /* at least 1 */
@@ -91,7 +103,10 @@ struct hearsay_slice {
     uint64_t seed;
 };
 
-/* A question for the k nearest messages. A message's distance is that to the nearest part. */
+/*
+ * A query for the k nearest messages. The distance of a message is its distance to the nearest part
+ * of the query.
+ */
 struct hearsay_query {
     const char *host;                 /* NULL: the default one */
     const struct hearsay_part *parts; /* part_count of them, at least 1 */
@@ -107,8 +122,10 @@ struct hearsay_query {
     size_t exclude_count;
 };
 
-/* Defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric bits, order
- * similarity, with payload. */
+/*
+ * Sets the defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric bits,
+ * order similarity, with payload.
+ */
 HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 
 struct hearsay_result {
@@ -168,19 +185,21 @@ struct hearsay_summary {
 /* --- one request at a time -------------------------------------------------------------------- */
 
 /*
- * Each call sends a request and waits for its reply; ERR_REFUSED when the reply is an error. What a
- * call returns by pointer is borrowed from the connection until the next call on it. `host` NULL is
- * the default host.
+ * Each call of this section sends a request and waits for its reply. ERR_REFUSED means that the
+ * server refused the request. What a call returns by pointer is borrowed from the connection until
+ * the next call on the connection. `host` NULL is the default host.
  *
- * Replies to requests that were submitted before (next section) are kept for hearsay_next
- * meanwhile. Once those exceed 8 MiB, or too many requests are in flight, the call returns
- * HEARSAY_FULL.
+ * While a call waits, replies to requests of the next section may arrive. They are kept for
+ * hearsay_next. If the kept replies take more than 8 MiB, or if too many requests are in flight,
+ * the call returns HEARSAY_FULL.
  *
- * After ERR_TIMEOUT the connection is still usable; the late reply is dropped. A deposit that ended
- * with ERR_TIMEOUT or ERR_LOST may have been stored or not: repeat it with the id and token of the
- * receipt, and it is stored once. The receipt is filled except after ERR_ARGUMENT and HEARSAY_FULL.
+ * After ERR_TIMEOUT the connection is still usable, and the late reply is dropped. After
+ * ERR_TIMEOUT or ERR_LOST the server may or may not have stored a deposit. Repeat the deposit with
+ * the id and token of the receipt: the server stores it only once. The receipt is filled, except
+ * after ERR_ARGUMENT and HEARSAY_FULL.
  *
- * All: ERR_ARGUMENT, ERR_NOMEM, ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_SYSTEM.
+ * All calls may return ERR_ARGUMENT, ERR_NOMEM, ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED
+ * and ERR_SYSTEM.
  */
 HEARSAY_API int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
                                 int timeout_ms, struct hearsay_receipt *out_receipt,
@@ -189,18 +208,27 @@ HEARSAY_API int hearsay_deposit(struct hearsay *server, const struct hearsay_dep
 HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query *query,
                               int timeout_ms, const struct hearsay_results **out_results,
                               struct hearsay_error *out_error);
-/* id: HEARSAY_ID_BYTES. No such message: ERR_REFUSED with HEARSAY_CODE_NOT_FOUND. */
+/*
+ * Gets a message by its id of HEARSAY_ID_BYTES bytes. If there is no such message: ERR_REFUSED with
+ * HEARSAY_CODE_NOT_FOUND.
+ */
 HEARSAY_API int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id,
                             int timeout_ms, const struct hearsay_message **out_message,
                             struct hearsay_error *out_error);
-/* id: HEARSAY_ID_BYTES, token: HEARSAY_TOKEN_BYTES. A wrong token: HEARSAY_CODE_FORBIDDEN. */
+/*
+ * Withdraws a message. `id` has HEARSAY_ID_BYTES bytes, `token` has HEARSAY_TOKEN_BYTES. For a
+ * wrong token: ERR_REFUSED with HEARSAY_CODE_FORBIDDEN.
+ */
 HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                                  const uint8_t *token, int timeout_ms,
                                  struct hearsay_error *out_error);
 /* out_pong may be NULL. */
 HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                              struct hearsay_error *out_error);
-/* Includes every deposit and withdrawal at once; an expired message counts for up to 6 s more. */
+/*
+ * Gets the summary of a host. The summary includes every deposit and withdrawal at once. An expired
+ * message is counted for up to 6 s more.
+ */
 HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                                 struct hearsay_summary *out_summary,
                                 struct hearsay_error *out_error);
@@ -209,7 +237,7 @@ HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeo
                              const struct hearsay_here **out_here, struct hearsay_error *out_error);
 /*
  * Reports a message to the operator. After reports from several senders the server hides the
- * message until the operator has reviewed it. reason: a line of at most 200 bytes; NULL: none.
+ * message until the operator reviews it. `reason` is one line of at most 200 bytes, or NULL.
  */
 HEARSAY_API int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id,
                                const char *reason, int timeout_ms, struct hearsay_error *out_error);
@@ -219,7 +247,7 @@ HEARSAY_API int hearsay_report(struct hearsay *server, const char *host, const u
 /* A message that fits a watch (hearsay/watch.h). */
 struct hearsay_match {
     uint64_t watch_id;
-    uint64_t seq; /* grows from match to match, with gaps; stays valid as long as the store */
+    uint64_t seq; /* increases with each match, with gaps; valid as long as the store exists */
     struct hearsay_result result;
 };
 
@@ -249,16 +277,18 @@ struct hearsay_reply {
 };
 
 /*
- * Each call takes a request and returns without waiting, with a ticket (never 0) in *out_ticket.
- * While no other request is in flight, it is sent at once. Otherwise requests gather, and are sent
- * when they have 32 KiB together or with the next hearsay_next. hearsay_next reads and writes at
- * the same time, so a slow server cannot cause a deadlock.
+ * Each call of this section submits a request and returns without waiting. *out_ticket identifies
+ * the request and is never 0. If no other request is in flight, the request is sent at once.
+ * Otherwise requests are collected and sent together: when they reach 32 KiB, or in the next
+ * hearsay_next. hearsay_next reads and writes at the same time, so a slow server cannot cause a
+ * deadlock.
  *
- * HEARSAY_FULL: as many requests are in flight as the server takes (limits.requests_in_flight, at
- * most 1024), or more than 1 MiB is unsent. The request was not submitted; call hearsay_next.
- * ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL.
+ * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL or HEARSAY_FULL.
+ * HEARSAY_FULL means that the request was not submitted, because the number of requests in flight
+ * has reached limits.requests_in_flight (1024 at most), or because more than 1 MiB is unsent. Call
+ * hearsay_next then.
  *
- * out_receipt may be NULL when id and token are the caller's.
+ * out_receipt may be NULL if the caller has set id and token.
  */
 HEARSAY_API int hearsay_submit_deposit(struct hearsay *server,
                                        const struct hearsay_deposit *deposit,
@@ -277,26 +307,33 @@ HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket
                                     struct hearsay_error *out_error);
 
 /*
- * The next reply to any submitted request, in the order of arrival; the server may answer in any
- * order. *out_reply is borrowed until the next call on this connection. A request that the server
- * refused is HEARSAY_OK with kind HEARSAY_REPLY_ERROR.
+ * Returns the next reply to a submitted request, in the order of arrival; the server may answer in
+ * any order. *out_reply is borrowed until the next call on this connection. If the server refused
+ * the request, the call returns HEARSAY_OK with a reply of the kind HEARSAY_REPLY_ERROR. Other
+ * results:
  *
- * HEARSAY_IDLE when no request is in flight; then it reads what has arrived, without waiting.
- * HEARSAY_PENDING when no reply came within timeout_ms. ERR_LOST, ERR_PROTOCOL, ERR_NOMEM,
- * ERR_SYSTEM; ERR_REFUSED when the server ended the connection with a reason. Replies that arrived
- * before such an error are returned first.
+ *   HEARSAY_IDLE     no request is in flight; the call has read what has arrived, without waiting
+ *   HEARSAY_PENDING  no reply arrived within timeout_ms
+ *   ERR_REFUSED      the server ended the connection with a reason
+ *   ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM
+ *
+ * Replies that arrived before an error are returned before the error.
  */
 HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
                              const struct hearsay_reply **out_reply,
                              struct hearsay_error *out_error);
 
-/* Requests in flight: submitted, and hearsay_next has not returned their replies yet. */
+/*
+ * Returns the number of requests in flight. A request is in flight from its submission until
+ * hearsay_next has returned its reply.
+ */
 HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
 
 /*
- * The socket, for a program's own event loop: wait for reading, and for writing too when
- * *out_wants_write (may be NULL). When it is ready, call hearsay_next with timeout_ms 0 until it
- * returns HEARSAY_PENDING or HEARSAY_IDLE; only then wait again. The connection owns the socket.
+ * Returns the socket, for the event loop of a program. Wait until the socket is readable; if
+ * *out_wants_write is set, wait until it is readable or writable. Then call hearsay_next with
+ * timeout_ms 0 until it returns HEARSAY_PENDING or HEARSAY_IDLE, before waiting again.
+ * out_wants_write may be NULL. The connection owns the socket.
  */
 HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
 

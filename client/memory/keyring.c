@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keyring: the keys of epochs that a client was present for. The file's body is records, the one
- * learned first comes first:
+ * keyring: the file of the keys of epochs that this client has received. The body of the file is an
+ * array of records, in the order in which the keys were learned:
  *
  *    1 byte   1: the connection was encrypted and the next field is a pin; 0: it was not
  *   32 bytes  the pin of the server's TLS key, or zeros
  *   16 bytes  the store's id
- *    1 byte   length of the host's name, then 63 bytes with the name, zeros behind it
+ *    1 byte   length of the host's name, then 63 bytes with the name and zeros
  *    8 bytes  the epoch's number
- *    8 bytes  until when the key is kept, by the server's clock
- *    8 bytes  the same by the local clock, to forget the key without the server
+ *    8 bytes  the time until which the key is kept, by the server's clock
+ *    8 bytes  the same time by the local clock, to forget the key without a connection
  *   32 bytes  the key
  *
- * A record is used only on a connection whose pin, store id and host are those of the record. A
- * server can choose its store id, and without TLS anybody can send the store id of another server.
+ * A record is used only on a connection with the same pin, store id and host. The pin is part of
+ * the record because a server chooses its own store id: without TLS anybody can send the store id
+ * of another server.
  *
- * Owner: the pin where there is one, else the store id. Records with a pin and records without one
- * have a limit each. At the limit the oldest record of the owner with the most records goes. So a
- * server that fills the file loses its own records first.
+ * The owner of a record is the pin, or the store id in a record without a pin. Records with a pin
+ * and records without one have a limit each, RECORDS_MAX. Above this limit, the oldest record of
+ * the owner with the most records is removed. So a server that fills the file loses its own records
+ * first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,7 @@ enum {
     RECORDS_MAX = 2048 /* with a pin, and as many without one */
 };
 
-/* A key is forgotten after this time, whatever the server says. */
+/* The longest time for which a key is kept, even if the server names a longer time. */
 #define LIFETIME_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
 
 static const struct keep_kind keyring_kind = {
@@ -108,7 +110,9 @@ void hearsay_keyring_close(struct hearsay_keyring *keyring)
     }
 }
 
-/* What a record of this connection's host begins with. */
+/*
+ * Writes the first fields of a record, which identify the server and the host of this connection.
+ */
 static void fill_head(const struct hearsay *server, const struct hearsay_host *host,
                       uint8_t out_head[NUMBER_AT])
 {
@@ -127,7 +131,10 @@ static void fill_head(const struct hearsay *server, const struct hearsay_host *h
 
 /* --- the limit -------------------------------------------------------------------------------- */
 
-/* By owner, then the older one first. The first byte tells apart owners of both kinds. */
+/*
+ * Orders records by owner, then by age, older records first. The first byte of a record separates
+ * the two kinds of owners.
+ */
 static int compare_owners(const void *left, const void *right)
 {
     const uint8_t *one = *(const uint8_t *const *)left;
@@ -141,7 +148,10 @@ static bool is_same_owner(const uint8_t *one, const uint8_t *other)
     return memcmp(one, other, one[0] == WITH_PIN ? STORE_AT : HOST_AT) == 0;
 }
 
-/* Where the owner with the most records begins in a sorted array of at least one. */
+/*
+ * Returns the index of the first record of the owner with the most records. The array is sorted and
+ * not empty.
+ */
 static size_t find_largest(uint8_t *const *sorted, size_t count)
 {
     size_t largest = 0;
@@ -172,7 +182,10 @@ static void mark_excess(uint8_t **records, size_t count)
     }
 }
 
-/* O(n log n + n * excess) for n records; nothing where no limit is exceeded. */
+/*
+ * Removes records until both limits are met. O(n log n + n * excess) for n records; O(1) below the
+ * limits.
+ */
 static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *error)
 {
     const struct alloc *alloc = alloc_system();
@@ -205,7 +218,7 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
 
 /* --- learning --------------------------------------------------------------------------------- */
 
-/* The record's place, or the end where there is none. */
+/* Returns the offset of the record, or the size of the body if there is no such record. */
 static size_t find_record(const struct hearsay_keyring *keyring, const uint8_t *head,
                           uint64_t number)
 {
@@ -220,7 +233,7 @@ static size_t find_record(const struct hearsay_keyring *keyring, const uint8_t *
     return at;
 }
 
-/* One key. *replaced is counted up where the file had another key for the epoch. */
+/* Stores one key. Adds 1 to *replaced if the file had another key for the same epoch. */
 static int keyring_learn(struct hearsay_keyring *keyring, const struct hearsay *server,
                          const struct hearsay_host *host, const struct hearsay_epoch *epoch,
                          size_t *replaced, struct hearsay_error *error)
@@ -258,7 +271,7 @@ int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay 
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
     size_t replaced = 0;
     int status = HEARSAY_OK;
-    /* Former epochs first: hearsay_keyring_living gives what was learned last first. */
+    /* Former epochs are learned first: hearsay_keyring_living returns the keys in reverse order. */
     size_t came = server->epoch_count;
     size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
     for (size_t i = first; i < came && status == HEARSAY_OK; i++) {
@@ -291,7 +304,10 @@ int hearsay_keyring_save(struct hearsay_keyring *keyring, struct hearsay_error *
 
 /* --- use -------------------------------------------------------------------------------------- */
 
-/* The epoch with the key that this connection gave for it, the newest; NULL: it gave none. */
+/*
+ * Returns the newest epoch of that number whose key this connection received; NULL: this connection
+ * received no such key.
+ */
 static const struct hearsay_epoch *find_given(const struct hearsay *server,
                                               const struct hearsay_host *host, uint64_t number)
 {

@@ -30,7 +30,10 @@ static size_t size_of(const uint8_t *context)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Whether `count` bytes are `labels` well-formed labels, each ended by NUL. */
+/*
+ * Returns whether `count` bytes are exactly `labels` well-formed labels, each with a NUL at its
+ * end.
+ */
 static bool are_labels(const uint8_t *bytes, size_t count, uint32_t labels)
 {
     const char *reason = NULL;
@@ -142,7 +145,10 @@ int lately_round(const struct bytes *contexts, uint32_t rounds, const char *cons
 
 /* --- filters ---------------------------------------------------------------------------------- */
 
-/* Adds the filter of one context to the current round. `labels` is room for its labels. */
+/*
+ * Encodes one context and adds its filter to the current round. `labels` is scratch memory for
+ * HEARSAY_CONTEXT_LABELS_MAX pointers.
+ */
 static int add_context(struct decaying *decaying, const uint8_t *context,
                        const struct lately_encoding *how, const char **labels,
                        struct hearsay_error *error)
@@ -164,8 +170,10 @@ static int add_context(struct decaying *decaying, const uint8_t *context,
     return status;
 }
 
-/* Plays the rounds again: a context that stays s rounds was added s rounds before the last one
- * goes. */
+/*
+ * Adds all contexts to the decaying filter, the oldest first, and advances the filter between them.
+ * A context that stays s rounds ends with s rounds left.
+ */
 static int add_all(struct decaying *decaying, const struct bytes *contexts,
                    const struct lately_encoding *how, const char **labels,
                    struct hearsay_error *error)

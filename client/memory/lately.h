@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lately: the contexts of the last rounds, as labels, and the time-decaying Bloom filter of them.
- * The labels are kept, and not the filter, because the filter depends on the keys of an epoch or a
- * group. Within libhearsay only.
+ * lately: the contexts of the last rounds, stored as labels, and the time-decaying Bloom filter
+ * that is computed from them. Labels are stored because a filter depends on the keys of an epoch or
+ * a group. Only for files of libhearsay.
  *
- * In memory and in the file a context is one record, numbers little-endian:
+ * A context is one record, in memory and in the file, with numbers in little-endian:
  *
- *   4 bytes   rounds for which the context stays: 1 to those of the memory
+ *   4 bytes   number of further rounds for which the context stays, at least 1
  *   4 bytes   number of labels, at least 1
- *   4 bytes   bytes of the labels, n
- *   n bytes   the labels, each ended by NUL
+ *   4 bytes   size of the labels in bytes, n
+ *   n bytes   the labels, each with a NUL at its end
  *
- * The oldest context is the first record, so the rounds for which the records stay never decrease.
+ * The oldest context is the first record. The first field never decreases from one record to the
+ * next.
  */
 #ifndef CLIENT_MEMORY_LATELY_H
 #define CLIENT_MEMORY_LATELY_H
@@ -22,17 +23,17 @@
 
 enum { LATELY_BYTES_MAX = 1024 * 1024 };
 
-/* Whether bytes from a file are such records. O(count). */
+/* Returns whether the bytes are well-formed records of at most `rounds` rounds. O(count). */
 bool lately_is_sound(const uint8_t *bytes, size_t count, uint32_t rounds);
 
-/* Shortens the stay of each context to `rounds` rounds. O(contexts). */
+/* Limits the number of rounds for which each context stays to `rounds`. O(contexts). */
 void lately_set_rounds(struct bytes *contexts, uint32_t rounds);
 
 /*
- * Starts a new round: appends to *out_contexts (initialised, empty) the contexts that still stay,
- * one round less each, and then the labels of now (at least 1, such as context_encode takes). An
- * older record with the same labels is left out. 0; HEARSAY_ERR_ARGUMENT when the records exceed
- * LATELY_BYTES_MAX; HEARSAY_ERR_NOMEM. O(bytes).
+ * Starts a new round. Writes to *out_contexts (initialised, empty) the contexts that stay, each
+ * with one round less, and then the context with the given labels, at least 1. Leaves out an older
+ * context with the same labels. Returns 0; HEARSAY_ERR_ARGUMENT when the records take more than
+ * LATELY_BYTES_MAX bytes; HEARSAY_ERR_NOMEM. O(bytes).
  */
 int lately_round(const struct bytes *contexts, uint32_t rounds, const char *const *labels,
                  size_t label_count, struct bytes *out_contexts, struct hearsay_error *out_error);
@@ -45,8 +46,8 @@ struct lately_encoding {
 };
 
 /*
- * The filter of all contexts; it has no bit set where there are none. 0, HEARSAY_ERR_NOMEM, or what
- * context_encode returns. O(labels).
+ * Computes the filter of all contexts. The filter is empty when there are no contexts. Returns 0,
+ * HEARSAY_ERR_NOMEM, or an error of context_encode. O(labels).
  */
 int lately_encode(const struct bytes *contexts, const struct lately_encoding *how,
                   struct hearsay_filter *out_filter, struct hearsay_error *out_error);

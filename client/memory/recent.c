@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recent: the contexts of the last rounds in a file, and their filter.
+ * recent: the file of the contexts of the last rounds. The body of the file:
  *
- * The file's body:
- *
- *   4 bytes   rounds, 1 to 255
+ *   4 bytes   number of rounds, 1 to 255
  *   4 bytes   length of the profile, n
  *   n bytes   the profile in text form
- *   the rest  the contexts as labels (client/memory/lately.h)
+ *   the rest  the contexts, as records of client/memory/lately.h
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +39,9 @@ static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_er
                     recent->file.path);
 }
 
-/* Sets the profile. Returns `status_if_wrong` for a text that is no profile. */
+/*
+ * Sets the profile of the memory. Returns `status_if_wrong` when the text is not a valid profile.
+ */
 static int take_profile(struct hearsay_recent *recent, const char *text, size_t length,
                         int status_if_wrong, struct hearsay_error *error)
 {
@@ -55,7 +55,7 @@ static int take_profile(struct hearsay_recent *recent, const char *text, size_t 
     return HEARSAY_OK;
 }
 
-/* Takes rounds and profile off the front of the body. */
+/* Reads the rounds and the profile, and removes both from the body. */
 static int take_head(struct hearsay_recent *recent, struct hearsay_error *error)
 {
     enum { HEAD_BYTES = 8 };

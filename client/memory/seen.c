@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seen: the ids of messages that were seen, until they expire, and the scalable Bloom filter of
- * them that a query carries.
+ * seen: the file of the ids of messages that the user has seen. An id is kept until its message
+ * expires. A query carries a scalable Bloom filter of the ids, and the server leaves those messages
+ * out.
  *
- * The file's body is a row of records: 16 bytes id, 8 bytes the local Unix time in ms at which its
- * message expires. Servers' clocks differ and may be wrong, so lifetimes are counted by ours.
+ * The body of the file is an array of records: 16 bytes for the id, and 8 bytes for the time at
+ * which the message expires, in milliseconds of the local Unix time. The local clock is used
+ * because the clocks of servers differ and may be wrong.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -112,7 +114,10 @@ int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out
     return keep_write(seen->file.path, &seen_kind, &seen->file.body, out_error);
 }
 
-/* What the slices may take of a frame, when the rest of the query has its room. */
+/*
+ * Returns how many bytes of a frame are left for the slices of the filter, after the rest of the
+ * query.
+ */
 static size_t room_for_slices(const struct hearsay *server, const struct hearsay_query *query)
 {
     enum { ENVELOPE = 512, SLICE = 32, PART = 2 * HEARSAY_FILTER_BYTES_MAX + 64 };
@@ -123,7 +128,10 @@ static size_t room_for_slices(const struct hearsay *server, const struct hearsay
     return frame > rest ? frame - rest : 0;
 }
 
-/* A filter of the ids, under a seed of its own: what one query misses by chance, the next shows. */
+/*
+ * Builds the filter of all ids. Each query uses a new random seed: a message that one query leaves
+ * out by a false positive appears in the next query.
+ */
 static int seen_build(struct hearsay_seen *seen, uint32_t miss, size_t room,
                       struct hearsay_error *error)
 {

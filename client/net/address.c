@@ -78,7 +78,10 @@ int address_parse(const char *text, struct address *out_address, struct hearsay_
     }
     const char *colon = strchr(text, ':');
     if (colon == NULL || strchr(colon + 1, ':') != NULL) {
-        /* No colon: a name. Two or more: an IPv6 address without brackets, hence without a port. */
+        /*
+         * No colon: a host name. Two or more colons: an IPv6 address without brackets, and
+         * therefore without a port.
+         */
         return set_host(text, text, strlen(text), NULL, out_address, out_error);
     }
     return set_host(text, text, (size_t)(colon - text), colon + 1, out_address, out_error);

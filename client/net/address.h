@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address: parses the text of a server's address. Looks no name up. */
+/* address: parses the address of a server, and prints it. Does no DNS query. */
 #ifndef CLIENT_NET_ADDRESS_H
 #define CLIENT_NET_ADDRESS_H
 
@@ -15,12 +15,12 @@ struct address {
 };
 
 /*
- * Reads HOST[:PORT], [IPV6][:PORT], a bare IPv6 address, or a path with a '/' in it. 0, or
- * HEARSAY_ERR_ARGUMENT.
+ * Parses HOST[:PORT], [IPV6][:PORT], an IPv6 address without brackets, or the path of a Unix
+ * socket, which contains a '/'. Returns 0 or HEARSAY_ERR_ARGUMENT.
  */
 int address_parse(const char *text, struct address *out_address, struct hearsay_error *out_error);
 
-/* Writes HOST:PORT or [IPV6]:PORT of a TCP address, the form of the file of known servers. */
+/* Prints a TCP address as HOST:PORT or [IPV6]:PORT. The file of known servers uses this form. */
 enum { ADDRESS_NAME_BYTES = 272 };
 void address_print(const struct address *address, char out_name[ADDRESS_NAME_BYTES]);
 

@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 #include "proto/codec/codec.h"
 
-/* A state is followed by the next one, or by CONN_BROKEN. */
+/* Changes the state. A state changes only to the next state or to CONN_BROKEN. */
 static void move_to(struct conn *conn, enum conn_state state)
 {
     assert(conn->state != CONN_BROKEN && (state == CONN_BROKEN || state == conn->state + 1));
@@ -55,8 +55,10 @@ void conn_deinit(struct conn *conn)
     memset(conn, 0, sizeof(*conn));
 }
 
-/* Appends the encoded request to the output. HEARSAY_OK, HEARSAY_ERR_ARGUMENT (larger than the
- * server takes) or HEARSAY_ERR_NOMEM. */
+/*
+ * Encodes the request and appends its bytes to the output. Returns HEARSAY_OK; HEARSAY_ERR_ARGUMENT
+ * when the request is larger than the largest frame that the server accepts; HEARSAY_ERR_NOMEM.
+ */
 static int put_request(struct conn *conn, const struct msg_request *request,
                        struct hearsay_error *error)
 {
@@ -98,7 +100,7 @@ static struct conn_slot *slot_of(const struct conn *conn, uint64_t ticket)
     return &conn->slots[ticket & (conn->slot_count - 1)];
 }
 
-/* Which answer belongs to a request; those without an entry are not submitted. */
+/* The kind of answer that fits each kind of request. Kinds without an entry are never submitted. */
 static const enum msg_response_kind fitting_replies[MSG_REQUEST_KNOWN_ONLY + 1] = {
     [MSG_REQUEST_DEPOSIT] = MSG_RESPONSE_DEPOSITED,
     [MSG_REQUEST_QUERY] = MSG_RESPONSE_RESULTS,
@@ -137,7 +139,7 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
         conn->output.count - conn->sent > CONN_OUTPUT_BYTES) {
         return CONN_FULL;
     }
-    /* flight_max is at most half of the slots, so this ends. */
+    /* This loop ends: at most half of the slots are in use. */
     uint64_t ticket = conn->last_ticket + 1;
     while (ticket == 0 || slot_of(conn, ticket)->ticket != 0) {
         ticket++;
@@ -181,7 +183,7 @@ void conn_sent(struct conn *conn, size_t count)
 {
     assert(count <= conn->output.count - conn->sent);
     conn->sent += count;
-    /* Dropping bytes moves those behind them: not at every send. */
+    /* Removing bytes moves the remaining bytes, so bytes are not removed after every send. */
     if (conn->sent == conn->output.count || conn->sent >= CONN_OUTPUT_BYTES / 2) {
         bytes_consume(&conn->output, conn->sent);
         conn->sent = 0;
@@ -266,12 +268,15 @@ static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
                                          (kind == MSG_RESPONSE_MATCH && conn->takes_matches));
 }
 
-/* 0: a reply for somebody. CONN_MORE: nothing to return, look at the next frame. */
+/*
+ * Checks a decoded response. Returns 0 when the caller gets the response; CONN_MORE when the
+ * response is dropped; or the error that broke the connection.
+ */
 static int accept_reply(struct conn *conn, const struct msg_response *response,
                         struct hearsay_error *out_error)
 {
     if (response->id == 0) {
-        /* A push, or an error about the whole connection. */
+        /* A push of the server, or an error that concerns the whole connection. */
         if (response->kind == MSG_RESPONSE_ERROR) {
             return break_refused(conn, out_error, &response->error);
         }

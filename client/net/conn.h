@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn: the client's side of the protocol as a state machine. It takes bytes and gives bytes,
- * without I/O or clock; its owner moves the bytes between it and a socket.
+ * conn: the client's side of the protocol, as a state machine without I/O and without a clock. Its
+ * owner moves bytes between the conn and a socket.
  *
  *   FRESH --greet--> GREETING --Welcome--> READY
  *     any state ----------------------------> BROKEN (final; every call returns the reason)
  *
- * A request in flight is in slot (ticket mod slot_count). Tickets count upwards and skip a slot
- * that is still used, so a lookup is O(1).
+ * A request in flight is stored in the slot with the index (ticket mod slot_count). Each new ticket
+ * is larger than the last one. Tickets whose slot is still in use are skipped. So finding a request
+ * takes O(1).
  */
 #ifndef CLIENT_NET_CONN_H
 #define CLIENT_NET_CONN_H
@@ -28,7 +29,10 @@ enum {
     CONN_FLIGHT_DEFAULT = 16,        /* requests in flight where the server does not say */
     CONN_OUTPUT_BYTES = 1024 * 1024, /* most unsent bytes; then nothing is submitted */
     CONN_READ_BYTES = 64 * 1024,     /* size of one read */
-    /* Memory for one decoded frame of the largest size: structs are several times the wire size. */
+    /*
+     * Memory limit for one decoded frame. Decoded structs can be several times larger than the
+     * frame.
+     */
     CONN_DECODE_BYTES = 16 * 1024 * 1024
 };
 
@@ -72,50 +76,61 @@ struct conn {
 void conn_init(struct conn *conn, const struct alloc *alloc);
 void conn_deinit(struct conn *conn); /* a zeroed one is fine */
 
-/* Puts Hello into the output; in state FRESH only. agent: at most 127 bytes. 0 or ERR_NOMEM. */
+/*
+ * Adds the request Hello to the output; only in state FRESH. `agent` has at most 127 bytes. Returns
+ * 0 or ERR_NOMEM.
+ */
 int conn_greet(struct conn *conn, const char *agent, struct hearsay_error *out_error);
 
 /*
- * Puts a request into the output, in state READY. Chooses its id and writes it to request->id and
- * *out_ticket. 0, CONN_FULL, ERR_ARGUMENT (larger than a frame), ERR_NOMEM, or the reason why the
- * connection is broken. Unless it returns 0, nothing has changed.
+ * Adds a request to the output; only in state READY. Chooses the request's id and writes the id to
+ * request->id and *out_ticket. Returns 0; CONN_FULL; ERR_ARGUMENT when the request is larger than a
+ * frame; ERR_NOMEM; or the error that broke the connection. Nothing changes unless the function
+ * returns 0.
  */
 int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error);
 
-/* The caller does not want that reply any more: conn_next will drop it. */
+/* Marks a request as abandoned: conn_next will drop its reply. */
 void conn_abandon(struct conn *conn, uint64_t ticket);
 
-/* Unsent bytes, borrowed until the next call; *out_count 0 where there are none. */
+/*
+ * Returns the unsent bytes, borrowed until the next call. *out_count is 0 when all bytes are sent.
+ */
 const uint8_t *conn_output(const struct conn *conn, size_t *out_count);
 
-/* Removes the first `count` unsent bytes: they were sent. */
+/* Removes the first `count` unsent bytes, which the caller has sent. */
 void conn_sent(struct conn *conn, size_t count);
 
 /*
- * A buffer to read into, *out_count bytes; only after conn_next returned CONN_MORE. Call
- * conn_filled with the number of bytes read. 0 or ERR_NOMEM.
+ * Gives a buffer of *out_count bytes for the next read. Call conn_room only after conn_next
+ * returned CONN_MORE. Then call conn_filled with the number of bytes read. Returns 0 or ERR_NOMEM.
  */
 int conn_room(struct conn *conn, uint8_t **out_room, size_t *out_count,
               struct hearsay_error *out_error);
 void conn_filled(struct conn *conn, size_t count);
 
 /*
- * Decodes the next reply out of the bytes read. 0 with *out_response, which borrows from `arena`;
- * in state GREETING this is the Welcome. CONN_MORE when no frame is complete. ERR_PROTOCOL or
- * ERR_REFUSED: the connection is broken now. ERR_NOMEM: call again later.
+ * Decodes the next reply from the bytes that were read. Returns:
  *
- * Of the server's pushes (id 0) it returns the start of an epoch, and matches once a watch was
- * submitted. Other pushes and abandoned replies are dropped.
+ *   0            *out_response is the reply and borrows from `arena`; in state GREETING the reply
+ * is the Welcome CONN_MORE    no frame is complete ERR_PROTOCOL, ERR_REFUSED   the connection is
+ * now broken ERR_NOMEM    the caller may call again later
+ *
+ * A push is a response that answers no request; its id is 0. Two kinds of pushes are returned: the
+ * start of an epoch, and matches if a watch was submitted. Other pushes and the replies to
+ * abandoned requests are dropped.
  */
 int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
               struct hearsay_error *out_error);
 
-/* The server closed the socket (errno_value 0), or the socket failed. Breaks the connection:
- * ERR_LOST. */
+/*
+ * Breaks the connection with ERR_LOST, because the server closed the socket (errno_value 0) or
+ * because the socket failed with errno_value.
+ */
 int conn_lose(struct conn *conn, int errno_value, struct hearsay_error *out_error);
 
-/* Breaks the connection with the caller's reason. Returns the reason's status. */
+/* Breaks the connection with a reason that the caller gives. Returns the status of the reason. */
 int conn_break(struct conn *conn, const struct hearsay_error *reason,
                struct hearsay_error *out_error);
 

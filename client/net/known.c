@@ -9,7 +9,7 @@
 
 enum { KNOWN_BYTES_MAX = 1024 * 1024 };
 
-/* What is in a line: nothing, a server, or nonsense. */
+/* The contents of a line: nothing, a server with its pin, or an error. */
 enum line_kind { LINE_EMPTY, LINE_SERVER, LINE_WRONG };
 
 /* One line of the file. The name is borrowed. */
@@ -40,7 +40,10 @@ static enum line_kind read_line(struct line *line, size_t length)
     return tls_pin_parse(pin, line->pin) ? LINE_SERVER : LINE_WRONG;
 }
 
-/* The line behind `line`, which is zeroed for the first one. False: there is none. */
+/*
+ * Moves `line` to the next line of the file. A zeroed `line` moves to the first one. Returns false
+ * at the end of the file.
+ */
 static bool next_line(const struct bytes *text, struct line *line)
 {
     const char *end_of_text = (const char *)text->data + text->count;
@@ -71,7 +74,7 @@ static int fail_line(const char *path, const struct line *line, struct hearsay_e
                     path, line->number);
 }
 
-/* The whole file; empty where there is none. */
+/* Reads the whole file. An absent file gives an empty text. */
 static int read_file(const char *path, struct bytes *out_text, struct hearsay_error *error)
 {
     bytes_init(out_text, alloc_system());
@@ -123,7 +126,7 @@ int hearsay_known_each(const char *path,
     return status;
 }
 
-/* Copies all lines but those of the server. 0, ERR_FILE or ERR_NOMEM. */
+/* Copies all lines except the lines of `server`. Returns 0, ERR_FILE or ERR_NOMEM. */
 static int copy_others(const char *path, const struct bytes *text, const char *server,
                        struct bytes *others, struct hearsay_error *error)
 {

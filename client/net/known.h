@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known: the file of known servers: each server with the pin of its key, one a line of text:
+ * known: the file of known servers. Each line has a server and the pin of its key:
  *
  *   192.168.8.1:7117 9f2b... (64 hexadecimal digits)
  *
- * Empty lines and lines that begin with # are ignored, and kept. Within libhearsay only.
+ * Empty lines and lines that begin with # have no meaning; they are kept when the file changes.
+ * Only for files of libhearsay.
  */
 #ifndef CLIENT_NET_KNOWN_H
 #define CLIENT_NET_KNOWN_H
@@ -13,15 +14,18 @@
 #include "proto/tls/tls.h"
 
 /*
- * Looks a server up. 0 with *out_pin; KNOWN_NOT when the file does not list it; HEARSAY_ERR_FILE
- * (*out_error names file and line), HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM. An absent file counts as
- * an empty one.
+ * Finds the pin of a server. Returns 0 with *out_pin; KNOWN_NOT when the file does not list the
+ * server; HEARSAY_ERR_FILE with the file name and line number in *out_error; HEARSAY_ERR_SYSTEM;
+ * HEARSAY_ERR_NOMEM. An absent file counts as empty.
  */
 enum { KNOWN_NOT = 1 };
 int known_find(const char *path, const char *server, uint8_t out_pin[TLS_PIN_BYTES],
                struct hearsay_error *out_error);
 
-/* Adds a server that the file does not list; makes an absent file (mode 0600). See keep.h. */
+/*
+ * Adds a server that the file does not list. Creates an absent file (mode 0600). Returns what
+ * keep_write_text returns (client/keep.h), or HEARSAY_ERR_FILE.
+ */
 int known_add(const char *path, const char *server, const uint8_t pin[TLS_PIN_BYTES],
               struct hearsay_error *out_error);
 

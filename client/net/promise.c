@@ -38,7 +38,9 @@ static int compare_references(const void *a, const void *b)
     return compare_ids(*first, *second);
 }
 
-/* Without memory for the check there is none. */
+/*
+ * Returns whether two results have the same id. When memory is out, returns false without a check.
+ */
 static bool has_twins(const struct msg_results *results)
 {
     const struct msg_result **sorted = calloc(results->result_count, sizeof(*sorted));
@@ -58,7 +60,10 @@ static bool has_twins(const struct msg_results *results)
     return found;
 }
 
-/* -1: `a` is nearer. Two empty filters have similarity 1. */
+/*
+ * Returns -1 when `a` is nearer than `b`, 1 when `b` is nearer, else 0. Two empty filters have
+ * similarity 1.
+ */
 static int compare_nearness(const struct promise *promise, const struct msg_result *a,
                             const struct msg_result *b)
 {
@@ -96,7 +101,10 @@ static const char *results_broken(const struct promise *promise, const struct ms
     }
     for (size_t i = 0; i < results->result_count; i++) {
         const struct msg_result *one = &results->results[i];
-        /* Rounding does not bring a distance over a bound of whole millionths. */
+        /*
+         * Distances are rounded to whole millionths. Rounding cannot move a distance above the
+         * limit, which is also a whole number of millionths.
+         */
         if (one->distance_ppm > promise->max_distance_ppm) {
             return "sent a result that is further away than was asked for";
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * promise: checks an answer against its request: at most k results, in the order that was asked
- * for, within the distance, and so on. Only what request and answer alone can show is checked. A
- * connection whose server breaks such a promise is broken (conn.h).
+ * promise: checks an answer against its request. For example, a query gets at most k results, in
+ * the requested order and within the requested distance. Only rules that request and answer alone
+ * can show are checked. If the answer breaks a rule, the connection becomes broken (conn.h).
  */
 #ifndef CLIENT_NET_PROMISE_H
 #define CLIENT_NET_PROMISE_H
@@ -24,12 +24,13 @@ struct promise {
     bool with_payload;
 };
 
-/* Keeps what the check of the answer needs. Copies; the request may go. */
+/* Copies from the request the values that promise_broken needs. The caller may free the request. */
 void promise_make(const struct msg_request *request, struct promise *out_promise);
 
 /*
- * Checks an answer. NULL: all promises are kept; else the broken one, as the end of a sentence that
- * begins with "it". `response` has the kind that fits the request. O(n log n) for n results.
+ * Checks an answer. Returns NULL when the answer keeps all rules; else a text that names the broken
+ * rule and completes a sentence that begins with "it". The kind of `response` must fit the request.
+ * O(n log n) for n results.
  */
 const char *promise_broken(const struct promise *promise, const struct msg_response *response);
 

@@ -17,10 +17,11 @@
 #include "client/fail.h"
 #include "client/net/wait.h"
 
-/* Shared by the caller and the thread; whoever lets go last frees it. */
+/* A lookup, shared by the caller and the thread. The last holder frees the struct. */
 struct job {
     atomic_int holders;
-    int done_fd; /* the thread closes it: the caller's end of the pipe becomes readable */
+    int done_fd; /* the thread closes this end when it is done: the caller's end of the pipe becomes
+                    readable */
     char *host;
     char port[6];
     atomic_bool done; /* set before done_fd is closed; what follows is complete then */
@@ -57,7 +58,7 @@ static void *job_run(void *argument)
     job->code = look_up(job->host, job->port, AI_ADDRCONFIG, &job->list);
     job->errno_value = errno;
     atomic_store(&job->done, true);
-    /* Nothing can be done about a close that fails, and on Linux the descriptor is gone anyway. */
+    /* The result of close is ignored: Linux frees the descriptor even when close fails. */
     (void)close(job->done_fd);
     job_release(job);
     return NULL;
@@ -81,7 +82,7 @@ static struct job *job_new(const char *host, const char *port, int done_fd)
     return job;
 }
 
-/* Signals are the program's business: the thread takes none. */
+/* Starts the thread with all signals blocked, so that the program's own threads get the signals. */
 static int job_start(struct job *job)
 {
     pthread_attr_t attributes;

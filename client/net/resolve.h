@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolve: names to addresses, with a deadline.
+ * resolve: looks up the addresses of a host name, with a deadline.
  *
- * getaddrinfo has no timeout, so a name is looked up on a thread of its own; a numeric address
- * needs no thread. When the deadline passes first, the caller goes on, and the thread frees its
- * memory when getaddrinfo returns.
+ * getaddrinfo has no timeout. So a separate thread looks up the name. A numeric address needs no
+ * thread. If the deadline passes first, the caller continues, and the thread frees its memory when
+ * getaddrinfo returns.
  */
 #ifndef CLIENT_NET_RESOLVE_H
 #define CLIENT_NET_RESOLVE_H
@@ -16,8 +16,9 @@
 struct addrinfo;
 
 /*
- * The stream addresses of host and decimal port. 0 with *out_list owned (freeaddrinfo), or
- * HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT, HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM.
+ * Finds the stream addresses of a host and a decimal port. Returns 0 with *out_list owned
+ * (freeaddrinfo), HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT, HEARSAY_ERR_SYSTEM or
+ * HEARSAY_ERR_NOMEM.
  */
 int resolve_name(const char *host, const char *port, int64_t deadline_ms,
                  struct addrinfo **out_list, struct hearsay_error *out_error);

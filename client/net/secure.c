@@ -17,8 +17,9 @@
 
 enum {
     WIRE_BYTES = 16 * 1024,
-    READS_MAX = 4, /* of the socket, in one call: then the caller looks at the clock */
-    WAITING_BYTES_MAX = 64 * 1024 /* that the server does not read, while it makes TLS answer */
+    READS_MAX = 4, /* reads of the socket in one call; then the caller checks its deadline */
+    WAITING_BYTES_MAX =
+        64 * 1024 /* most encrypted bytes that wait because the server does not read */
 };
 
 struct secure {
@@ -53,7 +54,10 @@ int secure_flush(struct secure *secure, int *out_errno)
     }
 }
 
-/* Everything that the pipe holds, up to the next plain bytes. As secure_read. */
+/*
+ * Reads plain bytes that the TLS pipe has decrypted, without reading the socket. Returns what
+ * secure_read returns.
+ */
 static int read_held(struct secure *secure, void *buffer, size_t count, size_t *out_count,
                      int *out_errno)
 {
@@ -107,7 +111,9 @@ int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_c
 int secure_write(struct secure *secure, const void *data, size_t count, size_t *out_count,
                  int *out_errno)
 {
-    /* What was encrypted before goes first, so that no more than one piece waits. */
+    /*
+     * Encrypted bytes of earlier calls are sent first, so that at most one piece waits in memory.
+     */
     int status = secure_flush(secure, out_errno);
     if (status != 0) {
         return status;
@@ -120,7 +126,7 @@ int secure_write(struct secure *secure, const void *data, size_t count, size_t *
     if (*out_count == 0) {
         return SOCK_AGAIN;
     }
-    /* What does not go now waits here and not with the caller. */
+    /* Encrypted bytes that the socket does not take now wait here, not in the caller. */
     return secure_flush(secure, out_errno) == SOCK_CLOSED ? SOCK_CLOSED : HEARSAY_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secure: TLS over a socket, and the decision whether to trust the server (struct hearsay_tls has
- * the rules). Within libhearsay only.
+ * secure: TLS on a socket, and the decision whether to trust the server. struct hearsay_tls
+ * describes the rules of this decision. Only for files of libhearsay.
  */
 #ifndef CLIENT_NET_SECURE_H
 #define CLIENT_NET_SECURE_H
@@ -16,10 +16,10 @@ struct address;
 struct secure;
 
 /*
- * Does the TLS handshake over a connected socket (borrowed) and verifies the server. 0 with
- * *out_secure owned: secure_free; HEARSAY_ERR_TRUST, HEARSAY_ERR_LOST, HEARSAY_ERR_TIMEOUT,
- * HEARSAY_ERR_ARGUMENT, HEARSAY_ERR_FILE, HEARSAY_ERR_SYSTEM, HEARSAY_ERR_NOMEM. No byte of the
- * protocol is sent before the server is verified.
+ * Does the TLS handshake on a connected socket, which is borrowed, and verifies the server. No byte
+ * of the hearsay protocol is sent before the server is verified. Returns 0 with *out_secure owned
+ * (secure_free), HEARSAY_ERR_TRUST, HEARSAY_ERR_LOST, HEARSAY_ERR_TIMEOUT, HEARSAY_ERR_ARGUMENT,
+ * HEARSAY_ERR_FILE, HEARSAY_ERR_SYSTEM, HEARSAY_ERR_PROTOCOL or HEARSAY_ERR_NOMEM.
  */
 int secure_open(int fd, const struct address *address, const struct hearsay_tls *tls,
                 int64_t deadline_ms, struct secure **out_secure, struct hearsay_error *out_error);
@@ -29,21 +29,24 @@ void secure_free(struct secure *secure); /* NULL is fine */
 const struct hearsay_tls_info *secure_info(const struct secure *secure);
 
 /*
- * As sock_read and sock_write: 0 with *out_count >= 1, SOCK_AGAIN, or SOCK_CLOSED with the errno,
- * which is EPROTO where TLS failed. secure_read reads the socket a bounded number of times, so that
- * a server cannot hold the caller beyond its deadline. SOCK_AGAIN can mean that bytes were read and
- * held no application data.
+ * Read and write plain bytes. They return what sock_read and sock_write return: 0 with *out_count
+ * >= 1, SOCK_AGAIN, or SOCK_CLOSED with the errno; the errno is EPROTO when TLS failed. secure_read
+ * reads the socket a bounded number of times, so that a server cannot keep the caller beyond its
+ * deadline. secure_read may return SOCK_AGAIN after it has read bytes that contain no plain bytes.
  */
 int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_count,
                 int *out_errno);
 int secure_write(struct secure *secure, const void *data, size_t count, size_t *out_count,
                  int *out_errno);
 
-/* Whether encrypted bytes are unsent; why TLS failed, "" if it has not. */
+/*
+ * secure_wants_write returns whether encrypted bytes are unsent. secure_reason returns why TLS
+ * failed, or "" if TLS has not failed.
+ */
 bool secure_wants_write(const struct secure *secure);
 const char *secure_reason(const struct secure *secure);
 
-/* Sends encrypted bytes that are unsent. 0 when none are left, SOCK_AGAIN, SOCK_CLOSED. */
+/* Sends the unsent encrypted bytes. Returns 0 when all are sent, SOCK_AGAIN or SOCK_CLOSED. */
 int secure_flush(struct secure *secure, int *out_errno);
 
 #endif

@@ -17,7 +17,10 @@
 #include "client/net/wait.h"
 #include "client/now.h"
 
-/* Translates the result of recv or send. `errno_of_0` is the errno for a result of 0. */
+/*
+ * Converts the result of recv or send to the result of sock_read or sock_write. `errno_of_0` is the
+ * errno for a result of 0.
+ */
 static int sock_outcome(ssize_t moved, int errno_of_0, size_t *out_count, int *out_errno)
 {
     if (moved > 0) {
@@ -49,7 +52,10 @@ int sock_write(int fd, const void *data, size_t count, size_t *out_count, int *o
     return sock_outcome(put, EPIPE, out_count, out_errno);
 }
 
-/* One address. 0 with *out_fd; WAIT_TIMEOUT; SOCK_CLOSED with the reason in *out_errno. */
+/*
+ * Connects to one address. Returns 0 with *out_fd, WAIT_TIMEOUT, or SOCK_CLOSED with the errno in
+ * *out_errno.
+ */
 static int connect_one(const struct sockaddr *address, socklen_t length, int64_t deadline_ms,
                        int *out_fd, int *out_errno)
 {
@@ -80,7 +86,10 @@ static int connect_one(const struct sockaddr *address, socklen_t length, int64_t
         }
     }
     if (address->sa_family != AF_UNIX) {
-        /* Requests are coalesced by us; the kernel need not wait for more. Only speed depends. */
+        /*
+         * Disables Nagle's algorithm: the library itself collects requests into larger writes.
+         * Errors are ignored, because the option changes only the speed.
+         */
         int one = 1;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     }
@@ -122,7 +131,10 @@ static int connect_list(const struct addrinfo *list, int64_t deadline_ms, int *o
     }
     int status = SOCK_CLOSED;
     for (const struct addrinfo *one = list; one != NULL; one = one->ai_next, count--) {
-        /* An address that swallows packets must not use up the time of those behind it. */
+        /*
+         * Each address gets a share of the remaining time, so that an address without an answer
+         * leaves time for the next addresses.
+         */
         int64_t now_ms = now_monotonic_ms();
         int64_t share_ms = deadline_ms > now_ms ? (deadline_ms - now_ms) / count : 0;
         status = connect_one(one->ai_addr, one->ai_addrlen, now_ms + share_ms, out_fd, out_errno);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait: waits for a file descriptor, up to a deadline on the clock of now_monotonic_ms. */
+/*
+ * wait: waits for a file descriptor until a deadline. Deadlines are on the clock of
+ * now_monotonic_ms.
+ */
 #ifndef CLIENT_NET_WAIT_H
 #define CLIENT_NET_WAIT_H
 
@@ -13,9 +16,9 @@ int64_t wait_deadline_ms(int timeout_ms);
 enum { WAIT_TIMEOUT = 1 }; /* a named outcome: the deadline has passed */
 
 /*
- * Waits until poll reports one of `events` or an error condition; the next read or write tells
- * which error. deadline_ms is on the clock of now_monotonic_ms; where the deadline has passed
- * already, poll is still called once, without waiting. 0, WAIT_TIMEOUT, HEARSAY_ERR_SYSTEM.
+ * Waits until poll reports one of `events` or an error condition on `fd`. The next read or write of
+ * the descriptor tells which error. If the deadline has already passed, polls once without waiting.
+ * Returns 0, WAIT_TIMEOUT or HEARSAY_ERR_SYSTEM.
  */
 int wait_for(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error);
 

@@ -14,7 +14,10 @@ static int asked_fail(struct hearsay_error *error, int status, const char *sente
     return status;
 }
 
-/* Puts what one has been near lately to the filter of now, keyed alike. */
+/*
+ * Adds the bits of the recent contexts to the filter of the current context. Both are keyed with
+ * the same keys.
+ */
 static int asked_blend(const struct asked_from *from, const struct hearsay_keys *keys,
                        struct hearsay_filter *filter, struct hearsay_error *error)
 {
@@ -32,8 +35,8 @@ static int asked_blend(const struct asked_from *from, const struct hearsay_keys 
 }
 
 /*
- * Makes the next part, unless there is nothing to ask with, with that key; epoch NULL: of the open
- * one.
+ * Makes the next part of the query, keyed with the key of `epoch`; NULL is the open epoch, which
+ * has no key. Makes no part when both the context and the recent contexts are empty.
  */
 static int make_part(struct asked *asked, const struct asked_from *from,
                      const struct hearsay_epoch *epoch, bool *out_about_contains,
@@ -72,7 +75,10 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     return status;
 }
 
-/* As many parts as the server takes and two thirds of a frame hold; one at least. */
+/*
+ * Returns the largest number of parts: as many as the server allows and as fit in two thirds of a
+ * frame, but at least one.
+ */
 static size_t parts_most(const struct hearsay *server, const struct asked *asked)
 {
     const struct hearsay_limits *limits = &hearsay_welcome(server)->limits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asked: makes the parts of a query: one filter of the context for each epoch that is searched,
- * keyed with the epoch's key and the group's secret if there are any.
+ * asked: makes the parts of a query. Each part searches one epoch, and has the filter of the
+ * context, keyed with the key of this epoch and with the group's secret, if there are any.
  */
 #ifndef CLIENT_CLI_INPUT_ASKED_H
 #define CLIENT_CLI_INPUT_ASKED_H
@@ -28,10 +28,11 @@ struct asked {
 };
 
 /*
- * Makes the parts and sets them in the query, which borrows them: first the open epoch, then the
- * others in order, as many as the server takes. HEARSAY_OK; an error of hearsay_encode, which is
- * about `contains` when *out_about_contains is set; HEARSAY_ERR_ARGUMENT when the memory is empty.
- * Call asked_free in any case.
+ * Makes the parts and sets them in the query, which borrows them. The first part is for the open
+ * epoch, the next ones for the other epochs, in their order, as many as the server allows. Returns
+ * HEARSAY_OK; HEARSAY_ERR_ARGUMENT when the memory of recent contexts is empty; or an error of
+ * hearsay_encode. *out_about_contains is set when the error concerns `contains`. Call asked_free
+ * afterwards, also after an error.
  */
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
                struct hearsay_query *query, bool *out_about_contains,

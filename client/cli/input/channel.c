@@ -148,7 +148,7 @@ int channel_read_all(const struct cli *cli, json_t **out_file)
     return code;
 }
 
-/* Beside the file first, then in its place. */
+/* Writes a temporary file in the same folder and renames it to `path`. */
 static int channel_replace(const struct cli *cli, const char *path, const json_t *file)
 {
     char temporary[PLACE_PATH_BYTES + 8];

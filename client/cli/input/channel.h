@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * channel: named contexts, in the JSON file `channels` of the command's configuration folder:
+ * channel: named contexts. They are stored in the JSON file `channels` of the command's
+ * configuration folder:
  *
  *   {"channels": {"kitchen": {"labels": ["geo:u281zd"], "group": "/home/me/team", "host": "cafe"}}}
  *
- * People may edit the file. It is replaced as a whole, or not at all (mode 0600).
+ * Users may edit the file. The command replaces the file atomically (mode 0600).
  */
 #ifndef CLIENT_CLI_INPUT_CHANNEL_H
 #define CLIENT_CLI_INPUT_CHANNEL_H
@@ -23,10 +24,16 @@ struct channel {
     const char *host;  /* or NULL */
 };
 
-/* Whether a name is allowed: letters, digits, '.', '_' and '-', no '-' at its start. */
+/*
+ * Returns whether a name of a channel is allowed: letters, digits, '.', '_' and '-', and no '-' at
+ * its start.
+ */
 bool channel_is_name(const char *name);
 
-/* Reads the file; an absent one counts as empty. CLI_DONE with *out_file owned, or an exit code. */
+/*
+ * Reads the file. An absent file counts as empty. Returns CLI_DONE with *out_file owned, or an exit
+ * code.
+ */
 int channel_read_all(const struct cli *cli, json_t **out_file);
 
 /* Replaces the file. CLI_DONE or an exit code. */
@@ -35,12 +42,14 @@ int channel_write_all(const struct cli *cli, const json_t *file);
 /* The object with the channels of such a file. */
 json_t *channel_table(const json_t *file);
 
-/* Finds a channel by name. CLI_DONE, or an exit code after saying why; CLI_USAGE lists the names.
+/*
+ * Finds a channel by its name. Returns CLI_DONE, or an exit code after printing the error. If no
+ * channel has this name, the error lists all names and the exit code is CLI_USAGE.
  */
 int channel_find(const struct cli *cli, const char *name, struct channel *out_channel);
 void channel_free(struct channel *channel); /* a zeroed one is fine */
 
-/* Adds the channel's labels to a context. CLI_DONE or an exit code. */
+/* Adds the channel's labels to a context. Returns CLI_DONE or an exit code. */
 int channel_add_labels(const struct cli *cli, const struct channel *channel,
                        struct hearsay_context *context);
 

@@ -37,7 +37,10 @@ static int default_path(char out_path[PLACE_PATH_BYTES], char *out_sentence)
     return DERIVE_FAILED;
 }
 
-/* 0, DERIVE_FAILED, or DERIVE_ABSENT where there is no such file. */
+/*
+ * Reads the secret from the file. Returns 0, DERIVE_FAILED, or DERIVE_ABSENT when the file does not
+ * exist.
+ */
 enum { DERIVE_ABSENT = 2 };
 static int read_secret(const char *path, uint8_t *out_secret, char *out_sentence)
 {
@@ -82,8 +85,8 @@ static bool write_secret(int fd)
 }
 
 /*
- * Writes a new secret beside the file and links it there, which fails where another program was
- * first; either way there is one whole file then.
+ * Writes a new secret to a temporary file and links it to `path`. If another program has created
+ * the file at the same time, its secret stays. In both cases the file is complete.
  */
 static int make_secret(const char *path, char *out_sentence)
 {

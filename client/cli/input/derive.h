@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * derive: ids and withdraw tokens that are the same each time the same line is imported. So a
- * repeated import stores no message twice.
+ * derive: derives message ids and withdraw tokens for import. The same line always gets the same id
+ * and token. So a repeated import stores no message twice.
  *
- *   id    = the first 16 bytes, token = all 32 bytes of
- *   BLAKE2b-256, keyed with the secret, over  'i' or 't' | line number, 8 bytes LE | line
+ *   hash  = BLAKE2b-256, keyed with the secret, of: letter | line number, 8 bytes LE | line
+ *   id    = the first 16 bytes of the hash with the letter 'i'
+ *   token = the 32 bytes of the hash with the letter 't'
  *
- * Without the secret nobody can tell from which line a message came, and nobody can withdraw it.
+ * Without the secret nobody can find out which line a message came from, and nobody can withdraw
+ * the message.
  */
 #ifndef CLIENT_CLI_INPUT_DERIVE_H
 #define CLIENT_CLI_INPUT_DERIVE_H
@@ -19,24 +21,24 @@
 enum { DERIVE_SECRET_BYTES = 32, DERIVE_SENTENCE_BYTES = 512 };
 
 /*
- * Reads the secret of the file. An absent file is made (0600, its folders 0700) with a random
- * secret; two programs that start at the same time get the same secret. path NULL:
- * $XDG_STATE_HOME/hearsay/import-secret, else ~/.local/state/hearsay/import-secret. 0, or
- * DERIVE_FAILED with a sentence.
+ * Reads the secret from the file at `path`. `path` NULL is $XDG_STATE_HOME/hearsay/import-secret,
+ * else ~/.local/state/hearsay/import-secret. If the file does not exist, creates it with a random
+ * secret (mode 0600, new folders 0700). Two programs that create the file at the same time get the
+ * same secret. Returns 0, or DERIVE_FAILED with a sentence.
  */
 enum { DERIVE_FAILED = 1 };
 int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
                 char out_sentence[DERIVE_SENTENCE_BYTES]);
 
 /*
- * Replaces the secret by one derived from it and from `count` bytes, at least 1. So the lines of
- * one file get other ids for each group.
+ * Replaces the secret by a secret derived from the old secret and from `count` bytes, count >= 1.
+ * Import calls this with a group's key, so that the same line gets another id in each group.
  */
 void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_t count);
 
 /*
- * The id and the withdraw token of line `number` (from 1) with `length` bytes. The same secret,
- * number and bytes give the same result; others give an unrelated one.
+ * Derive the id and the withdraw token of a line. `number` is the line's number, from 1; `length`
+ * is its size in bytes. The same secret, number and line give the same result.
  */
 void derive_id(const uint8_t secret[DERIVE_SECRET_BYTES], uint64_t number, const char *line,
                size_t length, uint8_t out_id[HEARSAY_ID_BYTES]);

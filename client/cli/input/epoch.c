@@ -7,7 +7,7 @@
 
 const char *const epoch_choices[] = {"auto", "open", "current", NULL};
 
-/* Whether the server gave a key with its Welcome: only then there is something to be saved. */
+/* Returns whether the Welcome has a key of an epoch. Only then there is a key to save. */
 static bool gave_keys(const struct hearsay *server)
 {
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
@@ -31,7 +31,10 @@ static void complain_of_replaced(const struct cli *cli, const struct hearsay *se
                                                   : "");
 }
 
-/* The epochs of the memory with the current ones. Without a memory: the current one. */
+/*
+ * Fills *out with the epochs whose keys are in the file of epoch keys. Without the file, fills it
+ * with the current epoch only.
+ */
 static void read_known(const struct cli *cli, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)
 {
@@ -64,7 +67,7 @@ static void read_known(const struct cli *cli, const struct hearsay *server,
     }
 }
 
-/* Only the current one, if it is among them. */
+/* Removes all epochs except the current one. */
 static void keep_current(const struct hearsay_host *host, struct epochs *epochs)
 {
     size_t kept = 0;
@@ -76,7 +79,10 @@ static void keep_current(const struct hearsay_host *host, struct epochs *epochs)
     epochs->known_count = kept;
 }
 
-/* CLI_DONE, or CLI_USAGE after saying that the key may be another server's. */
+/*
+ * Returns CLI_DONE when the key of the epoch is certain. Otherwise prints that another server may
+ * have given the key, and returns CLI_USAGE.
+ */
 static int check_certain(const struct cli *cli, const struct hearsay_host *host,
                          const struct hearsay_epoch *epoch, const char *what)
 {
@@ -149,8 +155,11 @@ int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hea
                  enum epoch_choice choice, struct epoch_follower *follower)
 {
     struct hearsay_epoch now;
-    /* While answers are under way they are read, and what is told unasked with them. A connection
-     * that is lost shows at what is sent next. */
+    /*
+     * If requests are in flight, the caller reads their replies, and with them the pushes of the
+     * server. Otherwise pushes are read here. An error is ignored: the next request reports a lost
+     * connection.
+     */
     if (hearsay_in_flight(server) == 0) {
         (void)hearsay_current_epoch(server, host->name, &now, NULL);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * epoch: the option --epoch, and the file of the epoch keys that the user was given on site. Every
- * command that queries or deposits updates the file.
+ * epoch: the option --epoch, and the file of epoch keys. A server gives the key of its current
+ * epoch to clients on site. Every command that queries or deposits updates the file.
  */
 #ifndef CLIENT_CLI_INPUT_EPOCH_H
 #define CLIENT_CLI_INPUT_EPOCH_H
@@ -11,9 +11,9 @@
 enum { EPOCH_KNOWN_MAX = 63 }; /* without the open epoch: the parts of one query, less 1 */
 
 enum epoch_choice {
-    EPOCH_AUTO, /* a query asks in epoch 0 and in every epoch whose key is known. A deposit goes to
-                   the current epoch if its key is known, else to epoch 0 */
-    EPOCH_OPEN, /* epoch 0, which has no key */
+    EPOCH_AUTO,    /* a query searches epoch 0 and every epoch whose key is known; a deposit goes to
+                      the current epoch if its key is known, else to epoch 0 */
+    EPOCH_OPEN,    /* epoch 0, which has no key */
     EPOCH_CURRENT, /* the current epoch */
     EPOCH_LATEST   /* no option of the user: the open epoch and the current one */
 };
@@ -32,16 +32,19 @@ struct epochs {
 };
 
 /*
- * Stores the keys that the server gave, and finds the epochs to search. CLI_DONE; CLI_USAGE after
- * saying why EPOCH_CURRENT is impossible: its key is not known, or not certain
- * (hearsay_keyring_living). Epochs whose key is not certain are used only together with the open
- * one. Warns when the file cannot be read or written, and goes on without it. Warns when a key
- * replaced another one.
+ * Stores the keys that the server gave, and finds the epochs to search. Returns CLI_DONE; or, for
+ * EPOCH_CURRENT, CLI_USAGE after printing that the key of the current epoch is not known or not
+ * certain (see hearsay_keyring_living). An epoch whose key is not certain is searched only together
+ * with the open epoch. Prints a warning and continues when the file cannot be read or written.
+ * Prints a warning when a key has replaced another key.
  */
 int epoch_find(const struct cli *cli, const struct hearsay *server, const struct hearsay_host *host,
                enum epoch_choice choice, struct epochs *out_epochs);
 
-/* The epochs of a host, kept over requests and connections. Starts as zeros. */
+/*
+ * The epochs of a host, stored from one request to the next and from one connection to the next.
+ * Initially zeros.
+ */
 struct epoch_follower {
     struct epochs epochs; /* to be used */
     bool is_known;
@@ -55,19 +58,20 @@ struct epoch_follower {
 };
 
 /*
- * As epoch_find, but only when something changed since the last call: an epoch began or ended, or
- * host, store or connection is another one (keys are certain on the connection that gave them).
- * O(1) otherwise. Never waits.
+ * Updates follower->epochs with epoch_find, but only if something has changed since the last call:
+ * an epoch began or ended, or the host, the store or the connection is another one. A new
+ * connection matters because a key is certain only on the connection that gave it. O(1) if nothing
+ * has changed. Never waits.
  */
 int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                  enum epoch_choice choice, struct epoch_follower *follower);
 
-/* The epoch of that number; NULL: its key is not known. */
+/* Returns the epoch with this number, or NULL when its key is not known. */
 const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t number);
 
 /*
- * Finds the one epoch to deposit in; its number is 0 for the open one. As epoch_find; also
- * CLI_USAGE for EPOCH_AUTO when the key of the current epoch is not certain.
+ * Finds the epoch to deposit in. out_epoch->number is 0 for the open epoch. Returns what epoch_find
+ * returns. Also returns CLI_USAGE for EPOCH_AUTO when the key of the current epoch is not certain.
  */
 int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
                       const struct hearsay_host *host, enum epoch_choice choice,

@@ -32,7 +32,7 @@ static int join_words(const struct cli *cli, int count, char *const *words, stru
     return CLI_DONE;
 }
 
-/* Reads up to one byte more than any server takes. */
+/* Reads at most one byte more than the largest payload, so that a larger input can be detected. */
 static int read_all(const struct cli *cli, int fd, const char *name, struct payload *out)
 {
     out->bytes = malloc(PAYLOAD_BYTES_MAX + 1);

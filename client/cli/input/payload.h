@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload: reads the payload of a message: words of the command line, a file, or standard input. */
+/*
+ * payload: reads the payload of a message from the words of the command line, from a file, or from
+ * standard input.
+ */
 #ifndef CLIENT_CLI_INPUT_PAYLOAD_H
 #define CLIENT_CLI_INPUT_PAYLOAD_H
 
@@ -16,13 +19,15 @@ struct payload {
     char *bytes;         /* owned */
     size_t count;        /* bytes read, at most PAYLOAD_BYTES_MAX + 1 */
     uint64_t size_bytes; /* of the whole input as far as known; at least count */
-    bool whole;       /* false: the input is longer than count, and size_bytes may be too small */
-    const char *type; /* text/plain where it is UTF-8, else application/octet-stream; static */
+    bool whole; /* false: the input is longer than `count` bytes, and size_bytes may be too small */
+    const char *type; /* text/plain if the payload is UTF-8, else application/octet-stream; static
+                         storage */
 };
 
 /*
- * file NULL: the words, joined by spaces; standard input when there are none. CLI_DONE, or an exit
- * code after saying why. Call payload_free in any case.
+ * Reads the payload. If `file` is NULL, the payload is the words joined by spaces; without words,
+ * standard input is read. Returns CLI_DONE, or an exit code after printing the error. Call
+ * payload_free afterwards, also after an error.
  */
 int payload_read(const struct cli *cli, const char *file, int word_count, char *const *words,
                  struct payload *out_payload);

@@ -13,7 +13,10 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/term/clock.h"
 
-/* How a step of the pump ends; exit codes are returned as they are, and are not negative. */
+/*
+ * The result of a step after which the pump continues. Any other result is an exit code; exit codes
+ * are not negative.
+ */
 enum { PUMP_GO_ON = -1 };
 
 int64_t pump_now_ms(void)
@@ -72,7 +75,7 @@ static void set_state(struct pump *pump, struct pump_item *item, enum pump_state
     pump->to_send_count += state == PUMP_TO_SEND ? 1 : 0;
     pump->sent_count += state == PUMP_SENT ? 1 : 0;
     if (state == PUMP_DONE && item->line != NULL) {
-        /* The line has done its work; the answer takes its place. */
+        /* The line is not needed any more; from now on the answer is counted. */
         pump->held_bytes -= item->length;
         pump->held_bytes += item->answer != NULL ? strlen(item->answer) : 0;
     }
@@ -96,7 +99,7 @@ static int pump_give(struct pump *pump)
     return PUMP_GO_ON;
 }
 
-/* Everything that was under way is to be sent again. */
+/* Marks all items in flight to be sent again. */
 static void pump_unsend(struct pump *pump)
 {
     for (uint64_t at = pump->head; at < pump->tail; at++) {
@@ -111,20 +114,23 @@ static int64_t at_most_last(uint64_t ms)
     return ms < PUMP_BACKOFF_LAST_MS ? (int64_t)ms : PUMP_BACKOFF_LAST_MS;
 }
 
-/* Half to all of it, so that clients who lost the same server do not come back at once. */
+/*
+ * Returns a random wait between ms / 2 and ms, so that the clients of a restarted server do not all
+ * connect at the same time.
+ */
 static int64_t with_jitter(int64_t ms)
 {
     return ms - (int64_t)randombytes_uniform((uint32_t)(ms / 2 + 1));
 }
 
-/* Ends early when a signal comes that ends the run. */
+/* Waits for `ms` milliseconds, or until a signal arrives that ends the run. */
 static void wait_ms(const struct pump *pump, int64_t ms)
 {
     struct pollfd signals = {.fd = pump->signals, .events = POLLIN};
     (void)poll(&signals, 1, (int)ms); /* any other signal that cuts it short does no harm */
 }
 
-/* The exit code of a signal that has come, or PUMP_GO_ON. */
+/* Reads a signal. Returns the exit code of the signal, or PUMP_GO_ON when no signal has arrived. */
 static int take_signal(struct pump *pump)
 {
     struct signalfd_siginfo info;
@@ -136,7 +142,7 @@ static int take_signal(struct pump *pump)
     return 128 + pump->signalled; /* as a shell reports it */
 }
 
-/* Makes the connection again, after a wait that grows. */
+/* Connects again, with growing waits between the attempts. */
 static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
 {
     struct hearsay_error error = *reason;
@@ -148,8 +154,7 @@ static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
             at_most_last((uint64_t)pump->backoff_first_ms << pump->reconnect_count);
         pump->reconnect_count++;
         int64_t delay_ms = with_jitter(backoff_ms);
-        if (error.retry_after_ms >
-            (uint64_t)delay_ms) { /* the server knows better, within bounds */
+        if (error.retry_after_ms > (uint64_t)delay_ms) { /* the server names a longer wait */
             delay_ms = at_most_last(error.retry_after_ms);
         }
         pump_show(pump, true);
@@ -173,7 +178,7 @@ static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
     return cli_report(pump->cli, &error);
 }
 
-/* A broken connection, or a call that failed otherwise. */
+/* Handles a broken connection or another failed call. */
 static int pump_recover(struct pump *pump, const struct hearsay_error *error)
 {
     bool refused_for_now =
@@ -187,7 +192,9 @@ static int pump_recover(struct pump *pump, const struct hearsay_error *error)
     return cli_report(pump->cli, error);
 }
 
-/* The lost connection that submit met: the library repeats why. */
+/*
+ * Handles a connection that was lost before `submit` was called. hearsay_next repeats the reason.
+ */
 static int recover_lost(struct pump *pump)
 {
     const struct hearsay_reply *reply = NULL;
@@ -202,7 +209,10 @@ static int recover_lost(struct pump *pump)
     return pump_recover(pump, &error);
 }
 
-/* PUMP_GO_ON, or CLI_DONE when the connection is full, or how it ends. */
+/*
+ * Submits an item. Returns PUMP_GO_ON, PUMP_FULL_NOW when too many requests are in flight, or an
+ * exit code.
+ */
 enum { PUMP_FULL_NOW = -2 };
 static int pump_submit(struct pump *pump, struct pump_item *item)
 {
@@ -308,7 +318,7 @@ static int send_all(struct pump *pump)
     }
 }
 
-/* A refusal that is no fault of the line: wait, or end with how to resume. */
+/* Returns whether a refusal is temporary and does not concern the line itself. */
 static bool is_passing(const struct hearsay_error *error)
 {
     return error->code == HEARSAY_CODE_RATE_LIMITED || error->code == HEARSAY_CODE_STORAGE ||
@@ -326,7 +336,7 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
     if (now_ms < pump->paused_until_ms) {
         return PUMP_GO_ON; /* one of many that were under way */
     }
-    /* A store that is full does not empty because we wait, unless it says so. */
+    /* A full store does not become empty by waiting, unless the server names a time to wait. */
     bool hopeless = error->code == HEARSAY_CODE_QUOTA && error->retry_after_ms == 0;
     if (hopeless || pump->pause_count >= PUMP_PAUSES_MAX) {
         pump_show(pump, true);
@@ -402,7 +412,10 @@ static int receive_all(struct pump *pump, bool *out_received)
     return PUMP_GO_ON;
 }
 
-/* How long to wait for input or server: to the end of a pause, or of the server's time. */
+/*
+ * Returns the timeout of the next poll in ms: until the end of a pause or until the server's
+ * timeout, whichever is earlier; -1 is no timeout.
+ */
 static int wait_budget(const struct pump *pump)
 {
     int64_t now_ms = pump_now_ms();
@@ -446,7 +459,8 @@ static int wait_for_work(struct pump *pump)
         waited[1].fd = hearsay_fd(pump->server, &writes);
         waited[1].events = writes ? POLLIN | POLLOUT : POLLIN;
     }
-    int flushed = cli_flush(pump->cli); /* whoever reads us may wait for this before going on */
+    int flushed = cli_flush(pump->cli); /* the reader of the output may wait for this line before it
+                                           sends the next one */
     if (flushed != CLI_DONE) {
         return flushed;
     }
@@ -483,7 +497,7 @@ int pump_run(struct pump *pump)
             pump_show(pump, true);
             return CLI_DONE;
         }
-        /* What was received may have made room for more to send. */
+        /* A received reply may allow further requests to be sent. */
         if (!received) {
             status = wait_for_work(pump);
         }

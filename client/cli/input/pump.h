@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pump: turns lines of input into pipelined requests, and gives the replies in the order of the
- * lines.
+ * pump: sends a request for each line of input, without waiting for each reply, and returns the
+ * replies in the order of the lines.
  *
  *   lines --> ring of items: TO_SEND --submit--> SENT --reply--> DONE --> given out in order
  *                               ^                  |
  *                               +-- rate limited, connection lost --+
  *
- * A server that limits the rate says how long to wait. After the wait the window (the most requests
- * in flight) is the number of answers since the last wait, plus one for each further answer. So few
- * requests are refused, however many lines wait.
+ * The window is the largest number of requests in flight. When the server refuses a request by its
+ * rate limit, it names a time to wait. After the wait, the window is the number of replies since
+ * the last wait. Each further reply increases the window by one. So few requests are refused.
  *
- * The pump waits for input and server at the same time: a program at the other end of a pipe gets
- * its answer before it must send the next line. The pump waits for a busy server and connects again
- * after a lost connection, both a bounded number of times without progress. It sends requests again
- * that were not answered, so requests must be safe to repeat.
+ * The pump waits for input and for the server at the same time. So a program that writes the input
+ * through a pipe gets the reply to a line before it must send the next line. The pump waits when
+ * the server is busy, and connects again after a lost connection. Without progress it does both
+ * only a bounded number of times. Requests without a reply are sent again, so a request must be
+ * safe to repeat.
  */
 #ifndef CLIENT_CLI_INPUT_PUMP_H
 #define CLIENT_CLI_INPUT_PUMP_H
@@ -59,12 +60,15 @@ enum pump_verdict {
 struct pump_work {
     enum pump_verdict (*submit)(struct pump_work *work, struct hearsay *server,
                                 struct pump_item *item);
-    /* Not called for refusals that the pump handles itself: rate limits. */
+    /* Called for each reply, except refusals that the pump handles itself, such as rate limits. */
     enum pump_verdict (*reply)(struct pump_work *work, struct pump_item *item,
                                const struct hearsay_reply *reply);
     /* Called once for each item, in the order of the lines. */
     enum pump_verdict (*given)(struct pump_work *work, struct pump_item *item);
-    /* Shows progress. With `hide`: the pump is about to write to standard error. May be NULL. */
+    /*
+     * Shows progress. If `hide` is set, removes the progress bar, because the pump is about to
+     * write to standard error. May be NULL.
+     */
     void (*show)(struct pump_work *work, const struct lines *lines, bool hide);
     int stop_code; /* the exit code of PUMP_STOP */
 };
@@ -76,7 +80,7 @@ struct pump {
     struct hearsay *server;   /* owned; NULL while there is none */
     int64_t backoff_first_ms; /* PUMP_BACKOFF_FIRST_MS */
     struct pump_item *ring;   /* owned; PUMP_RING of them */
-    uint64_t head;            /* items head .. tail - 1 are used; item i is ring[i % PUMP_RING] */
+    uint64_t head;            /* items head .. tail - 1 are in use; item i is ring[i % PUMP_RING] */
     uint64_t tail;
     size_t to_send_count; /* items in state TO_SEND */
     size_t sent_count;
@@ -99,10 +103,10 @@ int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, 
 void pump_deinit(struct pump *pump); /* closes the server */
 
 /*
- * Runs to the end of the input. CLI_DONE, or an exit code after saying why; then the remaining
- * items are lost, the first of them is pump->ring[pump->head % PUMP_RING]. A signal on
- * pump->signals ends the run silently: pump->signalled is its number, and the exit code is 128 plus
- * this number.
+ * Processes the input up to its end. Returns CLI_DONE, or an exit code after printing the error.
+ * After an error the remaining items are lost; the first of them is pump->ring[pump->head %
+ * PUMP_RING]. A signal on pump->signals ends the run without a message: then pump->signalled is the
+ * number of the signal, and the exit code is 128 plus this number.
  */
 int pump_run(struct pump *pump);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: one line that import reads: a message with labels, or one as export wrote it. No I/O.
+ * record: parses one line of the input of import: a message with labels, or a message in the format
+ * of export. No I/O.
  */
 #ifndef CLIENT_CLI_INPUT_RECORD_H
 #define CLIENT_CLI_INPUT_RECORD_H
@@ -35,7 +36,10 @@ struct record {
     uint8_t withdraw_hash[HEARSAY_HASH_BYTES];
 };
 
-/* 0, JSONLINE_WRONG or JSONLINE_NOMEM. Call record_deinit in any case. */
+/*
+ * Parses a line. Returns 0, JSONLINE_WRONG or JSONLINE_NOMEM. Call record_deinit afterwards, also
+ * after an error.
+ */
 int record_parse(const char *line, size_t length, struct record *out_record,
                  struct jsonline_error *out_error);
 void record_deinit(struct record *record);

@@ -13,10 +13,12 @@
 
 #include "client/cli/base/place.h"
 
-/* A line with its end, and one byte by which a longer one shows. */
+/*
+ * The longest secret, its line end of up to two bytes, and one byte more to detect a longer secret.
+ */
 enum { LINE_BYTES = HEARSAY_SECRET_BYTES_MAX + 3 };
 
-/* Reads up to the end of the first line. Bytes before that end, or -1 with errno. */
+/* Reads the first line. Returns its number of bytes without the line end, or -1 with errno. */
 static ssize_t read_line(int fd, char *line)
 {
     size_t count = 0;
@@ -45,8 +47,8 @@ static void on_signal(int number)
 }
 
 /*
- * Without echo from before the prompt on; the terminal is as before afterwards, also when the user
- * interrupts.
+ * Prompts for the secret and reads it without echo. Restores the terminal afterwards, also when the
+ * user interrupts the program.
  */
 static ssize_t read_quietly(int fd, char *line)
 {
@@ -140,7 +142,7 @@ static int read_secret(const struct cli *cli, const char *value, char *line, siz
     }
     cli_complain(cli, "--group: there is no such file, so this is the secret itself; others can "
                       "read it in the list of processes: better name a file, or - to be asked");
-    /* One that is too long is refused by its length. */
+    /* hearsay_group_new refuses a secret that is too long, by its length. */
     *out_count = strlen(value);
     memcpy(line, value, *out_count < LINE_BYTES ? *out_count : LINE_BYTES);
     return CLI_DONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secret: the option --group, and reading the secret of a group from a file or from the terminal. A
- * secret on the command line is visible to others in the list of processes.
+ * secret: the option --group. Reads the secret of a group from a file or from the terminal. Other
+ * users can see a secret on the command line in the list of processes.
  */
 #ifndef CLIENT_CLI_INPUT_SECRET_H
 #define CLIENT_CLI_INPUT_SECRET_H
@@ -14,22 +14,26 @@
              "the secret of a group, in a file; - asks for it")
 
 /*
- * The group of an option's value. "-": asks for the secret on the terminal. The name of an existing
- * file, or any value with a '/': the secret is the first line of this file, which is refused when
- * others may read it (place_check_private). Anything else: the value is the secret itself, and the
- * user is warned. CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after saying
- * why. Takes some tenths of a second.
+ * Makes the group from the value of the option:
+ *
+ *   "-"                           asks for the secret on the terminal
+ *   an existing file, or a '/'    the secret is the first line of this file; the file is refused
+ * when other users can read it (place_check_private) anything else                 the value is the
+ * secret itself; prints a warning
+ *
+ * Returns CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after printing the
+ * error. Takes some tenths of a second.
  */
 int secret_group(const struct cli *cli, const char *value, struct hearsay_group **out_group);
 
 /*
- * Opens a sealed result: on success `result` borrows from *out_content, which is owned. A result
- * without its payload stays unchanged. HEARSAY_OK, HEARSAY_NOT_OURS, ERR_NOMEM.
+ * Opens a sealed result. On success `result` borrows from *out_content, which the caller owns. A
+ * result without a payload stays unchanged. Returns HEARSAY_OK, HEARSAY_NOT_OURS or ERR_NOMEM.
  */
 int secret_open(const struct hearsay_group *group, struct hearsay_result *result,
                 struct hearsay_content *out_content, struct hearsay_error *out_error);
 
-/* Whether the value is the secret itself. */
+/* Returns whether the value of the option is the secret itself. */
 bool secret_is_plain(const char *value);
 
 #endif

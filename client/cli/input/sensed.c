@@ -37,7 +37,7 @@ static int add_wifi(const struct cli *cli, struct hearsay_context *context, cons
         }
         strength_dbm = -(int)amount;
     }
-    /* What does not fit is no address either way, and shows as such. */
+    /* A longer text is cut. It is no BSSID then either, and is refused below. */
     (void)snprintf(bssid, sizeof(bssid), "%.*s", length < 23 ? (int)length : 23, text);
     if (hearsay_context_add_wifi(context, bssid, strength_dbm, &error) != HEARSAY_OK) {
         return error.status == HEARSAY_ERR_ARGUMENT ? cli_misuse(cli, "--wifi: %s", error.sentence)
@@ -46,7 +46,9 @@ static int add_wifi(const struct cli *cli, struct hearsay_context *context, cons
     return CLI_DONE;
 }
 
-/* A plain decimal, so that neither "inf" nor "0x1p3" is one; *text moves behind it. */
+/*
+ * Parses a plain decimal number and moves *text behind it. Refuses forms such as "inf" and "0x1p3".
+ */
 static bool read_degrees(const char **text, double *out)
 {
     size_t length = strspn(*text, "+-.0123456789");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sensed: the options that describe a context: plain labels, and sensed data, which libhearsay
- * turns into labels.
+ * sensed: the options that describe a context. An option gives a label as it is, or sensed data,
+ * which libhearsay converts to labels.
  */
 #ifndef CLIENT_CLI_INPUT_SENSED_H
 #define CLIENT_CLI_INPUT_SENSED_H
@@ -39,12 +39,12 @@ struct sensed {
         ARGS_ROW("topic", 0, ARGS_LIST, type, field.topics, "TEXT",                                \
                  "a topic, in capitals or not; once for each")
 
-/* Whether any of these options was given, also --neighbours alone. */
+/* Returns whether at least one of these options was given; --neighbours alone counts, too. */
 bool sensed_given(const struct sensed *sensed);
 
 /*
- * The context of the options. CLI_DONE with *out_context owned (hearsay_context_free) and not
- * empty, or an exit code after saying why.
+ * Makes the context from the options. Returns CLI_DONE with *out_context owned
+ * (hearsay_context_free) and not empty, or an exit code after printing the error.
  */
 int sensed_read(const struct cli *cli, const struct sensed *sensed,
                 struct hearsay_context **out_context);
@@ -54,25 +54,34 @@ int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
                      struct hearsay_context **out_context);
 
 /*
- * Adds the labels of the access point's surroundings, which the server gives. CLI_DONE, or an exit
- * code after saying why: also when the server gives none and the context is empty.
+ * Adds the labels of the access point's surroundings, which the server knows. Returns CLI_DONE, or
+ * an exit code after printing the error. A context that stays empty is an error, too.
  */
 int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                     struct hearsay_context *context);
 
-/* The keyed filter of a context under a host's profile. CLI_DONE, or an exit code. */
+/*
+ * Encodes a context as a filter of the host's profile, keyed with `keys`. Returns CLI_DONE or an
+ * exit code.
+ */
 int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
                   const struct hearsay_keys *keys, const struct hearsay_context *context,
                   struct hearsay_filter *out_filter);
 
-/* The keys of a JSON line that describe a context; for tables of keys. */
+/* The keys of a JSON object that describe a context, for arrays of keys. */
 #define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"
 
 /*
- * The context of a line: "labels" (array of strings), "wifi" (object: BSSID to dBm or null), "at"
- * (array of latitude and longitude), "neighbours" (boolean), "time" (ISO 8601), "topics" (array of
- * strings). *out_context is owned; NULL where the line has none of these. 0, JSONLINE_WRONG,
- * JSONLINE_NOMEM.
+ * Makes the context from the keys of a JSON object:
+ *
+ *   "labels", "topics"   arrays of strings
+ *   "wifi"               an object: each key is a BSSID, its value the strength in dBm or null
+ *   "at"                 an array of latitude and longitude
+ *   "neighbours"         a boolean, only with "at"
+ *   "time"               a moment in ISO 8601
+ *
+ * *out_context is owned; it is NULL when the object has none of these keys. Returns 0,
+ * JSONLINE_WRONG or JSONLINE_NOMEM.
  */
 int sensed_parse(const json_t *object, struct hearsay_context **out_context,
                  struct jsonline_error *out_error);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was sensed, out of a line of JSON. */
+/* Makes a context from the keys of a JSON object. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/input/sensed.h"
 #include "client/cli/term/when.h"
 
-/* A failure of libhearsay as one of a line. */
+/* Converts an error of libhearsay to an error of a line. */
 static int sensed_json_failed(const struct hearsay_error *error, const char *key,
                               struct jsonline_error *out_error)
 {
@@ -21,7 +21,7 @@ static const json_t *sensed_json_present(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-/* An array of strings under `key`, each given to `add`. */
+/* Calls `add` for each string of the array under `key`. */
 static int parse_strings(const json_t *object, const char *key, struct hearsay_context *context,
                          int (*add)(struct hearsay_context *, const char *, struct hearsay_error *),
                          struct jsonline_error *out_error)

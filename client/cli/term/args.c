@@ -9,7 +9,7 @@
 #include "client/cli/term/number.h"
 #include "client/cli/term/when.h"
 
-/* Long options are told apart from letters by codes beyond those of characters. */
+/* getopt_long returns a letter for a short option, and LONG_CODE plus an index for a long one. */
 enum { LONG_CODE = 1000, WORD_MAX = 40 };
 
 static size_t args_smaller(size_t a, size_t b)
@@ -17,7 +17,10 @@ static size_t args_smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edits from a to b; both at most WORD_MAX bytes. Optimal string alignment. */
+/*
+ * Returns the number of edits that change `a` to `b`, by optimal string alignment. Both have at
+ * most WORD_MAX bytes.
+ */
 static size_t args_edits(const char *a, const char *b)
 {
     size_t rows[WORD_MAX + 1][WORD_MAX + 1];
@@ -48,7 +51,7 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
     if (length == 0 || length > WORD_MAX) {
         return NULL;
     }
-    /* More than every third character wrong is another word. */
+    /* A name with more than one wrong character in three is not suggested. */
     size_t best_edits = (length < 3 ? 1 : length / 3) + 1;
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX) {
@@ -64,7 +67,7 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
     return best;
 }
 
-/* What getopt is given, and where its codes lead. */
+/* The tables for getopt_long, and for each of its codes the option and the struct to fill. */
 struct table {
     struct option longs[ARGS_OPTIONS_MAX + 1];
     char shorts[2 * ARGS_OPTIONS_MAX + 3];
@@ -79,7 +82,10 @@ static void table_init(struct table *table, const struct args_group *groups, siz
 {
     memset(table, 0, sizeof(*table));
     size_t used = 0;
-    /* "+": stop at the first other word. ":": tell a missing value from an unknown option. */
+    /*
+     * "+": stop at the first word that is no option. ":": report a missing value and an unknown
+     * option differently.
+     */
     if (stop) {
         table->shorts[used++] = '+';
     }
@@ -238,7 +244,9 @@ static int set_option(const struct args_option *option, void *target, const char
     return ARGS_WRONG;
 }
 
-/* An option that is not there. optopt is a letter, or 0 for a long one, which stands before optind.
+/*
+ * Reports an unknown option. getopt's variable optopt is a letter for a short option; for a long
+ * option it is 0, and the option is argv[optind - 1].
  */
 static int unknown_option(const struct table *table, char **argv, char *out_sentence)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args: reads a command's options by a table, with getopt_long. Writes into the command's struct of
- * options, which already holds the defaults.
+ * args: parses the options of a command with getopt_long, as described by a table. Writes the
+ * values to the command's struct of options, which holds the defaults before the call.
  */
 #ifndef CLIENT_CLI_TERM_ARGS_H
 #define CLIENT_CLI_TERM_ARGS_H
@@ -45,9 +45,9 @@ struct args_option {
 };
 
 /*
- * The rows of a table of options. `type` is the struct of options, and `field` is its field that
- * the option fills. A letter of 0 means: no short form. ARGS_RANGE has the least and the largest
- * value, ARGS_NAMES the names of an ARGS_CHOICE.
+ * Macros for the rows of a table of options. `type` is the struct of options, and `field` is the
+ * field that the option fills. A letter of 0 means that the option has no short form. ARGS_RANGE
+ * adds the smallest and the largest value, ARGS_NAMES the names of an ARGS_CHOICE.
  */
 #define ARGS_ROW(name_, letter_, kind_, type, field, value_, help_)                             \
     {                                                                                           \
@@ -75,9 +75,10 @@ struct args_group {
 enum { ARGS_SENTENCE_BYTES = 400, ARGS_OPTIONS_MAX = 64, ARGS_GROUPS_MAX = 2 };
 
 /*
- * Reads argv from argv[1] on. stop: ends at the first word that is no option; else options may
- * stand anywhere before "--". 0 with *out_first, the index of the first remaining word in argv
- * (getopt may reorder argv); ARGS_WRONG with a sentence; ARGS_NOMEM.
+ * Parses argv, beginning with argv[1]. If `stop` is set, parsing ends at the first word that is no
+ * option; otherwise options may appear anywhere before "--". Returns 0 with *out_first, the index
+ * of the first word in argv that is not part of an option (getopt may reorder argv); ARGS_WRONG
+ * with a sentence; or ARGS_NOMEM.
  */
 enum { ARGS_WRONG = 1, ARGS_NOMEM = 2 };
 int args_parse(int argc, char **argv, const struct args_group *groups, size_t group_count,
@@ -90,8 +91,9 @@ void args_free(const struct args_group *group);
 void args_print_help(FILE *stream, const struct args_group *group);
 
 /*
- * The name with the smallest edit distance to `word` (insert, delete, change, swap neighbours);
- * NULL when none is similar enough to suggest it.
+ * Returns the name with the smallest edit distance to `word`, where an edit inserts, deletes or
+ * changes a character or swaps two neighbours. Returns NULL when no name is similar enough to be
+ * suggested.
  */
 const char *args_nearest(const char *word, const char *const *names, size_t count);
 

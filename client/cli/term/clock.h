@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Microseconds of the monotonic clock, whose zero is arbitrary. */
+/* Returns the microseconds of the monotonic clock. The zero of this clock is arbitrary. */
 int64_t clock_monotonic_us(void);
 
 /* The wall clock: Unix milliseconds. */

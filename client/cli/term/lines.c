@@ -20,7 +20,7 @@ void lines_deinit(struct lines *lines)
     memset(lines, 0, sizeof(*lines));
 }
 
-/* Gives out `length` bytes and what ends them. */
+/* Marks `length` bytes and the `ending` bytes behind them as returned. */
 static void lines_give(struct lines *lines, size_t length, size_t ending)
 {
     lines->start += length + ending;
@@ -69,7 +69,7 @@ int lines_next(struct lines *lines, const char **out_line, size_t *out_length)
     return LINES_MORE;
 }
 
-/* Room for READ_BYTES behind `end`. 0 or ENOMEM. */
+/* Makes room for READ_BYTES bytes behind `end`. Returns 0 or ENOMEM. */
 static int make_room(struct lines *lines)
 {
     if (lines->start > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines: reads lines from a file descriptor. Unlike stdio it never blocks on its own, so the caller
- * can wait for the descriptor and a socket at the same time.
+ * lines: reads lines from a file descriptor. lines_next never blocks, unlike stdio. So the caller
+ * can wait for the descriptor and for a socket at the same time.
  */
 #ifndef CLIENT_CLI_TERM_LINES_H
 #define CLIENT_CLI_TERM_LINES_H
@@ -25,20 +25,25 @@ struct lines {
     uint64_t bytes;  /* returned, newlines included */
 };
 
-/* Reads nothing yet. fd is borrowed and must stay open until lines_deinit. */
+/* Initialises the struct and reads nothing. The caller keeps `fd` open until lines_deinit. */
 void lines_init(struct lines *lines, int fd);
 void lines_deinit(struct lines *lines); /* a zeroed one is fine */
 
 /*
- * The next complete line in the buffer, without its newline and a carriage return before that: 0
- * with *out_line borrowed until the next call. LINES_MORE: call lines_read first. LINES_END: no
- * more lines. LINES_TOO_LONG: line `number` exceeds the limit and was skipped; call again. The last
- * line may lack its newline.
+ * Finds the next complete line in the buffer. Its newline, and a carriage return before the
+ * newline, are removed. The last line of the input may lack its newline. Returns:
+ *
+ *   0               *out_line is the line, borrowed until the next call
+ *   LINES_MORE      no line is complete: call lines_read, then call again
+ *   LINES_END       the input has no more lines
+ *   LINES_TOO_LONG  line `number` exceeds the limit and was skipped: call again
  */
 enum { LINES_MORE = 1, LINES_END = 2, LINES_TOO_LONG = 3 };
 int lines_next(struct lines *lines, const char **out_line, size_t *out_length);
 
-/* Reads once; blocks while there is nothing to read. 0, or the errno. */
+/*
+ * Reads once from the descriptor. Blocks until there is something to read. Returns 0 or the errno.
+ */
 int lines_read(struct lines *lines);
 
 #endif

@@ -10,7 +10,10 @@
 
 enum { WHOLE = 1000000 };
 
-/* Leading digits of *text, which moves behind them. False: there are none, or they overflow. */
+/*
+ * Reads the decimal digits at *text and moves *text behind them. Returns false when there is no
+ * digit or the number overflows.
+ */
 static bool read_digits(const char **text, uint64_t *out_value)
 {
     const char *at = *text;

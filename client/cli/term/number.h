@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number: reads and prints numbers in the forms that people write.
+ * number: parses and prints numbers in the forms that people write.
  *
- * number_parse_*: 0, or NUMBER_REFUSED with *out_value unchanged. Signs, spaces, trailing
- * characters and empty strings are refused.
+ * number_parse_* return 0, or NUMBER_REFUSED with *out_value unchanged. They refuse signs, spaces,
+ * trailing characters and empty strings.
  */
 #ifndef CLIENT_CLI_TERM_NUMBER_H
 #define CLIENT_CLI_TERM_NUMBER_H
@@ -17,28 +17,34 @@ enum { NUMBER_REFUSED = 1 };
 int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out_value);
 
 /*
- * A duration in milliseconds: decimal digits and a unit, ms, s, m, h, d or w (250ms, 90s, 15m, 2h,
- * 3d, 1w).
+ * Parses a duration: decimal digits and one of the units ms, s, m, h, d and w. Examples: 250ms,
+ * 90s, 15m, 2h, 3d, 1w. Writes milliseconds.
  */
 int number_parse_duration(const char *text, uint64_t *out_ms);
 
-/* Prints milliseconds in the largest unit that is exact: 250ms, 90s, 24h, 3d. */
+/*
+ * Prints a duration in the largest unit that gives a whole number: 250ms, 90s, 24h, 3d. A day is
+ * used from two days on.
+ */
 enum { NUMBER_DURATION_BYTES = 24 };
 void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
 
 /*
- * A distance or similarity from 0 to 1 in millionths: at most six decimals, no floating point.
- * "0", "1", "0.75", ".5", "1.0".
+ * Parses a distance or similarity from 0 to 1 with at most six decimals: "0", "1", "0.75", ".5",
+ * "1.0". Writes millionths. Uses no floating point.
  */
 int number_parse_distance(const char *text, uint32_t *out_millionths);
 
-/* The same for a JSON number; refused when it is no whole number of millionths. */
+/*
+ * Converts a JSON number from 0 to 1 to millionths. Refuses a value that is not a whole number of
+ * millionths.
+ */
 int number_round_distance(double value, uint32_t *out_millionths);
 
-/* `count` bytes as 2 * count hexadecimal digits and a NUL. */
+/* Prints `count` bytes as 2 * count hexadecimal digits and a NUL. */
 void number_print_hex(const uint8_t *bytes, size_t count, char *out);
 
-/* Exactly 2 * count hexadecimal digits into `count` bytes. */
+/* Parses exactly 2 * count hexadecimal digits into `count` bytes. */
 int number_parse_hex(const char *text, uint8_t *out_bytes, size_t count);
 
 #endif

@@ -64,7 +64,7 @@ void out_text(const struct out *out, const char *text, size_t width)
     (void)text_print(out->stream, text, strlen(text), width);
 }
 
-/* How many bytes of `text` stand in a line of `room` columns. */
+/* Returns how many bytes of `text` fit in a line of `room` columns. */
 static size_t fold_length(const char *text, size_t room)
 {
     size_t length = strlen(text);
@@ -104,7 +104,10 @@ void out_fold(const struct out *out, const char *text, size_t column)
 
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells)
 {
-    /* Block elements U+258F (one eighth) to U+2588 (full), empty cells as a light shade. */
+    /*
+     * The block characters U+258F (one eighth of a cell) to U+2588 (a full cell). An empty cell is
+     * a light shade.
+     */
     static const char *const eighths[] = {"",
                                           "\xe2\x96\x8f",
                                           "\xe2\x96\x8e",
@@ -123,7 +126,7 @@ void out_similarity(const struct out *out, uint32_t millionths, size_t cells)
         (void)fputs(here == 0 ? "\xe2\x96\x91" : eighths[here], out->stream);
     }
     out_colour(out, OUT_PLAIN);
-    /* Rounded down, so that only the same context shows 1.00. */
+    /* The similarity is rounded down, so that only a similarity of 1 prints as 1.00. */
     (void)fprintf(out->stream, " %" PRIu32 ".%02" PRIu32, millionths / HEARSAY_DISTANCE_ONE,
                   millionths % HEARSAY_DISTANCE_ONE / 10000);
 }
@@ -156,7 +159,10 @@ void out_print_millionths(uint32_t millionths, char out[16])
     out[out[end - 1] == '.' ? end - 1 : end] = '\0';
 }
 
-/* Millionths have six significant digits at most, so six give them back exactly. */
+/*
+ * Prints six significant digits. A number of millionths from 0 to 1 has at most six, so no digit is
+ * lost.
+ */
 #define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(6))
 
 int out_json(const struct out *out, json_t *value)
@@ -193,7 +199,7 @@ bool out_has_no_reader(const struct out *out)
 {
     int saved_errno = errno;
     struct pollfd output = {.fd = fileno(out->stream), .events = POLLOUT};
-    /* errno may be of a later call than the write that failed, so the descriptor is asked. */
+    /* errno may be from a call after the failed write. So poll also checks the descriptor. */
     bool has_none =
         saved_errno == EPIPE || (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0);
     errno = saved_errno;
@@ -256,7 +262,10 @@ int out_json_payload(json_t *object, const char *media_type, const uint8_t *payl
 json_t *out_json_result(const struct hearsay_result *result, bool typed)
 {
     json_t *object = json_object();
-    /* Setting NULL fails, so every failure to make a value shows here. */
+    /*
+     * json_object_set_new fails for a NULL value. So `failed` also shows a value that could not be
+     * allocated.
+     */
     int failed = object == NULL;
     failed |= json_object_set_new(object, "id", out_json_hex(result->id, HEARSAY_ID_BYTES));
     failed |= json_object_set_new(object, "distance", out_json_millionths(result->distance));

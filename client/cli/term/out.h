@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * out: writes to standard output and standard error: text for people, with colours on a terminal,
- * and JSON for programs. Text of other people passes through text.h, which escapes control
- * characters.
+ * and JSON for programs. Text from other users is escaped by text.h, so that control characters do
+ * not reach the terminal.
  */
 #ifndef CLIENT_CLI_TERM_OUT_H
 #define CLIENT_CLI_TERM_OUT_H
@@ -25,25 +25,32 @@ struct out {
 
 enum out_colour { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_GREEN, OUT_YELLOW, OUT_RED };
 
-/* Checks the stream's descriptor and NO_COLOR, TERM and COLUMNS. */
+/*
+ * Initialises *out: checks whether the stream is a terminal, and reads NO_COLOR, TERM and COLUMNS.
+ */
 void out_init(struct out *out, FILE *stream);
 
-/* Switches to a colour, or back with OUT_PLAIN. Does nothing where colours are off. */
+/* Switches to a colour, or back to normal with OUT_PLAIN. Does nothing when colours are off. */
 void out_colour(const struct out *out, enum out_colour colour);
 
-/* Prints the escaped form of a text of others; at most `width` columns, 0: no limit. */
+/*
+ * Prints text from another user in its escaped form, in at most `width` columns; 0 means no limit.
+ */
 void out_text(const struct out *out, const char *text, size_t width);
 
 /*
- * Prints ASCII text that starts in `column`, and breaks it at blanks and after commas where the
- * terminal is too narrow. Further lines start in the same column. No line feed at the end.
+ * Prints ASCII text at the column `column`. On a terminal, breaks lines after blanks and commas so
+ * that the text fits. Further lines start at the same column. Prints no newline at the end.
  */
 void out_fold(const struct out *out, const char *text, size_t column);
 
 /* Prints bytes as hexadecimal digits, two a byte. */
 void out_hex(const struct out *out, const uint8_t *bytes, size_t count);
 
-/* Prints a bar of `cells` cells in steps of an eighth, and the similarity with two decimals. */
+/*
+ * Prints a similarity as a bar of `cells` cells, in steps of an eighth of a cell, and with two
+ * decimals.
+ */
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells);
 
 /* A size such as "1.4 kB"; at most 15 characters. */
@@ -53,19 +60,22 @@ void out_print_size(uint64_t bytes, char out[16]);
 void out_print_millionths(uint32_t millionths, char out[16]);
 
 /*
- * Prints one compact line of JSON and takes the reference. On a terminal all but ASCII is escaped.
- * 0, or OUT_NOMEM when `value` is NULL or memory is out; write errors stay in the stream.
+ * Prints a JSON value as one line and takes over the reference to the value. On a terminal,
+ * characters other than ASCII are escaped. Returns 0, or OUT_NOMEM when `value` is NULL or memory
+ * is out. The stream's error flag shows write errors.
  */
 enum { OUT_NOMEM = 1, OUT_WRITE = 2 };
 int out_json(const struct out *out, json_t *value);
 
-/* The same as a string, owned (free); NULL when memory is out. */
+/* As out_json, but returns the line as a string, owned (free); NULL when memory is out. */
 char *out_json_text(json_t *value);
 
-/* Flushes. 0, or OUT_WRITE with errno when any write since out_init failed. */
+/* Flushes the stream. Returns 0, or OUT_WRITE with errno when any write since out_init failed. */
 int out_flush(const struct out *out);
 
-/* Whether the stream is a pipe or socket whose other end is closed. Keeps errno. */
+/*
+ * Returns whether the stream is a pipe or socket whose other end is closed. Does not change errno.
+ */
 bool out_has_no_reader(const struct out *out);
 
 /* JSON values; NULL when memory is out. */
@@ -74,16 +84,19 @@ json_t *out_json_base64(const uint8_t *bytes, size_t count);
 json_t *out_json_time(int64_t ms);
 json_t *out_json_millionths(uint32_t millionths); /* a number from 0 to 1 */
 
-/* Whether a payload is shown as text: its type is text/... and it is UTF-8 without NUL. */
+/*
+ * Returns whether a payload is shown as text: its type begins with text/, and its bytes are UTF-8
+ * without NUL.
+ */
 bool out_is_text(const char *media_type, const uint8_t *payload, size_t count);
 
 /* Sets "text" or "payload_base64". 0 or OUT_NOMEM. */
 int out_json_payload(json_t *object, const char *media_type, const uint8_t *payload, size_t count);
 
 /*
- * A result as the object that query prints: id, distance, intersection, union,
- * estimated_similarity, deposited, expires, and text, payload_base64 or payload_omitted. With
- * `typed` also type. NULL when memory is out.
+ * Converts a result to the JSON object that the query command prints, with the keys id, distance,
+ * intersection, union, estimated_similarity, deposited and expires, and one of text, payload_base64
+ * and payload_omitted. If `typed` is set, also with the key type. Returns NULL when memory is out.
  */
 json_t *out_json_result(const struct hearsay_result *result, bool typed);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress: a bar on standard error with rate and remaining time, if that is a terminal. */
+/*
+ * progress: shows a progress bar with rate and remaining time on standard error, if standard error
+ * is a terminal.
+ */
 #ifndef CLIENT_CLI_TERM_PROGRESS_H
 #define CLIENT_CLI_TERM_PROGRESS_H
 
@@ -18,10 +21,13 @@ struct progress {
 /* fd: the input; a file's size becomes total_bytes. */
 void progress_init(struct progress *progress, const struct out *err, int fd, int64_t now_ms);
 
-/* Draws the bar, at most a few times a second. `bytes` of the input and `messages` are done. */
+/*
+ * Draws the bar, at most once in 200 ms. `bytes` is the number of bytes of the input that are done,
+ * `messages` the number of messages.
+ */
 void progress_show(struct progress *progress, uint64_t bytes, uint64_t messages, int64_t now_ms);
 
-/* Removes the bar, before anything else is written to standard error. */
+/* Removes the bar. Call it before anything else is written to standard error. */
 void progress_hide(struct progress *progress);
 
 #endif

@@ -10,8 +10,9 @@ struct range {
 };
 
 /*
- * Shown escaped: C0 and C1 controls, DEL, what changes the direction of text, what is invisible
- * where it should not be, line and paragraph separators, tags, private use, not characters at all.
+ * Characters that are printed as escapes: C0 and C1 controls, DEL, characters that change the
+ * direction of text, invisible characters, line and paragraph separators, tags, private use
+ * characters, and code points that are no characters.
  */
 static const struct range unsafe[] = {
     {0x0000, 0x001f}, {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x061c, 0x061c},    {0x115f, 0x1160},
@@ -20,7 +21,10 @@ static const struct range unsafe[] = {
     {0xfff0, 0xffff}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff},
 };
 
-/* No column of their own: combining marks, joiners, variation selectors (Unicode 15, shortened). */
+/*
+ * Characters that take no column: combining marks, joiners and variation selectors (Unicode 15,
+ * shortened).
+ */
 static const struct range combining[] = {
     {0x0300, 0x036f}, {0x0483, 0x0489},   {0x0591, 0x05bd}, {0x0610, 0x061a}, {0x064b, 0x065f},
     {0x06d6, 0x06dc}, {0x0900, 0x0902},   {0x093c, 0x093c}, {0x0941, 0x0948}, {0x094d, 0x094d},
@@ -29,7 +33,10 @@ static const struct range combining[] = {
     {0xfe20, 0xfe2f}, {0x1f3fb, 0x1f3ff},
 };
 
-/* Two columns: East Asian wide and fullwidth, pictographs (Unicode 15, shortened). */
+/*
+ * Characters that take two columns: East Asian wide and fullwidth characters, pictographs (Unicode
+ * 15, shortened).
+ */
 static const struct range wide[] = {
     {0x1100, 0x115e},   {0x231a, 0x231b},   {0x2329, 0x232a},   {0x23e9, 0x23ec},
     {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0xa4cf},
@@ -51,8 +58,8 @@ static int compare_range(const void *key, const void *element)
              compare_range) != NULL)
 
 /*
- * Decodes the first code point of `length` >= 1 bytes of UTF-8 (RFC 3629). Returns the number of
- * bytes of the code point; 0 when the bytes do not start with a code point.
+ * Decodes the first code point of `length` bytes of UTF-8 (RFC 3629), length >= 1. Returns the
+ * number of bytes of the code point, or 0 when the bytes do not start with a code point.
  */
 static size_t text_decode(const char *bytes, size_t length, uint32_t *out_code)
 {
@@ -61,7 +68,10 @@ static size_t text_decode(const char *bytes, size_t length, uint32_t *out_code)
         *out_code = at[0];
         return 1;
     }
-    /* By the first byte: how many follow, and the least code that needs so many. */
+    /*
+     * The first byte gives the number of bytes that follow. least[n] is the smallest code point
+     * that needs n more bytes.
+     */
     size_t more = at[0] >= 0xf0 ? 3 : at[0] >= 0xe0 ? 2 : 1;
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
     if (at[0] < 0xc2 || at[0] > 0xf4 || more >= length) {
@@ -141,7 +151,7 @@ static void next_glyph(const char *bytes, size_t length, struct glyph *out)
     }
 }
 
-/* Counts the columns of the escaped form. Stops counting just above `limit`. */
+/* Counts the columns of the escaped form of the text. Stops counting just above `limit`. */
 static size_t text_columns(const char *bytes, size_t length, size_t limit)
 {
     size_t columns = 0;

@@ -9,8 +9,8 @@
 enum { DAY_MS = 86400000, ERA_DAYS = 146097, UNIX_FROM_MARCH_0000 = 719468 };
 
 /*
- * Days count from 1 March of year 0 of the proleptic Gregorian calendar, so that the leap day is
- * the last one of its year; 400 years are 146,097 days.
+ * A date of the proleptic Gregorian calendar. The functions below count days from 1 March of year
+ * 0, so that the leap day is the last day of a year. 400 years have 146,097 days.
  */
 struct date {
     int64_t year;
@@ -23,7 +23,10 @@ static int64_t divide_down(int64_t value, int64_t by)
     return value / by - (value % by < 0 ? 1 : 0);
 }
 
-/* Days before month `index` of a year that begins with March: 0, 31, 61, 92, ... */
+/*
+ * The number of days before the month `index` of a year that begins with March (index 0): 0, 31,
+ * 61, 92, ...
+ */
 static int days_before_month(int index)
 {
     return (153 * index + 2) / 5;
