@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,18 +61,6 @@ static int main_restore(const struct options *options, const struct config *conf
     return finish_output();
 }
 
-/* What is wrong with the configuration, a line for each error. */
-static void main_complain(const char *reason)
-{
-    for (const char *line = reason; line != NULL;) {
-        const char *end = strchr(line, '\n');
-
-        fprintf(stderr, "hearsayd: %.*s\n",
-                (int)(end != NULL ? end - line : (ptrdiff_t)strlen(line)), line);
-        line = end != NULL ? end + 1 : NULL;
-    }
-}
-
 int main(int argc, char **argv)
 {
     static struct config config; /* large for a small machine's stack */
@@ -91,12 +78,12 @@ int main(int argc, char **argv)
         return finish_output();
     }
     if (options_load(&options, &config, reason) != 0) {
-        main_complain(reason);
+        settings_complain(&options_program, reason, stderr);
         return EXIT_USAGE;
     }
-    if (options.action == OPTIONS_CHECK_CONFIG &&
+    if (options.common.action == SETTINGS_CHECK_CONFIG &&
         preflight(&config, (int64_t)time(NULL) * 1000, stderr, reason) != 0) {
-        main_complain(reason);
+        settings_complain(&options_program, reason, stderr);
         return EXIT_USAGE;
     }
     if (options_answer(&options, &config, stdout)) {

@@ -9,6 +9,7 @@
 #include "daemon/config/table.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
+#include "daemon/settings/print.h"
 
 /* --- defaults --------------------------------------------------------------------------------- */
 
@@ -187,4 +188,19 @@ int config_set(struct config *config, const char *name, const char *section, con
     }
     config->key_lines[found - config_table.keys] = 0;
     return settings_set(&source, found, base, value);
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+void config_print(const struct config *config, FILE *out)
+{
+    settings_print_section(&config_table, CONFIG_SECTION_DAEMON, NULL, config, out);
+    (void)fputc('\n', out);
+    settings_print_section(&config_table, CONFIG_SECTION_LIMITS, NULL, config, out);
+    for (size_t i = 0; i < config->host_count; i++) {
+        const struct config_host *host = &config->hosts[i];
+
+        (void)fputc('\n', out);
+        settings_print_section(&config_table, CONFIG_SECTION_HOST, host->name, host, out);
+    }
 }

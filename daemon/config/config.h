@@ -204,11 +204,4 @@ int config_check_reload(const struct config *running, const struct config *fresh
  */
 void config_print(const struct config *config, FILE *out);
 
-/* Writes the reference of all keys: Markdown, or mdoc(7) for the manual page. */
-void config_print_markdown(FILE *out);
-void config_print_mdoc(FILE *out);
-
-/* Writes a file in which every key is commented out at its default. */
-void config_print_example(FILE *out);
-
 #endif

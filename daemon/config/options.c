@@ -8,155 +8,89 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/settings/table.h"
-
-#define DEFAULT_FILE "/etc/hearsay/hearsayd.conf"
+#include "daemon/config/table.h"
+#include "daemon/settings/options.h"
+#include "daemon/settings/print.h"
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-/* An option: it asks for an action, or its value goes into a field of struct options. */
-struct option_row {
-    const char *name;
-    const char *value; /* what the help calls the value; NULL: the option has none */
-    size_t offset;     /* of a const char *, for options with a value */
-    enum options_action action;
-    const char *help; /* NULL: not in the help */
-};
-
-#define FIELD(member) offsetof(struct options, member), OPTIONS_RUN
-
-static const struct option_row rows[] = {
-    {"--config", "FILE", FIELD(config), "read FILE instead of " DEFAULT_FILE},
-    {"--data", "DIR", FIELD(data), "keep the messages in DIR"},
-    {"--listen", "ADDRESS", FIELD(listen),
-     "listen on 127.0.0.1:7117, [::1]:7117, /path/to/socket, ...; repeat for more"},
-    {"--log-level", "LEVEL", FIELD(log_level), "error, warning, info or debug"},
-    {"--durability", "WORD", FIELD(durability), "storage or relaxed"},
-    {"--restore", "FILE", FIELD(restore),
-     "bring FILE, a backup, into an empty data directory and exit"},
-    {"--check-config", NULL, 0, OPTIONS_CHECK_CONFIG, "check the configuration and exit"},
-    {"--print-config", NULL, 0, OPTIONS_PRINT_CONFIG, "print the configuration in force and exit"},
-    {"--print-reference", "FORM", 0, OPTIONS_PRINT_MARKDOWN, NULL},
-    {"--version", NULL, 0, OPTIONS_VERSION, "print the version and exit"},
-    {"--help", NULL, 0, OPTIONS_HELP, "print this and exit"},
-};
-
-static const size_t row_count = sizeof(rows) / sizeof(rows[0]);
-
-/* The row of the option that `argument` begins with; *out_value: what follows `=`, or NULL. */
-static const struct option_row *find_row(const char *argument, const char **out_value)
+static int take_listener(const struct settings_source *source, void *options, const char *value)
 {
-    size_t length = strcspn(argument, "=");
+    struct options *own = options;
 
-    *out_value = argument[length] == '=' ? argument + length + 1 : NULL;
-    if (strcmp(argument, "-h") == 0) {
-        argument = "--help";
-        length = strlen(argument);
+    if (own->listen_count == CONFIG_LISTENERS_MAX) {
+        return settings_refuse(source, "there may be at most %d", CONFIG_LISTENERS_MAX - 1);
     }
-    for (size_t i = 0; i < row_count; i++) {
-        if (strlen(rows[i].name) == length && strncmp(rows[i].name, argument, length) == 0) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
-static int refuse_unknown(const char *argument, char *out_reason)
-{
-    struct settings_source source = {.name = "command line", .reason = out_reason};
-    char name[64];
-    const struct option_row *nearest = NULL;
-    size_t nearest_distance = 0;
-
-    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
-    for (size_t i = 0; i < row_count; i++) {
-        size_t distance = settings_edit_distance(name, rows[i].name);
-
-        if (distance <= strlen(rows[i].name) / 3 &&
-            (nearest == NULL || distance < nearest_distance)) {
-            nearest = &rows[i];
-            nearest_distance = distance;
-        }
-    }
-    if (argument[0] != '-') {
-        return settings_refuse(&source, "`%.200s` is not an option; see hearsayd --help", argument);
-    }
-    if (nearest != NULL) {
-        return settings_refuse(&source, "unknown option `%.200s`; did you mean %s?", argument,
-                               nearest->name);
-    }
-    return settings_refuse(&source, "unknown option `%.200s`; see hearsayd --help", argument);
-}
-
-static int take_value(const struct option_row *row, const char *value, struct options *options,
-                      char *out_reason)
-{
-    static const struct {
-        const char *form;
-        enum options_action action;
-    } forms[] = {{"markdown", OPTIONS_PRINT_MARKDOWN},
-                 {"mdoc", OPTIONS_PRINT_MDOC},
-                 {"example", OPTIONS_PRINT_EXAMPLE}};
-    struct settings_source source = {.name = row->name, .reason = out_reason};
-    const char **field = (const char **)(void *)((char *)options + row->offset);
-
-    if (row->action == OPTIONS_PRINT_MARKDOWN) {
-        for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-            if (strcmp(forms[i].form, value) == 0) {
-                options->action = forms[i].action;
-                return 0;
-            }
-        }
-        return settings_refuse(&source, "must be markdown, mdoc or example; not `%.200s`", value);
-    }
-    if (row->offset == offsetof(struct options, listen)) {
-        if (options->listen_count == CONFIG_LISTENERS_MAX) {
-            return settings_refuse(&source, "there may be at most %d", CONFIG_LISTENERS_MAX - 1);
-        }
-        options->listen[options->listen_count++] = value;
-        return 0;
-    }
-    if (*field != NULL) {
-        return settings_refuse(&source, "is given twice");
-    }
-    *field = value;
+    own->listen[own->listen_count++] = value;
     return 0;
 }
+
+static const struct settings_option rows[] = {
+    {"--data", "DIR", offsetof(struct options, data), .help = "keep the messages in DIR"},
+    {"--listen", "ADDRESS", .take = take_listener,
+     .help = "listen on 127.0.0.1:7117, [::1]:7117, /path/to/socket, ...; repeat for more"},
+    {"--log-level", "LEVEL", offsetof(struct options, log_level),
+     .help = "error, warning, info or debug"},
+    {"--durability", "WORD", offsetof(struct options, durability), .help = "storage or relaxed"},
+    {"--restore", "FILE", offsetof(struct options, restore),
+     .help = "bring FILE, a backup, into an empty data directory and exit"},
+};
+
+static void print_config(const void *config, FILE *out)
+{
+    config_print(config, out);
+}
+
+const struct settings_program options_program = {
+    .name = "hearsayd",
+    .version = HEARSAY_VERSION,
+    .file = "/etc/hearsay/hearsayd.conf",
+    .about = "Stores messages by the context they were left in, and gives those of similar\n"
+             "contexts back. Needs no options and no configuration.\n",
+    .more = "SIGHUP reads the configuration again, SIGTERM ends the daemon.\n"
+            "See hearsayd(8) and hearsayd.conf(5).\n",
+    .options = rows,
+    .option_count = sizeof(rows) / sizeof(rows[0]),
+    .table = &config_table,
+    .markdown = "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+                "<!-- Generated by scripts/update-reference from daemon/config/table.c. -->\n"
+                "# Configuration\n\n"
+                "`hearsayd` needs no configuration. It reads `/etc/hearsay/hearsayd.conf` if that "
+                "is there, or the\nfile that `--config` names; options of the command line come "
+                "on top. `hearsayd --check-config`\nsays whether a file is right, "
+                "`hearsayd --print-config` what is in force.\n\n"
+                "The form is `key = value` under a `[section]`, one to a line of at most 190 "
+                "bytes, in UTF-8.\n`#` or `;` at the start of a line begins a comment, and so "
+                "does a `;` after a blank. What is\nunknown, mistyped, out of range or set twice "
+                "is an error with the line's number.\n\n"
+                "Sizes are bytes, or have `K`, `M` or `G` after them, which are powers of 1024; "
+                "`16M`, `16MB` and\n`16 MiB` are the same. Numbers may have `k` (1,000) or `M` "
+                "(1,000,000). Durations have `s`, `m`,\n`h`, `d` or `w`, or the whole word, as in "
+                "`1 day`, and `ms` where a range says so. Percentages have\nup to four decimal "
+                "places, distances six, from 0 (the same) to 1 (nothing in common).\n\n"
+                "SIGHUP reads the file again: where *reload* is yes, a change is taken over then. "
+                "A file that is\nwrong, or changes anything else, is refused as a whole and what "
+                "ran goes on.\n",
+    .example = "# SPDX-License-Identifier: Apache-2.0\n"
+               "# hearsayd.conf: every key at its default; see hearsayd.conf(5).\n",
+    .print = print_config,
+};
 
 int options_parse(int argc, char *const argv[], struct options *out_options, char *out_reason)
 {
-    struct options options = {.action = OPTIONS_RUN, .config_none = DEFAULT_FILE};
+    struct options options = {.common = {.action = SETTINGS_RUN}};
+    int rc = settings_options_parse(&options_program, argc, argv, &options, out_reason);
 
-    for (int i = 1; i < argc; i++) {
-        const char *value;
-        const struct option_row *row = find_row(argv[i], &value);
-        struct settings_source source = {.reason = out_reason};
-        int rc;
-
-        if (row == NULL) {
-            return refuse_unknown(argv[i], out_reason);
-        }
-        source.name = row->name;
-        if (row->value == NULL) {
-            if (value != NULL) {
-                return settings_refuse(&source, "takes no value");
-            }
-            options.action = row->action;
-            continue;
-        }
-        if (value == NULL && i + 1 < argc) {
-            value = argv[++i];
-        }
-        if (value == NULL || value[0] == '\0') {
-            return settings_refuse(&source, "needs a value: %s %s", row->name, row->value);
-        }
-        rc = take_value(row, value, &options, out_reason);
-        if (rc != 0) {
-            return rc;
-        }
+    if (rc == 0) {
+        *out_options = options;
     }
-    *out_options = options;
-    return 0;
+    return rc;
+}
+
+bool options_answer(const struct options *options, const struct config *config, FILE *out)
+{
+    return settings_options_answer(&options_program, &options->common,
+                                   config != NULL ? config->file : "", config, out);
 }
 
 /* --- the configuration ------------------------------------------------------------------------ */
@@ -279,17 +213,15 @@ static int set_default_data(struct config *config, char *out_reason)
     return config_set(config, "data directory", "daemon", "data", path, out_reason);
 }
 
-/* The file that was named must be there; the default one need not. */
 static int read_file(const struct options *options, struct config *config, char *out_reason)
 {
-    if (options->config != NULL) {
-        return config_read(options->config, config, out_reason);
+    const char *file = settings_options_file(&options->common);
+
+    if (file != NULL) {
+        return config_read(file, config, out_reason);
     }
-    if (access(options->config_none, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        config_defaults(config);
-        return 0;
-    }
-    return config_read(options->config_none, config, out_reason);
+    config_defaults(config);
+    return 0;
 }
 
 int options_load(const struct options *options, struct config *out_config, char *out_reason)
@@ -318,65 +250,4 @@ int options_load(const struct options *options, struct config *out_config, char 
     }
     free(config);
     return rc;
-}
-
-/* --- answers ---------------------------------------------------------------------------------- */
-
-static void print_help(FILE *out)
-{
-    (void)fputs("usage: hearsayd [OPTION]...\n\n"
-                "Stores messages by the context they were left in, and gives those of similar\n"
-                "contexts back. Needs no options and no configuration.\n\n",
-                out);
-    for (size_t i = 0; i < row_count; i++) {
-        char left[32];
-
-        if (rows[i].help == NULL) {
-            continue;
-        }
-        (void)snprintf(left, sizeof(left), "%s%s%s", rows[i].name, rows[i].value != NULL ? " " : "",
-                       rows[i].value != NULL ? rows[i].value : "");
-        (void)fprintf(out, "  %-19s %s\n", left, rows[i].help);
-    }
-    (void)fputs("\nSIGHUP reads the configuration again, SIGTERM ends the daemon.\n"
-                "See hearsayd(8) and hearsayd.conf(5).\n",
-                out);
-}
-
-bool options_answer(const struct options *options, const struct config *config, FILE *out)
-{
-    switch (options->action) {
-    case OPTIONS_RUN:
-        return false;
-    case OPTIONS_CHECK_CONFIG:
-        if (config != NULL && config->file[0] != '\0') {
-            (void)fprintf(out, "%s: correct\n", config->file);
-        } else if (config != NULL) {
-            (void)fprintf(out,
-                          "there is no %s, and --config names no file: the defaults are correct\n",
-                          options->config_none);
-        }
-        return config != NULL;
-    case OPTIONS_PRINT_CONFIG:
-        if (config != NULL) {
-            config_print(config, out);
-        }
-        return config != NULL;
-    case OPTIONS_PRINT_MARKDOWN:
-        config_print_markdown(out);
-        return true;
-    case OPTIONS_PRINT_MDOC:
-        config_print_mdoc(out);
-        return true;
-    case OPTIONS_PRINT_EXAMPLE:
-        config_print_example(out);
-        return true;
-    case OPTIONS_VERSION:
-        (void)fputs("hearsayd " HEARSAY_VERSION "\n", out);
-        return true;
-    case OPTIONS_HELP:
-        print_help(out);
-        return true;
-    }
-    return false;
 }

@@ -11,23 +11,11 @@
 #include <stdio.h>
 
 #include "daemon/config/config.h"
-
-enum options_action {
-    OPTIONS_RUN,
-    OPTIONS_CHECK_CONFIG,
-    OPTIONS_PRINT_CONFIG,
-    OPTIONS_PRINT_MARKDOWN,
-    OPTIONS_PRINT_MDOC,
-    OPTIONS_PRINT_EXAMPLE,
-    OPTIONS_VERSION,
-    OPTIONS_HELP
-};
+#include "daemon/settings/options.h"
 
 /* Strings are borrowed from the command line. */
 struct options {
-    enum options_action action;
-    const char *config;      /* NULL: not given */
-    const char *config_none; /* the file to read without --config, if it exists */
+    struct settings_options common; /* first */
     const char *data;
     const char *listen[CONFIG_LISTENERS_MAX];
     size_t listen_count;
@@ -36,11 +24,9 @@ struct options {
     const char *restore; /* a backup to restore; NULL: not given */
 };
 
-/*
- * Reads the command line. 0, or OPTIONS_REFUSED with a sentence in out_reason
- * (CONFIG_REASON_BYTES): exit status 2.
- */
-enum { OPTIONS_REFUSED = 1 };
+extern const struct settings_program options_program;
+
+/* See settings_options_parse. On a refusal *out_options is untouched: exit status 2. */
 int options_parse(int argc, char *const argv[], struct options *out_options, char *out_reason);
 
 /*
@@ -52,11 +38,7 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
  */
 int options_load(const struct options *options, struct config *out_config, char *out_reason);
 
-/*
- * Answers an option that asks for text, such as --help. To be called twice: first with config NULL,
- * for options that need no configuration; then with the configuration. True: it has answered, and
- * the exit status is 0.
- */
+/* See settings_options_answer. The exit status is 0 after an answer. */
 bool options_answer(const struct options *options, const struct config *config, FILE *out);
 
 #endif

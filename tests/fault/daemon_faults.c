@@ -162,7 +162,7 @@ int faults_setup(void **state)
     (void)snprintf(fixture->file, sizeof(fixture->file), "%s/conf", fixture->directory);
     (void)snprintf(fixture->socket, sizeof(fixture->socket), "%s/socket", fixture->directory);
     (void)snprintf(fixture->backup, sizeof(fixture->backup), "%s/backup", fixture->directory);
-    fixture->options.config = fixture->file;
+    fixture->options.common.config = fixture->file;
     faults_write_configuration(fixture, "");
     assert_int_equal(options_load(&fixture->options, &fixture->config, fixture->reason), 0);
     *state = fixture;

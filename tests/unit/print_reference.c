@@ -3,26 +3,20 @@
  * print_reference: the reference of all configuration keys, for scripts/update-reference. hearsayd
  * prints the same with --print-reference; this one needs nothing but the table.
  */
-#include "daemon/config/config.h"
-
 #include <stdio.h>
-#include <string.h>
+
+#include "daemon/config/options.h"
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *form;
-        void (*print)(FILE *out);
-    } forms[] = {{"markdown", config_print_markdown},
-                 {"mdoc", config_print_mdoc},
-                 {"example", config_print_example}};
+    static char option[] = "--print-reference";
+    char *arguments[] = {argv[0], option, argv[1]};
+    char reason[CONFIG_REASON_BYTES];
+    struct options options;
 
-    for (size_t i = 0; argc == 2 && i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (strcmp(argv[1], forms[i].form) == 0) {
-            forms[i].print(stdout);
-            return fflush(stdout) == 0 ? 0 : 1;
-        }
+    if (argc != 2 || options_parse(3, arguments, &options, reason) != 0) {
+        (void)fputs("usage: print_reference markdown|mdoc|example\n", stderr);
+        return 2;
     }
-    (void)fputs("usage: print_reference markdown|mdoc|example\n", stderr);
-    return 2;
+    return options_answer(&options, NULL, stdout) && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/config/options.h"
 #include "daemon/config/table.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
@@ -455,10 +456,11 @@ static void test_example(void **state)
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
+    struct options options = {.common = {.action = SETTINGS_PRINT_EXAMPLE}};
 
     (void)state;
     assert_non_null(out);
-    config_print_example(out);
+    assert_true(options_answer(&options, NULL, out));
     assert_int_equal(fclose(out), 0);
     assert_int_equal(config_parse(text, length, "t.conf", &config, reason), 0);
     assert_int_equal(config_finish(&config, reason), 0);

@@ -45,9 +45,9 @@ static void test_none(void **state)
 {
     (void)state;
     assert_int_equal(parse(""), 0);
-    assert_int_equal(options.action, OPTIONS_RUN);
-    assert_null(options.config);
-    assert_string_equal(options.config_none, "/etc/hearsay/hearsayd.conf");
+    assert_int_equal(options.common.action, SETTINGS_RUN);
+    assert_null(options.common.config);
+    assert_string_equal(options.common.config_none, "/etc/hearsay/hearsayd.conf");
     assert_null(options.data);
     assert_int_equal(options.listen_count, 0);
 }
@@ -58,8 +58,8 @@ static void test_all(void **state)
     assert_int_equal(parse("--config a.conf --data=d --listen 127.0.0.1:1 --listen=[::1]:2 "
                            "--log-level debug --durability relaxed --check-config"),
                      0);
-    assert_int_equal(options.action, OPTIONS_CHECK_CONFIG);
-    assert_string_equal(options.config, "a.conf");
+    assert_int_equal(options.common.action, SETTINGS_CHECK_CONFIG);
+    assert_string_equal(options.common.config, "a.conf");
     assert_string_equal(options.data, "d");
     assert_int_equal(options.listen_count, 2);
     assert_string_equal(options.listen[1], "[::1]:2");
@@ -69,15 +69,15 @@ static void test_all(void **state)
 
 static const struct {
     const char *line;
-    enum options_action action;
+    enum settings_action action;
 } action_cases[] = {
-    {"--help", OPTIONS_HELP},
-    {"-h", OPTIONS_HELP},
-    {"--version", OPTIONS_VERSION},
-    {"--print-config", OPTIONS_PRINT_CONFIG},
-    {"--print-reference markdown", OPTIONS_PRINT_MARKDOWN},
-    {"--print-reference=mdoc", OPTIONS_PRINT_MDOC},
-    {"--print-reference=example", OPTIONS_PRINT_EXAMPLE},
+    {"--help", SETTINGS_HELP},
+    {"-h", SETTINGS_HELP},
+    {"--version", SETTINGS_VERSION},
+    {"--print-config", SETTINGS_PRINT_CONFIG},
+    {"--print-reference markdown", SETTINGS_PRINT_MARKDOWN},
+    {"--print-reference=mdoc", SETTINGS_PRINT_MDOC},
+    {"--print-reference=example", SETTINGS_PRINT_EXAMPLE},
 };
 
 static const struct {
@@ -105,10 +105,10 @@ static void test_actions_and_refusals(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(action_cases) / sizeof(action_cases[0]); i++) {
         assert_int_equal(parse(action_cases[i].line), 0);
-        assert_int_equal(options.action, action_cases[i].action);
+        assert_int_equal(options.common.action, action_cases[i].action);
     }
     for (size_t i = 0; i < sizeof(refused_cases) / sizeof(refused_cases[0]); i++) {
-        assert_int_equal(parse(refused_cases[i].line), OPTIONS_REFUSED);
+        assert_int_equal(parse(refused_cases[i].line), SETTINGS_REFUSED);
         assert_string_equal(reason, refused_cases[i].answer);
     }
 }
@@ -167,7 +167,7 @@ static void test_default_file(void **state)
     (void)state;
     write_file(path, "[limits]\nk = 8\n");
     assert_int_equal(parse("--data /d"), 0);
-    options.config_none = path;
+    options.common.config_none = path;
     assert_int_equal(options_load(&options, &config, reason), 0);
     assert_int_equal(config.limits.k_max, 8);
     assert_int_equal(unlink(path), 0);
@@ -181,7 +181,7 @@ static void test_default_data(void **state)
     (void)state;
     clear_environment();
     assert_int_equal(parse(""), 0);
-    options.config_none = "/nonexistent/file";
+    options.common.config_none = "/nonexistent/file";
     setenv("STATE_DIRECTORY", "/srv/first:/srv/second", 1);
     assert_int_equal(options_load(&options, &config, reason), 0);
     assert_string_equal(config.data, "/srv/first");
@@ -209,7 +209,7 @@ static void test_relative_paths(void **state)
     (void)state;
     assert_int_equal(chdir("/tmp"), 0);
     assert_int_equal(parse("--data ./d --listen ./s --listen ../run/t"), 0);
-    options.config_none = "/nonexistent/file";
+    options.common.config_none = "/nonexistent/file";
     assert_int_equal(options_load(&options, &config, reason), 0);
     assert_string_equal(config.data, "/tmp/d");
     assert_int_equal(config.listener_count, 2);
@@ -237,7 +237,7 @@ static void test_values_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(parse(cases[i].line), 0);
-        options.config_none = "/nonexistent/file";
+        options.common.config_none = "/nonexistent/file";
         assert_int_equal(options_load(&options, &config, reason), CONFIG_REFUSED);
         if (strstr(reason, cases[i].answer) == NULL) {
             fail_msg("%s: %s", cases[i].line, reason);
@@ -269,7 +269,7 @@ static void check_answer(const char *line, bool needs_config, const char *part)
     if (needs_config) {
         assert_string_equal(text, "");
         free(text);
-        options.config_none = "/nonexistent/file";
+        options.common.config_none = "/nonexistent/file";
         assert_int_equal(options_load(&options, &config, reason), 0);
         assert_true(answer(&config, &text));
     }

@@ -74,7 +74,7 @@ static int setup(void **state)
     loop_directory_make(fixture->directory);
     (void)snprintf(fixture->file, sizeof(fixture->file), "%s/conf", fixture->directory);
     (void)snprintf(fixture->socket, sizeof(fixture->socket), "%s/socket", fixture->directory);
-    fixture->options.config = fixture->file;
+    fixture->options.common.config = fixture->file;
     load(fixture, "");
     fixture->descriptors = loop_descriptor_count();
     *state = fixture;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library that hearsayd shares with other programs, linked alone: a program with keys of its
- * own parses, checks and prints its configuration, logs, and holds a token bucket.
+ * own reads its command line, parses, checks and prints its configuration, logs, and holds a token
+ * bucket.
  */
 #include "daemon/settings/file.h"
 
@@ -12,6 +13,7 @@
 
 #include "core/base/bucket.h"
 #include "daemon/settings/key.h"
+#include "daemon/settings/options.h"
 #include "daemon/settings/print.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
@@ -155,6 +157,89 @@ static void print_markdown(FILE *out)
     settings_print_markdown(&table, out);
 }
 
+static void print_web(const void *config, FILE *out)
+{
+    assert_ptr_equal(config, &web);
+    print_all(out);
+}
+
+struct web_options {
+    struct settings_options common;
+    const char *root;
+};
+
+static const struct settings_option options[] = {
+    {"--root", "DIR", offsetof(struct web_options, root), .help = "files are in DIR"},
+};
+static const struct settings_program program = {
+    .name = "web",
+    .version = "1",
+    .file = "/nonexistent/web.conf",
+    .about = "Shows pages.\n",
+    .more = "See web(8).\n",
+    .options = options,
+    .option_count = 1,
+    .table = &table,
+    .markdown = "# Web\n",
+    .example = "# web.conf\n",
+    .print = print_web,
+};
+
+/* The main function of the program: what it writes, both outputs together; the caller frees it. */
+static char *run(size_t count, const char *const *words, int *out_status)
+{
+    char *arguments[4] = {NULL};
+    struct web_options asked = {.root = NULL};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    int rc;
+
+    assert_non_null(out);
+    for (size_t i = 0; i < count; i++) {
+        arguments[i + 1] = strdup(words[i]);
+    }
+    rc = settings_options_parse(&program, (int)count + 1, arguments, &asked, reason);
+    if (rc == 0 && !settings_options_answer(&program, &asked.common, "", NULL, out)) {
+        const char *file = settings_options_file(&asked.common);
+        char *content = NULL;
+        size_t bytes = 0;
+
+        rc = file == NULL ? 0 : settings_read(file, &content, &bytes, reason);
+        if (content != NULL) {
+            content[bytes] = '\0'; /* the file is shorter than the buffer */
+        }
+        rc = rc != 0 ? rc : parse(content != NULL ? content : "");
+        free(content);
+        if (rc == 0) {
+            (void)settings_options_answer(&program, &asked.common, file != NULL ? file : "", &web,
+                                          out);
+        }
+    }
+    if (rc != 0) {
+        settings_complain(&program, reason, out);
+    }
+    *out_status = rc;
+    for (size_t i = 0; i < count; i++) {
+        free(arguments[i + 1]);
+    }
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void assert_answers(const char *first, const char *second, int status, const char *says)
+{
+    const char *const words[] = {first, second};
+    int got = 0;
+    char *text = run(second != NULL ? 2 : 1, words, &got);
+
+    assert_int_equal(got, status);
+    if (strstr(text, says) == NULL) {
+        fail_msg("%s\nlacks: %s", text, says);
+    }
+    free(text);
+}
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
 static const char whole[] = "[web]\n"
@@ -261,6 +346,44 @@ static void test_reads_files(void **state)
     assert_non_null(strstr(reason, "cannot be read"));
 }
 
+/* The command line of a program with one option of its own. */
+static void test_options(void **state)
+{
+    char name[] = "/tmp/hearsay-settings-XXXXXX";
+    char option[64];
+    const int fd = mkstemp(name);
+    FILE *file = fdopen(fd, "w");
+    (void)state;
+
+    assert_answers("--help", NULL, 0,
+                   "usage: web [OPTION]...\n\nShows pages.\n\n"
+                   "  --config FILE       read FILE instead of /nonexistent/web.conf\n"
+                   "  --root DIR          files are in DIR\n"
+                   "  --check-config      check the configuration and exit\n");
+    assert_answers("--version", NULL, 0, "web 1\n");
+    assert_answers("--print-reference", "markdown", 0, "# Web\n\n## [web]\n");
+    assert_answers("--print-reference", "mdoc", 0, ".Ss [web]\n");
+    assert_answers("--print-reference=example", NULL, 0, "# web.conf\n\n# The program.\n[web]\n");
+    assert_answers("--check-config", NULL, 0,
+                   "there is no /nonexistent/web.conf, and --config names no file: the defaults "
+                   "are correct\n");
+    assert_answers("--print-config", NULL, 0, "[web]\ncache = 64K\nlog = loud\nwait = 10s\n");
+    assert_answers("--root=/a", "--root=/b", SETTINGS_REFUSED, "web: --root: is given twice\n");
+    assert_answers("--rot", NULL, SETTINGS_REFUSED,
+                   "web: command line: unknown option `--rot`; did you mean --root?\n");
+    assert_answers("x", NULL, SETTINGS_REFUSED, "`x` is not an option; see web --help\n");
+    assert_answers("--config", "/nonexistent/a", SETTINGS_REFUSED,
+                   "web: /nonexistent/a: cannot be read: No such file or directory\n");
+
+    assert_non_null(file);
+    (void)fputs("[web]\nwait = 5s\n", file);
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(option, sizeof(option), "--config=%s", name);
+    assert_answers("--print-config", option, 0, "\nwait = 5s\n");
+    assert_answers("--check-config", option, 0, ": correct\n");
+    assert_int_equal(remove(name), 0);
+}
+
 /* The rest of the library is there, too: log, service manager, privileges, token buckets. */
 static void test_the_rest_links(void **state)
 {
@@ -281,7 +404,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parses_and_prints), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_reloads),           cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_reads_files),       cmocka_unit_test(test_the_rest_links),
+        cmocka_unit_test(test_reads_files),       cmocka_unit_test(test_options),
+        cmocka_unit_test(test_the_rest_links),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
