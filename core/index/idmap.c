@@ -10,8 +10,9 @@
 enum {
     SLOTS_MIN = 16,
     /*
-     * Slots looked at in the old table for each insert or remove. An old table of N slots is gone
-     * after fewer than N / 8 of them; the new one has room for at least N / 4 more entries.
+     * Slots of the old table that each insert or remove checks. So an old table of N slots is empty
+     * after fewer than N / 8 changes, while the new table has space for at least N / 4 more
+     * entries.
      */
     STEPS_PER_CHANGE = 16
 };
@@ -31,7 +32,8 @@ static size_t next_of(const struct idmap_table *table, size_t slot)
     return (slot + 1) & (table->slot_count - 1);
 }
 
-/* At most three quarters of the slots are used, so every probe ends at an empty one. */
+/* The number of entries that a table may have. At most three quarters of the slots are used, so
+ * each probe ends at an empty slot. */
 static size_t room_of(const struct idmap_table *table)
 {
     return table->slot_count / 4 * 3;
@@ -54,7 +56,7 @@ static void table_add(struct idmap_table *table, struct idmap_slot entry)
     table->used++;
 }
 
-/* The slot with exactly this entry, or NULL. */
+/* Returns the slot with exactly this entry, or NULL. */
 static struct idmap_slot *table_entry(const struct idmap_table *table, struct idmap_slot entry)
 {
     if (table->slot_count == 0) {
@@ -70,8 +72,8 @@ static struct idmap_slot *table_entry(const struct idmap_table *table, struct id
 }
 
 /*
- * Empties a slot and closes the gap: an entry further on moves back into the hole if its home is
- * not between the hole (exclusive) and its own slot (inclusive), going round.
+ * Empties a slot and closes the gap. A later entry moves into the empty slot if its home is not
+ * between the empty slot (exclusive) and its own slot (inclusive), in circular order.
  */
 static void table_remove(struct idmap_table *table, size_t hole)
 {
@@ -91,9 +93,9 @@ static void table_remove(struct idmap_table *table, size_t hole)
 }
 
 /*
- * Carries entries over, at most `steps` slots' worth. Nothing is ever put into the old table, and
- * closing a gap moves entries only into the slot just emptied or later ones, so slots below `swept`
- * stay empty.
+ * Moves entries from the old table to the current one, checking at most `steps` slots. Slots below
+ * `swept` stay empty: nothing is inserted into the old table, and closing a gap moves entries only
+ * to the slot just emptied or to later slots.
  */
 static void carry_over(struct idmap *map, size_t steps)
 {
@@ -202,7 +204,7 @@ void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position)
     carry_over(map, STEPS_PER_CHANGE);
     if (map->old.slot_count == 0 && map->current.slot_count > SLOTS_MIN &&
         idmap_count(map) < map->current.slot_count / 8) {
-        /* Without memory for a smaller table the larger one stays, which is as good. */
+        /* Without memory for a smaller table the larger table stays, which works as well. */
         (void)begin_resize(map, map->current.slot_count / 2);
     }
 }

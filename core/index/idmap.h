@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * idmap: message id -> position, for an engine that keeps the ids itself.
+ * idmap: maps a message id to a position, for an engine that keeps the ids itself.
  *
- * Open addressing, linear probing, no tombstones: removal shifts back what follows. A slot holds a
- * position and 32 bits of the id's seeded hash, so that neither growing nor removing reads an id.
- * It grows and shrinks without a long stop: the old table stays beside the new one, and each
- * insert or remove carries a few entries over. Only idmap_reserve can fail.
+ * Open addressing, linear probing, no tombstones: a removal shifts back the entries that follow. A
+ * slot holds a position and 32 bits of the id's seeded hash, so growing and removing read no id.
+ * The map grows and shrinks without a long pause: the old table stays beside the new table, and
+ * each insert or remove moves a few entries over. Only idmap_reserve can fail.
  *
- *   old      [ swept: empty | still to be carried over ]
+ *   old      [ swept: empty | entries that are still to be moved ]
  *   current  [ ...                                                  ]
  */
 #ifndef CORE_INDEX_IDMAP_H
@@ -20,7 +20,7 @@
 #include "core/base/alloc.h"
 
 struct idmap_slot {
-    uint32_t tag;   /* low bits of the hash; its lowest choose the slot */
+    uint32_t tag;   /* low bits of the hash; the lowest of them choose the slot */
     uint32_t place; /* position + 1; 0 is an empty slot */
 };
 
@@ -35,30 +35,33 @@ struct idmap {
     uint64_t seed;
     struct idmap_table current;
     struct idmap_table old; /* being carried over, or slot_count 0 */
-    size_t swept;           /* slots of old below this are empty for good */
+    size_t swept;           /* slots of `old` below this number stay empty */
 };
 
-/* The id (MESSAGE_ID_BYTES) of the message at a position; `context` is the caller's. */
+/* A function that returns the id (MESSAGE_ID_BYTES) of the message at a position. `context` is what
+ * the caller passed to idmap_find. */
 typedef const uint8_t *idmap_id_at(const void *context, uint32_t position);
 
 /* Positions must be below this. */
 #define IDMAP_POSITIONS_MAX UINT32_MAX
 
-/* An empty map that holds no memory. `alloc` is borrowed. `seed`: random, see hash_seeded. */
+/* Makes an empty map that holds no memory. `alloc` is borrowed. `seed` must be random: see
+ * hash_seeded. */
 void idmap_init(struct idmap *map, const struct alloc *alloc, uint64_t seed);
 void idmap_deinit(struct idmap *map);
 
-/* Makes sure that the next idmap_insert has room. 0 or -ERR_NOMEM; the contents stay the same. */
+/* Makes sure that the next idmap_insert has memory. 0 or -ERR_NOMEM; the contents stay the same. */
 int idmap_reserve(struct idmap *map);
 
-/* After idmap_reserve, and only for an id that is not in the map. */
+/* Inserts an id that is not in the map. Call idmap_reserve before. */
 void idmap_insert(struct idmap *map, const uint8_t *id, uint32_t position);
 
-/* Whether the id is in the map, and its position. */
+/* Returns whether the id is in the map, and its position. */
 bool idmap_find(const struct idmap *map, const uint8_t *id, idmap_id_at *id_at, const void *context,
                 uint32_t *out_position);
 
-/* For an id that is in the map at that position: takes it out; gives it another position. */
+/* Both are for an id that is in the map at this position. idmap_remove removes the id; idmap_move
+ * gives the id another position. */
 void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position);
 void idmap_move(struct idmap *map, const uint8_t *id, uint32_t from, uint32_t to);
 

@@ -40,14 +40,17 @@ void index_free(struct index *index)
     alloc_release(index->options.alloc, index);
 }
 
-/* A cursor may meet a message again, and what is remembered by place holds no more. */
+/* Called when messages of an index may have moved to other places. The cursor may visit a
+ * message again, so repeats are checked. The memo stores results by place, so the memo is
+ * cleared. */
 void index_part_moved(struct search_part *part)
 {
     part->probe.check_repeats = true;
     index_memo_forget(&part->memo);
 }
 
-/* Offers a new message to the searches under way, which may have passed its place already. */
+/* Offers a new message to the running searches, because their cursors may have passed its place
+ * already. */
 static void offer_to_searches(struct index *index, const struct index_item *item,
                               const uint64_t *filter)
 {
@@ -111,7 +114,8 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
         return rc;
     }
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
-        /* What the removed message kept out of the k best is not known any more. */
+        /* Other messages may belong to the k best now that this one is gone. The search does not
+         * know these messages, so it restarts. */
         if (nearest_holds(&part->search->nearest, item.id, part->probe.source) ||
             nearest_passed_over(&part->search->nearest, item.id, part->probe.source)) {
             part->search->restart = true;

@@ -6,14 +6,16 @@
 #include "core/index/engine.h"
 #include "core/index/notes.h"
 
-/* One part of a search: a walk over one index. The index lists it while the search is under way. */
+/* One part of a search, which walks over one index. The index lists the part while the search is
+ * running. */
 struct search_part {
     struct index_search *search;
     struct index *index;
     void *cursor;
-    void *next_cursor; /* used by renewal.c while it exchanges engines */
+    void *next_cursor; /* a cursor on the other engine, while renewal.c exchanges engines */
     struct index_probe probe;
-    struct index_memo memo;   /* in the first part of an index; other parts of the index use it */
+    /* Used in the first part of an index; the other parts of the index share it. */
+    struct index_memo memo;
     bool walked;              /* to the end */
     struct search_part *next; /* in index->parts */
     struct search_part **link;
@@ -26,26 +28,27 @@ struct index {
     struct profile profile; /* what options.profile points to */
     size_t words;
     struct search_part *parts; /* of searches under way */
-    struct notes *notes;       /* of a renewal under way, which copies this index; or NULL */
+    struct notes *notes;       /* notes of a running renewal that copies this index; or NULL */
 };
 
 struct index_search {
     const struct alloc *alloc;
     struct index_query query; /* its parts are not used: see below */
     struct search_part *parts;
-    uint64_t *filters; /* for each part its filter, then its contains */
+    uint64_t *filters; /* for each part its filter, then its `contains` filter */
     struct nearest nearest;
-    bool looking;     /* first looks are under way, before any part is walked to its end, */
-    uint32_t current; /* ... at this part */
+    bool looking;     /* first looks are running; they end before any part is walked to its end */
+    uint32_t current; /* the part whose first look is running */
     uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
-    uint64_t before_restart; /* comparisons before the last restart, which the budget ignores */
+    /* Comparisons before the last restart; they do not count for the budget. */
+    uint64_t before_restart;
     int64_t now_ms;
     bool started;
-    bool restart; /* one of the k best was removed: the next step begins again */
+    bool restart; /* one of the k best was removed, so the next step restarts the search */
     bool done;
     bool capped; /* at the end: see index_search_is_capped */
-    bool cut;    /* the query's budget ended the search, not the walk */
+    bool cut;    /* the query's budget ended the search before its cursors did */
 };
 
 /* --- index.c ---------------------------------------------------------------------------------- */

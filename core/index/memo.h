@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo: results of testing messages against a query's slices, so that one search tests each message
- * once. Two bits a place: whether the message there was tested, and the result. A place is a number
- * that the engine gives a message (engine.h). After an insert or a removal a place may have another
- * message, so the memo is cleared then.
+ * memo: stores the results of testing message ids against a query's slices, so that one search
+ * tests each message once. It has two bits for each place: whether the message there was tested,
+ * and the result. A place is a number that the engine gives to a message (engine.h). After an
+ * insert or a removal a place may belong to another message, so the memo is cleared then.
  */
 #ifndef CORE_INDEX_MEMO_H
 #define CORE_INDEX_MEMO_H
@@ -14,7 +14,7 @@
 
 #include "core/base/alloc.h"
 
-/* All zero: a memo that remembers nothing. */
+/* A memo of all zeros is valid and stores nothing. */
 struct index_memo {
     const struct alloc *alloc; /* borrowed */
     uint8_t *known;            /* four places a byte */
@@ -22,14 +22,16 @@ struct index_memo {
     bool is_used;
 };
 
-/* A memo for places 0 .. places - 1; results of other places are not kept. 0 or -ERR_NOMEM. */
+/* Makes a memo for places 0 .. places - 1; results for other places are not stored. 0 or
+ * -ERR_NOMEM. */
 int index_memo_init(struct index_memo *memo, const struct alloc *alloc, size_t places);
 void index_memo_deinit(struct index_memo *memo);
 
-/* Clears the memo. O(places); O(1) if it is clear. */
+/* Clears the memo. O(places); O(1) if the memo is clear. */
 void index_memo_forget(struct index_memo *memo);
 
-/* The result for a place. False: there is none. `memo` may be NULL. */
+/* index_memo_get reads the result for a place; false: nothing is stored. index_memo_put stores a
+ * result. `memo` may be NULL. */
 bool index_memo_get(const struct index_memo *memo, size_t place, bool *out_answer);
 void index_memo_put(struct index_memo *memo, size_t place, bool answer);
 

@@ -49,7 +49,8 @@ void nearest_clear(struct nearest *nearest)
     memset(nearest->known, 0, sizeof(nearest->known));
 }
 
-/* Puts the candidate into the hole at `at`, or above it, so that no parent is better. */
+/* Puts the candidate into the empty place `at` of the heap, or above, so that no parent is better
+ * than its children. */
 static void sift_up(struct nearest_candidate *heap, uint32_t at,
                     const struct nearest_candidate *candidate)
 {
@@ -66,8 +67,8 @@ static void sift_up(struct nearest_candidate *heap, uint32_t at,
 }
 
 /*
- * Puts the candidate into the hole at `at`, or below it. Positions are 64 bits wide, as 2 at + 2
- * may not fit 32.
+ * Puts the candidate into the empty place `at` of the heap, or below. Indexes have 64 bits, because
+ * 2 at + 2 may not fit 32 bits.
  */
 static void sift_down(struct nearest_candidate *heap, uint32_t count, uint64_t at,
                       const struct nearest_candidate *candidate)
@@ -108,7 +109,7 @@ static struct nearest_known *find_known(struct nearest *nearest, uint32_t sender
     return NULL;
 }
 
-/* The heap is about to change: places in it mean nothing any more. */
+/* Clears the cache of senders: the heap is about to change, so the stored places become wrong. */
 static void forget_known(struct nearest *nearest)
 {
     for (uint32_t i = 0; i < NEAREST_KNOWN; i++) {
@@ -116,7 +117,8 @@ static void forget_known(struct nearest *nearest)
     }
 }
 
-/* Whether the sender has its share; then *out_worst is the place of the worst of it. */
+/* Returns whether the sender has its share of candidates already. *out_worst is the place of the
+ * worst of these. */
 static bool has_share(struct nearest *nearest, uint32_t sender, uint32_t *out_worst)
 {
     const struct nearest_known *known = find_known(nearest, sender);
@@ -165,9 +167,10 @@ static void pass_over(struct nearest *nearest, const struct nearest_candidate *c
 }
 
 /*
- * A message that was passed over, as another part had found it, comes in after all. Of what else
- * was passed over nothing is better than what its sender holds, or than the worst of all: so either
- * that is passed over now and takes its place, or nothing need be remembered.
+ * Prepares the heap for a new candidate. The candidate may be `passed`, the best candidate that the
+ * cap skipped: another part found the message before. Then `passed` is cleared. The other skipped
+ * candidates are not better than the worst candidate of their senders, or than the worst of all. So
+ * the candidate that leaves the heap becomes `passed`, or nothing has to be stored.
  */
 static void comes_in(struct nearest *nearest, const struct nearest_candidate *candidate)
 {
@@ -178,7 +181,8 @@ static void comes_in(struct nearest *nearest, const struct nearest_candidate *ca
     forget_known(nearest);
 }
 
-/* Offers a candidate of a sender that has its share. */
+/* Offers a candidate of a sender that has its share already. `worst` is the place of the sender's
+ * worst candidate. */
 static bool offer_within_share(struct nearest *nearest, const struct nearest_candidate *candidate,
                                uint32_t worst)
 {
@@ -245,7 +249,7 @@ bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *cand
     return true;
 }
 
-/* Where a message is held; count when it is not. */
+/* Returns the place of a message in the heap; nearest->count if it is not there. */
 static uint32_t nearest_find(const struct nearest *nearest, const uint8_t *id, uint32_t source)
 {
     uint32_t at = 0;
@@ -278,7 +282,7 @@ bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t so
 
 const struct nearest_candidate *nearest_sort(struct nearest *nearest)
 {
-    /* Heap sort: the worst goes to the end of what is left. In place, without recursion. */
+    /* Heap sort in place: moves the worst candidate to the end, again and again. */
     for (uint32_t left = nearest->count; left > 1; left--) {
         struct nearest_candidate last = nearest->heap[left - 1];
 

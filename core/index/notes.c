@@ -38,7 +38,7 @@ static void fail_notes(struct notes *notes, int failure)
     notes_deinit(notes);
 }
 
-/* The newest block, or a new one behind it if it is full. NULL without memory. */
+/* Returns the newest block; if it is full, a new block behind it. NULL without memory. */
 static struct note_block *block_to_fill(struct notes *notes)
 {
     if (notes->newest != NULL && notes->newest->end < NOTES_A_BLOCK) {

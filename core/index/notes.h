@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notes: a queue of the ids of messages that an index inserted or removed while a renewal copies
- * that index. The index adds ids, the renewal takes them, oldest first.
+ * notes: a queue of the ids of messages that were inserted into an index or removed from it, while
+ * a renewal copies that index. The index adds ids; the renewal takes them, oldest first.
  *
- * notes_add has no error to return to its caller, who only inserts a message. So a failure is kept
- * in `failure`: all notes are freed then, and the renewal gives up at its next call.
+ * notes_add cannot return an error, because its caller has only inserted or removed a message. So
+ * `failure` stores the error and all notes are freed; the renewal ends with this error at its next
+ * call.
  */
 #ifndef CORE_INDEX_NOTES_H
 #define CORE_INDEX_NOTES_H
@@ -14,7 +15,7 @@
 
 #include "core/base/alloc.h"
 
-/* A failure besides -ERR_NOMEM: more than `most` notes would wait. */
+/* A failure besides -ERR_NOMEM: more than `most` notes would have to wait. */
 enum { NOTES_FULL = 1 };
 
 struct notes {
@@ -22,8 +23,8 @@ struct notes {
     struct note_block *oldest; /* a list of blocks of ids */
     struct note_block *newest;
     size_t count;   /* notes that wait */
-    size_t most;    /* ... at most */
-    uint64_t added; /* notes since notes_init, with those that were taken */
+    size_t most;    /* most notes that may wait */
+    uint64_t added; /* all notes since notes_init, with those that were taken */
     int failure;    /* 0, NOTES_FULL, -ERR_NOMEM */
 };
 
@@ -33,7 +34,7 @@ void notes_deinit(struct notes *notes);
 /* Adds an id (MESSAGE_ID_BYTES). Does nothing after a failure. */
 void notes_add(struct notes *notes, const uint8_t *id);
 
-/* Takes the oldest note off; count must not be 0. */
+/* Takes the oldest note out; `count` must not be 0. */
 void notes_take(struct notes *notes, uint8_t *out_id);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * probe: the conditions of a query, applied to one message. What all engines call while they walk.
- */
+/* probe: checks the conditions of a query for one message. All engines call it while they walk. */
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
@@ -12,7 +10,7 @@ static struct similarity bit_similarity(const struct index_probe *probe, uint32_
     return similarity_of(overlap, probe->cardinality + cardinality - overlap);
 }
 
-/* floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT) for s = shared / all. */
+/* Computes floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT) for s = shared / all. */
 static uint16_t floor_of(uint32_t shared, uint32_t all)
 {
     return (uint16_t)(((uint64_t)shared << INDEX_FLOOR_SHIFT) / ((uint64_t)shared + all));
@@ -34,7 +32,8 @@ uint16_t index_probe_floor(const struct index_probe *probe)
     return floor;
 }
 
-/* Estimated similarity from the filter's words, which a profile of several sections needs. */
+/* Computes the estimated similarity from the words of the filter. Only a profile of several
+ * sections needs the words. */
 static struct similarity rank_from_words(const struct index_probe *probe, const uint64_t *filter,
                                          size_t stride)
 {
@@ -82,10 +81,10 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
 }
 
 /*
- * For a given overlap o a message is the more similar the smaller it is, and o is at most its own
- * cardinality: the best it can be is |x| = shared, or what of [low, high] is nearest to that. The
- * same holds for the estimated similarity of one section; there each number of the table may be
- * rounded by half, and three of them are added, so the bound is widened by more than that.
+ * The bound: for a given overlap a message is more similar the smaller its cardinality is, and the
+ * overlap is at most the cardinality. So the best possible message has the cardinality in [low,
+ * high] that is nearest to `shared`. The same holds for the estimated similarity of one section.
+ * Each of its three table values may be rounded by 1/2, so the bound is widened by ROUNDING.
  */
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms)
@@ -124,7 +123,7 @@ static bool may_be_shown(const struct index_probe *probe, const struct index_ite
            (item->deposited_ms < query->until_ms || query->until_ms == INT64_MAX);
 }
 
-/* Whether the query's slices have the message's id. */
+/* Returns whether the query's slices contain the message's id. */
 static bool is_excluded(struct index_probe *probe, const struct index_item *item, uint32_t place)
 {
     const struct index_query *query = probe->query;
@@ -165,7 +164,7 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
     if (!nearest_wants(probe->nearest, &candidate)) {
         return;
     }
-    /* Last, since it costs most: asked only of what would be among the k best. */
+    /* This test is the last, because it costs the most: only candidates for the k best need it. */
     if (is_excluded(probe, item, place)) {
         return;
     }

@@ -7,10 +7,10 @@
 #include "core/base/err.h"
 #include "core/index/inner.h"
 
-/* So many notes may wait, however few messages there are. */
+/* At least this many notes may wait, even if there are few messages. */
 enum { NOTES_LEAST = 65536 };
 
-/* Messages copied out at a time, which are not in the second index yet. */
+/* Messages that were copied out in one call and are not in the second index yet. */
 struct batch {
     struct batch *next;
     size_t count;
@@ -19,21 +19,21 @@ struct batch {
 };
 
 /*
- * While another thread arranges, it has the second index and the batches to itself, and this side
- * the rest.
+ * While another thread is in renewal_arrange, that thread uses `fresh` and `batches`, and the
+ * thread of the index uses the other fields.
  */
 struct renewal {
     const struct alloc *alloc;
     size_t words; /* of a filter */
 
-    struct index *fresh;   /* the second index; at the end what the first was */
+    struct index *fresh;   /* the second index; at the end it has the old engine of the first */
     struct batch *batches; /* in no order */
 
     struct index *index; /* NULL: detached */
     void *cursor;        /* while messages are copied */
-    struct notes notes;  /* of messages that came or went since renewal_begin */
+    struct notes notes;  /* ids of messages that were inserted or removed since renewal_begin */
     bool follows;        /* renewal_follow has been called */
-    uint64_t seen;       /* notes.added when renewal_follow was last called */
+    uint64_t seen;       /* value of notes.added at the last call of renewal_follow */
 };
 
 /* --- begin and end ---------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ void renewal_free(struct renewal *renewal)
     alloc_release(renewal->alloc, renewal);
 }
 
-/* What a call answers when the notes have failed. */
+/* The result of a call after the notes have failed. */
 static int failure_of(const struct renewal *renewal)
 {
     return renewal->notes.failure == NOTES_FULL ? RENEWAL_OVERRUN : renewal->notes.failure;
@@ -134,8 +134,7 @@ static struct batch *new_batch(struct renewal *renewal)
     return batch;
 }
 
-/* Shrinks a filled batch, which holds something, to its messages. Where that fails it stays as it
- * is. */
+/* Shrinks a batch of at least one message to its size. If that fails, the batch stays as it is. */
 static void trim_batch(struct renewal *renewal, struct batch *batch)
 {
     struct index_item *items =
@@ -210,7 +209,8 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
 
 /* --- follow ----------------------------------------------------------------------------------- */
 
-/* Lets the second index have a message exactly if the first does, and the same. */
+/* Makes the second index equal to the first one for one message: with the same contents, or without
+ * the message. */
 static int bring_over(struct renewal *renewal, const uint8_t *id)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
@@ -223,7 +223,8 @@ static int bring_over(struct renewal *renewal, const uint8_t *id)
     return index_insert(renewal->fresh, &item, filter);
 }
 
-/* A cursor on the other engine for each search. 0, or -ERR_NOMEM with nothing changed. */
+/* Makes a cursor on the other engine for each running search. 0, or -ERR_NOMEM with nothing
+ * changed. */
 static int make_cursors(const struct index *index, const struct index *other)
 {
     int rc = 0;
@@ -243,9 +244,9 @@ static int make_cursors(const struct index *index, const struct index *other)
 }
 
 /*
- * Gives two indexes that hold the same messages each other's engine. No search may be under way on
- * `other`. One on `index` walks anew from here, for the part that it is at; what it has found
- * stays, which makes the walk short. 0, or -ERR_NOMEM with nothing changed.
+ * Exchanges the engines of two indexes that hold the same messages. `other` must have no search. A
+ * search on `index` walks anew over the part it is at; its candidates stay, so the new walk is
+ * short. 0, or -ERR_NOMEM with nothing changed.
  */
 static int renewal_exchange(struct index *index, struct index *other)
 {
@@ -258,7 +259,7 @@ static int renewal_exchange(struct index *index, struct index *other)
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         index->engine->cursor_free(handle, part->cursor);
         part->cursor = part->next_cursor;
-        index_part_moved(part); /* it meets again what it has found */
+        index_part_moved(part); /* the new cursor visits the candidates again */
     }
     index->handle = other->handle;
     other->handle = handle;

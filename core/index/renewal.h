@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * renewal: rebuilds an index while it serves.
+ * renewal: rebuilds an index while the index serves.
  *
- *   begin     from here on the ids of inserted and removed messages are noted (notes.h)
- *   copy      copies messages out of the index, a bounded slice in each call
- *   arrange   makes a second index of the copy and arranges it. This takes long, and touches
- * nothing of the first index, so another thread may call it follow    applies the noted changes to
- * the second index, a slice in each call. In the end the two indexes exchange their engines.
- * Searches under way go on, and stay right free      frees the old engine, which takes long, too
+ *   begin    from now on the ids of inserted and removed messages are noted (notes.h)
+ *   copy     copies messages out of the index, a bounded number in each call
+ *   arrange  makes a second index of the copy and arranges it. This takes long. It does not touch
+ *            the first index, so another thread may call it
+ *   follow   applies the noted changes to the second index, a slice in each call. At the end the
+ *            two indexes exchange their engines. Running searches go on and stay right
+ *   free     frees the old engine, which takes long, too
  *
  * The address of the index stays the same. begin, copy, follow and detach belong to the thread of
- * the index. Any one thread may call arrange, and free after detach or after the end of follow, if
- * the allocator of the index allows that. A failure at any time leaves the index as it was.
+ * the index. Any thread may call arrange, and free after detach or after the end of follow, if the
+ * allocator of the index allows that. A failure at any time leaves the index as it was.
  *
- * Memory meanwhile, with B bytes for the index: the copy takes 0.8 B, and is freed as arrange reads
- * it; the second index takes B; arranging takes 15 bytes a message, and at most 10 MB; a noted
- * change takes 16 bytes. At most as many changes are noted as there are messages (or 65,536).
+ * Memory for a renewal of an index of B bytes: the copy takes 0.8 B and is freed while arrange
+ * reads it; the second index takes B; arranging takes 15 bytes a message, and at most 10 MB; a
+ * noted change takes 16 bytes. At most as many changes are noted as there are messages (or 65,536).
  */
 #ifndef CORE_INDEX_RENEWAL_H
 #define CORE_INDEX_RENEWAL_H
@@ -28,12 +29,13 @@ struct renewal;
 enum {
     RENEWAL_MORE = 1,    /* copy, follow: not done, call again */
     RENEWAL_STOPPED = 2, /* arrange: `stop` ended the call */
-    RENEWAL_OVERRUN = 3  /* copy, follow: too many changes were noted; detach */
+    RENEWAL_OVERRUN = 3  /* copy, follow: too many changes were noted; call detach */
 };
 
 /*
- * Begins a renewal of an index whose engine arranges messages (the tree), and that has no renewal
- * under way. The index must live until renewal_detach or the end of follow. 0 or -ERR_NOMEM.
+ * Begins a renewal. The engine of the index must be able to arrange messages, as the tree is, and
+ * the index must have no other renewal. The index must live until renewal_detach or the end of
+ * follow. 0 or -ERR_NOMEM.
  */
 int renewal_begin(struct index *index, struct renewal **out_renewal);
 
@@ -41,20 +43,21 @@ int renewal_begin(struct index *index, struct renewal **out_renewal);
  * RENEWAL_OVERRUN, -ERR_NOMEM. */
 int renewal_copy(struct renewal *renewal);
 
-/* Call it once copy has returned 0. `stop` may be NULL. 0, RENEWAL_STOPPED, -ERR_NOMEM. O(n log n)
- */
+/* Arranges the copy. Call it after copy has returned 0. `stop` may be NULL. 0, RENEWAL_STOPPED,
+ * -ERR_NOMEM. O(n log n) */
 int renewal_arrange(struct renewal *renewal, const struct index_stop *stop);
 
 /*
- * Call it once arrange has returned 0. Applies `budget` noted changes, or twice as many as were
- * noted since the last call, if that is more: so the renewal ends however fast changes come. 0: the
- * index has the new engine, and the renewal is detached; RENEWAL_MORE, RENEWAL_OVERRUN, -ERR_NOMEM.
+ * Applies noted changes, after arrange has returned 0: `budget` changes, or twice as many as were
+ * noted since the last call, whichever is more. So the renewal ends however fast changes come. 0:
+ * the index has the new engine, and the renewal is detached; RENEWAL_MORE, RENEWAL_OVERRUN,
+ * -ERR_NOMEM.
  */
 int renewal_follow(struct renewal *renewal, size_t budget);
 
 /*
- * Ends the renewal's use of the index, which stays as it is and may be freed. At any time, even
- * while another thread is in arrange. Only renewal_free may follow.
+ * Ends the renewal's use of the index; the index stays as it is and may be freed. May be called at
+ * any time, even while another thread is in arrange. Only renewal_free may follow.
  */
 void renewal_detach(struct renewal *renewal);
 

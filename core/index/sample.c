@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With a filter of at most 4096 bits a sum of two cardinalities is at most 2^13 and a floor at most
- * 2^15, so everything fits 16 bits. The loops are over all of the sample and without branches, so
- * that compilers do as many messages at once as the machine can.
+ * A filter has at most 4096 bits, so a sum of two cardinalities is at most 2^13 and a floor at most
+ * 2^15: all numbers fit 16 bits. The loops go over the whole sample and have no branches, so that
+ * compilers turn them into vector instructions.
  */
 #include "core/index/sample.h"
 
@@ -10,7 +10,8 @@
 
 enum { QUARTERS = 4, OUT = -1, FLOOR_MAX = 1 << 15, ALL_LANES = (1 << BITS_BLOCK) - 1 };
 
-/* Of one block; `restrict`, as the compiler cannot know that nothing overlaps. */
+/* Writes the overlaps and sums of one block. `restrict` tells the compiler that the arrays do not
+ * overlap. */
 static void put_block(const uint32_t *restrict overlaps, const uint16_t *restrict cardinalities,
                       uint16_t base, int16_t *restrict out_overlaps, uint16_t *restrict out_sums)
 {
@@ -71,7 +72,7 @@ uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted
     uint16_t below = FLOOR_MAX + 1; /* too few reach it */
     size_t most = wanted + wanted / 2;
 
-    /* `least` is reached by enough, or there is none. */
+    /* At least `wanted` messages reach `least`, or `least` is the value that the caller gave. */
     while (below - least > 1) {
         uint16_t middle = (uint16_t)(least + (below - least) / 2);
         size_t count = count_reaching(sample, middle);

@@ -9,11 +9,12 @@
 #include "core/index/index.h"
 #include "core/index/inner.h"
 
-/* After so many restarts each further one doubles the work of a step, so that the search ends: in
- * the end one step is enough, and within a step nothing comes or goes. */
+/* After this many restarts each further restart doubles the work of a step, so that the search
+ * ends. At last one step is enough for the whole search, and no message comes or goes within a
+ * step. */
 enum { RESTARTS_MAX = 3 };
 
-/* Enters a part into its index's list, and takes it out. */
+/* link_part adds a part to the list of its index; unlink_part takes the part out. */
 static void link_part(struct search_part *part)
 {
     part->next = part->index->parts;
@@ -36,7 +37,8 @@ static void unlink_part(struct search_part *part)
     part->link = NULL;
 }
 
-/* Lets go of the indexes: nothing of them is needed, or heard of, any more. */
+/* Ends the search's use of its indexes: takes its parts out of their lists and frees the
+ * cursors. */
 static void search_detach(struct index_search *search)
 {
     for (uint32_t p = 0; search->parts != NULL && p < search->query.part_count; p++) {
@@ -50,7 +52,7 @@ static void search_detach(struct index_search *search)
     }
 }
 
-/* The first part that looks at the same index as part p does. */
+/* Returns the number of the first part that searches the same index as part p. */
 static uint32_t source_of(const struct index_search *search, uint32_t p)
 {
     uint32_t source = 0;
@@ -61,7 +63,8 @@ static uint32_t source_of(const struct index_search *search, uint32_t p)
     return source;
 }
 
-/* Parts that look at the same messages remember together which of them are excluded. */
+/* Lets all parts that search the same index share one memo of the excluded messages. 0 or
+ * -ERR_NOMEM. */
 static int share_memo(struct index_search *search, struct search_part *part)
 {
     struct search_part *first = &search->parts[part->probe.source];
@@ -81,7 +84,7 @@ static int share_memo(struct index_search *search, struct search_part *part)
     return 0;
 }
 
-/* Fills in one part; `filters` has room for two filters. */
+/* Fills in one part. `filters` has space for two filters. */
 static int begin_part(struct index_search *search, uint32_t p, const struct index_part *given,
                       uint64_t *filters)
 {
@@ -148,7 +151,7 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
     }
     search->alloc = alloc;
     search->query = *query;
-    search->query.parts = NULL; /* the caller's; what is needed of them is copied */
+    search->query.parts = NULL; /* the array is the caller's; the search has copied what it needs */
     search->now_ms = INT64_MIN;
     int rc = begin_search(search, query);
     if (rc != 0) {
@@ -174,7 +177,7 @@ void index_search_free(struct index_search *search)
     alloc_release(search->alloc, search);
 }
 
-/* Whether a message that part p finds may have been found by another part. */
+/* Returns whether another part may have found a message that part p finds. */
 static bool finds_repeats(const struct index_search *search, uint32_t p)
 {
     for (uint32_t other = 0; other < search->query.part_count; other++) {
@@ -185,7 +188,7 @@ static bool finds_repeats(const struct index_search *search, uint32_t p)
     return false;
 }
 
-/* Begins the walk, anew or for the first time, with nothing found. */
+/* Begins the walk from the start, with no candidates. */
 static void rewind_search(struct index_search *search)
 {
     nearest_clear(&search->nearest);
@@ -210,7 +213,8 @@ static void restart_search(struct index_search *search)
     rewind_search(search);
 }
 
-/* Walks one part on, as walk says. Whether it is done with for now. */
+/* Walks one part for at most about *left work and reduces *left. Returns whether the part is done:
+ * at its end, or after its first look. */
 static bool walk_part(struct index_search *search, struct search_part *part, uint64_t *left)
 {
     uint64_t before = index_probe_work(&part->probe);
@@ -228,7 +232,7 @@ static bool walk_part(struct index_search *search, struct search_part *part, uin
 }
 
 /* Returns the part to walk next. During the first looks (search->looking) that is each part in
- * turn. After them it is the part with the highest probe.promise of those that are not walked to
+ * turn. After them it is the part with the highest probe.promise, of the parts that are not at
  * their end; NULL if all parts are. */
 static struct search_part *next_part(struct index_search *search)
 {
@@ -248,7 +252,8 @@ static struct search_part *next_part(struct index_search *search)
     return best;
 }
 
-/* Walks on for about *left work, and counts it down. Whether the end was reached. */
+/* Walks the parts for about *left work, and reduces *left. Returns whether all parts are at their
+ * ends. */
 static bool search_walk(struct index_search *search, uint64_t *left)
 {
     struct search_part *part = next_part(search);
@@ -263,7 +268,8 @@ static bool search_walk(struct index_search *search, uint64_t *left)
     return true;
 }
 
-/* Whether something held has expired since it was found: it may have kept others out. */
+/* Returns whether a candidate has expired since it was found. Such a candidate may have kept other
+ * messages out of the k best. */
 static bool holds_expired(const struct index_search *search)
 {
     if (nearest_is_capped(&search->nearest) &&

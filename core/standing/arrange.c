@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standing_arrange: groups made anew, a slice at a time. Parts are placed as they come, among what
- * is there then; later each is looked at again, a few times. And how alike the parts of a group
- * should be is learnt from messages: where contexts are strangers, wide groups rule nearly all
- * messages out, and few lanes are counted; where they are alike, wide groups are opened for most
- * messages, and it is cheaper to count more lanes.
+ * Moves parts of queries to better groups, a slice at a time. A new part is placed among the
+ * groups of that moment. standing_arrange looks at each part again a few times later.
+ * standing_learn sets how similar the parts of a group must be. If messages and queries have
+ * little in common, wide groups still rule out nearly all messages, and few lanes have to be
+ * counted. If they are similar, wide groups are opened for most messages without a hit, so more
+ * and narrower groups cost less.
  */
 #include "core/standing/inner.h"
 
 enum {
-    WINDOW = 4096,       /* messages that one judgement is made from */
-    OPENING_LANES = 150, /* counting so many lanes takes as long as opening a group in vain */
-    CALM = 64,           /* windows before groups become wider: that may turn out to be wrong */
-    FEW = 16,          /* openings that are so many times cheaper than lanes: groups may be wider */
+    WINDOW = 4096,       /* messages between two changes of likeness_percent, at least */
+    OPENING_LANES = 150, /* counting this many lanes takes as long as opening one group */
+    CALM = 64, /* windows of cheap opening before groups become wider: wider groups may turn out to
+                  be worse */
+    FEW = 16,  /* if opening costs so many times less than counting lanes, groups may be wider */
     LIKENESS_MIN = 30, /* percent; below, nothing is asked for */
     LIKENESS_MAX = 80,
     LIKENESS_STEP = 10
@@ -40,7 +42,9 @@ void standing_learn(struct standing *standing, uint32_t count)
 {
     uint32_t before = standing->likeness_percent;
 
-    /* Groups are not yet what they will be. What came since does not count: it may never end. */
+    /* Parts are still being moved because of the last change. Openings before these moves end
+     * tell nothing. Parts of newer queries do not count here, because new queries may never stop
+     * coming. */
     if (standing->relearning > 0) {
         begin_window(standing);
         return;
@@ -65,8 +69,8 @@ void standing_learn(struct standing *standing, uint32_t count)
     begin_window(standing);
 }
 
-/* The group at the cursor, or the next one behind; the last is followed by the first. There is one.
- */
+/* Returns the group at the cursor (next_node, next_lane), or the next group behind the cursor; the
+ * first group follows the last one. There must be a group. */
 static struct standing_group *next_group(struct standing *standing)
 {
     for (;;) {
@@ -86,15 +90,16 @@ static struct standing_group *next_group(struct standing *standing)
     }
 }
 
-/* A part that leaves is replaced by the last one, and one that stays becomes the last: from the
- * last to the first, each is looked at once. How many. */
+/* Moves each part of a group to a better group if there is one. Goes from the last part to the
+ * first: if a part moves away, the last part takes its slot, and a part that stays becomes the
+ * last, so each part is looked at once. Returns the number of parts. */
 static size_t look_at(struct standing *standing, struct standing_group *group)
 {
     size_t count = group->count;
 
     for (uint32_t slot = group->count; slot-- > 0;) {
         if (standing_move_part(standing, group, slot)) {
-            return count; /* its lane may have another group now, which is next */
+            return count; /* another group may have taken the lane; the next call looks at it */
         }
     }
     standing->next_lane++;

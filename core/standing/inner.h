@@ -6,14 +6,15 @@
  *   node    up to 512 groups: their keys by columns (bits.h), and a threshold for each group
  *   group   up to 16 parts of queries, with their filters interleaved in blocks of 8
  *
- * The key of a group is the union of its filters. In a containing group (its parts have `contains`)
- * the key is the intersection of the `contains` filters. A message opens a group only if it shares
- * as many bits with the key as the group's threshold says.
+ * The key of a group is the union of its filters. In a containing group, whose parts have a
+ * `contains` filter, the key is the intersection of the `contains` filters. A message is compared
+ * with a group only if the message shares as many bits with the key as the threshold of the group
+ * says.
  *
- *   node.c      groups of a node, and what the node keeps of each
- *   place.c     the group that a part goes to; insert and remove
- *   match.c     the queries that messages fit
- *   arrange.c   parts moved to better groups, by what messages have shown
+ *   node.c      groups of a node, and what the node keeps of each group
+ *   place.c     chooses the group of a part; insert and remove
+ *   match.c     finds the queries that messages fit
+ *   arrange.c   moves parts to better groups, by what messages have shown
  *   standing.c  queries, and the index as a whole
  */
 #ifndef CORE_STANDING_INNER_H
@@ -25,16 +26,16 @@
 enum {
     STANDING_BLOCKS = 2,
     STANDING_GROUP = STANDING_BLOCKS * BITS_BLOCK,
-    STANDING_BATCH =
-        64,            /* messages matched at a time, so that a node's columns stay in the cache */
-    STANDING_TURN = 8, /* columns added at a time; fewer take the same time */
+    /* Messages matched at a time: few enough that the columns of a node stay in the cache. */
+    STANDING_BATCH = 64,
+    STANDING_TURN = 8, /* columns added at a time; fewer columns take the same time */
     STANDING_HITS_MIN = 1024,
-    STANDING_LOOKS = 3,      /* parts that standing_arrange looks at, for each inserted part */
-    STANDING_CONTAINING = 0, /* the class of containing groups; the others are 1 .. */
+    STANDING_LOOKS = 3,      /* parts that standing_arrange looks at for each inserted part */
+    STANDING_CONTAINING = 0, /* class of the containing groups; all other classes are 1 or more */
     STANDING_NO_CLASS = UINT8_MAX
 };
 
-/* A part of a query in a group, with the conditions that a message is checked against. */
+/* A part of a query in a group, with the conditions that a message must fulfil. */
 struct standing_slot {
     struct standing_query *query;
     const uint64_t *contains; /* or NULL; the query's */
@@ -44,19 +45,19 @@ struct standing_slot {
 };
 
 struct standing_group {
-    /* The fields that a match reads first are in one cache line. */
+    /* A match reads these fields first, so they are in one cache line. */
     uint64_t *filters; /* `blocks` blocks */
     uint32_t count;
-    uint16_t floor; /* the smallest standing_floor of its parts: that of the largest distance */
-    uint16_t low;   /* the smallest cardinality of its parts' filters */
+    uint16_t floor; /* smallest standing_floor of the parts, that is, of the largest distance */
+    uint16_t low;   /* smallest cardinality of the parts' filters */
     uint16_t cardinalities[STANDING_GROUP];
 
     struct standing_slot slots[STANDING_GROUP];
     struct standing_node *node;
     uint32_t lane;
     uint32_t blocks;   /* of filters allocated */
-    uint8_t class;     /* of the words that it may stand in: see place.c */
-    bool loose;        /* its threshold rules out few messages, or none */
+    uint8_t class;     /* words of lanes hold groups of one class only: see place.c */
+    bool loose;        /* the threshold of the group rules out few messages, or none */
     uint16_t key_bits; /* set bits of key */
     uint64_t key[];
 };
@@ -65,25 +66,28 @@ struct standing_node {
     uint32_t number; /* its place in standing->nodes */
     uint32_t group_count;
     uint64_t lanes[BITS_LANE_WORDS];  /* in use */
-    uint64_t room[BITS_LANE_WORDS];   /* of these: groups that take another part */
-    uint64_t loose[BITS_LANE_WORDS];  /* of these: loose groups */
-    uint8_t classes[BITS_LANE_WORDS]; /* of each word's groups; STANDING_NO_CLASS: has none */
-    uint64_t floors[BITS_LANE_WORDS]; /* the least of each word's groups; 0 where they contain */
-    uint16_t key_bits[BITS_LANES];    /* set bits of each lane's key; 0 where there is none */
-    uint16_t needs[BITS_LANES];       /* each lane's own threshold, */
-    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* ... and the same by planes */
+    uint64_t room[BITS_LANE_WORDS];   /* lanes whose groups take another part */
+    uint64_t loose[BITS_LANE_WORDS];  /* lanes with loose groups */
+    uint8_t classes[BITS_LANE_WORDS]; /* for each word of lanes the class of its groups, or
+                                         STANDING_NO_CLASS */
+    uint64_t floors[BITS_LANE_WORDS]; /* for each word of lanes the smallest floor of its groups; 0
+                                         for containing groups */
+    uint16_t key_bits[BITS_LANES];    /* set bits of the key of each lane; 0 without a group */
+    uint16_t needs[BITS_LANES];       /* threshold of each lane, without the part by floors */
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* the same numbers as planes (bits.h) */
     size_t plane_count;                                 /* in use; never falls */
     size_t lane_words;                                  /* in use */
     struct standing_group *groups[BITS_LANES];
-    uint64_t *columns; /* at the start of a cache line of `storage`; behind them one of no lane */
+    uint64_t *columns; /* at a cache line of `storage`; a column with no lane set follows */
     uint64_t storage[];
 };
 
-/* A message being matched. */
+/* A message that is being matched. */
 struct standing_probe {
     const struct standing_deposit *deposit;
-    const uint16_t *positions; /* of its set bits, */
-    size_t column_count; /* ... and then of the column of no lane, up to a multiple of a turn */
+    const uint16_t *positions; /* columns to add up: the filter's set bits, and padding */
+    size_t column_count; /* entries of positions: a multiple of STANDING_TURN. Padding is the column
+                            with no lane set */
     uint32_t cardinality;
     size_t planes; /* that half of its cardinality takes */
 };
@@ -99,12 +103,12 @@ struct standing_query {
     uint32_t max_distance_ppm;
     enum index_metric metric;
     bool is_in;
-    uint64_t seen;  /* serial of the message that it was last found for, of several parts */
-    size_t seen_at; /* the hit that said so */
-    size_t words;   /* of a filter */
-    struct standing_slot *slots;   /* one for each part: what its place in a group is filled with */
+    uint64_t seen;               /* serial of the last message that a part of this query fitted */
+    size_t seen_at;              /* index of the hit for that message */
+    size_t words;                /* of a filter */
+    struct standing_slot *slots; /* one for each part: the contents of the part's slot in a group */
     struct standing_place *places; /* one for each part */
-    uint64_t *filters;             /* for each part its filter, then its contains */
+    uint64_t *filters;             /* for each part its filter, then its `contains` filter */
 };
 
 struct standing {
@@ -118,18 +122,19 @@ struct standing {
     size_t bytes;
     uint64_t serial; /* of messages matched */
     uint64_t compared;
-    struct standing_hit *found; /* hit_room of them: as they are found, */
-    struct standing_hit *hits;  /* ... and by message */
+    struct standing_hit *found; /* hits in the order in which they are found; hit_room entries */
+    struct standing_hit *hits;  /* the same hits sorted by message; hit_room entries */
     size_t found_count;
-    size_t hit_room;           /* at least part_count: one message's hits always fit */
-    uint32_t batch;            /* messages matched at a time: fewer where hits did not fit lately */
-    uint32_t likeness_percent; /* that a part and a group's key must have in common: learnt */
-    uint64_t learnt_from;      /* messages, since that was last changed or found right, */
-    uint64_t in_vain;          /* ... and groups that were opened for these without a hit */
-    uint32_t calm;             /* windows since then in which hardly any was */
-    size_t unsettled;          /* parts that are to be looked at: see standing_arrange */
-    size_t relearning;         /* of these: before it is learnt what their last change did */
-    uint32_t next_node;        /* where the next of them is looked for */
+    size_t hit_room; /* at least part_count, so that the hits of one message always fit */
+    uint32_t batch;  /* messages matched at a time: fewer after hits did not fit */
+    /* Percentage of bits that a part must share with a group's key. It is learned. */
+    uint32_t likeness_percent;
+    uint64_t learnt_from; /* messages since likeness_percent was last changed or confirmed */
+    uint64_t in_vain;     /* groups opened for these messages without a hit */
+    uint32_t calm;        /* windows since the last change in which opening was cheap */
+    size_t unsettled;     /* parts that standing_arrange still has to look at */
+    size_t relearning;  /* parts to look at before the last change of likeness_percent is judged */
+    uint32_t next_node; /* node and lane at which standing_arrange goes on */
     uint32_t next_lane;
     uint16_t *positions;
     struct standing_probe probes[STANDING_BATCH];
@@ -137,39 +142,40 @@ struct standing {
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 
-/* A new, empty node at the end of the directory. NULL without memory. */
+/* Makes an empty node at the end of standing->nodes. NULL without memory. */
 struct standing_node *standing_node_new(struct standing *standing);
 
-/* Finds a free lane of a node for a new group of this class: in a word of lanes that has groups of
- * the class, else in an empty word. False: there is none. */
+/* Finds a free lane of a node for a new group of a class: in a word of lanes with groups of the
+ * same class, else in an empty word. False: the node has no such lane. */
 bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane);
 
-/* An empty group of a class, in no node, with one block. NULL without memory. Freed when it is in
- * no node, and holds no part. */
+/* standing_group_new makes an empty group of a class with one block of filters; the group is in
+ * no node. NULL without memory. standing_group_free frees a group that is in no node and has no
+ * part. */
 struct standing_group *standing_group_new(struct standing *standing, uint8_t class, bool loose);
 void standing_group_free(struct standing *standing, struct standing_group *group);
 
-/* Makes sure that the blocks have room for one more part of a group that is not full. False without
- * memory. */
+/* Makes sure that a group that is not full has memory for one more part. False without memory. */
 bool standing_group_grow(struct standing *standing, struct standing_group *group);
 
-/* Puts a group into a free lane. Takes it out again, and others may move then; a node that is left
- * empty is freed. */
+/* standing_enter puts a group into a free lane of a node. standing_leave takes a group out of its
+ * node. Then another group may move to the free lane, and a node without groups is freed. */
 void standing_enter(struct standing *standing, struct standing_node *node, uint32_t lane,
                     struct standing_group *group);
 void standing_leave(struct standing *standing, struct standing_group *group);
 
-/* Puts a part into a group whose blocks have room. */
+/* Adds a part to a group whose blocks have a free place (standing_group_grow). */
 void standing_put(struct standing *standing, struct standing_group *group,
                   const struct standing_slot *slot);
 
-/* Takes a part out of a group, which stays, perhaps without any; the last one takes its slot. */
+/* Removes a part from a group; the last part takes its slot. The group stays, even without
+ * parts. */
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot);
 
-/* The least floor (see index_probe_floor) that a message within this distance reaches. */
+/* The smallest floor (see index_probe_floor) that a message within this distance passes. */
 uint16_t standing_floor(uint32_t max_distance_ppm);
 
-/* What a group of one part at least must know of them. */
+/* What a group keeps of its parts, computed from the parts. The group must have a part. */
 struct standing_summary {
     uint64_t key[PROFILE_WORDS_MAX];
     uint16_t floor;
@@ -180,17 +186,19 @@ void standing_summarise(const struct standing *standing, const struct standing_g
 
 /* --- place.c ---------------------------------------------------------------------------------- */
 
-/* Puts all parts in; unless 0 (-ERR_NOMEM), none is. Takes all out. */
+/* standing_place_query puts all parts of a query into groups. 0, or -ERR_NOMEM with no part in a
+ * group. standing_displace_query takes all parts out. */
 int standing_place_query(struct standing *standing, struct standing_query *query);
 void standing_displace_query(struct standing *standing, struct standing_query *query);
 
-/* Looks for a better group for a part; without one, or without memory, it stays in its own. Whether
- * that one is gone. */
+/* Moves a part to a better group. The part stays in its group if there is no better one or no
+ * memory. Returns whether the old group was freed. */
 bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot);
 
 /* --- arrange.c -------------------------------------------------------------------------------- */
 
-/* What so many messages more tell about the groups. */
+/* Counts `count` more messages, and after enough messages adapts how similar the parts of a group
+ * must be. */
 void standing_learn(struct standing *standing, uint32_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standing_match: messages matched, a batch at a time, node by node: the columns of a node stay in
- * the nearest cache for all of a batch.
+ * standing_match: matches messages in batches, one node after another, so that the columns of a
+ * node stay in the nearest cache for the whole batch.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { OPENING_MAX = 32, CACHE_LINE_WORDS = 8 };
 
-/* Asks for what lies there, which is soon read. */
+/* Prefetches `words` words of memory that will be read soon. */
 static void match_fetch(const void *what, size_t words)
 {
 #if defined(__GNUC__)
@@ -39,7 +39,8 @@ static bool slot_fits(const struct standing *standing, const struct standing_slo
             bloom_is_subset(slot->contains, deposit->filter, standing->words));
 }
 
-/* What a hit ranks by among those of other parts of its query. */
+/* Computes the similarity of a hit. If several parts of a query fit a message, the part with the
+ * highest similarity gets the hit. */
 static struct similarity rank_of(const struct standing *standing, const struct standing_hit *hit,
                                  const struct standing_deposit *deposit)
 {
@@ -55,7 +56,7 @@ static struct similarity rank_of(const struct standing *standing, const struct s
                                estimate_union(estimate, filter, deposit->filter));
 }
 
-/* Keeps the better of two hits of one query for one message. */
+/* Keeps the better of two hits that one query has for one message. */
 static void keep_better(const struct standing *standing, struct standing_hit *held,
                         const struct standing_hit *other, const struct standing_deposit *deposit)
 {
@@ -91,7 +92,8 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
     return true;
 }
 
-/* Compares the parts of a group. False: there is no room for another hit. */
+/* Compares a message with the parts of a group and adds hits. False: there is no memory for another
+ * hit. */
 static bool open_group(struct standing *standing, const struct standing_group *group,
                        const struct standing_probe *probe)
 {
@@ -120,13 +122,15 @@ static bool open_group(struct standing *standing, const struct standing_group *g
             }
         }
     }
-    /* Nothing is learnt of groups that are made by another rule. */
+    /* Loose and containing groups do not depend on likeness_percent, so opening them in vain
+     * teaches nothing. */
     standing->in_vain += standing->found_count == found_before && !group->loose &&
                          group->class != STANDING_CONTAINING;
     return true;
 }
 
-/* Groups that messages of the batch are about to be compared with: asked for from memory first. */
+/* A queue of pairs: a group, and a message that will be compared with the group. The groups of
+ * the queue are prefetched before the comparisons. */
 struct opening {
     const struct standing_group *groups[OPENING_MAX];
     const struct standing_probe *probes[OPENING_MAX];
@@ -156,7 +160,7 @@ static bool open_soon(struct standing *standing, struct opening *opening,
     return opening->count < OPENING_MAX || open_all(standing, opening);
 }
 
-/* Opens the groups of a mask. False: no room for hits. */
+/* Opens the groups of a mask for a message. False: there is no memory for another hit. */
 static bool open_lanes(struct standing *standing, const struct standing_node *node,
                        const uint64_t *mask, const struct standing_probe *probe,
                        struct opening *opening)
@@ -197,8 +201,8 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     }
 }
 
-/* The groups of a node that reach their thresholds, and so may hold what a message fits, are
- * opened. False: no room for hits. */
+/* Opens the groups of a node whose thresholds the messages of the batch reach. False: there is no
+ * memory for another hit. */
 static bool match_node(struct standing *standing, const struct standing_node *node, uint32_t count,
                        struct opening *opening)
 {
@@ -241,7 +245,8 @@ static bool match_collect(struct standing *standing, uint32_t count)
     return open_all(standing, &opening);
 }
 
-/* Drops what later parts of a query found again: hits are by message already. How many are left. */
+/* Keeps one hit for each query and message, if several parts of a query fit. The hits are sorted by
+ * message already. Returns the number of hits that are left. */
 static size_t unite_parts(struct standing *standing, const struct standing_deposit *deposits,
                           size_t count)
 {
@@ -263,7 +268,7 @@ static size_t unite_parts(struct standing *standing, const struct standing_depos
     return kept;
 }
 
-/* Puts what was found into the order of messages, by counting. */
+/* Sorts the hits by message, with a counting sort. */
 static void sort_hits(struct standing *standing, uint32_t count)
 {
     size_t starts[STANDING_BATCH + 1] = {0};
@@ -284,8 +289,7 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
 {
     count = count < standing->batch ? count : standing->batch;
     make_probes(standing, deposits, count);
-    while (!match_collect(standing,
-                          count)) { /* one message's hits fit, as there is room for all parts */
+    while (!match_collect(standing, count)) { /* the hits of one message always fit: see hit_room */
         count = (count + 1) / 2;
         standing->batch = count;
     }

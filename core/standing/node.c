@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups within nodes, and what a node knows about its groups. */
+/* The groups of a node, and what the node keeps of each group. */
 #include <assert.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ static void mask_set(uint64_t *mask, uint32_t lane, bool set)
     mask[lane / 64] = set ? mask[lane / 64] | bit : mask[lane / 64] & ~bit;
 }
 
-/* What a lane needs of its own: the set bits that all its parts want contained, or what the floor
- * asks of the smallest filter. */
+/* The threshold of a lane. In a containing group: the set bits of the key, that is, of what all
+ * parts want contained. In another group: what the floor demands of the smallest filter. */
 static uint16_t need_of(const struct standing_group *group)
 {
     return group->class == STANDING_CONTAINING
@@ -38,7 +38,8 @@ static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
     }
 }
 
-/* The least floor of a word's groups; none is needed where they contain. */
+/* Computes what a node keeps of a word of lanes: the smallest floor of its groups (0 for containing
+ * groups), and how many words of lanes are in use. */
 static void repair_word(struct standing_node *node, uint32_t word)
 {
     uint64_t least = UINT64_MAX;
@@ -59,7 +60,7 @@ static void repair_word(struct standing_node *node, uint32_t word)
     }
 }
 
-/* Lets a node know what has changed in a group besides its key. */
+/* Updates what a node keeps of a group, except for the key's columns. */
 static void tell_node(struct standing_group *group)
 {
     struct standing_node *node = group->node;
@@ -206,7 +207,7 @@ bool standing_group_grow(struct standing *standing, struct standing_group *group
     return true;
 }
 
-/* Sets or clears the group's lane in the columns of some bits. */
+/* Sets or clears the lane of a group in the columns of some bits. */
 static void mark_columns(struct standing_group *group, size_t word, uint64_t bits, bool set)
 {
     for (uint64_t left = bits; left != 0; left &= left - 1) {
@@ -249,7 +250,7 @@ void standing_enter(struct standing *standing, struct standing_node *node, uint3
     tell_node(group);
 }
 
-/* Takes a group out of its node, which may be empty then. */
+/* Takes a group out of its node and returns the node, which may be empty then. */
 static struct standing_node *node_detach(struct standing *standing, struct standing_group *group)
 {
     struct standing_node *node = group->node;
@@ -270,7 +271,8 @@ static struct standing_node *node_detach(struct standing *standing, struct stand
     return node;
 }
 
-/* A group of this class of a node; of any class for STANDING_NO_CLASS. NULL: there is none. */
+/* Returns any group of this class in a node; any group at all for STANDING_NO_CLASS. NULL: there is
+ * none. */
 static struct standing_group *some_group(const struct standing_node *node, uint8_t class)
 {
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
@@ -282,8 +284,8 @@ static struct standing_group *some_group(const struct standing_node *node, uint8
 }
 
 /*
- * Nodes fill up from the front: the hole is filled with a group of the last node, if that has one
- * that may stand there. A node that is left without groups goes.
+ * Takes a group out of its node. Keeps the first nodes full: a group of the last node moves to the
+ * free lane, if the last node has a group of the right class. Frees a node without groups.
  */
 void standing_leave(struct standing *standing, struct standing_group *group)
 {
@@ -346,7 +348,7 @@ uint16_t standing_floor(uint32_t max_distance_ppm)
     return (uint16_t)((shared << BITS_FLOOR_SHIFT) / (shared + DISTANCE_ONE_PPM));
 }
 
-/* Key, floor and cardinality from all parts. */
+/* Computes key, floor and smallest cardinality of a group from all its parts. */
 void standing_summarise(const struct standing *standing, const struct standing_group *group,
                         struct standing_summary *out)
 {
@@ -371,7 +373,7 @@ void standing_summarise(const struct standing *standing, const struct standing_g
     }
 }
 
-/* Computes what a group and its node keep of the group's parts. */
+/* Computes again what a group and its node keep of the group's parts. */
 static void group_refresh(const struct standing *standing, struct standing_group *group)
 {
     struct standing_summary summary;

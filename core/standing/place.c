@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standing_place: which group a part goes to. Groups are made so that a message which has nothing
- * to do with them seldom passes: similar filters, or few. All of that is only a matter of speed.
+ * standing_place: chooses the group of a part. A group should rule out most messages that are
+ * unrelated to it, so its filters are similar, or few. The choice changes only how fast a match is.
  */
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
@@ -9,27 +9,27 @@
 #include "core/standing/inner.h"
 
 enum {
-    CLASS_SHIFT = 11, /* floors that differ by less than 2^11 may share a word */
-    HEADROOM = 64,    /* bits that a group keeps free for what is like it */
-    SPARSE = 4        /* a group of so few parts, or fewer, gives them to others if it can */
+    CLASS_SHIFT = 11, /* groups whose floors differ by less than 2^11 may share a word of lanes */
+    HEADROOM = 64,    /* bits that a group keeps free for parts similar to it */
+    SPARSE = 4        /* a group of at most this many parts gives its parts to other groups */
 };
 
 /* A part that looks for a group. */
 struct seeker {
     const struct standing_slot *slot;
-    const uint64_t *key; /* what it adds to a group's key */
+    const uint64_t *key; /* the filter that it adds to a group's key */
     uint32_t key_bits;
     uint16_t cardinality;
     uint16_t floor;
     uint8_t class;
     bool loose;
     const struct standing_group *except; /* not this one */
-    bool in_place;                       /* only groups whose blocks have room */
+    bool in_place;                       /* only groups whose blocks have a free place */
     size_t position_count;
     uint16_t positions[PROFILE_BITS_MAX];
 };
 
-/* The group that is most like the part, so far: its Jaccard similarity is shared / all. */
+/* The most similar group found so far. Its Jaccard similarity with the part is shared / all. */
 struct choice {
     struct standing_group *group;
     uint32_t shared;
@@ -37,9 +37,10 @@ struct choice {
 };
 
 /*
- * Whether a union of `bits` bits rules most messages out: of a message that is unrelated, and of
- * the size of what is looked for, E = c bits / m bits lie in the union on average, give or take the
- * square root of E; the threshold should be three and a half of these above.
+ * Returns whether a union of `bits` set bits rules out most messages. An unrelated message with c
+ * set bits (`cardinality`) shares E = c bits / m bits with the union on average, where m is the
+ * number of bits of a filter; the standard deviation is about the square root of E. The threshold
+ * must be at least 3.5 standard deviations above E.
  */
 static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t cardinality,
                       uint16_t floor)
@@ -80,7 +81,8 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
     out->position_count = sliced_positions(out->key, standing->words, out->positions);
 }
 
-/* Whether the group still rules out what it should with this part in it. */
+/* Returns whether a part may join a group. After that the group must still rule out most
+ * messages. */
 static bool may_join(const struct standing *standing, const struct standing_group *group,
                      const struct seeker *seeker, uint32_t shared)
 {
@@ -104,7 +106,8 @@ static bool may_join(const struct standing *standing, const struct standing_grou
            rules_out(standing, bits, low, floor);
 }
 
-/* The groups of a node that the part may be looked for in. Whether there are any. */
+/* Makes a mask of the groups of a node that have the part's class and a free place. Returns whether
+ * there are any. */
 static bool place_candidates(const struct standing_node *node, const struct seeker *seeker,
                              uint64_t *out_mask)
 {
@@ -119,7 +122,7 @@ static bool place_candidates(const struct standing_node *node, const struct seek
     return any;
 }
 
-/* How many bits of the part each lane's key has. */
+/* Counts, for each lane, the bits that the part shares with the key of the lane's group. */
 static void count_shared(const struct standing *standing, const struct standing_node *node,
                          const struct seeker *seeker, uint16_t *out)
 {
@@ -165,7 +168,7 @@ static void look_in_node(const struct standing *standing, const struct standing_
     }
 }
 
-/* The group that is most like the part, of those that it may join. NULL: none. */
+/* Returns the group most similar to the part, of those that it may join. NULL: there is none. */
 static struct standing_group *place_seek(const struct standing *standing,
                                          const struct seeker *seeker)
 {
@@ -177,7 +180,7 @@ static struct standing_group *place_seek(const struct standing *standing,
     return choice.group;
 }
 
-/* A new group for a part, in the first node that has a lane for it. NULL without memory. */
+/* Makes a new group for a part, in the first node with a suitable lane. NULL without memory. */
 static struct standing_group *open_group(struct standing *standing, const struct seeker *seeker)
 {
     struct standing_group *group = standing_group_new(standing, seeker->class, seeker->loose);
@@ -229,7 +232,8 @@ static void drop_if_empty(struct standing *standing, struct standing_group *grou
     }
 }
 
-/* Gives the parts of a group of few to others, as far as these have room: needs no memory. */
+/* Moves the parts of a small group to other groups, as far as these have free places. Needs no
+ * memory. */
 static void place_dissolve(struct standing *standing, struct standing_group *group)
 {
     for (uint32_t i = group->count; i-- > 0;) {
@@ -260,7 +264,7 @@ bool standing_move_part(struct standing *standing, struct standing_group *group,
         return false;
     }
     if (other == NULL || (other != group && !standing_group_grow(standing, other))) {
-        other = group; /* which has room for what it has just given */
+        other = group; /* the group has a free place: the part was there before */
     }
     standing_put(standing, other, &moved);
     bool is_gone = group->count == 0;

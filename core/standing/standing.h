@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standing: standing queries, found by the messages that fit them. The direction turned: the
- * queries are kept and messages come, each of which looks at few of them.
+ * standing: an index of standing queries. Given a message, it finds the queries that the message
+ * fits, and compares the message with few of them. This is the reverse of core/index/, where a
+ * query finds messages.
  *
- * A message fits a query when it fits one of its parts: same scope, bit distance within the
- * query's bound and the message's reach, all bits of `contains`. Exact; docs/watch.md has the
- * structure and the proof. Not thread-safe. No clock, no ids: what else a query asks for is its
- * owner's matter.
+ * A message fits a query if it fits one of the query's parts. It fits a part if it has the same
+ * scope, if the bit distance is within the query's bound and the message's reach, and if it has all
+ * bits of `contains`. The answers are exact; docs/watch.md has the structure and the proof. Not
+ * thread-safe. The index has no clock and no ids: the owner checks all other conditions of a query.
  */
 #ifndef CORE_STANDING_STANDING_H
 #define CORE_STANDING_STANDING_H
@@ -36,72 +37,75 @@ void standing_free(struct standing *standing);
 struct standing_part {
     const uint64_t *filter;   /* profile words */
     const uint64_t *contains; /* the same; NULL: no such condition */
-    uint64_t scope;           /* only messages of this very scope: an epoch, for example */
+    uint64_t scope; /* only messages of the same scope fit; a scope is, for example, an epoch */
 };
 
 struct standing_terms {
     const struct standing_part *parts; /* copied, with what they point to */
     uint32_t part_count;               /* 1 .. INDEX_PARTS_MAX */
     uint32_t max_distance_ppm;         /* of the bit distance, inclusive */
-    enum index_metric metric;          /* by what the nearest of several parts is chosen */
+    enum index_metric metric;          /* chooses the nearest of several parts */
     void *owner;                       /* given back by standing_owner */
 };
 
-/* A query that is in no index yet. 0 or -ERR_NOMEM. */
+/* Makes a query that is in no index yet. 0 or -ERR_NOMEM. */
 int standing_query_new(const struct standing *standing, const struct standing_terms *terms,
                        struct standing_query **out_query);
 
-/* Takes it out first where it is in. NULL is fine. */
+/* Frees a query; takes the query out of the index first. NULL is fine. */
 void standing_query_free(struct standing *standing, struct standing_query *query);
 void *standing_owner(const struct standing_query *query);
 
-/* The filter of one of its parts: profile words, the query's. */
+/* The filter of one part: profile words, which belong to the query. */
 const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part);
 
-/* Puts a query in, once. 0, or -ERR_NOMEM: it is not in then. O(queries / 6,000) and about 10 us a
- * part. */
+/* Inserts a query; a query can be inserted once. 0, or -ERR_NOMEM: then the query is not in the
+ * index. O(queries / 6,000) and about 10 us a part. */
 int standing_insert(struct standing *standing, struct standing_query *query);
 
-/* A message that came. Borrowed for the call. */
+/* A new message to match. The pointers are borrowed for the call. */
 struct standing_deposit {
     const uint64_t *filter;
     uint64_t scope;
     uint32_t reach_ppm; /* of the bit distance, inclusive */
 };
 
-/* A message that fits a query: by the part that it is nearest to, the earlier one of equals. */
+/* A message that fits a query. If several parts fit, the hit names the nearest part; of equally
+ * near parts the first. */
 struct standing_hit {
     struct standing_query *query;
     uint32_t deposit; /* which of those given */
     uint32_t part;
-    uint32_t intersection; /* set bits of (part's filter and the message's) */
+    uint32_t intersection; /* set bits of (the part's filter and the message's filter) */
     uint32_t union_count;  /* of (one or the other) */
     uint32_t cardinality;  /* of the message's filter */
 };
 
 /*
- * Finds the queries that messages fit: of the first few of `count` >= 1 messages. How many these
- * were is returned, 1 at least. *out_hits, *out_hit_count: by message, each query once for one; in
- * no order within a message. Borrowed until anything else is asked of the index. Never fails.
+ * Finds the queries that the messages `deposits` fit. Handles as many messages as fit its memory:
+ * returns how many, at least 1 of `count` >= 1. The hits are sorted by message; for one message
+ * each query is there once, in no order. The hits are borrowed until the next call with this index.
+ * Never fails.
  */
 uint32_t standing_match(struct standing *standing, const struct standing_deposit *deposits,
                         uint32_t count, const struct standing_hit **out_hits,
                         size_t *out_hit_count);
 
-/* Whether one message fits one query, in the index or not. *out_hit as above, with deposit 0.
- * O(parts) */
+/* Returns whether a message fits a query, which may be in the index or not. Writes the hit to
+ * *out_hit, with deposit 0. O(parts) */
 bool standing_fits(const struct standing *standing, struct standing_query *query,
                    const struct standing_deposit *deposit, struct standing_hit *out_hit);
 
 /*
- * Looks at `budget` parts, or a few more, whether they stand in the right groups, some microseconds
- * each, and moves those that do not. Whether there are more to be looked at: after queries came,
- * and when messages have shown that groups are too wide or too narrow. Only a matter of speed;
- * without memory all stays as it is.
+ * Looks at `budget` parts, or a few more, and moves each to a better group if there is one. Takes
+ * some microseconds a part. Returns whether more parts are left: this is so after queries came, and
+ * after messages have shown that groups are too wide or too narrow. Changes only speed; without
+ * memory a part stays where it is.
  */
 bool standing_arrange(struct standing *standing, size_t budget);
 
-/* Parts of the queries that are in it, and bytes held, without the queries' own. O(1). */
+/* standing_count: the parts of all queries in the index. standing_bytes: bytes of memory held,
+ * without the queries' own memory. O(1). */
 size_t standing_count(const struct standing *standing);
 size_t standing_bytes(const struct standing *standing);
 

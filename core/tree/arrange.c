@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which messages should share a group. Nothing here bears on what is found, only on how fast.
+ * Rebuild, step 2: puts similar messages into the same group. Groups change how fast a search is,
+ * never what a search finds.
  */
 #include <string.h>
 
@@ -9,10 +10,10 @@
 #include "core/tree/inner.h"
 
 enum {
-    CANDIDATES = 24,   /* nearest to the first of a group, of which the others are taken */
-    ANY_PERCENT = 100, /* of all bits may be in the union of messages that fit nowhere */
+    CANDIDATES = 24,   /* a group is chosen from this many messages nearest to its first one */
+    ANY_PERCENT = 100, /* allowed share of set bits in a union of messages that fit no group */
     SMALL_LEAST = 2,   /* messages of a group that is not full */
-    SMALL_PARTS = 3    /* at most a third as many such groups as full ones */
+    SMALL_PARTS = 3    /* at most a third as many partly filled groups as full ones */
 };
 
 int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
@@ -59,9 +60,10 @@ void tree_arranger_deinit(struct tree_arranger *arranger)
 }
 
 /*
- * Few messages of many places, as an epoch has them, are one or two of each: a union of eight would
- * be of four places, and rule out nothing. Groups of fewer take more lanes, each of which is as
- * many bits as a filter. A big tree has messages enough of each place, and no memory to spare.
+ * Returns whether the tree is small: groups may then have few messages. The messages of one epoch
+ * often come from many places, one or two messages from each. A group of eight would mix four
+ * places, and its union would rule out no query. Smaller groups use more lanes. A lane takes as
+ * much memory as a filter. A big tree has enough messages from each place to fill groups.
  */
 bool tree_is_small(const struct tree *tree)
 {
@@ -69,8 +71,9 @@ bool tree_is_small(const struct tree *tree)
 }
 
 /*
- * Eight filters of which each has more than 0.4 m set bits have nearly all of them in their union,
- * similar or not (if they are not: 1 - 0.6^8 = 98 %).
+ * Returns whether unions can rule out queries: filters have at most 40 % of their bits set, on
+ * average. If each of eight filters has more than 40 % of its bits set, their union has nearly all
+ * bits set. Example: eight unrelated filters set 1 - 0.6^8 = 98 % of the bits.
  */
 bool tree_is_sparse(const struct tree *tree)
 {
@@ -103,7 +106,7 @@ static void load_window(struct tree_arranger *arranger, const uint32_t *position
     const struct tree *tree = arranger->tree;
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    /* Lanes beyond the last one are read by the kernels, though not used. */
+    /* The kernels read the lanes behind the last row, but nobody uses their results. */
     memset(row_of(arranger, count / TREE_GROUP * TREE_GROUP), 0,
            count % TREE_GROUP != 0 ? TREE_GROUP * tree->words * sizeof(*arranger->rows) : 0);
     for (size_t i = 0; i < count; i++) {
@@ -138,8 +141,8 @@ struct candidate {
     uint32_t row;
 };
 
-/* Finds those of the rows 0 .. count - 1 that are nearest to a filter, and writes them to `out`,
- * best first. Returns their number, at most CANDIDATES. */
+/* Finds the rows nearest to a filter among the first `count` rows. Writes them to `out`, nearest
+ * first. Returns how many were found, at most CANDIDATES. */
 static size_t find_candidates(const struct tree_arranger *arranger, const uint64_t *filter,
                               size_t count, struct candidate *out)
 {
@@ -177,8 +180,8 @@ static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uin
 }
 
 /*
- * Of the candidates, the one that adds the fewest bits to a union; then it is no candidate any
- * more. At most `most_added` of its own bits may be new. UINT32_MAX if there is no such candidate.
+ * Chooses the candidate that adds the fewest new bits to a union, at most `most_added`. Removes the
+ * candidate from the list and returns its row; UINT32_MAX if no candidate adds so few bits.
  */
 static uint32_t take_candidate(const struct tree_arranger *arranger, const uint64_t *whole,
                                struct candidate *candidates, size_t *count, uint32_t most_added)
@@ -204,7 +207,8 @@ static uint32_t take_candidate(const struct tree_arranger *arranger, const uint6
     return row;
 }
 
-/* Takes a row out: the last one fills its place. The rows still to be taken are told. */
+/* Removes a row; the last row moves to its place. If the last row is in `rows`, its entry there is
+ * changed to the new place. */
 static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, uint32_t *rows,
                      size_t row_count)
 {
@@ -222,9 +226,9 @@ static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, 
 }
 
 /*
- * Forms a group around the last of `*count` rows: its numbers go to out (TREE_GROUP of them) and
- * its rows are dropped. Returns its size; or 1, with only that last row dropped, if fewer than
- * `least` are similar enough.
+ * Forms a group around the last of `*count` rows. Writes the numbers of the group's messages to
+ * `out`, which has TREE_GROUP entries, and removes their rows. Returns the size of the group. If
+ * fewer than `least` messages are similar enough, removes only the last row and returns 1.
  */
 static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t most_percent,
                          size_t least, uint32_t *out)
@@ -264,8 +268,9 @@ static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t
 }
 
 /*
- * Writes out the groups formed, in the order in which their first messages stood, so that similar
- * groups are near one another; then those in no group, as they stood.
+ * Writes the new groups back to `positions`, ordered by where the first message of each group was
+ * before. Similar groups stay near one another this way. Messages without a group follow in their
+ * old order.
  */
 static void arrange_emit(struct tree_arranger *arranger, uint32_t *positions, size_t count,
                          size_t group_count, bool all_loose)
@@ -304,8 +309,8 @@ static void arrange_emit(struct tree_arranger *arranger, uint32_t *positions, si
 }
 
 /*
- * Groups of at least `least` messages, as many as `most_groups`; the messages that fit nowhere stay
- * behind at the end. Returns how many positions are in groups.
+ * Forms groups of at least `least` messages, at most `most_groups` groups. Messages that fit no
+ * group move to the end of `positions`. Returns how many messages are in groups.
  */
 static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, size_t count,
                           uint32_t most_percent, size_t least, size_t most_groups)
@@ -329,9 +334,9 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
 }
 
 /*
- * Full groups first; then smaller ones of what is left, as long as there are not too many of them,
- * but in a small tree: each takes a lane; then whatever is left together, in groups that rule out
- * little.
+ * Forms full groups first, then smaller groups of the remaining messages. Each small group takes a
+ * lane, so a big tree limits their number; a small tree does not. The messages that are left at
+ * last form groups of unrelated messages, which rule out few queries.
  */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {

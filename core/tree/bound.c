@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searching, the middle level: which groups of a node the columns rule out. */
+/* Search, middle level: rules out groups of a node by the columns of the query's bits. */
 #include <string.h>
 
 #include "core/tree/walk.h"
 
 enum {
-    FEW_COLUMNS = 1000, /* what looking at a node takes besides columns, in these */
-    SWEEP_PERCENT = 50  /* of a node's blocks: if more groups pass, all of it is compared in
-                           order, as a small group, too, takes a block to open */
+    FEW_COLUMNS = 1000, /* cost of looking at a node besides the columns, as a number of columns */
+    /* The search compares a whole node in order if more groups pass than this percentage of the
+     * node's blocks. A small group takes a whole block to open, too. */
+    SWEEP_PERCENT = 50
 };
 
 static void make_ready(struct walk *walk)
@@ -31,10 +32,10 @@ bool walk_can_bound(const struct walk *walk)
 }
 
 /*
- * Whether counting columns costs more than it can save: in a node of few groups; with a query that
- * only complete filters can rank, or of very many bits, or none; where the unions are so full that
- * unrelated ones share more bits with the query than a similarity of 2/3 asks for (0.4 of both
- * cardinalities' sum).
+ * Returns whether counting columns costs more time than counting can save. This is so for a node of
+ * few groups; for a query with no bits or very many; for a metric that needs complete filters; and
+ * for unions so full that unrelated unions share more than 0.4 of the sum of both cardinalities
+ * with the query (similarity 2/3). Never for a query with `contains`.
  */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
 {
@@ -71,8 +72,8 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
     return any != 0;
 }
 
-/* Columns are far apart in memory: those of the next node are asked for while one's are added up.
- */
+/* Prefetches the columns of the next node while the columns of this node are added up. Columns are
+ * far apart in memory, so each is a cache miss otherwise. */
 void walk_fetch(const struct walk *walk, const struct tree_node *node)
 {
 #if defined(__GNUC__)
@@ -101,13 +102,14 @@ void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *plane
     walk->probe->bytes += walk->position_count * lane_words * sizeof(uint64_t);
 }
 
-/* Lanes of a node that are looked at: those of its groups, and REACH_DONE behind. */
+/* The number of lanes that kernels read: the groups of the node, rounded up to a multiple of
+ * BITS_STRIDE. The lanes behind the groups hold REACH_DONE. */
 static size_t lane_count(const struct tree_node *node)
 {
     return ((size_t)node->group_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
 }
 
-/* Groups that are not in the mask are done. */
+/* Marks the groups that are not in the mask as done (REACH_DONE). */
 static void keep_masked(const uint64_t *mask, size_t count, uint16_t *reach)
 {
     for (size_t i = 0; i < count; i++) {
@@ -137,7 +139,7 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
     return kernels->largest(kept->reach, lane_count(node));
 }
 
-/* What the spans of one summary promise. */
+/* Computes the reach of the spans of one summary. */
 static void rank_spans(struct walk *walk, const struct tree_summary *summary, uint16_t *out_spans)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
@@ -195,8 +197,8 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
     walk_flush(walk);
 }
 
-/* Once the k best are nearly final, and if so many groups pass, comparing all of the node in order
- * is less work. */
+/* Returns whether comparing the whole node in order costs less than opening `passing` groups: many
+ * groups pass, and the k best are nearly final. */
 static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
 {
     return walk->probe->opened >= WALK_SETTLED && walk->floor > 0 &&

@@ -6,14 +6,15 @@
 #include "core/tree/inner.h"
 
 enum {
-    /* A rebuild of a big tree gives a node 7/8 of the groups that a node can have. Inserts never
-     * open groups in such a node; 8/8 has not been measured. */
+    /* A rebuild of a big tree fills 7/8 of the groups that a node can have. Inserts never open
+     * groups in such a node. 8/8 has not been measured. */
     FILL_NUMERATOR = 7,
     FILL_DENOMINATOR = 8,
-    HOLES = 64 /* at most 1/64 of a new node's slots stay free, so that groups lie in one block */
+    HOLES = 64 /* at most 1/64 of a new node's slots stay free. Free slots let a group lie in one
+                  block */
 };
 
-/* Grows tree->nodes, by_number and summaries for one more node. 0 or -ERR_NOMEM. */
+/* Grows tree->nodes, tree->by_number and the summaries for one more node. 0 or -ERR_NOMEM. */
 static int grow_directory(struct tree *tree)
 {
     uint32_t room = tree->node_room == 0 ? 4 : 2 * tree->node_room;
@@ -44,7 +45,7 @@ static int grow_directory(struct tree *tree)
     return 0;
 }
 
-/* Gives a node a number; there is one free, as there are as many as places. */
+/* Gives a node the lowest free number. The caller has grown the directory, so a number is free. */
 static void enter_number(struct tree *tree, struct tree_node *node)
 {
     uint32_t number = 0;
@@ -96,7 +97,8 @@ void tree_leave_node(struct tree *tree, struct tree_node *node)
 
 /* --- new nodes -------------------------------------------------------------------------------- */
 
-/* Lets the next group, of so many messages, lie in one block, as far as slots may stay free. */
+/* Skips slots so that the next group of `size` messages lies in one block. Skips nothing if more
+ * slots than `holes` would stay free. */
 static void leave_hole(struct tree_node *node, uint32_t size, uint32_t *holes)
 {
     uint32_t in_block = node->slot_count % BITS_BLOCK;
@@ -109,17 +111,17 @@ static void leave_hole(struct tree_node *node, uint32_t size, uint32_t *holes)
 }
 
 /*
- * A rebuild under way. In a tree without removals all slots are in use, except for the end of the
- * last group, and all nodes but the last have the same number of slots. So a message has a number:
- * place of the node * slots of a node + slot. New nodes take over the messages from the first to
- * the last. An old node is freed once all its messages are in new nodes.
+ * A rebuild under way. No message was removed before, so all old slots are in use except the end of
+ * the last group, and all old nodes but the last have the same number of slots. So each message has
+ * a number: place of its node * slots of a node + slot. New nodes take over the messages in the
+ * order of these numbers. An old node is freed as soon as new nodes hold all its messages.
  */
 struct build {
     uint32_t slots; /* of each old node but the last */
-    uint32_t built; /* new nodes; the old nodes are at the places behind them */
+    uint32_t built; /* number of new nodes; the old nodes are at the places behind them */
     size_t gone;    /* messages of old nodes that were freed */
-    size_t taken;   /* messages that are in new nodes, */
-    size_t groups;  /* ... and their groups */
+    size_t taken;   /* messages that are in new nodes */
+    size_t groups;  /* groups that are in new nodes */
 };
 
 static struct tree_spot build_spot(const struct tree *tree, const struct build *build,
@@ -131,7 +133,9 @@ static struct tree_spot build_spot(const struct tree *tree, const struct build *
                               (uint32_t)(left % build->slots)};
 }
 
-/* Puts what is to be at `first` there, and so on with the place where that was, until it closes. */
+/* Moves messages along one cycle of the new order: fills the slot number `first` with its new
+ * message, then the slot that this message left, until the cycle ends. Marks each filled slot in
+ * `done`. */
 static void permute_cycle(struct tree *tree, const struct tree_order *order,
                           const struct build *build, size_t first, uint64_t *done)
 {
@@ -157,8 +161,8 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
     tree_write_message(tree, to, &item, filter, cardinality);
 }
 
-/* Puts all messages into the slots that the order has them in. The ids still know them by where
- * they were. 0, or -ERR_NOMEM with nothing changed. */
+/* Moves all messages to the slots of the new order. The ids still map to the old positions. 0, or
+ * -ERR_NOMEM with nothing changed. */
 static int build_permute(struct tree *tree, const struct tree_order *order,
                          const struct build *build)
 {
@@ -177,8 +181,8 @@ static int build_permute(struct tree *tree, const struct tree_order *order,
     return 0;
 }
 
-/* Takes the next groups of the order over into a new node: at most `groups_a_node`. Frees the old
- * nodes that are empty then. 0 or -ERR_NOMEM. */
+/* Moves the next groups of the order, at most `groups_a_node`, into a new node. Frees the old nodes
+ * that are empty after that. 0 or -ERR_NOMEM. */
 static int build_node(struct tree *tree, const struct tree_order *order, uint32_t groups_a_node,
                       struct build *build)
 {
@@ -243,7 +247,8 @@ static void order_plainly(struct tree_order *order)
     }
 }
 
-/* Lists the positions of all messages. Only the last slots of the tree may be free. */
+/* Lists the positions of all messages. Asserts that no message was removed: only the last slots of
+ * the tree may be free. */
 static void list_positions(const struct tree *tree, uint32_t *out)
 {
     size_t count = 0;
@@ -264,9 +269,9 @@ static uint32_t filled_groups(const struct tree *tree)
     return (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
 }
 
-/* Groups of a new node, once the number of all groups is known. A small tree gets as few nodes as
- * possible, all with about the same number of groups: counting the columns of a node takes the same
- * time however many groups it has, but a node of few groups is compared in order. */
+/* The number of groups for a new node, given the number of all groups. A small tree gets as few
+ * nodes as possible, with about equal numbers of groups. Counting the columns of a node takes the
+ * same time for few groups as for many, and a node of few groups is not counted at all. */
 static uint32_t built_groups(const struct tree *tree, size_t groups)
 {
     if (groups < tree->fanout) {
@@ -279,8 +284,9 @@ static uint32_t built_groups(const struct tree *tree, size_t groups)
     return (uint32_t)((groups + nodes - 1) / nodes);
 }
 
-/* Messages that are arranged at a time: those of a node of full groups; in a small tree, where
- * groups may be smaller, about as many, but none are left over. */
+/* The number of messages to arrange at a time. In a big tree: the messages of a node of full
+ * groups. In a small tree: about as many, and all windows have the same size, so that no short
+ * window is left. */
 static size_t window_of(const struct tree *tree, size_t count)
 {
     size_t windows = (count + TREE_SLOTS / 2) / TREE_SLOTS;
@@ -291,7 +297,8 @@ static size_t window_of(const struct tree *tree, size_t count)
     return windows == 0 ? count : (count + windows - 1) / windows;
 }
 
-/* Messages of one window at a time, so that each is in the best company that is there. */
+/* Arranges all messages, one window at a time: first sorts them by centre (cluster.c), then forms
+ * groups. */
 static int arrange_all(struct tree *tree, struct tree_order *order)
 {
     size_t window = window_of(tree, order->count);
@@ -318,7 +325,7 @@ static int arrange_all(struct tree *tree, struct tree_order *order)
     return rc;
 }
 
-/* Moves the messages into new nodes, in the new order. 0 or -ERR_NOMEM. */
+/* Moves all messages into new nodes, in the new order. 0 or -ERR_NOMEM. */
 static int build_nodes(struct tree *tree, const struct tree_order *order)
 {
     struct build build = {.slots = tree->fanout * TREE_GROUP};

@@ -2,15 +2,15 @@
 /*
  * Insert and remove.
  *
- * A new message goes behind the last one, into an unarranged node: a deposit waits for nothing. A
- * later rebuild (build.c) arranges the messages. A removal joins small groups and merges at most
- * two nodes, so that each change is a bounded amount of work.
+ * A new message goes behind the last message, into an unarranged node, so that a deposit waits for
+ * nothing. A later rebuild (build.c) arranges the messages. A removal joins small groups and merges
+ * at most two nodes. So each change does a bounded amount of work.
  */
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
 #include "core/tree/inner.h"
 
-/* A group with no more messages than this is joined to another group, if one has room. */
+/* A removal joins a group of at most this many messages to another group. */
 enum { FEW = TREE_GROUP / 2 };
 
 const uint8_t *tree_id_at(const void *tree, uint32_t position)
@@ -20,8 +20,8 @@ const uint8_t *tree_id_at(const void *tree, uint32_t position)
 
 /* --- insert ----------------------------------------------------------------------------------- */
 
-/* The last node, if new messages may go there; or NULL. An arranged node stays as it is, except
- * when the tree has no other node: few messages should not take two nodes. */
+/* Returns the last node if new messages may go there, else NULL. An arranged node takes no new
+ * messages, except when it is the only node: a small tree should not need two nodes. */
 static struct tree_node *open_node(const struct tree *tree)
 {
     struct tree_node *last = tree->node_count > 0 ? tree->nodes[tree->node_count - 1] : NULL;
@@ -30,9 +30,9 @@ static struct tree_node *open_node(const struct tree *tree)
 }
 
 /*
- * Slots that a new node gets at once. Storage that grows by an eighth at a time is copied nine
- * times before a node is full. So a node behind a full unarranged one gets all its slots at once:
- * it is likely to fill up, too. The first node starts small, because an index may stay small.
+ * The slots to allocate for a new node. Storage that grows by 1/8 at a time is copied nine times
+ * before a node is full. So a node behind a full unarranged node gets all slots at once: such a
+ * node is likely to fill up, too. The first node starts small, because an index may stay small.
  */
 static uint32_t first_slots(const struct tree *tree)
 {
@@ -41,7 +41,7 @@ static uint32_t first_slots(const struct tree *tree)
     return follows ? tree->fanout * TREE_GROUP : TREE_GROUP;
 }
 
-/* A group with room for one more message: the last one, or one that is opened here. 0 or
+/* Finds a group with a free slot for a new message: the last group, or a new one. 0 or
  * -ERR_NOMEM. */
 static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *out_group)
 {
@@ -99,7 +99,8 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
 
 /* --- remove ----------------------------------------------------------------------------------- */
 
-/* Joins a group that has become small to the one of its node that it adds the fewest bits to. */
+/* Joins a small group to the group of the same node that shares the most bits with it and has a
+ * free slot. */
 static void join_small_group(struct tree *tree, struct tree_node *node, uint32_t group)
 {
     struct sliced sliced = {.lane_words = tree_lane_words(node)};
@@ -126,7 +127,7 @@ static void join_small_group(struct tree *tree, struct tree_node *node, uint32_t
     }
 }
 
-/* Moves all of the next node's groups into this one, if there is memory. */
+/* Moves all groups of the next node into this node. Changes nothing if memory is short. */
 static void merge_next(struct tree *tree, struct tree_node *node)
 {
     struct tree_node *next = tree->nodes[node->place + 1];
@@ -144,8 +145,8 @@ static void merge_next(struct tree *tree, struct tree_node *node)
     tree_cursors_replaced(tree, place, 2, 1);
 }
 
-/* Whether the node at a place and the next one are well in one. Not if only one is arranged, unless
- * they are all there is. */
+/* Returns whether the node at `place` and the next node should become one. An arranged node and an
+ * unarranged node merge only if the tree has no other node. */
 static bool can_merge(const struct tree *tree, uint32_t place)
 {
     const struct tree_node *node = tree->nodes[place];
@@ -156,7 +157,7 @@ static bool can_merge(const struct tree *tree, uint32_t place)
            node->slot_count + next->slot_count <= TREE_SLOTS * 3 / 4;
 }
 
-/* A node without messages goes; one with few groups is merged with a neighbour that has room. */
+/* Frees a node without messages. Merges a node of few groups with a neighbour that has space. */
 static void repair_node(struct tree *tree, struct tree_node *node)
 {
     uint32_t place = node->place;
@@ -193,7 +194,8 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
     tree->count--;
     tree->changes++;
     tree->removed += spot.node->is_arranged;
-    /* If it was the group's last message, another group may stand there now: joined as well. */
+    /* If the group became empty, the last group of the node may have moved to its number. The check
+     * is the same for both. */
     if (group < spot.node->group_count && spot.node->groups[group].used > 0 &&
         spot.node->groups[group].used <= FEW) {
         join_small_group(tree, spot.node, group);

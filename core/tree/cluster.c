@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bulk: an order of all messages in which similar ones are near one another. A sample of messages
- * are the first centres; each message goes to the nearest; what 40 % of its messages share is then
- * the centre (rare labels drop out); of centres that are alike one is kept. Then messages that are
- * far from all centres become centres, and all that is done once more. The centres lie by columns,
- * so that a message is compared with 512 of them in the time of a few blocks of filters.
+ * Rebuild, step 1: orders all messages so that similar messages are near one another.
+ *
+ * A sample of messages are the first centres. Each message goes to the nearest centre. Then each
+ * centre becomes the set of bits that 40 % of its messages share, so rare labels drop out. Of
+ * similar centres one is kept. Messages far from all centres become centres, and the steps run
+ * again. Centres are stored by columns: comparing a message with 512 centres costs about as much as
+ * comparing it with a few blocks of filters.
  */
 #include <string.h>
 
@@ -18,7 +20,7 @@ enum {
     MESSAGES_A_CENTRE = 16,
     COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
     SHARED_PERCENT = 40,
-    STOP_INTERVAL = 4096 /* messages between two looks at tree->stop: milliseconds */
+    STOP_INTERVAL = 4096 /* messages between two checks of tree->stop; a few milliseconds */
 };
 
 /* 512 centres. */
@@ -95,10 +97,13 @@ static void clustering_deinit(struct clustering *c)
 }
 
 /*
- * Nearness is o - |c| / 4 with o = |x and c|, as a sum of two sliced numbers: o and (m - |c|) / 4.
- * At the similarities that matter this orders like Jaccard, whose level line through J has the
- * slope J / (1 + J). The number of different bits would not do: the slope of 1/2 lets small centres
- * without a place of their own win.
+ * The nearness of message x and centre c is o - |c| / 4, where o is the number of bits they share
+ * and |c| the number of bits of c. Nearness is computed as the sum of two bit-sliced numbers: o and
+ * (m - |c|) / 4, where m is the bits of a filter. For the similarities that matter, nearness orders
+ * centres like the Jaccard similarity does. The number of differing bits would not do
+ * so: it prefers small centres that belong to no place.
+ *
+ * Clears the columns and the penalties of all centres.
  */
 static void clear_slices(struct clustering *c)
 {
@@ -185,7 +190,8 @@ static void sample_centres(struct clustering *c, const uint32_t *positions)
     }
 }
 
-/* What enough messages of a centre share becomes the centre. One without messages stays. */
+/* Sets each centre to the bits that at least SHARED_PERCENT of its messages have. A centre without
+ * messages stays as it is. */
 static void refine_centres(struct clustering *c, const uint32_t *positions)
 {
     const struct tree *tree = c->tree;
@@ -240,7 +246,8 @@ static bool are_alike(const struct clustering *c, uint32_t i, uint32_t j)
            kernels->cardinality(a, c->tree->words) + kernels->cardinality(b, c->tree->words);
 }
 
-/* Keeps one of the centres that are alike, so that one place's messages do not go several ways. */
+/* Keeps one of several similar centres, so that the messages of one place get the same centre.
+ * Drops centres without messages. */
 static void merge_centres(struct clustering *c)
 {
     size_t bytes = c->tree->words * sizeof(*c->centres);
@@ -261,8 +268,8 @@ static void merge_centres(struct clustering *c)
 }
 
 /*
- * A sample leaves some places out. Messages that share less than half of their bits with the
- * nearest centre become centres, as far as there is room.
+ * Makes more centres, because the sample leaves some places out: messages that share less than half
+ * of their bits with the nearest centre become centres, until there are `centre_room` centres.
  */
 static void add_orphans(struct clustering *c, const uint32_t *positions)
 {
@@ -283,7 +290,7 @@ static void add_orphans(struct clustering *c, const uint32_t *positions)
     }
 }
 
-/* The centre that shares least with a given one, in proportion to its size. */
+/* Returns the centre that shares the fewest bits with centre `from`, relative to its own size. */
 static uint32_t far_centre(const struct clustering *c, const uint32_t *order, size_t count,
                            uint32_t from)
 {
@@ -304,7 +311,8 @@ static uint32_t far_centre(const struct clustering *c, const uint32_t *order, si
     return far;
 }
 
-/* An order of the centres by halving, as messages of a node are. log2(CENTRES_MAX) levels deep. */
+/* Orders the centres so that similar centres are near one another: sorts them between two distant
+ * centres, and does the same with each half. The recursion is log2(CENTRES_MAX) levels deep. */
 static void order_centres(struct clustering *c, uint32_t *order, size_t count)
 {
     struct tree_arranger *arranger = c->arranger;
@@ -335,8 +343,8 @@ static void order_centres(struct clustering *c, uint32_t *order, size_t count)
     order_centres(c, order + count / 2, count - count / 2);
 }
 
-/* Sorts messages by their centres, in the order of the centres. c->sizes becomes the end of each
- * centre's messages. */
+/* Sorts messages by their centres, in the order c->order. Afterwards c->sizes[i] is the end of the
+ * messages of centre i. */
 static void sort_by_centre(struct clustering *c, uint32_t *positions)
 {
     uint32_t first = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All messages copied out, a node at a time. A cursor that copies goes through the nodes as a
- * sweep does, from the last to the first: it needs `left` alone, which tree_cursors_replaced keeps
- * right while nodes come and go. Within a node messages change places freely, as it is read as a
- * whole.
+ * Copies all messages out for a renewal, one node in each call. The cursor visits the nodes from
+ * the last to the first. It needs only `left`, and tree_cursors_replaced updates `left` when nodes
+ * come and go. A call copies a whole node, so messages may change places within a node between
+ * calls.
  */
 #include <assert.h>
 

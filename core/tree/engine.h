@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine: the BloomFilterTree as an engine of an index (core/index/index.h). It gives the answers
- * that a comparison of every filter would give, and reads few filters. docs/tree.md
+ * engine: the BloomFilterTree as the engine of an index (core/index/index.h). The tree returns the
+ * same answers as a comparison with every filter, but reads few filters. See docs/tree.md.
  */
 #ifndef CORE_TREE_ENGINE_H
 #define CORE_TREE_ENGINE_H

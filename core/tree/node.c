@@ -19,7 +19,7 @@ bool tree_has_space(const struct tree *tree, const struct tree_node *node)
            (node->group_count < tree->fanout && tree_next_end(node) <= TREE_SLOTS);
 }
 
-/* Notes whether a group has room. */
+/* Records in node->room whether a group has a free slot. */
 static void note_group(struct tree_node *node, uint32_t group)
 {
     const struct tree_group *it = &node->groups[group];
@@ -98,7 +98,7 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
     }
 }
 
-/* Sets the bits of a filter in the union of a group, and in that of the node. */
+/* Adds the bits of a filter to the union of a group and to the union of the node. */
 static void widen_union(const struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter)
 {
@@ -116,7 +116,8 @@ static void widen_union(const struct tree *tree, struct tree_node *node, uint32_
     }
 }
 
-/* Clears bits in the union of a group; in that of the node where no group has them any more. */
+/* Clears the bits `gone` in the union of a group. Clears a bit in the union of the node, too, if no
+ * group has the bit any more. */
 static void narrow_union(const struct tree *tree, struct tree_node *node, uint32_t group,
                          const uint64_t *gone)
 {
@@ -138,7 +139,8 @@ static void narrow_union(const struct tree *tree, struct tree_node *node, uint32
     }
 }
 
-/* Writes what bounds are computed from: see tree_node.least. */
+/* Writes the cardinalities of a group to least and most (see tree_node), from which bounds are
+ * computed. */
 static void note_range(struct tree_node *node, const struct tree_group *group)
 {
     node->least[group - node->groups] = tree_bound_byte(group->low);
@@ -155,7 +157,7 @@ static void widen_ranges(struct tree_node *node, struct tree_group *group, uint1
     node->newest_ms = deposited_ms > node->newest_ms ? deposited_ms : node->newest_ms;
 }
 
-/* Puts a message into a group, but for the union. Returns its slot. */
+/* Puts a message into a group without changing the union of the group. Returns the slot. */
 static uint32_t put_message(struct tree_node *node, uint32_t group, const struct tree *tree,
                             const struct index_item *item, const uint64_t *filter,
                             uint16_t cardinality)
@@ -205,7 +207,7 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
     note_group(node, group);
 }
 
-/* Computes the ranges of a group again from its messages. */
+/* Computes the ranges of a group anew from its messages. */
 static void narrow_group(struct tree_node *node, struct tree_group *group)
 {
     group->low = UINT16_MAX;
@@ -234,7 +236,7 @@ static void rename_message(struct tree *tree, struct tree_spot from, struct tree
     idmap_move(&tree->ids, tree_item(to)->id, tree_position(from), tree_position(to));
 }
 
-/* Empties a group whose messages have gone elsewhere. */
+/* Empties a group after its messages were copied to another group. */
 static void clear_group(struct tree *tree, struct tree_node *node, uint32_t group)
 {
     struct tree_group *it = &node->groups[group];
@@ -254,7 +256,7 @@ static void clear_group(struct tree *tree, struct tree_node *node, uint32_t grou
     note_group(node, group);
 }
 
-/* Gives up the last groups as far as they are empty. */
+/* Removes the last groups of a node while they are empty. */
 static void drop_empty_end(struct tree *tree, struct tree_node *node)
 {
     while (node->group_count > 0 && node->groups[node->group_count - 1].used == 0) {
@@ -268,7 +270,8 @@ static void drop_empty_end(struct tree *tree, struct tree_node *node)
     tree_trim(tree, node);
 }
 
-/* Copies all messages of a group into another, maybe of another node, and says so to the ids. */
+/* Copies all messages of a group into another group, perhaps of another node, and updates their
+ * positions in the ids. */
 static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group,
                        struct tree_node *to, uint32_t target)
 {
@@ -285,7 +288,8 @@ static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group
     }
 }
 
-/* The last group takes the place of one that is empty, if there is room enough. */
+/* Moves the messages of the last group into an empty group if they fit, so that the node
+ * has fewer groups. Then computes the node's newest deposit time again. */
 static void close_gap(struct tree *tree, struct tree_node *node, uint32_t group)
 {
     uint32_t last = node->group_count - 1;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searching, the lowest level: groups opened and their messages compared. */
+/* Search, lowest level: opens groups, that is, compares their messages. */
 #include "core/index/sample.h"
 #include "core/tree/walk.h"
 
 enum { AHEAD = 6 /* blocks asked for before their turn */ };
 
-/* What is read of a block of filters that is compared. */
+/* The number of bytes that comparing one block of filters reads. */
 static uint64_t block_bytes(const struct tree *tree)
 {
     return BITS_BLOCK * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
 }
 
-/* Offers what may pass of the block that begins at a slot: those in `lanes`, a bit each, which
- * contain what they must. */
+/* Offers messages of the block that begins at `slot` to the k best. Bit i of `lanes` says whether
+ * the message in lane i may be offered. */
 static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_t slot,
                         const uint32_t *overlaps, uint32_t lanes)
 {
@@ -32,7 +32,8 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
     walk->floor = index_probe_floor(probe);
 }
 
-/* The lanes of the block at a slot that are slots from `first` to `end` - 1. */
+/* Returns a mask of the block's lanes that are slots first .. end - 1. The block begins at
+ * `slot`. */
 static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
 {
     uint32_t lanes = (1u << BITS_BLOCK) - 1;
@@ -44,8 +45,8 @@ static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
 }
 
 /*
- * Which messages of a block that begins at a slot are asked for: those in slots first .. end - 1
- * which contain what they must, for which not all of the block is read.
+ * Returns a mask of the messages of a block that the query asks for: the messages in slots first ..
+ * end - 1 whose filters have all bits of `contains`. This reads only a part of the block.
  */
 static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uint32_t slot,
                             uint32_t first, uint32_t end)
@@ -60,7 +61,7 @@ static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uin
                                             tree->words);
 }
 
-/* Compares the messages in slots first .. end - 1. */
+/* Compares the messages in slots first .. end - 1 with the query, and offers those that pass. */
 static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
                        uint32_t end)
 {
@@ -97,7 +98,8 @@ static uint32_t group_end(const struct tree_node *node, uint32_t group)
     return (uint32_t)node->groups[group].first + node->groups[group].used;
 }
 
-/* Blocks lie anywhere: they are asked for a little before their turn. */
+/* Prefetches the block of a group that will be opened soon. Blocks lie far apart in memory, so each
+ * is a cache miss otherwise. */
 static void fetch_slots(const struct walk *walk, const struct pending *pending)
 {
 #if defined(__GNUC__)
@@ -120,9 +122,10 @@ static void fetch_slots(const struct walk *walk, const struct pending *pending)
 }
 
 /*
- * Whether what promised so much may still hold one of the k best. Where the floor says it all, it
- * is enough; but what just reaches it may be older than what it is equal to, and the estimated rank
- * has no floor.
+ * Returns whether a queued group may still hold one of the k best. With the bit metric, a reach of
+ * floor + 2 or more answers yes at once. Else index_probe_may_hold decides: a message of a group
+ * just above the floor may only tie with the k-th best and be older, and the estimated rank has no
+ * floor.
  */
 static bool may_hold(const struct walk *walk, const struct pending *pending)
 {
@@ -138,7 +141,7 @@ static bool may_hold(const struct walk *walk, const struct pending *pending)
 
 /* --- groups, the most promising messages of many first ---------------------------------------- */
 
-/* Blocks of messages anywhere, with their overlaps. */
+/* Blocks of messages from any groups, with their overlaps. */
 struct batch {
     struct sample sample;
     size_t count;
@@ -169,7 +172,8 @@ static void offer_batch(struct walk *walk, struct batch *batch)
     batch->count = 0;
 }
 
-/* Adds the messages in slots first .. end - 1 of a node. */
+/* Adds the messages in slots first .. end - 1 of a node to a batch; offers the batch when the batch
+ * is full. */
 static void add_to_batch(struct walk *walk, const struct tree_node *node, uint32_t first,
                          uint32_t end, struct batch *batch)
 {
@@ -191,7 +195,7 @@ static void add_to_batch(struct walk *walk, const struct tree_node *node, uint32
     }
 }
 
-/* A query with `contains` never gets here (walk_is_plain, walk_open_best). */
+/* Queries with `contains` never call this function: see walk_is_plain and should_sweep. */
 void walk_sweep(struct walk *walk, const struct tree_node *node)
 {
     uint32_t first = 0;
@@ -215,7 +219,7 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
     walk->probe->comparisons += node->message_count;
 }
 
-/* --- what is pending -------------------------------------------------------------------------- */
+/* --- queued groups ---------------------------------------------------------------------------- */
 
 static uint32_t pending_first(const struct pending *pending)
 {
@@ -227,7 +231,8 @@ static uint32_t pending_end(const struct pending *pending)
     return group_end(pending->node, pending->group + pending->count - 1u);
 }
 
-/* All of it: the first that is compared, when any message is one of the k best so far. */
+/* Compares all queued groups while the k best are incomplete. Collects them in a batch, so that the
+ * most similar messages are offered first. */
 static void compare_first(struct walk *walk)
 {
     struct batch batch;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order the groups formed stand, and so which ones share a node. */
+/* Rebuild, step 3: orders the groups, which decides which groups share a node. */
 #include <string.h>
 
 #include "core/filter/bloom.h"
 #include "core/tree/inner.h"
 
-/* Moves the loose groups behind all others. Returns how many the others are, and their messages. */
+/* Moves the loose groups behind all other groups. Returns the number of the other groups, and the
+ * number of their messages in *out_messages. */
 static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
 {
     struct tree_order *order = arranger->order;
@@ -38,11 +39,11 @@ static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
 
 /* --- alike groups together -------------------------------------------------------------------- */
 
-/* A window of groups, and what is known of them, in the arranger's room. */
+/* A window of groups while they are ordered. The arrays are memory of the arranger. */
 struct gathering {
     struct tree_arranger *arranger;
     size_t count;
-    uint32_t *firsts; /* their messages, among those of the window */
+    uint32_t *firsts; /* for each group, the number of its first message in the window */
     uint8_t *sizes;   /* 0: has its place */
     uint16_t *bits;   /* of their common bits, which are in rows */
     uint32_t *positions;
@@ -57,8 +58,8 @@ static uint64_t *row_of(const struct gathering *gathering, size_t group)
     return gathering->arranger->rows + group / BITS_BLOCK * BITS_BLOCK * words + group % BITS_BLOCK;
 }
 
-/* Whether some message has little of what its group has in common: less than a third of its bits.
- */
+/* Returns whether a group is mixed: some message shares less than a third of its bits with the
+ * common bits of the group. */
 static bool is_mixed(const struct tree *tree, const uint32_t *positions, uint32_t count,
                      const uint64_t *common)
 {
@@ -74,7 +75,8 @@ static bool is_mixed(const struct tree *tree, const uint32_t *positions, uint32_
     return mixed;
 }
 
-/* Takes the groups of a window up, and marks mixed ones as loose. Returns their messages. */
+/* Loads the groups of a window and marks mixed groups as loose. Returns the number of their
+ * messages. */
 static size_t take_up(struct gathering *gathering)
 {
     const struct tree *tree = gathering->arranger->tree;
@@ -115,13 +117,13 @@ static void place_group(struct gathering *gathering, size_t group)
     gathering->sizes[group] = 0;
 }
 
-/* Whether a group has no place yet, and is not mixed. */
+/* Returns whether a group has no place yet and is not loose. */
 static bool is_waiting(const struct gathering *gathering, size_t group)
 {
     return gathering->sizes[group] != 0 && gathering->sizes[group] < TREE_LOOSE;
 }
 
-/* Places those that are alike to a group, behind it. */
+/* Places the groups that are alike to the group `leader` right behind `leader`. */
 static void place_alike(struct gathering *gathering, size_t leader)
 {
     const struct tree *tree = gathering->arranger->tree;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searching. Bounds are useless until k good answers are known, so a walk has three phases:
+ * Search. Bounds rule out little until k good answers are known, so a search has three phases:
  *
- *   rank   what each node promises, by its summary
- *   open   the node that promises the most: its columns are counted, which tells what its groups
- *          promise; then its best groups are opened, until another node promises more; and so on,
- *          until no node promises as much as one of the k best. Where columns are no help, the
- *          node is compared in order at once
- *   sweep  all nodes, if messages have come or gone since the walk began
+ *   rank   computes the reach of each node (walk.h) from the summaries
+ *   open   takes the node with the highest reach. Counts its columns, which gives the reach of each
+ *          of its groups. Opens its best groups until another node has a higher reach, and so on,
+ *          until no reach is above the floor of the k-th best. A node whose columns do not help is
+ *          compared in order at once
+ *   sweep  visits all nodes in order, if messages were inserted or removed since the search began
  *
- * The sweep is what keeps the answer right while the tree changes: nodes at places below `left` are
- * still to be visited, and the tree tells cursors when nodes come and go (tree_cursors_replaced).
+ * The sweep keeps the answer right while the tree changes. Nodes at places below `left` are still
+ * to be visited, and tree_cursors_replaced updates `left` when nodes come and go.
  */
 #include <string.h>
 
@@ -18,14 +18,16 @@
 #include "core/tree/walk.h"
 
 enum {
-    DIRECT_LANES = 16, /* so few groups are opened without counting first */
-    FUTILE_MOST = 16, /* searches in a row that bounds were no help to, until bounds are given up */
-    RETRY = 16        /* ... but for every 16th search */
+    DIRECT_LANES = 16, /* fewer groups than this are opened without counting their columns */
+    /* After this many consecutive searches in which bounds saved nothing, searches skip bounds.
+     * Every RETRY-th search tries bounds again. */
+    FUTILE_MOST = 16,
+    RETRY = 16
 };
 
 /* --- cursors ---------------------------------------------------------------------------------- */
 
-/* The cursor, what it keeps, and what it knows of `room` nodes. */
+/* The size of a cursor with its arrays, for `room` nodes and `kept_room` kept nodes. */
 static size_t cursor_bytes(uint32_t room, uint32_t kept_room)
 {
     const struct tree_cursor *cursor = NULL;
@@ -110,7 +112,8 @@ static bool is_too_old(const struct walk *walk, const struct tree_node *node)
     return node->newest_ms < walk->probe->query->since_ms;
 }
 
-/* What is left to be done of a node: see tree_cursor.reach. */
+/* Counts the columns of a node. Returns the highest reach of its groups, REACH_DONE or REACH_PLAIN:
+ * see tree_cursor.reach. */
 static uint16_t count_node(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
     bool must_contain = walk->probe->contains != NULL;
@@ -132,7 +135,8 @@ static uint16_t count_node(struct walk *walk, const struct tree_node *node, stru
     return walk_bound(walk, node, must_contain ? mask : NULL, kept);
 }
 
-/* Whether bounds were of no use of late, and are not to be tried by this search. */
+/* Returns whether this search should skip bounds, because bounds saved nothing in recent searches.
+ * Every RETRY-th search tries bounds again. */
 static bool gives_up(const struct walk *walk)
 {
     struct tree *tree = walk->tree;
@@ -143,7 +147,8 @@ static bool gives_up(const struct walk *walk)
     return ++tree->retry % RETRY != 0;
 }
 
-/* Notes whether bounds were of use: not if most nodes were compared in order all the same. */
+/* Records whether bounds helped this search. Bounds did not help if the search compared
+ * most nodes in order all the same. */
 static void search_learn(const struct walk *walk)
 {
     struct tree *tree = walk->tree;
@@ -175,7 +180,8 @@ static void rank_nodes(struct walk *walk)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-/* The first of the nodes that promise the most; the room, where none promises enough. */
+/* Returns the place of the first node with the highest reach; cursor->room if no reach is above the
+ * floor. */
 static uint32_t best_node(const struct walk *walk)
 {
     const struct tree_cursor *cursor = walk->cursor;
@@ -193,8 +199,10 @@ static void give_up(struct tree_cursor *cursor, struct kept_node *kept)
     kept->in_use = false;
 }
 
-/* Room to keep something of a node in. What promises too little by now is given up; if need be also
- * the least promising one of those not begun, to be counted again. NULL if all are begun. */
+/* Finds an entry of cursor->kept for one more node. Prefers a free entry, then one whose node
+ * cannot pass the floor any more. Else takes the entry of the node with the lowest reach of which
+ * no group was opened; that node has to be counted again later. NULL if groups of all kept nodes
+ * were opened. */
 static struct kept_node *free_kept(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;
@@ -222,9 +230,10 @@ static struct kept_node *free_kept(struct walk *walk)
     return worst;
 }
 
-/* The same as long as fewer than k messages are known, or at a first look: about as many groups as
- * have half of the messages that are expected of this part, of those that promise at least half as
- * much as the best, and enough. */
+/* Chooses the limit of part_least at a first look, and while fewer than k messages are known.
+ * Lowers the limit from `highest` until so many groups reach it that they are half of `expected`
+ * (the results that this part is expected to find). The limit stays above the floor, and does
+ * not fall below half of `highest`. */
 static uint16_t first_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                             uint16_t highest)
 {
@@ -240,11 +249,10 @@ static uint16_t first_least(const struct walk *walk, const struct kept_node *kep
     return least > enough ? least : enough;
 }
 
-/*
- * What the groups to be opened next of a node promise at least. As long as fewer than k messages
- * are known these are the ones much like the best one; then the better half of what could do, or
- * less if these are many; once the k best are nearly final, all that could do.
- */
+/* Chooses a limit: the groups of a node with at least this reach (walk.h) are opened next. While
+ * fewer than k messages are known, first_least chooses. Later the limit is in the middle between
+ * the floor and `highest`, or nearer to `highest` if more than WALK_SETTLED groups would be
+ * opened. Once the k best are nearly final, the limit is just above the floor. */
 static uint16_t part_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                            uint16_t highest)
 {
@@ -263,8 +271,8 @@ static uint16_t part_least(const struct walk *walk, const struct kept_node *kept
     return least;
 }
 
-/* Counts a node that was not counted yet. Where nothing can be kept of it, all of it is opened that
- * could do. */
+/* Counts a node that was not counted yet, and keeps the result for later steps. If no entry of
+ * cursor->kept is free, opens every group of the node whose reach is above the floor. */
 static void count_best(struct walk *walk, uint32_t place)
 {
     struct tree_cursor *cursor = walk->cursor;
@@ -355,7 +363,8 @@ static void sweep_next(struct walk *walk)
     visit_node(walk, walk->tree->nodes[cursor->left]);
 }
 
-/* Once messages have come or gone, what was learnt of the nodes holds no more. */
+/* Switches the search to the sweep if messages were inserted or removed: the reach of nodes and
+ * groups does not hold any more. */
 static void forget_if_changed(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node's storage, and the messages in its slots: allocated, read, written, cleared. Groups,
- * unions and ids are not touched here: node.c does that.
+ * The storage of a node, and the messages in its slots: allocates, reads, writes and clears them.
+ * node.c keeps groups, unions and ids.
  */
 #include <string.h>
 
@@ -17,11 +17,11 @@ size_t tree_node_bytes(const struct tree *tree)
                sizeof(uint64_t);
 }
 
-/* Words of storage for `room` slots: filters, items, cardinalities, and what it takes to begin at a
- * cache line. `room` is a multiple of BITS_BLOCK, so that all stay aligned. */
+/* Words of storage for `room` slots: filters, items, cardinalities, and words to align the start to
+ * a cache line. `room` is a multiple of BITS_BLOCK, so each array is aligned. */
 static size_t slots_words(const struct tree *tree, size_t room)
 {
-    /* An item is no whole number of words everywhere: 64 bits are aligned to 32 on i386. */
+    /* An item may not be a whole number of words: i386 aligns 64-bit numbers to 32 bits. */
     size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint16_t));
 
     return room == 0 ? 0
@@ -34,7 +34,8 @@ size_t tree_slots_bytes(const struct tree *tree, size_t room)
     return slots_words(tree, room) * sizeof(uint64_t);
 }
 
-/* The first word of a cache line in storage that has TREE_LINE_WORDS - 1 words to spare. */
+/* Returns the first word of `storage` at a cache line. `storage` has TREE_LINE_WORDS - 1 spare
+ * words. */
 static uint64_t *at_line(uint64_t *storage)
 {
     size_t past = (uintptr_t)storage / sizeof(uint64_t) % TREE_LINE_WORDS;
@@ -64,8 +65,8 @@ void tree_node_free(const struct tree *tree, struct tree_node *node)
     alloc_release(tree->alloc, node);
 }
 
-/* Lets a node's slots be those of a storage of zeros. Free slots have expired, so that they are no
- * answer. */
+/* Sets a node's arrays to point into new storage of zeros. Marks all slots as expired, because a
+ * free slot must never be an answer. */
 static void use_storage(const struct tree *tree, struct tree_node *node, uint64_t *storage,
                         uint32_t room)
 {
@@ -79,7 +80,8 @@ static void use_storage(const struct tree *tree, struct tree_node *node, uint64_
     }
 }
 
-/* Moves a node's messages to storage for `room` slots, which they fit. 0 or -ERR_NOMEM. */
+/* Moves a node's messages to new storage with `room` slots, which must be enough. 0 or
+ * -ERR_NOMEM. */
 static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room)
 {
     uint64_t *storage = alloc_zeroed(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
@@ -105,7 +107,7 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
     return 0;
 }
 
-/* A new node gets what it asks for, one that grows an eighth more. */
+/* A node without slots gets exactly `slots` slots; a node with slots grows by at least 1/8. */
 int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
 {
     uint32_t room = node->slot_room == 0 ? slots : node->slot_room + node->slot_room / 8 + 64;
@@ -118,7 +120,7 @@ int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
     return resize_slots(tree, node, (room + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK);
 }
 
-/* Without memory for the smaller storage the larger one stays. */
+/* If memory for the smaller storage is short, the larger storage stays. */
 void tree_trim(struct tree *tree, struct tree_node *node)
 {
     enum { SMALL = 128 };

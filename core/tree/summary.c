@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Summaries: the level above the nodes. Rare labels set nearly all bits of a union of many
- * messages, and a full union rules out nothing. So a summary keeps, for each span of a node, the
- * core (bits that many of its messages have) and the needs: how many bits a query must share with
- * the core before any message of the span can be near. A message with more bits outside of the core
- * needs less, a message with more bits in all needs more. inner.h has the formula, docs/tree.md the
- * proof.
+ * Summaries: the level above the nodes. The union of many messages rules out no query, because rare
+ * labels set nearly all of its bits. So a summary keeps for each span of a node the core, which is
+ * the bits that many of its messages have, and the needs: how many bits a query must share with the
+ * core before any message of the span can be near. A message with more bits outside of the core has
+ * a lower need; a message with more bits in all has a higher need. inner.h has the formula.
  */
 #include <string.h>
 
@@ -15,22 +14,19 @@
 #include "core/tree/inner.h"
 
 enum {
-    NODES_MIN = 16,         /* fewer nodes have no summaries: counting all nodes is quick */
-    CORE_FILL_PERCENT = 40, /* a core takes bits of new messages up to this share of all bits */
+    NODES_MIN = 16, /* a tree of fewer nodes has no summaries: counting all nodes is quick */
+    CORE_FILL_PERCENT = 40, /* a core takes new bits until this percentage of its bits is set */
     SPAN_USUAL = 32,        /* groups of a span, at most */
-    SPAN_MEAN = 4,          /* groups of a span on average, at least: TREE_SPANS must suffice */
-    LOOSE_EIGHTHS = 2,      /* of a message's bits; see tree_mark_loose */
-    USUAL_NEED = 1          /* the need that cores are chosen by: floor 3/8, similarity 0.6 */
+    SPAN_MEAN = 4, /* least average number of groups a span, so that TREE_SPANS spans are enough */
+    LOOSE_EIGHTHS = 2, /* eighths of a message's bits; see tree_mark_loose */
+    USUAL_NEED = 1     /* cores are chosen by this need: floor 3/8, similarity 0.6 */
 };
-
-static size_t summary_words(const struct tree *tree)
-{
-    return (size_t)tree->bits * BITS_LANE_WORDS + TREE_LINE_WORDS - 1;
-}
 
 static size_t one_bytes(const struct tree *tree)
 {
-    return sizeof(struct tree_summary) + summary_words(tree) * sizeof(uint64_t);
+    size_t words = (size_t)tree->bits * BITS_LANE_WORDS + TREE_LINE_WORDS - 1;
+
+    return sizeof(struct tree_summary) + words * sizeof(uint64_t);
 }
 
 size_t tree_summary_bytes(const struct tree *tree)
@@ -102,7 +98,7 @@ static struct tree_summary *summary_of(const struct tree *tree, const struct tre
     return tree->summaries[node->span_summary];
 }
 
-/* The lane of the span that a group is in. */
+/* Returns the lane of the span that contains a group. */
 static uint32_t lane_of(const struct tree_node *node, uint32_t group)
 {
     uint32_t span = node->span_count - 1;
@@ -113,7 +109,7 @@ static uint32_t lane_of(const struct tree_node *node, uint32_t group)
     return node->span_lane + span;
 }
 
-/* The first of `count` consecutive free units; TREE_UNITS without any. */
+/* Returns the first of `count` consecutive free units; TREE_UNITS if there are none. */
 static uint32_t free_units(const struct tree_summary *summary, uint32_t count)
 {
     uint32_t run = 0;
@@ -142,7 +138,7 @@ static uint32_t unit_count(const struct tree_node *node)
     return (node->span_count + TREE_UNIT - 1) / TREE_UNIT;
 }
 
-/* Gives a node lanes for its spans. False: no summary has enough. */
+/* Gives a node lanes for its spans. False: no summary has enough free lanes. */
 static bool take_lanes(struct tree *tree, struct tree_node *node)
 {
     uint32_t count = unit_count(node);
@@ -172,7 +168,7 @@ static void set_core(const struct tree *tree, struct tree_summary *summary, uint
     }
 }
 
-/* The need number `number` of a message: c e - 8 x in inner.h. */
+/* The need number `number` of a message: c e - 8 x, see tree_summary in inner.h. */
 static int16_t need_of(uint32_t cardinality, uint32_t outside, uint32_t number)
 {
     enum { EIGHTHS = 8 };
@@ -188,7 +184,8 @@ static void set_needs(struct tree_summary *summary, uint32_t lane, const int16_t
     }
 }
 
-/* Lowers needs, which are `stride` apart, to those of one more message. */
+/* Lowers the needs of a span so that they hold for one more message. The needs are `stride`
+ * apart. */
 static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uint32_t outside)
 {
     for (uint32_t j = 0; j < BITS_NEEDS; j++) {
@@ -198,7 +195,8 @@ static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uin
     }
 }
 
-/* Whether no need of a lane is larger than that of a message. */
+/* Returns whether the needs of a lane hold for a message: none is larger than the need of the
+ * message. */
 static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outside)
 {
     bool hold = true;
@@ -256,7 +254,7 @@ static void count_span(struct span *span)
     }
 }
 
-/* Set bits of a filter that the core does not have. */
+/* Counts the set bits of a filter that are not in the core. */
 static uint32_t count_outside(const struct tree *tree, const uint64_t *filter, const uint64_t *core)
 {
     uint64_t outside[PROFILE_WORDS_MAX];
@@ -282,9 +280,10 @@ static void needs_of(const struct span *span, const uint64_t *core, int16_t *out
 }
 
 /*
- * Makes the core of the bits that at least `percent` of the messages have, and computes the needs.
- * Returns a score, the larger the better: by how many bits an unrelated query of usual size is
- * expected to miss the need USUAL_NEED, in eighths of a bit, times m.
+ * Makes the core from the bits that at least `percent` of the messages have, and computes the
+ * needs. Returns a score; a larger score is better. The score is how many bits an unrelated query
+ * of usual size is expected to lack to reach the need USUAL_NEED, in eighths of a bit, times m (the
+ * bits of a filter).
  */
 static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core,
                        int16_t *out_needs)
@@ -304,8 +303,8 @@ static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core
            8 * usual * tree->kernels->cardinality(core, tree->words);
 }
 
-/* Takes the core with the best score of several percentages, and returns that score; INT64_MIN, an
- * empty core and no needs without messages. */
+/* Tries cores for several percentages and takes the core with the best score. Returns that score.
+ * Without messages: INT64_MIN, an empty core and needs_none. */
 static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_needs)
 {
     static const uint32_t percents[] = {0, 5, 10, 20, 40};
@@ -328,7 +327,7 @@ static int64_t summarise_span(struct span *span, uint64_t *core, int16_t *out_ne
     return most;
 }
 
-/* Lists the positions of the messages of groups first .. end - 1. Returns their number. */
+/* Lists the positions of the messages of groups first .. end - 1. Returns how many. */
 static uint32_t list_groups(struct tree_node *node, uint32_t first, uint32_t end, uint32_t *out)
 {
     uint32_t count = 0;
@@ -341,7 +340,7 @@ static uint32_t list_groups(struct tree_node *node, uint32_t first, uint32_t end
     return count;
 }
 
-/* The common bits of a group (tree_common_bits). */
+/* The common bits of a group (tree_common_bits), and how many bits these are. */
 struct common {
     uint64_t bits[PROFILE_WORDS_MAX];
     uint32_t cardinality;
@@ -363,8 +362,8 @@ static bool are_alike(const struct tree *tree, const struct common *a, const str
                           b->cardinality);
 }
 
-/* Divides the groups of a node into spans. A span ends before a group that is not like the span's
- * first group, or at SPAN_USUAL groups. */
+/* Divides the groups of a node into spans. A span ends before a group that is not similar to the
+ * first group of the span, or after SPAN_USUAL groups. */
 static void divide_spans(const struct tree *tree, struct tree_node *node)
 {
     uint32_t positions[TREE_GROUP];
@@ -412,8 +411,8 @@ void tree_summarise(struct tree *tree, struct tree_node *node)
     }
 }
 
-/* How many groups of an order, from group `first` on, would make a span; and how many messages they
- * have. */
+/* Returns how many groups of an order, from group `first` on, form a span. Returns the number of
+ * their messages in *out_messages. */
 static size_t span_length(const struct tree *tree, const struct tree_order *order, size_t first,
                           const uint32_t *positions, uint32_t *out_messages)
 {
@@ -449,8 +448,8 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order)
         size_t length = span_length(tree, order, first, positions, &span.count);
         int64_t expected = summarise_span(&span, core, needs);
 
-        /* An unrelated query would miss the need by less than 2/8 of a message's bits: the summary
-         * of such a span rules out little. */
+        /* An unrelated query is expected to miss the need by less than 2/8 of a message's bits. So
+         * the summary of such a span rules out few queries. */
         if (expected < (int64_t)(span.cardinality_sum / span.count) * tree->bits * LOOSE_EIGHTHS) {
             for (size_t g = first; g < first + length; g++) {
                 order->sizes[g] |= TREE_LOOSE;
@@ -472,8 +471,8 @@ static uint32_t lane_bits(const struct tree *tree, const uint64_t *columns, uint
     return count;
 }
 
-/* If the needs do not hold for the message, its bits join the core as long as the core is not too
- * full; else the needs are lowered. */
+/* Does nothing if the needs hold for the new message. Else adds the message's bits to the core, or,
+ * if that would make the core too full, lowers the needs. */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality)
 {

@@ -2,10 +2,10 @@
 /*
  * walk: the inner header of searches. It declares what search.c, bound.c, open.c and copy.c share.
  *
- * A floor is the bound of index_probe_floor: a message that does not pass the floor of the search
- * cannot be among the k best. The reach of a node or group is 1 + the highest floor that one of its
- * messages could pass, an upper bound. It has to be searched as long as its reach is above the
- * search's floor.
+ * The floor of a search is index_probe_floor: a message below the floor cannot be among the k best.
+ * The reach of a node or group is an upper bound: 1 + the highest floor that one of its messages
+ * could pass. A search must look at every node and group whose reach is above the floor of the
+ * search.
  */
 #ifndef CORE_TREE_WALK_H
 #define CORE_TREE_WALK_H
@@ -18,23 +18,25 @@
 enum {
     PENDING_MAX = 64,
     WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
-    KEPT_NODES = 32,   /* counted nodes whose groups' reach is kept, at most */
+    KEPT_NODES = 32,   /* largest number of counted nodes that a cursor keeps */
     WALK_SETTLED = 32, /* after so many opened groups the k best are close to the final ones */
     REACH_DONE = 0,    /* opened, or proven to hold no answer */
     REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
-    REACH_PLAIN = UINT16_MAX /* to be compared in order, before all other nodes */
+    REACH_PLAIN = UINT16_MAX /* compare the node in order, before all other nodes */
 };
 
 enum phase { PHASE_RANK, PHASE_OPEN, PHASE_SWEEP };
 
-/* A node whose columns were counted, and that has groups left to open. */
+/* A node whose columns were counted, with groups that are not opened yet. */
 struct kept_node {
     uint16_t reach[TREE_GROUPS]; /* of each group, or REACH_DONE */
-    uint8_t shared[TREE_GROUPS]; /* bits that each group's union shares with the query */
+    uint8_t shared[TREE_GROUPS]; /* for each group, the number of bits that its union shares with
+                                    the query */
     uint32_t place;
     bool in_use;
-    bool opened;                              /* some of its groups were opened */
-    uint16_t unused[WALK_LINE_BYTES / 2 - 3]; /* the next kept_node begins at a cache line, too */
+    bool opened; /* some of its groups were opened */
+    uint16_t unused[WALK_LINE_BYTES / 2 -
+                    3]; /* padding: the next kept_node begins at a cache line, too */
 };
 
 static_assert(sizeof(struct kept_node) % WALK_LINE_BYTES == 0, "nodes kept begin at cache lines");
@@ -44,11 +46,12 @@ struct tree_cursor {
     struct tree_cursor *next; /* in tree->cursors */
     struct tree_cursor **link;
     enum phase phase;
-    uint64_t changes; /* tree->changes when the walk began; after a change nothing kept holds */
+    uint64_t changes; /* tree->changes when the search began. After a change `reach` and `kept` do
+                         not hold any more */
     bool keeps;       /* reach and kept hold */
-    uint32_t left;    /* the sweep has yet to visit the nodes at places below this */
-    uint32_t swept;   /* nodes that were counted and then compared in order all the same */
-    bool gives_up;    /* all nodes are compared in order: see tree->futile */
+    uint32_t left;    /* the sweep still has to visit the nodes at places below this */
+    uint32_t swept;   /* nodes that were counted, and then compared in order all the same */
+    bool gives_up;    /* compare all nodes in order, without bounds: see tree->futile */
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
     uint16_t *reach;  /* by place: the highest reach of the node's groups that are not opened */
     uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
@@ -57,13 +60,14 @@ struct tree_cursor {
     uint8_t storage[];      /* of reach, kept_at and kept */
 };
 
-/* Groups that will be opened soon: one, or several in a row. */
+/* Groups in the queue: one group, or several consecutive ones. Their messages will be compared
+ * soon. */
 struct pending {
     const struct tree_node *node;
     uint16_t group;
     uint16_t count;
     uint16_t reach;  /* of the group, if it is one */
-    uint16_t shared; /* set bits of the query that its union has, at most */
+    uint16_t shared; /* upper bound of the bits that its union shares with the query */
 };
 
 /* One step of a cursor. The positions are computed when first needed. */
@@ -74,18 +78,18 @@ struct walk {
     size_t position_count; /* of the filter's set bits */
     size_t wanted_count;   /* of those of `contains` */
     bool ready;
-    bool looked;    /* a first look is over: the best groups are opened, or a whole node would be
-                     * compared next */
-    uint32_t next;  /* the place of the node with the highest reach; cursor->room: not known */
-    uint16_t floor; /* index_probe_floor, computed again only after an offer: it divides */
+    bool looked;   /* the first look is over: the best groups are opened, or the next thing would be
+                      to compare a whole node */
+    uint32_t next; /* place of the node with the highest reach; cursor->room: not known */
+    uint16_t floor; /* index_probe_floor; computed again only after an offer, because it divides */
     uint32_t pending_count;
     struct pending pending[PENDING_MAX];
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
 };
 
-/* Begins a step of a cursor (tree_cursor_step). Sets the counts to 0. Leaves the arrays of
- * positions and of groups as they are. */
+/* Begins a step of a cursor (tree_cursor_step). Sets all counts to 0. Leaves the arrays of
+ * positions and of queued groups uninitialised. */
 static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_cursor *cursor,
                               struct index_probe *probe)
 {
@@ -103,49 +107,52 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
 
 /* --- open.c: messages compared ---------------------------------------------------------------- */
 
-/* Queues a group with this reach, whose union shares so many bits with the query. walk_flush opens
- * the group if it can still hold an answer then. */
+/* Queues a group. `reach` is its reach, `shared` an upper bound of the bits that its union shares
+ * with the query. walk_flush opens the group if the group can still hold an answer then. */
 void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
                uint16_t shared);
 
 /* Opens all queued groups. Call it before a step ends. */
 void walk_flush(struct walk *walk);
 
-/* Compares all messages of a node, in order, as the list does. */
+/* Compares all messages of a node, in the order of their slots. */
 void walk_sweep(struct walk *walk, const struct tree_node *node);
 
 /* --- bound.c: groups ruled out ---------------------------------------------------------------- */
 
-/* Whether the query has as many bits as bounds are computed for: 1 .. 255. */
+/* Returns whether bounds can be computed for the query: it has 1 .. 255 bits. */
 bool walk_can_bound(const struct walk *walk);
 
-/* Whether counting the columns of a node would not pay: see bound.c. */
+/* Returns whether counting the columns of a node would not pay: see bound.c. */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
 
 /* Makes a mask of the groups that can hold messages with all bits of the query's `contains` filter;
- * of all groups without such a filter. Returns whether the mask has any. */
+ * without such a filter, a mask of all groups. Returns whether the mask has any group. */
 bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask);
 
-/* Adds up the columns of the query's bits into planes (BITS_PLANES_MAX of them). */
+/* Counts, for each group of a node, the bits that its union shares with the query. Writes the
+ * numbers as planes (bits.h), BITS_PLANES_MAX of them. */
 void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
 size_t walk_planes(const struct walk *walk);
 
-/* Counts the columns of a node and computes the reach of its groups; with a mask (or NULL), of
- * those in the mask only. Returns the highest. */
+/* Counts the columns of a node and computes the reach of its groups into `kept`. With a mask (or
+ * NULL), groups outside of the mask get REACH_DONE. Returns the highest reach. */
 uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
                     struct kept_node *kept);
 
-/* Computes the reach of all nodes, by place, from the summaries. */
+/* Computes the reach of all nodes, by place, from the summaries. A node without a summary gets
+ * REACH_MOST. */
 void walk_rank(struct walk *walk, uint16_t *out_reach);
 
 /* Prefetches the columns of a node that will be counted soon. */
 void walk_fetch(const struct walk *walk, const struct tree_node *node);
 
-/* Opens the groups of a mask without counting. */
+/* Opens the groups of a mask without counting columns. */
 void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *mask);
 
-/* Opens the groups whose reach is at least `least`, and marks them as done; compares the whole
- * node, if these are most of it. Returns the highest reach that is left. */
+/* Opens the groups whose reach is at least `least`, and marks them as done. If these are most of
+ * the node, compares the whole node instead. Returns the highest reach of the groups that are
+ * left. */
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                         uint16_t least);
 
