@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc: an allocator that is passed as an argument, so that a test can let the n-th request fail
- * and count the bytes that are held.
+ * alloc: an allocator that callers pass as an argument. A test passes an allocator that fails at
+ * the n-th request, or one that counts the bytes in use.
  */
 #ifndef CORE_BASE_ALLOC_H
 #define CORE_BASE_ALLOC_H
@@ -10,10 +10,10 @@
 #include <stddef.h>
 
 /*
- * An allocator. `resize` is realloc:
- *   block = NULL   allocates
- *   bytes = 0      frees, and returns NULL
- * On failure it returns NULL and leaves the old block as it was. Freeing never fails.
+ * An allocator. `resize` works like realloc:
+ *   block = NULL   allocates a block
+ *   bytes = 0      frees the block and returns NULL
+ * On failure `resize` returns NULL and does not change the old block. Freeing never fails.
  */
 struct alloc {
     void *(*resize)(void *context, void *block, size_t bytes);
@@ -24,16 +24,17 @@ struct alloc {
 const struct alloc *alloc_system(void);
 
 /*
- * Allocates an array of `count` elements of `bytes` bytes each, uninitialised (alloc_zeroed: all
- * bytes 0). The caller owns the block. NULL: no memory, count * bytes overflows, or one of them is
- * 0.
+ * Allocates an array of `count` elements of `bytes` bytes each. alloc_array leaves the elements
+ * uninitialised; alloc_zeroed sets all bytes to 0. The caller owns the array. Returns NULL if there
+ * is no memory, if count * bytes overflows, or if `count` or `bytes` is 0.
  */
 void *alloc_array(const struct alloc *alloc, size_t count, size_t bytes);
 void *alloc_zeroed(const struct alloc *alloc, size_t count, size_t bytes);
 
 /*
- * Changes an array to `count` elements of `bytes` bytes each. The elements up to the smaller count
- * keep their contents. NULL on failure or overflow: the old array stays as it was. count >= 1.
+ * Changes the size of an array to `count` elements of `bytes` bytes each. `count` is at least 1.
+ * Elements that are in both the old and the new array keep their contents. Returns NULL if there is
+ * no memory or if count * bytes overflows: the old array is unchanged then.
  */
 void *alloc_resize(const struct alloc *alloc, void *block, size_t count, size_t bytes);
 

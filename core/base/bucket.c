@@ -3,7 +3,10 @@
 
 enum { TOKEN = 60000 }; /* a token in the unit of bucket.used: milliseconds in a minute */
 
-/* What is missing at now_ms. Counted down from what was missing, so that nothing can overflow. */
+/*
+ * Returns the tokens that are missing at `now_ms`, in the unit of bucket.used. The function
+ * compares before it multiplies, so the product cannot overflow.
+ */
 static uint64_t used_at(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms)
 {
     uint64_t most = (uint64_t)rate->burst * TOKEN; /* a reload may have made it smaller */

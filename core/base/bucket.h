@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bucket: a token bucket, for rate limits. It holds at most `burst` tokens and gains `per_minute`
- * tokens each minute. An allowed action takes tokens. So in any time t at most burst + rate * t
- * tokens are taken. Example: per_minute 60 and burst 10 allow 10 actions at once, then one a
- * second.
+ * bucket: a token bucket, for rate limits. A bucket holds at most `burst` tokens and gains
+ * `per_minute` tokens each minute. An allowed action takes tokens. Within t minutes, actions take
+ * at most burst + per_minute * t tokens. Example: per_minute 60 and burst 10 allow 10 actions at
+ * once, and then one action a second.
  *
- * Whole numbers only. The caller passes the time.
+ * All numbers are integers. The caller passes the time.
  */
 #ifndef CORE_BASE_BUCKET_H
 #define CORE_BASE_BUCKET_H
@@ -20,20 +20,24 @@ struct bucket_rate {
 
 /* A full bucket is all zeros. */
 struct bucket {
-    uint64_t used; /* missing tokens, in 1/60000 token: `per_minute` of these return each ms */
+    uint64_t
+        used; /* missing tokens, in 1/60000 token; each ms the bucket gains `per_minute` units */
     int64_t at_ms; /* the time of the last bucket_take */
 };
 
 /*
- * Takes `cost` tokens. If `cost` is more than a full bucket holds, it takes all tokens of a full
- * bucket. now_ms: a monotonic clock in milliseconds; an earlier time than the last one counts as
- * the last one. Returns 0, or the number of ms (>= 1) after which there are enough tokens: then no
- * token was taken. O(1).
+ * Takes `cost` tokens. If a full bucket holds fewer than `cost` tokens, an action costs all tokens
+ * of a full bucket. `now_ms` is a monotonic clock in milliseconds; a time before bucket.at_ms
+ * counts as bucket.at_ms. Returns 0 on success. If the bucket has too few tokens, takes none and
+ * returns the number of milliseconds, at least 1, after which there are enough. O(1).
  */
 uint64_t bucket_take(struct bucket *bucket, const struct bucket_rate *rate, uint32_t cost,
                      int64_t now_ms);
 
-/* Whether the bucket is full at now_ms. A full bucket may be replaced by a zeroed one. O(1). */
+/*
+ * Returns whether the bucket is full at `now_ms`. The owner may replace a full bucket by a zeroed
+ * one. O(1).
+ */
 bool bucket_is_full(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms);
 
 #endif

@@ -3,7 +3,10 @@
 
 const char *err_text(int code)
 {
-    /* Compared by number, not negated: INT_MIN has no absolute value. */
+    /*
+     * Each error has a case for its positive and for its negative number. The function does not
+     * negate `code`, because -INT_MIN overflows.
+     */
     switch (code) {
 #define ERR_CASE(name, number, text) \
     case (number):                   \

@@ -2,11 +2,11 @@
 /*
  * err: error codes.
  *
- * The rule of the whole code base: a function that can fail returns an int.
+ * A rule of the whole code base: a function that can fail returns an int.
  *   0         success.
- *   negative  -ERR_..., an error from the table below. The caller passes it up unchanged.
- *   positive  an outcome that this one function names (NOT_FOUND, MORE, ...). Its direct caller
- *             handles it and does not pass it up.
+ *   negative  -ERR_..., an error from the table below. The caller returns the error unchanged.
+ *   positive  an outcome of this function alone (NOT_FOUND, MORE, ...). The direct caller handles
+ *             the outcome and does not return it to its own caller.
  * A function writes its outputs on success only, unless its comment says otherwise.
  */
 #ifndef CORE_BASE_ERR_H
@@ -28,8 +28,8 @@ enum err {
 };
 
 /*
- * The text of an error. code: -ERR_... or ERR_...; a number that is not in the table gives "unknown
- * error". Never NULL. Static storage, do not free it.
+ * Returns the text of an error. `code` is -ERR_... or ERR_...; any other number gives "unknown
+ * error". The text is never NULL and has static storage.
  */
 const char *err_text(int code);
 

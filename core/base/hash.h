@@ -14,17 +14,20 @@ struct hash128 {
     uint64_t high64;
 };
 
-/* XXH3-128 of `length` bytes with seed 0. Bit positions of labels come from it. O(length). */
+/*
+ * Returns the XXH3-128 hash of `length` bytes with seed 0. The bit positions of a label are
+ * computed from this hash. O(length).
+ */
 struct hash128 hash_label(const void *bytes, size_t length);
 
 /* The same with a seed; seed 0 is hash_label. O(length). */
 struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
 
 /*
- * A hash that takes the place of the one for labels. Tests use it to run published examples, which
- * have hashes like 2x + 3.
- *   hash    the hash of an element
- *   value   value i of a hash; position i is this value modulo the bits of a filter or section
+ * Two functions that replace the hash of labels. Tests use such a family for published examples,
+ * whose hashes are functions like 2x + 3.
+ *   hash    returns the hash of an element
+ *   value   returns value i of a hash; position i is value i modulo the bits of a filter or section
  * Both functions are pure.
  */
 struct hash_family {
@@ -33,8 +36,9 @@ struct hash_family {
 };
 
 /*
- * XXH3-64 of `length` bytes with a seed, for hash tables and for checksums. For a hash table take a
- * random seed: then a peer that chooses the keys cannot choose collisions. O(length).
+ * Returns the XXH3-64 hash of `length` bytes with a seed, for hash tables and for checksums. The
+ * seed of a hash table must be random: then a peer that chooses the keys cannot choose keys that
+ * collide. O(length).
  */
 uint64_t hash_seeded(const void *bytes, size_t length, uint64_t seed);
 

@@ -3,7 +3,9 @@
 #ifndef CORE_BASE_HEX_H
 #define CORE_BASE_HEX_H
 
-/* The value 0 to 15 of a digit, in capitals or not; -1 for any other character. */
+/*
+ * Returns the value 0 to 15 of a hexadecimal digit, small or capital; -1 for any other character.
+ */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9') {

@@ -4,10 +4,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* One row for each kind of first byte: RFC 3629 section 4, with the ranges of the second byte. */
+/*
+ * Each row has a range of first bytes of a UTF-8 character, and the range of the second byte that
+ * may follow (RFC 3629, section 4).
+ */
 struct utf8_form {
     uint8_t first_low, first_high;
-    uint8_t second_low, second_high; /* rules out overlong forms, surrogates and beyond U+10FFFF */
+    uint8_t second_low, second_high; /* excludes overlong forms, surrogates and numbers above
+                                        U+10FFFF */
     size_t length;
 };
 
@@ -17,7 +21,10 @@ static const struct utf8_form utf8_forms[] = {
     {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
 };
 
-/* Bytes of the character that begins here, or 0 where none does. length >= 1. */
+/*
+ * Returns the length in bytes of the UTF-8 character at the start of `bytes`, or 0 if `bytes` does
+ * not start with a well-formed character. `length` is at least 1.
+ */
 static size_t utf8_character(const uint8_t *bytes, size_t length)
 {
     for (size_t i = 0; i < sizeof(utf8_forms) / sizeof(utf8_forms[0]); i++) {
@@ -42,7 +49,10 @@ static size_t utf8_character(const uint8_t *bytes, size_t length)
     return 0;
 }
 
-/* Bytes of the run of ASCII that begins here, a multiple of 8: what labels mostly are. */
+/*
+ * Returns the length of the run of ASCII bytes at the start of `at`, rounded down to a multiple of
+ * 8. Most labels are ASCII; this loop tests 8 bytes at once.
+ */
 static size_t ascii_run(const uint8_t *at, size_t length)
 {
     size_t run = 0;
@@ -87,7 +97,10 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The reason against a label that has the right length and a colon at `colon`; NULL if none. */
+/*
+ * Returns why the attribute of a label is refused, or NULL if the attribute is valid. The attribute
+ * is the first `colon` bytes.
+ */
 static const char *attribute_reason(const char *bytes, size_t colon)
 {
     if (colon == 0) {

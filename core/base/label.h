@@ -11,15 +11,18 @@
 enum { LABEL_BYTES_MAX = 240 };
 
 /*
- * Checks that `length` bytes are a label: UTF-8 without NUL; an attribute [a-z][a-z0-9]*, a colon
- * and a value of at least one byte; at most LABEL_BYTES_MAX bytes in all. 0, or LABEL_REFUSED:
- * *out_reason is then a sentence that says what is wrong and what would be right (static storage).
- * O(length).
+ * Checks that `length` bytes are a label: UTF-8 without NUL, at most LABEL_BYTES_MAX bytes; an
+ * attribute [a-z][a-z0-9]*, a colon, and a value of at least one byte. Returns 0 or LABEL_REFUSED.
+ * With LABEL_REFUSED, *out_reason is a sentence that says what is wrong and what a correct label
+ * looks like (static storage). O(length).
  */
 enum { LABEL_REFUSED = 1 };
 int label_check(const char *bytes, size_t length, const char **out_reason);
 
-/* Whether `length` bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+/*
+ * Returns whether `length` bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
+ * forms).
+ */
 bool label_is_utf8(const char *bytes, size_t length);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * popcount: counts the set bits of one word in plain C, for parts of core that have no table of
- * kernels (core/bits/bits.h). Compilers turn the pattern into one instruction where the machine has
- * one.
+ * popcount: counts the set bits of one word in plain C, for code that has no table of kernels
+ * (core/bits/bits.h). Compilers turn popcount_word into one instruction if the processor has one.
  */
 #ifndef CORE_BASE_POPCOUNT_H
 #define CORE_BASE_POPCOUNT_H
 
 #include <stdint.h>
 
-/* Byte b of the result is the number of set bits of byte b of `word`, 0 to 8. */
+/* Returns a word whose byte b is the number of set bits, 0 to 8, in byte b of `word`. */
 static inline uint64_t popcount_bytes(uint64_t word)
 {
     word -= (word >> 1) & UINT64_C(0x5555555555555555);

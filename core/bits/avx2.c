@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX2: a byte's set bits looked up by its two nibbles with a shuffle (Mula, Kurz, Lemire, "Faster
- * Population Counts Using AVX2 Instructions", 2018). This file is compiled with -mavx2 -mpopcnt:
- * nothing in it may run before cpu_has_avx2().
+ * The AVX2 kernels. The set bits of a byte are counted by two table lookups with a shuffle, one for
+ * each half of the byte (Mula, Kurz, Lemire, "Faster Population Counts Using AVX2 Instructions",
+ * 2018). This file is compiled with -mavx2 -mpopcnt. Its code may run only if cpu_has_avx2()
+ * returns true.
  */
 #include "core/bits/x86.h"
 
-/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+/*
+ * Each byte of a vector counts set bits. A word adds at most 8 to a byte. 31 words add at most 248,
+ * which still fits into a byte.
+ */
 enum { WORDS_PER_RUN = 31, LANES = 4 };
 
 typedef uint64_t vec __attribute__((vector_size(32)));

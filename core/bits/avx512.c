@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX-512 with BW, VBMI2 and VPOPCNTDQ: a block's word is one register, a lane a filter. This file
- * is compiled with flags for these (meson.build): nothing in it may run before cpu_has_avx512().
+ * The AVX-512 kernels, with BW, VBMI2 and VPOPCNTDQ. A register has one word of each of the 8
+ * filters of a block: lane i belongs to filter i. This file is compiled with the flags for these
+ * instructions (core/meson.build). Its code may run only if cpu_has_avx512() returns true.
  */
 #include "core/bits/x86.h"
 
@@ -16,7 +17,7 @@ static inline __m512i overlap_counts(uint64_t query_word, const uint64_t *filter
     return _mm512_popcnt_epi64(both);
 }
 
-/* Four words a turn: filters of 256 bits and more come in such. */
+/* Each step handles four words. The usual filters have a multiple of four words. */
 static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 {
     __m512i even = _mm512_setzero_si512();
@@ -63,8 +64,11 @@ static inline vec vec_if_zero(vec a)
 
 #include "core/bits/columns.h"
 
-/* Thirty-two bits at a time. What is written beyond the count is overwritten by the next, and never
- * beyond the numbers that so many bits may have. */
+/*
+ * Each step handles 32 bits and stores 32 numbers. `count` grows only by the number of set bits, so
+ * that the next step overwrites the other numbers. The last step writes within the 64 * words
+ * numbers of `out`, because `count` grows by at most 32 in each step.
+ */
 static size_t positions(const uint64_t *filter, size_t words, uint16_t *out)
 {
     __m512i step = _mm512_set1_epi16(32);

@@ -7,10 +7,10 @@
  *   vec_carry(a, b, c)   each bit is the majority of the bits of a, b and c
  *   vec_if_zero(a)       all bits of each word that is zero in a, and no bit of the other words
  *
- * Carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd edition, 5-1): a full
- * adder turns three bits of weight 2^p into one bit of weight 2^p (the sum) and one of weight
- * 2^(p+1) (the carry). Eight columns are added in registers; the carry out of their three planes is
- * added to the planes above.
+ * The columns are added with carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd
+ * edition, 5-1). A full adder turns three bits of weight 2^p into a sum bit of weight 2^p and a
+ * carry bit of weight 2^(p+1). Eight columns are added in registers, which gives three planes and a
+ * carry. The carry is added to the planes above.
  */
 #ifndef CORE_BITS_COLUMNS_H
 #define CORE_BITS_COLUMNS_H
@@ -35,7 +35,7 @@ struct column_sums {
     size_t above_count;
 };
 
-/* A full adder for a + b + c: stores the sum in *a and returns the carry. */
+/* A full adder: stores the sum bits of a, b and c in *a and returns the carry bits. */
 static inline vec column_add(vec *a, vec b, vec c)
 {
     vec carry = vec_carry(*a, b, c);
@@ -108,8 +108,10 @@ static BITS_INLINE void columns_counted(const uint64_t *columns, const uint16_t 
     }
 }
 
-/* For 32 to 255 columns the number of planes is a constant, so that the compiler keeps the sums in
- * registers. */
+/*
+ * For 32 to 255 columns the number of planes is a constant in each call, so that the compiler keeps
+ * the sums in registers.
+ */
 static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes)
 {
@@ -130,13 +132,14 @@ static void count_columns(const uint64_t *columns, const uint16_t *positions, si
 }
 
 /*
- * Compares number and threshold from the lowest plane up. Let r be whether the number is at least
- * the threshold in the planes below p. Then the same holds for the planes up to p if bit p of the
- * number is larger than bit p of the threshold, or if the two bits are equal and r holds. That is
- * the majority of bit p of the number, the inverse of bit p of the threshold, and r.
+ * Finds the lanes whose number is at least their threshold. The loop compares number and threshold
+ * from the lowest plane up. Let r say whether the number is at least the threshold when only the
+ * planes below p count. With plane p, the number is at least the threshold if bit p of the number
+ * is larger than bit p of the threshold, or if both bits are equal and r holds. So the new r is the
+ * majority of three bits: bit p of the number, the inverse of bit p of the threshold, and r.
  *
- * The threshold is the sum of two numbers. It is added up in the same loop; the comparison needs
- * the inverse of each of its bits only.
+ * The threshold is the sum of two numbers. The same loop computes this sum. The comparison needs
+ * only the inverse of each bit of the sum.
  */
 static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t counted,
                                       uint64_t *out_mask)
@@ -175,7 +178,10 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
     return any_word != 0;
 }
 
-/* As in count_columns: a constant number of planes keeps the sums in registers. */
+/*
+ * In each case the number of planes is a constant, so that the compiler keeps the sums in
+ * registers.
+ */
 static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 {
     size_t counted = bits_planes(reach->count);
@@ -192,8 +198,10 @@ static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
     }
 }
 
-/* From the highest plane down: where any lane of a word has the bit, only the lanes with the bit
- * stay. */
+/*
+ * Goes through the planes from the highest down. If any lane that is left in a word has the plane's
+ * bit, only the lanes with this bit are left in the word.
+ */
 static void keep_largest(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest)
 {

@@ -4,8 +4,8 @@
 #if defined(CORE_X86_64)
 
 /*
- * The compiler's run-time support reads CPUID and XGETBV: it says no where the system does not
- * save the wide registers.
+ * The compiler's run-time support reads CPUID and XGETBV. The answer is false if the operating
+ * system does not save the wide registers.
  */
 bool cpu_has_avx2(void)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lanes: the kernels that compute one number for each lane, for any vector width. The file of each
- * table includes this header after it has defined how it compares BITS_STRIDE numbers:
+ * table includes this header after it has defined one function:
  *
- *   at_least(numbers, least)   which of them are at least `least`, a bit each
+ *   at_least(numbers, least)   compares BITS_STRIDE numbers; bit i of the result says whether
+ *                              number i is at least `least`
  *
- * The other loops go over arrays without branches, so that the compiler handles as many lanes at
- * once as the instruction set can. Quotients are computed in single precision, because no
- * instruction set divides vectors of integers. With BITS_LANES_DIVIDE they are computed in
- * integers, and only where needed: that is faster on a small processor. Both give the same results.
+ * The loops have no branches, so that the compiler can handle several lanes with one instruction.
+ * Quotients are computed in single precision, because no instruction set divides vectors of
+ * integers. A table that defines BITS_LANES_DIVIDE computes quotients in integers, and only where
+ * they are needed: this is faster on a small processor. Both ways give the same results.
  */
 #ifndef CORE_BITS_LANES_H
 #define CORE_BITS_LANES_H
@@ -28,9 +29,10 @@ static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
 #else
 
 /*
- * The overlap, below 2^8, is exact in single precision, and so is the sum, at most 510. The
- * quotient is at most 2^15, as no overlap is more than half of a sum; so it is rounded by at most
- * 2^-10, which is less than what a fraction of that sum lacks to the next whole number.
+ * The quotient in single precision, rounded down, equals the integer quotient. The overlap is below
+ * 2^8 and the sum is at most 510, so both are exact. The quotient is at most 2^15, because no
+ * overlap exceeds half of the sum; so the rounding error is at most 2^-10. A quotient that is not
+ * an integer is at least 1/510 below the next integer, and 1/510 is more than 2^-10.
  */
 static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
 {
@@ -61,7 +63,7 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
 
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };
 
-/* FLOOR_STEP * part / whole, rounded down. Both are below 2^16. */
+/* Returns FLOOR_STEP * part / whole, rounded down. `part` and `whole` are below 2^16. */
 static inline int32_t share_of(int32_t part, int32_t whole)
 {
 #if defined(BITS_LANES_DIVIDE)
@@ -143,7 +145,7 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     return found;
 }
 
-/* The rows of a table that have the same name in the file of each table. */
+/* The members of struct bits_kernels whose functions have the same names in every table's file. */
 #define BITS_SHARED_KERNELS                                                                   \
     .cardinality = cardinality, .overlaps = overlaps, .supersets = supersets, .unite = unite, \
     .count_columns = count_columns, .keep_largest = keep_largest,                             \

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NEON of AArch64: set bits byte by byte (CNT), added up in pairs at the end. Every AArch64
- * processor has these instructions and every ABI for Linux relies on them, so nothing is asked at
- * run time. 32-bit ARM runs plain C: there NEON may be missing, and half of it is.
+ * The NEON kernels for AArch64. The instruction CNT counts the set bits of each byte; the counts
+ * are added up in pairs at the end. Every AArch64 processor has these instructions and every Linux
+ * ABI for AArch64 requires them, so no code tests for them at run time. 32-bit ARM runs the plain C
+ * kernels, because NEON is optional there and lacks half of these instructions.
  */
 #include "core/bits/tables.h"
 
 #include <arm_neon.h>
 
-/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+/*
+ * Each byte of a vector counts set bits. A word adds at most 8 to a byte. 31 words add at most 248,
+ * which still fits into a byte.
+ */
 enum { WORDS_PER_RUN = 31, LANES = 2, QUARTERS = BITS_BLOCK / LANES };
 
 typedef uint64x2_t vec;
@@ -33,7 +37,10 @@ static uint32_t cardinality(const uint64_t *filter, size_t words)
     return (uint32_t)count;
 }
 
-/* Bytes of two lanes each, to four numbers of 32 bits: two pairs of halves, then lane by lane. */
+/*
+ * Returns the sums of the bytes of four lanes, one number of 32 bits each. `first` and `second`
+ * have the bytes of two lanes each.
+ */
 static inline uint32x4_t sum_lanes(uint8x16_t first, uint8x16_t second)
 {
     return vpaddq_u32(vpaddlq_u16(vpaddlq_u8(first)), vpaddlq_u16(vpaddlq_u8(second)));
@@ -71,7 +78,7 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
     vst1q_u32(out + BITS_BLOCK / 2, counts.high);
 }
 
-/* Of eight lanes, all bits set or none, one bit each. */
+/* Returns one bit for each of eight lanes. A lane has either all bits set or none. */
 static inline uint32_t lane_mask(uint32x4_t low, uint32x4_t high)
 {
     static const uint32_t low_bits[] = {1, 2, 4, 8};
@@ -112,7 +119,7 @@ static inline uint32_t zero_lanes(const vec *words)
 
 #include "core/bits/rows.h"
 
-/* One word of a block's filters joined, down to two lanes. */
+/* Joins the same word of the 8 filters of a block into two lanes, whose OR is the union. */
 static inline uint64x2_t quarter_union(const uint64_t *filters)
 {
     return vorrq_u64(vorrq_u64(vld1q_u64(filters), vld1q_u64(filters + LANES)),
@@ -143,7 +150,7 @@ static inline vec vec_sum(vec a, vec b, vec c)
     return a ^ b ^ c;
 }
 
-/* Where a and b differ, c decides the majority; elsewhere a and b are equal to it. */
+/* Returns the majority of a, b and c, bit by bit: c where a and b differ, otherwise a. */
 static inline vec vec_carry(vec a, vec b, vec c)
 {
     return vbslq_u64(a ^ b, c, a);
@@ -163,7 +170,7 @@ static inline uint8x16_t one_bit_each(void)
     return vreinterpretq_u8_u64(vdupq_n_u64(UINT64_C(0x8040201008040201)));
 }
 
-/* 16 lanes a turn: each byte looks at one of the 16 bits. */
+/* Each step handles 16 lanes: byte i of the vector tests bit i of 16 bits of a plane. */
 static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
 {
     for (size_t quarter = 0; quarter < lane_words * 4; quarter++) {
@@ -181,7 +188,10 @@ static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words
     }
 }
 
-/* Of 16 numbers: whether each is at least `least`, in a byte. */
+/*
+ * Compares 16 numbers. Byte i of the result has all bits set if number i is at least `least`, else
+ * none.
+ */
 static inline uint8x16_t bytes_at_least(const uint16_t *numbers, uint16_t least)
 {
     uint16x8_t all = vdupq_n_u16(least);

@@ -4,13 +4,14 @@
  * table includes this header after it has defined its vector (vec.h) and:
  *
  *   lane_counts                             BITS_BLOCK numbers of 32 bits, lane by lane
- *   block_overlaps(query, block, words)     the set bits of (query and x) for each filter x
- *   store_counts(out, counts)
- *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each
- *   zero_lanes(words)                       which of the BITS_BLOCK words of an array of vectors
- *                                           are zero, a bit for each
+ *   block_overlaps(query, block, words)     counts the set bits of (query and x) for each filter x
+ *   store_counts(out, counts)               stores lane_counts as an array
+ *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each lane
+ *   zero_lanes(words)                       which of the BITS_BLOCK words in an array of vectors
+ *                                           are zero, a bit for each word
  *
- * These are inlined, so that counts stay in registers until a lane reaches the floor.
+ * The compiler inlines these functions, so that the counts stay in registers until a lane reaches
+ * the floor.
  */
 #ifndef CORE_BITS_ROWS_H
 #define CORE_BITS_ROWS_H

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain C: the reference for every other table, and what small access points run. */
+/*
+ * The plain C kernels: the reference for every other table. Small access points run these kernels.
+ */
 #include "core/bits/tables.h"
 
 #include <string.h>
 
 #include "core/base/popcount.h"
 
-/* A byte that grows by at most 8 a word holds the sum of 31 words. */
+/*
+ * Each byte of a word counts set bits. A word of a filter adds at most 8 to a byte. 31 words add at
+ * most 248, which still fits into a byte.
+ */
 enum { WORDS_PER_RUN = 31 };
 
 typedef uint64_t vec;
@@ -35,7 +40,7 @@ typedef struct {
     uint32_t lanes[BITS_BLOCK];
 } lane_counts;
 
-/* The inner loop has no dependency between lanes, so compilers vectorise it where they can. */
+/* No lane depends on another lane in the inner loop, so that compilers can vectorise the loop. */
 static inline void add_run(const uint64_t *restrict query, const uint64_t *restrict block,
                            size_t words, uint32_t *restrict out)
 {
@@ -51,7 +56,10 @@ static inline void add_run(const uint64_t *restrict query, const uint64_t *restr
     }
 }
 
-/* Not inlined: gcc 12 vectorises it worse amid the loop of a scan, which costs 13 %. */
+/*
+ * Not inlined, because gcc 12 vectorises this function worse inside the loop of a scan: the scan
+ * takes 13 % longer.
+ */
 #if defined(__GNUC__)
 __attribute__((noinline))
 #endif
@@ -76,7 +84,7 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
     memcpy(out, counts.lanes, sizeof(counts.lanes));
 }
 
-/* Without a branch, so that compilers do several lanes at once. */
+/* The loops have no branches, so that compilers handle several lanes at once. */
 static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
                                 const struct bits_scan *scan)
 {
@@ -138,8 +146,11 @@ static inline vec vec_if_zero(vec a)
 
 #include "core/bits/columns.h"
 
-/* Four bits at a time, without a branch: all four places are written, and as many stay as there
- * are bits. So a word's numbers never go beyond the 64 that it may have. */
+/*
+ * Each step handles four bits without a branch. It writes four numbers, but `count` grows only by
+ * the number of set bits, so that the next step overwrites the other numbers. All steps of a word
+ * write within the 64 numbers that the word may have.
+ */
 size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
 {
     static const uint16_t places[16][4] = {
@@ -167,7 +178,7 @@ size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
 
 /* --- a number for each lane ------------------------------------------------------------------- */
 
-/* Eight lanes a turn: each byte of a word keeps one of the eight bits, as 1. */
+/* Turns eight bits into eight bytes: byte i of the result is bit i of `eight`, 0 or 1. */
 static inline uint64_t bits_to_bytes(uint64_t eight)
 {
     uint64_t kept = eight * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sliced: up to BITS_LANES numbers, bit-sliced: bit i of word w of plane p is bit p of number
- * 64 w + i. count_columns of bits.h writes this form. Also masks: sets of lanes, one bit for each.
+ * sliced: up to BITS_LANES numbers in bit-sliced form: bit i of word w of plane p is bit p of
+ * number 64 w + i. count_columns of bits.h writes this form. This header also has functions for
+ * masks. A mask is a set of lanes, with one bit for each lane.
  */
 #ifndef CORE_BITS_SLICED_H
 #define CORE_BITS_SLICED_H
@@ -17,16 +18,20 @@ struct sliced {
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
 };
 
-/* The largest number among the lanes of a mask, and in *out_lane the first lane that has it. The
- * mask has at least one lane. */
+/*
+ * Returns the largest number among the lanes of a mask, and writes the first lane with this number
+ * to *out_lane. The mask has at least one lane.
+ */
 uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
                         const uint64_t *mask, uint32_t *out_lane);
 
 /* The number of lanes in a mask. */
 uint32_t sliced_count(const uint64_t *mask);
 
-/* Adds the numbers of `planes` (plane_count planes, all lane words) to those of *sliced, lane by
- * lane. The sums must be below 2^BITS_PLANES_MAX. */
+/*
+ * Adds the numbers in `planes` to the numbers in *sliced, lane by lane. `planes` has plane_count
+ * planes, each with BITS_LANE_WORDS valid words. The sums must be below 2^BITS_PLANES_MAX.
+ */
 void sliced_add(struct sliced *sliced, const uint64_t *planes, size_t plane_count);
 
 /* The number of one lane. */
@@ -37,7 +42,7 @@ void sliced_set(uint64_t *columns, uint32_t position, uint32_t lane);
 void sliced_clear(uint64_t *columns, uint32_t position, uint32_t lane);
 bool sliced_test(const uint64_t *columns, uint32_t position, uint32_t lane);
 
-/* The position of the lowest set bit of a word that is not zero. */
+/* Returns the position of the lowest set bit of a word. The word is not zero. */
 static inline uint32_t sliced_lowest(uint64_t word)
 {
 #if defined(__GNUC__)
@@ -52,7 +57,10 @@ static inline uint32_t sliced_lowest(uint64_t word)
 #endif
 }
 
-/* Writes the positions of a filter's set bits, ascending, at most 64 * words. Returns how many. */
+/*
+ * Writes the positions of a filter's set bits, ascending, at most 64 * words positions. Returns how
+ * many positions there are.
+ */
 size_t sliced_positions(const uint64_t *filter, size_t words, uint16_t *out);
 
 /* Writes a mask of the lanes 0 .. count - 1. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables: the tables of kernels that bits.c chooses from, one for each file. Only those files
- * include this header. Builds for AArch64 have NEON, builds for x86-64 have AVX2 and AVX-512. Call
- * a table only if cpu.h says that the machine can run it.
+ * tables: the tables of kernels, one in each file. bits.c chooses among these tables. Only bits.c
+ * and the files of the tables include this header. Builds for AArch64 have the NEON table; builds
+ * for x86-64 have the AVX2 and AVX-512 tables. A table may be used only if cpu.h says that the
+ * machine can run it.
  */
 #ifndef CORE_BITS_TABLES_H
 #define CORE_BITS_TABLES_H

@@ -6,7 +6,7 @@
  *   vec         an unsigned 64-bit word, or a GCC vector of VEC_WORDS such words
  *   VEC_WORDS   divides BITS_BLOCK and BITS_LANE_WORDS
  *
- * The operators of C work on a vector word by word.
+ * The operators of C apply to each word of a vector.
  */
 #ifndef CORE_BITS_VEC_H
 #define CORE_BITS_VEC_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86: what the tables for AVX2 and AVX-512 share: kernels for which 256 bits are enough, or wider
- * registers are no faster. Only the files of these tables include this header; they are compiled
- * with at least -mavx2 and -mpopcnt.
+ * x86: kernels that the AVX2 and AVX-512 tables share. For these kernels 256-bit registers are
+ * enough, or wider registers are not faster. Only avx2.c and avx512.c include this header. Both
+ * files are compiled with at least -mavx2 and -mpopcnt.
  */
 #ifndef CORE_BITS_X86_H
 #define CORE_BITS_X86_H
@@ -41,7 +41,7 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
-/* One word of a block: the OR of lanes i and i + 4, for i = 0 .. 3. */
+/* Joins one word of a block's filters: lane i of the result is the OR of lanes i and i + 4. */
 static inline __m256i half_union(const uint64_t *filters)
 {
     return _mm256_or_si256(_mm256_loadu_si256((const void *)filters),
@@ -54,7 +54,10 @@ static inline __m256i join_pairs(__m256i a, __m256i b)
     return _mm256_or_si256(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-/* Four words a turn, transposed on the way, so that they can be stored together. */
+/*
+ * Each step unites four words and transposes the vectors, so that the four results are stored
+ * together.
+ */
 static void unite(const uint64_t *block, size_t words, uint64_t *out)
 {
     for (; words >= 4; words -= 4) {

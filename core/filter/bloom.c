@@ -69,7 +69,10 @@ uint32_t bloom_cardinality(const uint64_t *filter, size_t words)
     return count;
 }
 
-/* The bits of word w that belong to the range first .. end - 1, of which it holds at least one. */
+/*
+ * Returns a mask of the bits of word w that belong to the range first .. end - 1. At least one bit
+ * of the word belongs to the range.
+ */
 static uint64_t range_mask(uint64_t w, uint64_t first, uint64_t end)
 {
     uint64_t from = w * WORD_BITS;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bloom: one Bloom filter as an array of 64-bit words, and comparisons of two filters.
+ * bloom: a Bloom filter as an array of 64-bit words, and comparisons of two filters.
  *
  *   in memory            bit p is bit p % 64 of word p / 64
  *   stored and sent      bit p is bit p % 8 of byte p / 8 (little-endian words)
  *
- * A filter has m bits, any m >= 1. Bits beyond m in the last word are always zero. Functions borrow
- * the arrays; every array has bloom_words(m) words. Profiles (core/profile/profile.h) restrict m
+ * A filter has m bits, m >= 1. The bits after bit m - 1 in the last word are always zero. Functions
+ * borrow the arrays. Each array has bloom_words(m) words. Profiles (core/profile/profile.h) limit m
  * and say which bits a label sets. A function of two filters costs O(m / 64).
  */
 #ifndef CORE_FILTER_BLOOM_H
@@ -18,14 +18,15 @@
 
 #include "core/base/hash.h"
 
-/* Size of a filter of m bits: ceil(m / 64) words, ceil(m / 8) bytes. */
+/* Return the size of a filter of m bits: ceil(m / 64) words, ceil(m / 8) bytes. */
 size_t bloom_words(uint32_t m);
 size_t bloom_bytes(uint32_t m);
 
 /*
  * Double hashing (Kirsch and Mitzenmacher, "Less Hashing, Same Performance", 2006).
- *   bloom_value      (low64 + i * (high64 | 1)) mod 2^64. The "| 1" makes sure that the step is not
- * 0. bloom_position   bloom_value mod bits; bits >= 1
+ *   bloom_value      returns (low64 + i * (high64 | 1)) mod 2^64
+ *   bloom_position   returns bloom_value mod bits, where bits >= 1
+ * The "| 1" makes sure that the step from value i to value i + 1 is not 0.
  */
 uint64_t bloom_value(struct hash128 hash, uint32_t i);
 uint32_t bloom_position(struct hash128 hash, uint32_t i, uint32_t bits);
@@ -35,8 +36,8 @@ void bloom_set(uint64_t *filter, uint32_t p);
 bool bloom_test(const uint64_t *filter, uint32_t p);
 
 /*
- * Reads m bits in stored form. 0, or BLOOM_MALFORMED: `length` is not bloom_bytes(m), or a bit
- * beyond m is set; *out_filter is unchanged then.
+ * Reads m bits in stored form. Returns 0 or BLOOM_MALFORMED. BLOOM_MALFORMED means that `length` is
+ * not bloom_bytes(m), or that a bit after bit m - 1 is set. *out_filter is unchanged then.
  */
 enum { BLOOM_MALFORMED = 1 };
 int bloom_load(uint64_t *out_filter, uint32_t m, const uint8_t *bytes, size_t length);
@@ -47,8 +48,10 @@ void bloom_store(const uint64_t *filter, uint32_t m, uint8_t *out_bytes);
 /* The number of set bits of a filter. */
 uint32_t bloom_cardinality(const uint64_t *filter, size_t words);
 
-/* The number of set bits of (a and b), of (a or b), and of bits first .. first + count - 1 of
- * (a or b). `count` may be 0. */
+/*
+ * Return the number of set bits of (a and b), of (a or b), and of (a or b) in the range first ..
+ * first + count - 1. `count` may be 0.
+ */
 uint32_t bloom_intersection_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,
@@ -58,7 +61,7 @@ uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t 
 void bloom_union(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words);
 void bloom_intersection(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words);
 
-/* Whether every bit of a is set in b (a is a subset of b; b is a superset of a). */
+/* Returns whether every bit of a is set in b, that is, whether a is a subset of b. */
 bool bloom_is_subset(const uint64_t *a, const uint64_t *b, size_t words);
 
 #endif

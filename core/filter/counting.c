@@ -44,7 +44,9 @@ uint32_t counting_ceiling(const struct counting *counting)
     return (uint32_t)((UINT64_C(1) << counting->width) - 1);
 }
 
-/* A width divides a word's bits, so that the counter of a position begins at bit position * width.
+/*
+ * Returns the bit of a word at which the counter of a position begins. The width divides 64, so
+ * that no counter lies in two words.
  */
 static uint32_t shift_of(const struct counting *counting, uint32_t position)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counting: a counting Bloom filter. It has a counter for each bit, so that an element can be
- * removed again. Fan, Cao, Almeida, Broder, "Summary Cache", IEEE/ACM ToN 8 (3), 2000.
+ * counting: a counting Bloom filter. Each bit has a counter, so that elements can be removed again.
+ * Fan, Cao, Almeida, Broder, "Summary Cache", IEEE/ACM ToN 8 (3), 2000.
  *
- * The counters lie side by side in words, 64 / width of them in each word:
+ * Each word has 64 / width counters:
  *
  *   word w  | counter 64/width * w | ... | counter 64/width * (w + 1) - 1 |
  *             low bits                                          high bits
  *
- * A counter that reaches its largest value stops: it is never decremented again, because its true
- * count is not known any more, and its bit stays set. So the filter never lacks a bit of an element
- * that is in it. As long as no counter has stopped, the filter has no bit too many either.
+ * A counter that reaches its largest value stops. Its true count is then unknown, so the counter is
+ * never decremented again and its bit stays set. The filter has all bits of all its elements at all
+ * times. As long as no counter has stopped, the filter has no other bits.
  *
- * Width: 4 bits are enough where few elements share a position (Fan et al.: with d = m/n ln 2 a
- * counter of 15 is expected less than once in 10^15 m). Thousands of a host's messages share a
- * position, so a host takes 32 bits, which never stop.
+ * Width: 4 bits are enough if few elements share a position. For n elements and d = m/n ln 2
+ * hashes, the probability that any of m counters exceeds 15 is below 1.4 m / 10^15 (Fan et al.).
+ * Thousands of messages of a host share a position; a host's counters have 32 bits and never stop.
  *
- * The struct also holds the filter itself, always up to date.
+ * The struct also has the filter itself, which is always up to date.
  */
 #ifndef CORE_FILTER_COUNTING_H
 #define CORE_FILTER_COUNTING_H
@@ -35,21 +35,27 @@ struct counting {
     uint64_t *filter;   /* owned, bloom_words(m) */
 };
 
-/* Makes an empty filter of m >= 1 bits. `alloc` is borrowed. 0 or -ERR_NOMEM. */
+/*
+ * Makes an empty filter of m >= 1 bits with counters of `width` bits. `alloc` is borrowed. Returns
+ * 0 or -ERR_NOMEM.
+ */
 int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t m, uint32_t width);
 void counting_deinit(struct counting *counting); /* a zeroed struct is fine */
 
 /*
- * Adds or removes a filter of m bits: increments or decrements the counters of its set bits. Remove
- * only filters that were added; a counter of 0 stays 0. O(m / 64 + set bits).
+ * Adds or removes a filter of m bits: increments or decrements the counters of its set bits. Only a
+ * filter that was added may be removed. A counter of 0 stays 0. O(m / 64 + set bits).
  */
 void counting_add(struct counting *counting, const uint64_t *filter);
 void counting_remove(struct counting *counting, const uint64_t *filter);
 
-/* The OR of all filters in it, and the bits of stopped counters. Borrowed. */
+/*
+ * Returns the OR of all filters that were added and not removed, and of the bits of stopped
+ * counters. The array is borrowed.
+ */
 const uint64_t *counting_filter(const struct counting *counting);
 
-/* The counter of a position below m, and the value at which counters stop. */
+/* Return the counter of a position below m, and the value at which counters stop. */
 uint32_t counting_value(const struct counting *counting, uint32_t position);
 uint32_t counting_ceiling(const struct counting *counting);
 

@@ -13,14 +13,14 @@ enum {
     REBUILDS_MAX = 8
 };
 
-/* Where an id's fingerprint may lie. */
+/* The fingerprint of an id, and the two buckets that may hold it. */
 struct entry {
     uint32_t fingerprint; /* 1 .. FINGERPRINT_MASK */
     uint32_t bucket;
     uint32_t other;
 };
 
-/* A place whose fingerprint was moved on. */
+/* A slot whose fingerprint moved to its other bucket. */
 struct move {
     uint32_t bucket;
     uint32_t slot;
@@ -28,7 +28,10 @@ struct move {
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* A bucket may begin anywhere in a word; one more word lies behind the last, so w + 1 is there. */
+/*
+ * Returns the number of words that the buckets take, plus one. A bucket may begin at any bit of a
+ * word w, and bucket_read then reads word w + 1, too.
+ */
 static size_t word_count(uint32_t bucket_count)
 {
     return (size_t)(((uint64_t)bucket_count * BUCKET_BITS + WORD_BITS - 1) / WORD_BITS + 1);
@@ -62,7 +65,10 @@ static void slot_write(struct cuckoo *cuckoo, uint32_t bucket, uint32_t slot, ui
     }
 }
 
-/* The first slot with this fingerprint, 0 for an empty one; CUCKOO_BUCKET when there is none. */
+/*
+ * Returns the first slot of the bucket that has this fingerprint, or CUCKOO_BUCKET if no slot has
+ * it. The fingerprint 0 means an empty slot.
+ */
 static uint32_t find_slot(const struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {
     uint64_t slots = bucket_read(cuckoo, bucket);
@@ -82,10 +88,13 @@ static uint32_t cuckoo_scale(uint32_t hash, uint32_t n)
     return (uint32_t)((uint64_t)hash * n >> 32);
 }
 
-/* The other bucket of a fingerprint in this one; the other's other is this. */
+/*
+ * Returns the other bucket of a fingerprint that may lie in `bucket`. Called with that other
+ * bucket, the function returns `bucket`.
+ */
 static uint32_t other_bucket(const struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {
-    /* Multiplying spreads the fingerprints over all buckets (Knuth, TAOCP 3, 6.4). */
+    /* The multiplication spreads the fingerprints over all buckets (Knuth, TAOCP 3, 6.4). */
     uint32_t sum = cuckoo_scale(fingerprint * UINT32_C(2654435761), cuckoo->bucket_count);
 
     return sum >= bucket ? sum - bucket : sum + (cuckoo->bucket_count - bucket);
@@ -142,7 +151,7 @@ static bool cuckoo_put(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerpr
     return true;
 }
 
-/* Puts a fingerprint where another is, which is returned. */
+/* Replaces the fingerprint in a slot and returns the old one. */
 static uint32_t cuckoo_swap(struct cuckoo *cuckoo, struct move at, uint32_t fingerprint)
 {
     uint32_t held = slot_of(bucket_read(cuckoo, at.bucket), at.slot);
@@ -151,7 +160,10 @@ static uint32_t cuckoo_swap(struct cuckoo *cuckoo, struct move at, uint32_t fing
     return held;
 }
 
-/* Which slot gives way; any will do, but not always the same (xorshift: Marsaglia, 2003). */
+/*
+ * Returns a pseudo-random slot, whose fingerprint moves to its other bucket (xorshift: Marsaglia,
+ * 2003).
+ */
 static uint32_t next_slot(struct cuckoo *cuckoo)
 {
     cuckoo->walk ^= cuckoo->walk << 13;
@@ -160,7 +172,11 @@ static uint32_t next_slot(struct cuckoo *cuckoo)
     return cuckoo->walk >> 16 & (CUCKOO_BUCKET - 1);
 }
 
-/* Both buckets are full: fingerprints move on until one finds room, or all go back. */
+/*
+ * Makes space when both buckets of a fingerprint are full: moves fingerprints to their other
+ * buckets until a bucket has an empty slot. After MOVES_MAX moves without success, moves all
+ * fingerprints back.
+ */
 static int make_room(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {
     struct move moves[MOVES_MAX];

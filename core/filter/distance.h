@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distance: distances as exact fractions. There is no floating point here, so every machine orders
- * messages alike.
+ * distance: similarities and distances as exact fractions. This file does not use floating point,
+ * so that all machines order messages in the same way.
  *
- * A similarity is shared / all, with shared <= all. The distance is 1 - similarity. Two empty
- * filters have distance 0, so 0/0 counts as 1/1.
+ * A similarity is the fraction shared / all, where shared <= all. The distance is 1 - similarity.
+ * Two empty filters have the distance 0, so the fraction 0/0 counts as 1/1.
  *
  * Example: 12 shared bits of 16 are a similarity of 0.75 and a distance of 0.25 (250,000 ppm).
  */
@@ -18,8 +18,10 @@
 enum { DISTANCE_ONE_PPM = 1000000 };
 
 /*
- * By the bit metric: set bits of the intersection, and of the union (Jaccard).
- * By the estimated metric: estimated numbers of labels, in 1/65536 label (core/profile/estimate.h).
+ * The similarity shared / all of two filters. With the bit metric (Jaccard), `shared` is the number
+ * of set bits of the intersection, and `all` is the number of set bits of the union. With the
+ * estimated metric, both are estimated numbers of labels, in 1/65536 label
+ * (core/profile/estimate.h).
  */
 struct similarity {
     uint32_t shared;
@@ -32,8 +34,10 @@ static inline struct similarity similarity_of(uint32_t shared, uint32_t all)
     return all == 0 ? (struct similarity){1, 1} : (struct similarity){shared, all};
 }
 
-/* < 0: a is less similar than b; 0: they are equal; > 0: a is more similar. By
- * cross-multiplication. */
+/*
+ * Compares two similarities. Returns < 0 if a is less similar than b, 0 if a and b are equal, > 0
+ * if a is more similar than b. Multiplies crosswise, so that the result is exact.
+ */
 static inline int similarity_compare(struct similarity a, struct similarity b)
 {
     uint64_t left = (uint64_t)a.shared * b.all;
@@ -42,13 +46,18 @@ static inline int similarity_compare(struct similarity a, struct similarity b)
     return (left > right) - (left < right);
 }
 
-/* Whether the distance is at most `ppm` millionths. Above 1,000,000 always true. */
+/*
+ * Returns whether the distance is at most `ppm` millionths. Always true if `ppm` is at least
+ * 1,000,000.
+ */
 static inline bool distance_within(struct similarity s, uint32_t ppm)
 {
     return (uint64_t)(s.all - s.shared) * DISTANCE_ONE_PPM <= (uint64_t)s.all * ppm;
 }
 
-/* The distance, and the similarity, in millionths, rounded to nearest. They add up to 1,000,000. */
+/*
+ * Return the distance and the similarity in millionths, rounded to nearest. Their sum is 1,000,000.
+ */
 uint32_t distance_ppm(struct similarity s);
 uint32_t similarity_ppm(struct similarity s);
 

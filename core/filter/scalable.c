@@ -95,8 +95,9 @@ static double first_rate(uint32_t rate_ppm)
 }
 
 /*
- * The size of slice i, in whole bytes. false: there is none such. d is rounded up, which costs a
- * little of the rate; the bits make up for it.
+ * Computes the size of slice i of a scalable filter. Returns false if there cannot be so many
+ * slices. The number of hashes is rounded up, which raises the false-positive rate a little. The
+ * loop adds bits until the rate is at most `rate`.
  */
 static bool size_slice(double rate, uint32_t i, uint32_t *out_capacity, uint32_t *out_byte_count,
                        uint32_t *out_hashes)

@@ -32,7 +32,9 @@ double sizing_fill(uint32_t m, uint32_t d, uint32_t n)
     if (n == 0) {
         return 0.0;
     }
-    /* 1 - (1 - 1/m)^(dn), without the loss of digits that 1 - 1/m has for a large m. */
+    /*
+     * Computes 1 - (1 - 1/m)^(dn) with log1p and expm1, because 1 - 1/m loses digits if m is large.
+     */
     return -expm1((double)d * (double)n * log1p(-1.0 / (double)m));
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary: what a set of filters has in common: their union, their number, and the range of their
- * cardinalities. It is right after each added or removed filter, without a look at the others.
+ * summary: the union of a changing set of filters, their number, and their smallest and largest
+ * cardinality (number of set bits). The summary is exact after each added or removed filter. Adding
+ * and removing do not read the other filters.
  *
- * It is a counting filter of 32 bits and a histogram of cardinalities, 8 m bytes and a few.
+ * A summary is a counting filter with counters of 32 bits and a histogram of cardinalities. For
+ * filters of m bits it takes a little more than 8 m bytes.
  */
 #ifndef CORE_FILTER_SUMMARY_H
 #define CORE_FILTER_SUMMARY_H
@@ -16,18 +18,26 @@ struct summary {
     uint64_t count;      /* filters, below 2^32 */
 };
 
-/* Makes an empty summary for filters of m >= 1 bits. `alloc` is borrowed. 0 or -ERR_NOMEM. */
+/*
+ * Makes an empty summary for filters of m >= 1 bits. `alloc` is borrowed. Returns 0 or -ERR_NOMEM.
+ */
 int summary_init(struct summary *summary, const struct alloc *alloc, uint32_t m);
 void summary_deinit(struct summary *summary); /* a zeroed struct is fine */
 
-/* Adds a filter; removes a filter that was added. O(m / 64 + set bits). */
+/* Adds a filter, or removes a filter that was added. A filter has m bits. O(m / 64 + set bits). */
 void summary_add(struct summary *summary, const uint64_t *filter);
 void summary_remove(struct summary *summary, const uint64_t *filter);
 
-/* The OR of all filters, m bits. Borrowed; changes with the next add or remove. */
+/*
+ * Returns the OR of all filters, m bits. The array is borrowed. Adding or removing a filter changes
+ * it.
+ */
 const uint64_t *summary_union(const struct summary *summary);
 
-/* The smallest and the largest cardinality; 0 and 0 when there are no filters. O(m). */
+/*
+ * Writes the smallest and the largest cardinality of all filters; 0 and 0 if there are no filters.
+ * O(m).
+ */
 void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *out_max);
 
 /* Bytes of memory that it holds. */

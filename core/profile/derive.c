@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_derive: the fields of a profile that follow from its sections. */
+/* profile_derive: computes the fields of a profile that follow from its sections. */
 #include <string.h>
 
 #include "core/profile/inner.h"
@@ -19,7 +19,7 @@ static enum profile_form form_of(const struct profile_name *name)
     return profile_name_is(name, "time") ? PROFILE_FORM_HOUR : PROFILE_FORM_ANY;
 }
 
-/* ceil(2^64 / b) is floor((2^64 - 1) / b) + 1, also where b divides 2^64. */
+/* ceil(2^64 / b) = floor((2^64 - 1) / b) + 1 for every b >= 1, also if b divides 2^64. */
 static void derive_units(struct profile_section *section)
 {
     section->unit = UINT64_MAX / section->bits + 1;
@@ -43,7 +43,10 @@ static void derive_head(struct profile_section *section)
     memcpy(&section->head_mask, head, sizeof(head));
 }
 
-/* The only lengths of labels that encode.c may pair: geo: and a geohash of 6, time: and an hour. */
+/*
+ * Returns the length of the labels of this section that joint sections may take: geo: with a
+ * geohash of 6 characters, or time: with an hour. Returns 0 if labels of any length may be taken.
+ */
 static uint32_t pair_length_of(const struct profile_section *section)
 {
     if (section->kind != PROFILE_ATTRIBUTE) {

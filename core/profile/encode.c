@@ -26,7 +26,10 @@ void encoder_begin_with(struct encoder *encoder, const struct profile *profile,
     memset(encoder->marks, 0, profile->bits);
 }
 
-/* So many marks, which are 0 or MARKED, to as many bits, the first one lowest. */
+/*
+ * Turns MARKS_AT_ONCE marks into as many bits. The first mark becomes the lowest bit. A mark is 0
+ * or MARKED.
+ */
 #if defined(__SSE2__)
 enum { MARKED = 0xff, MARKS_AT_ONCE = 16 };
 
@@ -44,7 +47,11 @@ static inline uint64_t bits_of_marks(const uint8_t *marks)
     for (unsigned i = 0; i < MARKS_AT_ONCE; i++) {
         eight |= (uint64_t)marks[i] << 8 * i;
     }
-    /* Bit 8 i times the 7 (8 - i) of the factor is bit 56 + i; no other two meet in one place. */
+    /*
+     * Mark i is bit 8 i of `eight`. The factor has the bits 56 - 7 i for i = 0 .. 7. Mark i times
+     * bit 56 - 7 i gives bit 56 + i of the product. No two products of bits meet in one bit, so
+     * that there is no carry.
+     */
     return eight * UINT64_C(0x0102040810204080) >> 56;
 }
 #endif
@@ -83,8 +90,10 @@ static inline uint64_t multiply_high(uint64_t a, uint64_t b)
 #endif
 }
 
-/* What of a section says where its bits are; a copy, as marks might overlap the section for all
- * that the compiler knows. */
+/*
+ * The fields of a section that say where its bits are. This is a copy: the compiler must assume
+ * that writing a mark could change the section.
+ */
 struct place {
     uint64_t unit;
     uint64_t upper_unit;
@@ -99,18 +108,20 @@ static inline struct place place_of(struct encoder *encoder, const struct profil
 }
 
 /*
- * value mod b, exactly and without a division or a branch, for b <= 2^12 (Lemire, Kaser, Kurz,
- * "Faster Remainder by Direct Computation", 2019, on a value that is halved first).
+ * Returns value mod b, exactly and without a division or a branch, where b = place.bits <= 2^12
+ * (Lemire, Kaser, Kurz, "Faster Remainder by Direct Computation", 2019, on a value that is reduced
+ * first).
  *
- * With value = hi 2^32 + lo and r = 2^32 mod b, the value has the remainder p of
- * x = hi r + lo = q b + p < 2^32 b. The unit is c = ceil(2^64 / b), so that c b = 2^64 + e with
- * 0 <= e < b, and modulo 2^64
+ * Let value = hi 2^32 + lo, with hi and lo below 2^32, and r = 2^32 mod b. Then x = hi r + lo is
+ * below 2^32 b and has the same remainder as value. Let x = q b + p, where p is the remainder. Let
+ * c = ceil(2^64 / b), which is place.unit; then c b = 2^64 + e with 0 <= e < b. The function
+ * computes modulo 2^64
  *
- *   f = x c = q e + p c        (upper_unit is r c mod 2^64)
+ *   f = x c = q e + p c        (place.upper_unit is r c mod 2^64)
  *
- * Nothing is lost by the modulo: p c <= (b - 1) c = 2^64 + e - c, where c >= 2^52, and
- * q e < 2^32 b = 2^44. So f b = q e b + p (2^64 + e) = p 2^64 + e x, and e x < 2^32 b^2 <= 2^56:
- * the high half of f b is p. For b = 1 the unit is 2^64, that is 0, and so is p.
+ * The sum q e + p c is below 2^64, because p c <= (b - 1) c = 2^64 + e - c, c >= 2^52 and q e <
+ * 2^32 b <= 2^44. So f b = q e b + p (2^64 + e) = p 2^64 + e x, where e x < 2^32 b^2 <= 2^56. The
+ * high half of f b is therefore p. For b = 1, c is 2^64 and is stored as 0; the result 0 is right.
  */
 static inline uint32_t remainder_of(struct place place, uint64_t value)
 {
@@ -126,7 +137,7 @@ static inline void encode_mark(struct place place, uint64_t remainder)
     place.marks[remainder] = MARKED;
 }
 
-/* The values of bloom_value, one after another. */
+/* Marks the positions of bloom_value(hash, i) for i = 0 .. hashes - 1. */
 static inline void mark_values(struct place place, uint32_t hashes, struct hash128 hash)
 {
     uint64_t step = hash.high64 | 1;
@@ -153,8 +164,10 @@ static void mark_family(struct place place, uint32_t hashes, struct hash128 hash
 
 /* --- which labels joint sections take --------------------------------------------------------- */
 
-/* Whether PROFILE_HOUR_BYTES characters have the form 2026-11-20T14. The loop has no early exit, so
- * that the compiler can unroll it. Nearly all values that are tested here have this form. */
+/*
+ * Returns whether PROFILE_HOUR_BYTES characters have the form 2026-11-20T14. Nearly all tested
+ * values have this form, so the loop has no early exit: the compiler can unroll it.
+ */
 static bool is_hour(const char *value)
 {
     static const char pattern[] = "0000-00-00T00";
@@ -166,10 +179,13 @@ static bool is_hour(const char *value)
     return !wrong;
 }
 
-/* Geohash's 32 digits (Niemeyer 2008) are 0-9 and b-z but i, l and o. */
+/*
+ * Returns whether PROFILE_GEOHASH_BYTES characters are digits of a geohash: 0-9 and b-z without i,
+ * l and o (Niemeyer 2008).
+ */
 static bool is_geohash(const char *value)
 {
-    /* Bit c % 64 for each digit c, of 0 to 63 and of 64 to 127. */
+    /* Bit c % 64 of number c / 64 is set for each digit c. */
     static const uint64_t digits[2] = {UINT64_C(0x03ff000000000000), UINT64_C(0x07ff6dfc00000000)};
     bool wrong = false;
 
@@ -181,7 +197,10 @@ static bool is_geohash(const char *value)
     return !wrong;
 }
 
-/* Whether the label is of that attribute. Names are a few bytes: a call would take longer. */
+/*
+ * Returns whether the label has this attribute. A name has few bytes, so this loop is faster than a
+ * call of memcmp.
+ */
 static inline bool is_of(const struct profile_name *name, const char *label, size_t length)
 {
     size_t count = name->length;
@@ -197,7 +216,7 @@ static inline bool is_of(const struct profile_name *name, const char *label, siz
     return true;
 }
 
-/* Whether the label is of that attribute, and its value one that joint sections take. */
+/* Returns whether the label has this attribute and a value that joint sections take. */
 static bool is_candidate(const struct profile_name *name, enum profile_form form, const char *label,
                          size_t length)
 {
@@ -221,7 +240,11 @@ static uint32_t side_bit(uint32_t section, bool other)
     return UINT32_C(1) << (2 * section + (other ? 1 : 0));
 }
 
-/* Of the sides that labels of its section may be on, those that this one is on. */
+/*
+ * A joint section has two sides, one for each of its attributes. Returns the sides that a label is
+ * on, a bit for each side. `possible` has the sides that the labels of the label's section may be
+ * on.
+ */
 static uint32_t sides_of(const struct profile *profile, uint32_t possible, const char *label,
                          size_t length)
 {
@@ -259,7 +282,7 @@ static void mark_pair(struct encoder *encoder, const struct profile_section *sec
     }
 }
 
-/* With every candidate of the other side. */
+/* Marks the pairs of a label with every candidate on the opposite side of joint section s. */
 static void mark_pairs(struct encoder *encoder, uint32_t s, uint32_t opposite, struct hash128 hash)
 {
     for (uint32_t c = 0; c < encoder->candidate_count; c++) {
@@ -271,7 +294,10 @@ static void mark_pairs(struct encoder *encoder, uint32_t s, uint32_t opposite, s
     }
 }
 
-/* By its hash: a label that shared another's would set the same bits. */
+/*
+ * Returns whether a candidate with the same hash and the same sides was added before. Such a
+ * candidate has set the same bits already.
+ */
 static bool is_known(const struct encoder *encoder, uint32_t sides, struct hash128 hash)
 {
     for (uint32_t c = 0; c < encoder->candidate_count; c++) {
@@ -285,7 +311,7 @@ static bool is_known(const struct encoder *encoder, uint32_t sides, struct hash1
     return false;
 }
 
-/* What joint sections make of a label that they may take. */
+/* Marks all pairs of a label that joint sections may take, and keeps the label as a candidate. */
 static int add_pairs(struct encoder *encoder, uint32_t possible, const char *label, size_t length,
                      struct hash128 hash)
 {
@@ -309,7 +335,10 @@ static int add_pairs(struct encoder *encoder, uint32_t possible, const char *lab
     return 0;
 }
 
-/* As profile_section_of, which costs about as much as a hash, for the usual labels and names. */
+/*
+ * Returns the same section as profile_section_of. The fast path is for labels of 8 bytes or more
+ * and profiles with names of 7 bytes or fewer; profile_section_of takes about as long as a hash.
+ */
 static inline const struct profile_section *section_of(const struct profile *profile,
                                                        const char *label, size_t length)
 {
@@ -327,13 +356,16 @@ static inline const struct profile_section *section_of(const struct profile *pro
     return profile->has_any ? &profile->sections[profile->any] : NULL;
 }
 
-/* Whether joint sections may take the label, at a glance. */
+/* Returns whether joint sections may take a label of this section and this length. */
 static inline bool may_pair(const struct profile_section *section, size_t length)
 {
     return section->sides != 0 && (section->pair_length == 0 || section->pair_length == length);
 }
 
-/* With the usual numbers of hashes as constants, for the compiler to write the loops out. */
+/*
+ * Marks the positions of one label. The usual numbers of hashes are passed as constants, so that
+ * the compiler unrolls the loops.
+ */
 static inline void mark_label(struct encoder *encoder, const struct profile_section *section,
                               struct hash128 hash)
 {
@@ -348,7 +380,7 @@ static inline void mark_label(struct encoder *encoder, const struct profile_sect
     }
 }
 
-/* Adds one label with a given hash, which belongs to `family`; NULL: the family of labels. */
+/* Adds one label whose hash is given. `family` is the family of the hash; NULL: that of labels. */
 static inline int add_hashed(struct encoder *encoder, const char *label, size_t length,
                              struct hash128 hash, const struct hash_family *family)
 {
@@ -368,7 +400,7 @@ static inline int add_hashed(struct encoder *encoder, const char *label, size_t 
     return 0;
 }
 
-/* All of them go to one section, and make no pairs. */
+/* Adds labels that all go to one section and make no pairs. */
 static inline void mark_labels(struct place place, uint32_t hashes, const char *const *labels,
                                const size_t *lengths, size_t count)
 {
@@ -411,8 +443,11 @@ int encoder_add_all(struct encoder *encoder, const char *const *labels, const si
     for (size_t i = 0; i < count; i++) {
         const struct hash_family *family = encoder->family;
 
-        /* Two calls, the first with a constant: a hash that could come from either function would
-         * go through memory, and that costs more than the hash. */
+        /*
+         * The first call passes a constant NULL, so that the compiler makes a copy of add_hashed
+         * for the hash of labels alone. With one call for both hashes, the hash would go through
+         * memory, which costs more than the hash itself.
+         */
         if (family == NULL) {
             rc =
                 add_hashed(encoder, labels[i], lengths[i], hash_label(labels[i], lengths[i]), NULL);

@@ -13,9 +13,9 @@ struct estimate {
 };
 
 /*
- * ln(j / (j - 1)) in Q48 for j >= 2, as 2 (x + x^3/3 + x^5/5 + ...) with x = 1 / (2j - 1), each
- * term rounded down. Dividing a rounded quotient again gives the quotient by the product, so the
- * powers need no wide arithmetic.
+ * Returns ln(j / (j - 1)) in Q48 (48 fractional bits) for j >= 2. The function sums 2 (x + x^3/3 +
+ * x^5/5 + ...) with x = 1 / (2j - 1), each term rounded down. Dividing a rounded quotient again
+ * gives the same as dividing once by the product, so that 64 bits are enough for the powers.
  */
 static uint64_t ln_step_q48(uint32_t j)
 {
@@ -31,7 +31,8 @@ static uint64_t ln_step_q48(uint32_t j)
 }
 
 /*
- * The largest sum is ln 4096 + ln 2 < 9.02, times 4096 bits and 2^48 less than 2^63.2: it fits.
+ * Computes the table of one section. The largest sum is ln 4096 + ln 2 < 9.02 in Q48. Multiplied by
+ * 4096 bits it is below 2^63.2, so it fits 64 bits.
  */
 static void fill_table(uint32_t *table, uint32_t bits, uint32_t hashes)
 {
@@ -43,7 +44,10 @@ static void fill_table(uint32_t *table, uint32_t bits, uint32_t hashes)
     for (uint32_t s = 1; s <= bits; s++) {
         uint32_t j = bits - s + 1;
 
-        /* The last step goes to half a bit instead of none: ln(1 / (1/2)) = ln 2, as for j = 2. */
+        /*
+         * A full section counts as half a bit less than full. The last step is therefore ln(1 /
+         * (1/2)) = ln 2, which is also the step for j = 2.
+         */
         sum += ln_step_q48(j < 2 ? 2 : j);
         table[s] = (uint32_t)((sum * bits + half) / whole);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inner: functions that only the files of this folder share. The print functions return the end of
- * the text that they wrote; they write no NUL.
+ * inner: functions that only the files of core/profile share. The print functions write no NUL and
+ * return the address after the text.
  */
 #ifndef CORE_PROFILE_INNER_H
 #define CORE_PROFILE_INNER_H
@@ -14,12 +14,17 @@ char *profile_print_number(char *out, uint32_t value);
 bool profile_names_equal(const struct profile_name *a, const struct profile_name *b);
 bool profile_name_is(const struct profile_name *name, const char *text);
 
-/* The section that labels of an attribute go to, or NULL if there is none. The profile has no
- * section PROFILE_ALL. `name` has `length` bytes. */
+/*
+ * Returns the section that labels of an attribute go to, or NULL if there is none. The attribute
+ * has `length` bytes at `name`. The profile must not have a section PROFILE_ALL.
+ */
 const struct profile_section *profile_section_named(const struct profile *profile, const char *name,
                                                     size_t length);
 
-/* Writes the fields that follow from the sections. Those fields are zero before. */
+/*
+ * Writes the fields of a profile that follow from its sections. Before the call those fields are
+ * zero.
+ */
 void profile_derive(struct profile *profile);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_parse: the text form, read. What is wrong is a constant sentence and, for
- * profile_explain, the place and the sum that it is about.
+ * profile_parse reads the text form of a profile. profile_explain explains why a text is refused:
+ * by a constant sentence, with the wrong section or the sum of the bits.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@ struct reader {
 /* Why a text is refused. */
 struct fault {
     const char *reason;    /* NULL: it is not */
-    struct reader section; /* the section that is wrong; none where left is 0 */
-    uint32_t sum;          /* of the sections' bits, where that is what is wrong; else 0 */
+    struct reader section; /* the wrong section; left is 0 if no section is wrong */
+    uint32_t sum;          /* the sum of the sections' bits if that sum is wrong, else 0 */
 };
 
 static bool reader_is_digit(const struct reader *reader)
@@ -48,9 +48,9 @@ static bool reader_take(struct reader *reader, const char *text)
 }
 
 /*
- * A decimal number without sign or leading zero. One form for each number, so that two texts are
- * the same profile only when they are the same text. What exceeds `ceiling` comes out as
- * ceiling + 1, so that nothing overflows.
+ * Reads a decimal number without sign or leading zero. Each number has one form only, so that two
+ * texts mean the same profile only if the texts are equal. A number above `ceiling` is read as
+ * ceiling + 1, so that nothing overflows. Returns false if there is no such number.
  */
 static bool reader_take_number(struct reader *reader, uint32_t ceiling, uint32_t *out)
 {
@@ -72,7 +72,7 @@ static bool reader_take_number(struct reader *reader, uint32_t ceiling, uint32_t
     return true;
 }
 
-/* An attribute, [a-z][a-z0-9]*. Returns NULL, or what is wrong. */
+/* Reads an attribute, [a-z][a-z0-9]*. Returns NULL, or a sentence that says what is wrong. */
 static const char *take_name(struct reader *reader, struct profile_name *out)
 {
     const char *first = reader->at;
@@ -100,7 +100,9 @@ static int compare_names(const struct profile_name *a, const struct profile_name
     return order != 0 ? order : (int)a->length - (int)b->length;
 }
 
-/* bits/hashes. Returns NULL, or what is wrong. The whole filter's rule for m is not applied here.
+/*
+ * Reads bits/hashes. Returns NULL, or a sentence that says what is wrong. The caller checks the
+ * range of the bits.
  */
 static const char *take_size(struct reader *reader, struct profile_section *section)
 {
@@ -128,7 +130,7 @@ static bool is_reserved(const struct profile_name *name)
     return profile_name_is(name, "any") || profile_name_is(name, "joint");
 }
 
-/* What stands between the parentheses, and the closing one. */
+/* Reads the two attributes of a joint section and the closing parenthesis. */
 static const char *take_pair(struct reader *reader, struct profile_section *section)
 {
     const char *form = "joint takes two attributes, as in joint(geo,time)=32/1";
@@ -219,7 +221,7 @@ static bool takes_labels_of(const struct profile *profile, const struct profile_
     return profile_section_named(profile, name->bytes, name->length) != NULL;
 }
 
-/* The text of the next section: up to a comma that stands in no parentheses. */
+/* Returns the text of the next section, which ends before a comma outside parentheses. */
 static struct reader next_section(const struct reader *reader)
 {
     bool inside = false;
@@ -253,7 +255,10 @@ static const char *add_section(struct reader section_text, struct profile *profi
     return NULL;
 }
 
-/* What only the whole row of sections can tell. `text`: the sections' text again, for the place. */
+/*
+ * Checks the rules about all sections together. `text` is the text of all sections; the function
+ * reads it again to find the text of a wrong section.
+ */
 static void check_row(struct reader text, const struct profile *profile, struct fault *fault)
 {
     for (uint32_t s = 0; s < profile->section_count; s++) {
@@ -362,7 +367,10 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
 
 /* --- what is wrong, for people ---------------------------------------------------------------- */
 
-/* Prints text from outside: visible ASCII only, so that the text cannot control a terminal. */
+/*
+ * Prints foreign text, with a question mark for each byte that is not visible ASCII, so that the
+ * text cannot control a terminal.
+ */
 static char *print_foreign(char *out, struct reader text)
 {
     for (size_t i = 0; i < text.left; i++) {
@@ -371,7 +379,10 @@ static char *print_foreign(char *out, struct reader text)
     return out;
 }
 
-/* The longest reason has less than half of PROFILE_SENTENCE_MAX bytes, so every sentence fits. */
+/*
+ * Each reason is shorter than half of PROFILE_SENTENCE_MAX, so that every sentence fits into
+ * out_sentence.
+ */
 void profile_explain(const char *text, size_t length, char *out_sentence)
 {
     enum { QUOTED_MAX = 80 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: how contexts become filters: m bits in all, their sections, d hashes for each label, a
- * version.
+ * profile: how contexts become filters. A profile has a version, m bits in all, and sections. A
+ * section has a number of bits and d hashes for each label.
  *
  * Text form, version 1:
  *
@@ -13,10 +13,11 @@
  *   | wifi                   | geo     | time| topic    | joint(geo,time)|
  *   +------------------------+---------+-----+----------+----------------+
  *
- * A filter is a row of sections in the order of the text. Section s has the bits first_bit ..
- * first_bit + bits - 1. A label goes to the section of its attribute. A label whose attribute has
- * no section goes to the section `any`; if there is none, the label has no place. A joint section
- * holds pairs of a label of one attribute and a label of another (encode.h).
+ * A filter has the sections side by side, in the order of the text. Section s has the bits
+ * first_bit .. first_bit + bits - 1. A label goes to the section of its attribute. A label whose
+ * attribute has no section goes to the section `any`. If there is no section `any`, the label is
+ * refused. A joint section has pairs: a label of one attribute with a label of another attribute
+ * (encode.h).
  *
  * Each profile has exactly one text: numbers have no leading zeros, the attributes of a joint
  * section are in alphabetical order, and a single section for all labels has no name.
@@ -48,7 +49,7 @@ enum profile_kind {
     PROFILE_JOINT      /* pairs of a label of `name` and a label of `other` */
 };
 
-/* Which labels of an attribute a joint section takes; see encode.h. */
+/* The form of the values that a joint section takes from an attribute; see encode.h. */
 enum profile_form { PROFILE_FORM_ANY, PROFILE_FORM_GEOHASH, PROFILE_FORM_HOUR };
 enum { PROFILE_GEOHASH_BYTES = 6, PROFILE_HOUR_BYTES = 13 };
 
@@ -66,16 +67,19 @@ struct profile_section {
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
 
-    /* These follow from the fields above. profile_parse writes them, encode.c uses them. */
+    /*
+     * The fields below are computed from the fields above. profile_parse writes them; encode.c
+     * reads them.
+     */
     uint64_t unit;       /* ceil(2^64 / bits) mod 2^64 */
     uint64_t upper_unit; /* (2^32 mod bits) unit mod 2^64 */
-    uint64_t head;      /* "name:" as it lies in memory, and ones where it has bytes; where there */
-    uint64_t head_mask; /* is no attribute of at most 7 bytes, 1 and 0, which match nothing */
+    uint64_t head;       /* "name:" and zeros, as 8 bytes in memory; 1 if head_mask is 0 */
+    uint64_t head_mask;  /* ones in the bytes of "name:"; 0: no name of at most 7 bytes */
     enum profile_form name_form;
     enum profile_form other_form;
     uint32_t pair_length; /* bytes of a label that joint sections may take; 0: any number */
-    uint32_t sides;       /* joint sections that labels of this one may stand in: bit 2 s as `name`
-                             of section s, bit 2 s + 1 as its `other` */
+    uint32_t sides;       /* sides of joint sections that labels of this section may be on: bit 2 s
+                             for `name` of section s, bit 2 s + 1 for its `other` */
 };
 
 struct profile {
@@ -87,54 +91,63 @@ struct profile {
     /* These follow from the sections, too. */
     uint32_t any; /* the number of the section `any`, if has_any */
     bool has_any;
-    bool has_heads; /* there are attributes, and `head` is enough to tell each of them */
+    bool has_heads; /* the sections have names, and each name has at most 7 bytes */
 };
 
 /*
- * Reads the text form, `length` bytes. 0, or PROFILE_REFUSED: *out_reason is then a sentence that
- * says what is wrong and what would be right (static storage), and *out is unchanged.
+ * Reads the text form of a profile, `length` bytes. Returns 0 or PROFILE_REFUSED. With
+ * PROFILE_REFUSED, *out is unchanged, and *out_reason is a sentence that says what is wrong and
+ * what a correct text looks like (static storage).
  */
 enum { PROFILE_REFUSED = 1 };
 int profile_parse(const char *text, size_t length, struct profile *out, const char **out_reason);
 
 /*
- * Explains to people why profile_parse refuses a text. Writes a sentence and a NUL into
- * out_sentence (PROFILE_SENTENCE_MAX bytes), with the wrong section or the sum of the bits where
- * these matter. The section is quoted up to 80 bytes, with a question mark for each byte that is
- * not visible ASCII. If the text is not refused, the sentence is empty.
+ * Writes a sentence that tells people why profile_parse refuses a text, and a NUL, into
+ * out_sentence (PROFILE_SENTENCE_MAX bytes). The sentence contains the wrong section or the sum of
+ * the bits if the reason is about one of these. At most 80 bytes of the section are quoted, with a
+ * question mark for each byte that is not visible ASCII. If profile_parse accepts the text, the
+ * sentence is empty.
  */
 void profile_explain(const char *text, size_t length, char *out_sentence);
 
-/* Writes the text form and a NUL into out (PROFILE_TEXT_MAX bytes). profile_parse reads it back. */
+/*
+ * Writes the text form of a profile and a NUL into out (PROFILE_TEXT_MAX bytes). profile_parse can
+ * read this text.
+ */
 void profile_print(const struct profile *profile, char *out);
 
-/* Writes the name of a section and a NUL into out (PROFILE_TEXT_MAX bytes): wifi, any,
- * joint(geo,time); empty for a section without a name. */
+/*
+ * Writes the name of a section and a NUL into out (PROFILE_TEXT_MAX bytes), for example wifi, any
+ * or joint(geo,time). A section for all labels has an empty name.
+ */
 void profile_print_name(const struct profile_section *section, char *out);
 
 /*
- * Writes the names of the sections, separated by ", ", and a NUL into out (PROFILE_TEXT_MAX bytes).
- * Joint sections are left out.
+ * Writes the names of all sections but the joint ones, separated by ", ", and a NUL into out
+ * (PROFILE_TEXT_MAX bytes).
  */
 void profile_print_names(const struct profile *profile, char *out);
 
-/* Whether both profiles make the same filters of the same labels. */
+/* Returns whether both profiles make the same filters from the same labels. */
 bool profile_equal(const struct profile *a, const struct profile *b);
 
 /*
- * The section that a label goes to, or NULL if there is none. The label has passed label_check. (A
- * text without a colon is accepted, too: it is an attribute that no section has.) O(sections).
+ * Returns the section that a label goes to, or NULL if there is none. The label has passed
+ * label_check. A text without a colon is allowed, too, and counts as an attribute that has no
+ * section. O(sections).
  */
 const struct profile_section *profile_section_of(const struct profile *profile, const char *label,
                                                  size_t length);
 
 /*
- * Returns the joint factor: the largest power of two that divides the number of bits of a joint
- * section and of the sections of its two attributes. A joint position is computed from the XOR of
- * two hashes, and the low bits of an XOR depend only on the low bits of both hashes. So two labels
- * that collide in the section of their attribute have joint positions that are equal modulo the
- * factor. If the factor is 1, a collision there says nothing about the joint position. The factor
- * is 1 if the joint section has an odd number of bits. O(sections).
+ * Returns the joint factor: the largest power of two that divides three numbers of bits: that of
+ * the joint section, and those of the sections of its two attributes. A joint position is computed
+ * from the XOR of two hashes. The low bits of an XOR depend only on the low bits of both hashes. So
+ * two labels that collide in the section of their attribute have joint positions that are equal
+ * modulo the factor. If the factor is 1, a collision in the section of an attribute says nothing
+ * about the joint position. The factor is 1 if the joint section has an odd number of bits.
+ * O(sections).
  */
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section);
 
