@@ -36,7 +36,10 @@ static void describe(const struct workload_message *from, int64_t now_ms,
     memcpy(out->withdraw_hash, from->withdraw_hash, sizeof(out->withdraw_hash));
 }
 
-/* One transaction; seq is the number of its first row. An SQLite result code. */
+/*
+ * Writes some rows in one transaction. `seq` is the number of the first row. Returns an SQLite
+ * result code.
+ */
 static int write_rows(sqlite3 *db, sqlite3_stmt *insert, const struct workload_message *messages,
                       size_t count, int64_t seq)
 {
@@ -85,7 +88,10 @@ int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alo
     if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
     }
-    /* The daemon brings the log home itself, at this size; here SQLite does it. */
+    /*
+     * At this size of the WAL the daemon runs a checkpoint itself. Without a daemon, SQLite runs
+     * it.
+     */
     int rc = sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES / STORE_LOG_FRAME_BYTES);
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v2(db, sql, -1, &insert, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alone: SQLite without a daemon around it: the same file, made by the daemon's own schema code
- * with its pragmas, and the same rows, in transactions of 1,000 that are on storage when they end.
+ * alone: SQLite without a daemon. The daemon's own schema code makes the file and sets the pragmas.
+ * The rows are the same as the daemon's. A transaction has 1,000 rows, which are on storage when
+ * the transaction ends.
  */
 #ifndef TESTS_BENCH_ALONE_H
 #define TESTS_BENCH_ALONE_H
@@ -12,12 +13,13 @@
 enum { ALONE_TRANSACTION_ROWS = 1000 };
 
 struct alone_outcome {
-    double seconds;      /* from the first BEGIN to the last COMMIT, without making messages up */
+    double seconds;      /* from the first BEGIN to the last COMMIT, without the time to generate
+                            messages */
     double memory_bytes; /* that SQLite held at the end */
 };
 
 /*
- * Writes the messages 0 .. count - 1 of `seed` into a new database in `directory`. 0 or -1.
+ * Writes the messages 0 .. count - 1 of `seed` into a new database in `directory`. Returns 0 or -1.
  */
 int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alone_outcome *out);
 
@@ -27,7 +29,9 @@ struct alone_reading {
     size_t rows;
 };
 
-/* Opens a database that a daemon made and has left, and reads all of it as a start does. 0 or -1.
+/*
+ * Opens a database of a daemon that has ended, and reads all rows as the daemon's start does.
+ * Returns 0 or -1.
  */
 int alone_read(const char *path, struct alone_reading *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench: what the subcommands of hearsay-bench share. Each subcommand measures one thing and puts
- * its figures into a report; comparisons are made within one run, with both sides taking turns.
+ * bench: functions that the subcommands of hearsay-bench share. Each subcommand measures one thing
+ * and writes its figures to a report. A comparison is made within one run, and both sides take
+ * turns.
  */
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
@@ -18,12 +19,12 @@ struct bench_options {
     const char *hearsayd; /* the daemon's binary */
     const char *dir;      /* temporary directories are made here, and removed */
     uint32_t rounds;      /* repetitions; 0: the subcommand's own number */
-    uint32_t count;       /* messages, or deposits a round; 0: the subcommand's own number */
+    uint32_t count;       /* messages, or deposits in a round; 0: the subcommand's own number */
 };
 
 enum { BENCH_ROUNDS_MAX = 99, BENCH_COUNT_MAX = 1000000, BENCH_K_MAX = 1000 };
 
-/* The daemon that was built beside this program, and the current directory. */
+/* Returns options with the daemon in the same build directory, and the current directory. */
 struct bench_options bench_standard(void);
 
 /* The options of every subcommand that measures a daemon: --hearsayd, --dir and --json. */
@@ -36,7 +37,7 @@ static inline uint32_t bench_or(uint32_t given, uint32_t standard)
     return given != 0 ? given : standard;
 }
 
-/* 0, or -1 when something failed; it is on standard error then. */
+/* Each function returns 0, or -1 after a message on standard error. */
 int bench_deposit(const struct bench_options *options, struct report *report);
 int bench_query(const struct bench_options *options, struct report *report);
 int bench_memory(const struct bench_options *options, struct report *report);
@@ -47,7 +48,10 @@ int bench_list(const struct bench_options *options, struct report *report);
 int bench_encode(const struct bench_options *options, struct report *report);
 int bench_joint(const struct bench_options *options, struct report *report);
 
-/* These have options of their own; argv[0] is the subcommand's name. 0 or -1 as above. */
+/*
+ * These subcommands have options of their own; argv[0] is the subcommand's name. Each function
+ * returns 0, or -1 after a message on standard error.
+ */
 int bench_index(int argc, char **argv);
 int bench_arrange(int argc, char **argv);
 int bench_epochs(int argc, char **argv);
@@ -58,15 +62,21 @@ int bench_load(int argc, char **argv);
 /* The profile that a text names. 0, or -1: it is said. */
 int bench_profile(const char *text, struct profile *out);
 
-/* The best kernels, or those that HEARSAY_CPU names; NULL when it names none: that is said. */
+/*
+ * Returns the best kernels, or the kernels that HEARSAY_CPU names. Returns NULL after a message on
+ * standard error if HEARSAY_CPU has an unknown name.
+ */
 const struct bits_kernels *bench_kernels(void);
 
-/* Makes an empty index. The pointers are borrowed. 0, or -1 after a message on standard error. */
+/*
+ * Makes an empty index. The pointers are borrowed. Returns 0, or -1 after a message on standard
+ * error.
+ */
 int bench_index_new(const struct index_engine *engine, const struct profile *profile,
                     const struct estimate *estimate, const struct bits_kernels *kernels,
                     struct index **out);
 
-/* Says on standard error what failed, printf-style, and returns -1. */
+/* Writes what failed to standard error, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsay-bench arrange: what it takes to arrange an index while it serves. Messages come one by
- * one, as deposits do; then the index is renewed, the long part by another thread, while messages
- * come and go. How long the thread that serves is held, what messages and queries cost before and
- * after, and what of that is above a tenth of a query to the list.
+ * hearsay-bench arrange: measures the renewal of an index that serves queries at the same time.
+ * Messages are inserted one by one, as deposits are. Then the index is renewed: another thread does
+ * the long part, while messages are inserted and removed. The figures are how long the serving
+ * thread is blocked, and the times of messages and queries before and after the renewal.
  *
- * Times are processor times of the thread, so that what else the machine does is not in them.
+ * All times are CPU times of the thread, so that other processes do not change them.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -69,7 +69,10 @@ static void note_most(double *most, double value)
     *most = value > *most ? value : *most;
 }
 
-/* The median of all queries, each the best of three; and how much of the filters they compared. */
+/*
+ * Writes the median time of all queries, each the best of three, and the share of the filters that
+ * the queries compared.
+ */
 static int ask_all(const struct trial *trial, struct index *index, double *out_ns,
                    double *out_compared)
 {
@@ -172,7 +175,9 @@ static int copy(struct trial *trial)
     return result;
 }
 
-/* While the other thread works: what was held back comes, and as many go. */
+/*
+ * While the other thread arranges, inserts the messages that were held back, and removes as many.
+ */
 static int change_meanwhile(struct trial *trial)
 {
     while (!atomic_load(&trial->arranged)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deposit: durable deposits a second through the daemon, beside what SQLite alone does with the
- * same rows. All sides take turns, each time on a new database.
+ * deposit: durable deposits per second through the daemon, beside SQLite alone with the same rows.
+ * All sides take turns, each time with a new database.
  */
 #include <stdio.h>
 
@@ -13,8 +13,10 @@ enum {
     COUNT = 100000,
     ROUNDS = 5,
     MANY = 8, /* connections */
-    /* Under way over all connections together: twice the transaction that SQLite alone makes, as
-       one group is being committed while the next one gathers. */
+    /*
+     * deposits in flight over all connections: twice the rows of a transaction of SQLite alone,
+     * because one group of deposits is committed while the next group is collected
+     */
     IN_FLIGHT = 2 * ALONE_TRANSACTION_ROWS,
     SEED = 1
 };
@@ -30,7 +32,9 @@ struct samples {
     double daemon_share[BENCH_ROUNDS_MAX];
 };
 
-/* One round through a daemon: deposits a second, and what of the time client and daemon computed.
+/*
+ * Measures one round through a daemon: deposits per second, and the shares of CPU time of the
+ * client and the daemon.
  */
 static int run_daemon(const struct bench_options *options, const struct frames *frames,
                       size_t connections, double *out_rate, double *out_client_share,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encode: what it costs to make a filter of a context of 30 labels, beside the hashes of these
- * labels alone. All take turns over the same 1,000 contexts.
+ * encode: the time to make the filter of a context of 30 labels, beside the time for the hashes of
+ * these labels alone. All sides take turns over the same 1,000 contexts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +113,10 @@ static double time_encoder(struct bench *bench, const struct profile *profile)
     return ns_a_context(begin);
 }
 
-/* As programs use it: labels checked, filter in the form in which it is sent. */
+/*
+ * Encodes a context as programs do: checks the labels and writes the filter in the form that is
+ * sent.
+ */
 static double time_library(struct bench *bench, const struct profile *profile)
 {
     const int64_t begin = stats_cpu_ns();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsay-bench epochs: one query over many epochs beside one tree with the same messages. Contexts
- * are those of the other commands (20 access points of 60 somewhere in a town); each message lies
- * in an epoch, its labels keyed with that epoch's key, and the query is a part for each epoch,
- * keyed likewise. The one tree has the plain labels. Answers are compared with those of lists.
+ * hearsay-bench epochs: one query over many epochs, beside one tree with the same messages. The
+ * contexts are those of the other subcommands (20 access points of 60 in a town). Each message
+ * belongs to an epoch, and its labels are keyed with the key of this epoch. The query has one part
+ * for each epoch, keyed in the same way. The one tree has the plain labels. The answers are
+ * compared with the answers of lists.
  */
 #include <stdio.h>
 #include <stdlib.h>

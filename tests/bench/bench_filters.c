@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters: what the filters beside the index cost: the summary a host keeps, the ids that a reader
- * has seen, the memory of recent contexts. docs/filters.md has the figures.
+ * filters: the costs of the filters beside the index: the summary of a host, the ids that a reader
+ * has seen, and the recent contexts of a client. The figures are in docs/filters.md.
  */
 #include <stdio.h>
 #include <string.h>

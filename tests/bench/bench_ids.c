@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ids: would a cuckoo filter in front of the store pay? What the table of ids in memory takes, that
- * the index needs anyway, beside the filter; and what deposits of new ids read from the database,
- * with and without marks of withdrawn messages to look for.
+ * ids: would a cuckoo filter in front of the store save time? Compares the memory of the table of
+ * ids, which the index needs anyway, with the memory of the filter. Measures how much deposits of
+ * new ids read from the database, with and without marks of withdrawn messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,10 @@ static double cache_misses(sqlite3 *db)
     return now;
 }
 
-/* Applies operations on messages first .. first + count - 1; what they cost without the commits. */
+/*
+ * Applies operations to the messages first .. first + count - 1, and measures their costs without
+ * the commits.
+ */
 static int apply_all(struct store_database *database, enum persist_kind kind, size_t first,
                      size_t count, struct store_cost *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsay-bench index: the engines of the index beside one another, on the same filters and the
- * same queries, taking turns query by query.
+ * hearsay-bench index: compares the engines of the index with the same filters and the same
+ * queries. The engines take turns after each query.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,10 @@ struct run {
     struct index_plot *plot; /* NULL without --plot */
 };
 
-/* What the list keeps of a message besides: id, times, reach, size, and the map's entry. */
+/*
+ * Returns the bytes of a list of the same messages. The overhead of an engine is what the engine
+ * takes beyond these bytes.
+ */
 static double list_bytes_beyond(const struct run *run)
 {
     struct index *list = NULL;
@@ -129,7 +132,10 @@ static int change(const struct run *run, struct side *side)
     return 0;
 }
 
-/* Compares an answer with the first engine's, or keeps it as that. Returns how many are right. */
+/*
+ * Compares an answer with the answer of the first engine, and returns how many results are right.
+ * Keeps the answer of the first engine.
+ */
 static double judge(struct run *run, bool first, const struct nearest_candidate *found,
                     uint32_t count)
 {
@@ -177,7 +183,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     return 0;
 }
 
-/* Each query goes to each engine in turn, and this some times over. */
+/* Asks each engine each query in turn, and repeats all this some times. */
 static int ask_all(struct run *run)
 {
     for (size_t q = 0; q < run->filters.queries.count; q++) {
@@ -294,7 +300,7 @@ static void free_sides(struct run *run)
     run->truth = NULL;
 }
 
-/* Once over all filters, or for a plot over the first hundred, thousand and so on, too. */
+/* Measures with all filters. With --plot, also measures with the first 100, 1,000 and so on. */
 static int measure_sizes(struct run *run)
 {
     const size_t count = run->filters.stored.count;
@@ -399,7 +405,7 @@ static int resolve_profile(struct options *options)
     return 0;
 }
 
-/* What --help says of --engine: the names are those that core has. */
+/* The help text of --engine: the names are those of the engines in core. */
 static void print_engines(char *out, size_t room)
 {
     int used = snprintf(out, room, "of:");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * joint: what joint sections are for. A union of filters has the bits of everybody's places and of
- * everybody's hours, so it claims any place together with any hour. How often it still does so with
- * a joint section; and what `contains` then reads of a tree, and finds wrongly.
+ * joint: the effect of joint sections. A union of filters has the bits of all places and of all
+ * hours, so that it claims any place together with any hour. This subcommand measures how often a
+ * union with a joint section still claims a wrong pair, how much of a tree a query with `contains`
+ * reads, and how many wrong messages it finds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,8 +86,10 @@ static struct moment random_moment(uint64_t *state)
 
 /* ---- unions ---- */
 
-/* One union of `size` messages: whether it claims the first one's place at the second one's hour,
- * which none of them has. */
+/*
+ * Makes a union of `size` messages. Returns whether the union claims the place of the first message
+ * together with the hour of the second message. No message of the union has this pair.
+ */
 static bool union_claims(uint64_t *state, const struct profile *profile, uint32_t size)
 {
     struct moment first = random_moment(state);
@@ -142,7 +145,9 @@ struct search_sums {
     double claimed_apart;   /* ... and without the joint section's bits */
 };
 
-/* A message of that moment: its access points, geohashes of four lengths, time, topics. */
+/*
+ * The labels of a message at one moment: access points, geohashes of four lengths, times, topics.
+ */
 static void encode_message(uint64_t *state, const struct profile *profile, struct moment moment,
                            uint64_t *filter)
 {
@@ -198,7 +203,10 @@ static int fill_tree(const struct profile *profile, struct index *index, struct 
     return index_arrange(index, NULL) == 0 ? 0 : bench_fail("memory is short");
 }
 
-/* One search for what contains `wanted`; the caller frees it. NULL: memory is short. */
+/*
+ * Searches for messages that contain `wanted`. The caller frees the search. Returns NULL if there
+ * is no memory.
+ */
 static struct index_search *search(struct index *index, const uint64_t *filter,
                                    const uint64_t *wanted, uint32_t k)
 {
@@ -258,9 +266,9 @@ static void leave_joint_out(const struct profile *profile, const uint64_t *filte
 }
 
 /*
- * What of the tree has to be looked at because its union claims all that is wanted, with the joint
- * section's bits and without them, in the same tree; for all that is found, so that nothing is
- * passed over for being far.
+ * Counts the comparisons of a query that asks a tree for all messages that contain some labels:
+ * once with the bits of the joint section, and once without them. The query has no limit of
+ * results, so that the search skips no message because of its distance.
  */
 static int ask_for_all(const struct profile *profile, struct index *index, struct moment asked,
                        struct search_sums *sums)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list: how close the exact list comes to what the machine can do. Its queries, a plain sum over as
- * many bytes and the popcount loop that one writes first take turns, a round of queries each.
+ * list: how close the exact list comes to the limits of the machine. Queries to the list, a plain
+ * sum over as many bytes, and a simple loop of popcounts take turns, one round of queries each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static void end(struct world *world)
     filters_deinit(&world->filters);
 }
 
-/* The k nearest by the list, as the daemon asks it; their ids are written to `out`. */
+/* Asks the list for the k nearest, as the daemon does, and writes their ids to `out`. */
 static int ask_list(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYTES])
 {
     const struct index_part part = {.index = world->list,
@@ -171,7 +171,7 @@ static int ask(struct world *world, enum side side, size_t q)
     }
 }
 
-/* List and loop answer alike; and everything has been read once. */
+/* Checks that the list and the loop give the same answers. Also reads all memory once. */
 static int compare(struct world *world)
 {
     for (size_t q = 0; q < QUERIES; q++) {
@@ -208,7 +208,7 @@ static int measure(struct world *world, size_t rounds)
     return 0;
 }
 
-/* By how much the list is faster than another side, round by round. */
+/* Computes how many times as fast as another side the list is, round by round. */
 static void print_ratio(struct world *world, struct report *report, enum side side, size_t rounds,
                         double goal, const char *key, const char *text)
 {

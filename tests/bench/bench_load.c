@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hearsay-bench load: a daemon under a load of given rates, with messages that expire and clients
- * that watch; the times of requests and matches from when the requests were to be sent; memory,
- * descriptors and storage meanwhile. With attackers, the same load several times in one run, quiet
- * and attacked, so that what attackers do to others is a ratio.
+ * that watch. The times of requests and matches count from the moments at which the requests were
+ * due. Also measures memory, descriptors and storage. With attackers, the same load runs several
+ * times in one run, with and without an attack, so that the effect of the attackers is a ratio.
  */
 #include <stdio.h>
 #include <string.h>
@@ -170,7 +170,10 @@ static void look(void *context, double elapsed_s)
                     load_client_messages(lookout->client));
 }
 
-/* When the first messages have expired for a while, and what is to be filled is full. */
+/*
+ * Returns the time of the warm-up in seconds: messages have expired for a while, but at most a
+ * third of the run.
+ */
 static double warm_s(const struct load_options *options)
 {
     const double expired_s = 2.0 * options->plan.ttl_s;
@@ -218,8 +221,9 @@ static uint16_t attacked_port(const struct load_options *options, const struct c
 }
 
 /*
- * Quiet; attacked; beside the same attackers at another daemon, and beside a process that is as
- * busy as they were: what these two do is the machine's doing.
+ * Runs four phases: without an attack; with the attack; with the same attackers at another daemon;
+ * and with a process that uses as much CPU time as the attackers did. The last two phases show the
+ * effect of the shared machine alone.
  */
 static int run_round(const struct load_options *options, struct theatre *theatre,
                      struct load_rounds *rounds)
@@ -268,7 +272,7 @@ static int store(const struct load_options *options, struct stage *stage)
     return rc;
 }
 
-/* Descriptors for all connections, here and in the daemon, which inherits them. */
+/* Raises the limit of descriptors for all connections. The daemon inherits this limit. */
 static void raise_limits(const struct load_options *options)
 {
     struct rlimit limit;

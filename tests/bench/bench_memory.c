@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory: what a stored message costs in resident memory, from the daemon's own process before and
- * after, and from the same parts run in this process.
+ * memory: the resident memory of a stored message, measured in the daemon's process before and
+ * after, and with the same parts in this process.
  */
 #include <stdio.h>
 

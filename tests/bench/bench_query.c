@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query: queries a second, and the time of a single one, beside a bare libuv echo server that
- * answers frames of the same size with frames of the same size. Both sides run all the time and
- * take turns; the client is the same: first libhearsay, which programs use, then a raw one that
- * does as little as it can, so that the servers stand out.
+ * query: queries per second and the time of a single query, beside a minimal libuv echo server that
+ * answers frames of the same size with frames of the same size. Both servers run all the time and
+ * take turns. The client is the same for both: first libhearsay, which programs use, and then a raw
+ * client that does as little as possible, so that the figures show the servers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ struct setting {
 
 /* --- a typical answer ------------------------------------------------------------------------- */
 
-/* An answer must be what its question asked for; else its speed is of no interest. */
+/* Checks that an answer belongs to its query; the time of a wrong answer means nothing. */
 static int check_answer(const struct msg_response *response)
 {
     if (response->kind != MSG_RESPONSE_RESULTS || response->results.result_count != WORKLOAD_K ||
@@ -80,7 +80,10 @@ static int check_answer(const struct msg_response *response)
     return 0;
 }
 
-/* Asks every query once; then again the one whose answer has the median size, for the echo. */
+/*
+ * Asks every query once. Then asks again the query whose answer has the median size, for the echo
+ * server.
+ */
 static int choose_answer(struct setting *setting, struct arena *arena, struct msg_response *out)
 {
     struct peer *peer = &setting->daemon.stage.peers[0];
@@ -211,7 +214,7 @@ static int warm_up(struct setting *setting)
     return 0;
 }
 
-/* The echo, which has a typical answer and the daemon's own Welcome. */
+/* Starts the echo server with a typical answer and the daemon's own Welcome. */
 static int begin_echo(struct setting *setting)
 {
     struct peer recorder = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start: the time from exec to the line that says a daemon is ready, with many messages stored, to
- * the one that says they are arranged, and what the parts take: first with the database in the
- * system's cache, then without.
+ * start: the time from exec to the line that says that a daemon with many stored messages is ready,
+ * and to the line that says that its messages are arranged. Also the times of the parts. The first
+ * round has the database in the system's cache; the second round does not.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static int start_once(const struct bench_options *options, const char *directory
     return rc;
 }
 
-/* Has the system forget what it holds of a file. Gives the file's size; 0 when there is none. */
+/* Makes the system drop its cache of a file. Returns the file's size, or 0 if there is no file. */
 static double forget(const char *path)
 {
     struct stat status = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsay-bench thesis: the five experiments of the thesis (how good answers are, CPU time, memory,
- * comparisons, build cost), beside the figures that it published, and with more filters than it
- * had. docs/thesis.md.
+ * hearsay-bench thesis: the five experiments of the thesis (quality of answers, CPU time, memory,
+ * comparisons, build cost), beside the figures that the thesis published, and with more filters
+ * than the thesis had. See docs/thesis.md.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -53,8 +53,10 @@ static const uint32_t ks[] = {1, THESIS_K_MAX};
 
 /* ---- the thesis's measures ---- */
 
-/* Rank by rank. A rank is wrong where its distance is not the true one; one without an answer
- * counts as the greatest distance, 1. */
+/*
+ * Compares answers rank by rank. A rank is wrong if its distance is not the true distance. A rank
+ * without a result counts as the greatest distance, 1.
+ */
 static void judge(const double *truth, uint32_t truth_count, const double *found, uint32_t count,
                   struct tally *tally)
 {
@@ -185,7 +187,7 @@ static void put(struct thesis_report *report, const char *key, const char *text,
     thesis_report_row(report, &row);
 }
 
-/* The figures of one k from the sums, means over `queries` (or ten, published). */
+/* Computes the figures of one k: the sums divided by the number of queries. */
 static void put_tallies(struct thesis_report *report, const struct tally *tallies, uint32_t k,
                         double queries, bool published)
 {
@@ -244,8 +246,10 @@ static int measure_k(struct thesis_trial *trial, uint32_t k, struct thesis_repor
     return 0;
 }
 
-/* The thesis's estimate for its tree: N ln N for the keys and log N to the base 7 for the place;
- * for the list 1. */
+/*
+ * Returns the thesis's estimate of the build cost of its tree for N filters: N ln N for the keys,
+ * and log N to the base 7 for the place. Its estimate for the list is 1.
+ */
 static double estimated_cost(size_t n)
 {
     const double count = (double)n;

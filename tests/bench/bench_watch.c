@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsay-bench watch: what standing queries add to a deposit's time in the index. Two indexes of
- * the same messages take the same deposits in turns, by the batch: one as if nobody watched, one
- * with the deposits matched against all standing queries besides.
+ * hearsay-bench watch: how much standing queries add to the time of a deposit in the index. Two
+ * indexes with the same messages take the same deposits in turn, batch by batch. One index has no
+ * standing queries. For the other index, the deposits are also matched against all standing
+ * queries.
  *
- * That insert is a quick one: it files the message, and the work of putting it where it belongs is
- * put off until a share of the messages is new, when all are arranged anew (daemon/host/arrange.h).
- * So there are two measures of a deposit's index time: the insert alone, which is all that the loop
- * does at that moment; and the insert with its share of the arranging that it causes. The deposits
- * are as many as the daemon waits for while it is busy, and are arranged for once, as it does it.
+ * An insert only stores the message. The work of moving messages to their places in the tree is
+ * done later, when a share of all messages is new (daemon/host/arrange.h). So there are two times
+ * of a deposit: the time of the insert alone, and the time of the insert with its share of the
+ * arranging. The number of deposits is the number after which a busy daemon arranges, and the index
+ * is arranged once, as in the daemon.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,9 @@ static int load_index(const struct run *run, struct index **out_index)
     return index_arrange(*out_index, NULL) == 0 ? 0 : bench_fail("memory is short");
 }
 
-/* Watch number i: a context of the workload's queries; beyond these, of messages spread over all.
+/*
+ * Returns the filter of watch number i: a context of the workload's queries. After the last query
+ * come contexts of messages, spread over all messages.
  */
 static const uint64_t *watch_filter(const struct run *run, size_t i)
 {
@@ -118,7 +121,7 @@ static int add_watch(struct run *run, size_t i, uint32_t radius_ppm)
                : bench_fail("memory is short");
 }
 
-/* Processor time: what takes long is interrupted often on a machine that does other things, too. */
+/* CPU time, because other processes of the machine often interrupt a long measurement. */
 static int64_t cpu_now_ns(void)
 {
     struct timespec now;
@@ -152,7 +155,7 @@ static int add_watches(struct run *run, uint32_t radius_ppm)
 
 static uint64_t match_batch(struct run *run, size_t first, size_t count);
 
-/* As much as the daemon would do within some minutes: messages come, and watches are arranged. */
+/* Does as much as the daemon does within some minutes: messages come, and watches are arranged. */
 static void settle(struct run *run)
 {
     const size_t batch = run->options->batch;

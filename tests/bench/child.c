@@ -123,7 +123,9 @@ static void read_lines(struct child *child)
     }
 }
 
-/* Reads what the daemon says until the time is set. What it said is shown when that does not come.
+/*
+ * Reads the daemon's output until it has reported the time. Shows the output if the time does not
+ * come.
  */
 static int wait_until(struct child *child, const double *time_ms)
 {
@@ -202,7 +204,7 @@ int child_start_daemon_with(struct child *child, const char *hearsayd, const cha
     return wait_until_ready(child);
 }
 
-/* A listening socket on loopback, on any port that is free; -1 when there is none. */
+/* Returns a listening socket on loopback, on any free port, or -1 if there is no free port. */
 static int listen_anywhere(uint16_t *out_port)
 {
     struct sockaddr_in address = {
@@ -249,8 +251,8 @@ int child_start_echo(struct child *child, const struct echo_frames *frames)
 }
 
 /*
- * What it has said is read, so that it cannot hang on a full pipe; that it dropped one of our
- * sessions, or was in trouble, is passed on.
+ * Reads the daemon's output, so that the daemon cannot block on a full pipe. Passes on lines about
+ * dropped sessions and about errors.
  */
 static void drain(const struct child *child)
 {

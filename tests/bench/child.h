@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child: the servers that are measured, each a process of its own on loopback with a port of its
- * own, and the directory they keep their data in. Only processes started here are ever ended here;
- * they end with us if we are killed.
+ * child: the measured servers. Each server is a process of its own on loopback, with its own port
+ * and a directory for its data. This code ends only processes that it started. The processes end if
+ * this process is killed.
  */
 #ifndef TESTS_BENCH_CHILD_H
 #define TESTS_BENCH_CHILD_H
@@ -26,11 +26,11 @@ struct child_directory {
 int child_directory_make(struct child_directory *directory, const char *parent);
 void child_directory_remove(struct child_directory *directory);
 
-/* What a daemon said on its way to being ready, in milliseconds after it was started. */
+/* The times at which a daemon reported its progress, in milliseconds after its start. */
 struct child_times {
     double loaded_ms;   /* its messages were in the index */
     double ready_ms;    /* it took requests */
-    double arranged_ms; /* what was loaded was arranged: child_wait_until_arranged; else 0 */
+    double arranged_ms; /* the loaded messages were arranged: child_wait_until_arranged; else 0 */
 };
 
 enum { CHILD_LINES_BYTES = 16 * 1024 };
@@ -47,31 +47,41 @@ struct child {
 };
 
 /*
- * Starts `hearsayd` with its data in DIRECTORY/data and waits until it is ready. Limits are high
- * enough for BENCH_COUNT_MAX messages; everything else is as it is without a configuration. 0 or
- * -1; child_stop in any case.
+ * Starts `hearsayd` with its data in DIRECTORY/data and waits until the daemon is ready. The limits
+ * allow BENCH_COUNT_MAX messages. All other keys of the configuration have their defaults. Returns
+ * 0 or -1; call child_stop in both cases.
  */
 int child_start_daemon(struct child *child, const char *hearsayd, const char *directory);
 
-/* The same with lines of a configuration: in [daemon], and in [limits], NULL for none. */
+/*
+ * Like child_start_daemon, with additional lines of the configuration in [daemon] and in [limits];
+ * NULL for none.
+ */
 struct child_config {
     const char *daemon;
     const char *limits;
-    bool has_limited; /* a second address whose clients are held to the limits of an address */
+    bool has_limited; /* a second address; clients of this address have the usual limits of an
+                         address */
 };
 int child_start_daemon_with(struct child *child, const char *hearsayd, const char *directory,
                             const struct child_config *config);
 
-/* Waits until a daemon that has loaded messages has arranged them. 0 or -1. */
+/* Waits until a daemon has arranged the messages that it loaded. Returns 0 or -1. */
 int child_wait_until_arranged(struct child *child);
 
-/* Starts an echo server that answers with these frames. 0 or -1; child_stop in any case. */
+/*
+ * Starts an echo server that answers with these frames. Returns 0 or -1; call child_stop in both
+ * cases.
+ */
 int child_start_echo(struct child *child, const struct echo_frames *frames);
 
-/* Ends it with SIGTERM, or after some seconds with SIGKILL, and waits. A zeroed one is fine. */
+/*
+ * Ends a server with SIGTERM, or after some seconds with SIGKILL, and waits for its end. The struct
+ * may be zeroed.
+ */
 void child_stop(struct child *child);
 
-/* Processor time that it has used so far, in seconds; 0 when that cannot be read. */
+/* Returns the CPU time that a server has used, in seconds; 0 if it cannot be read. */
 double child_cpu_seconds(const struct child *child);
 
 #endif

@@ -38,7 +38,9 @@ struct echo_session {
     size_t used; /* of it; what is left is the beginning of a frame */
 };
 
-/* A write that the socket did not take at once: rare, so it may cost a copy. */
+/*
+ * A write that the socket did not take at once. This is rare, so a copy of the bytes is acceptable.
+ */
 struct echo_write {
     uv_write_t write;
     char bytes[];
@@ -98,7 +100,7 @@ static bool send_bytes(struct echo_session *session, char *bytes, size_t count)
     return false;
 }
 
-/* The id's place in a ready-made frame is always filled to its last byte. */
+/* The id of a ready-made frame always has ECHO_ID_BYTES bytes. */
 static void put_id(char *frame, uint32_t id)
 {
     for (size_t i = 0; i < ECHO_ID_BYTES - 1; i++) {
@@ -109,7 +111,10 @@ static void put_id(char *frame, uint32_t id)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* The id that a request begins with; *out_next is the byte after it. Whether it has one. */
+/*
+ * Reads the id at the start of a request; *out_next is the byte after the id. Returns whether the
+ * request has an id.
+ */
 static bool read_id(const uint8_t *request, size_t length, uint32_t *out_id, uint8_t *out_next)
 {
     uint32_t id = 0;
@@ -140,7 +145,10 @@ static bool welcome(struct echo_session *session, uint32_t id)
     return send_bytes(session, echo->welcome, echo->welcome_bytes);
 }
 
-/* Answers the whole frames that are there. False: not a client of ours, or not enough memory. */
+/*
+ * Answers the complete frames that were read. Returns false if the peer is not a client of the
+ * benchmark, or if there is no memory.
+ */
 static bool answer_all(struct echo_session *session)
 {
     const struct echo *echo = session->echo;

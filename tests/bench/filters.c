@@ -201,7 +201,10 @@ static void add_topics_and_hour(struct maker *maker, struct encoder *context)
     add(maker, context, "time:h%u", below(maker, HOURS));
 }
 
-/* Each generator makes one context; `wanted` gets one of its labels, unless NULL. */
+/*
+ * Each generator makes one context. Unless `wanted` is NULL, `wanted` gets one label of the
+ * context.
+ */
 
 static void make_words(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
@@ -285,7 +288,7 @@ static int generate(struct maker *maker, generator *make)
     return 0;
 }
 
-/* One row of UJIIndoorLoc: the tokens "WAPnnn:rssi" are what was seen. */
+/* Encodes one row of UJIIndoorLoc: each token "WAPnnn:rssi" is an access point that was seen. */
 static void add_row(struct maker *maker, char *row, struct encoder *context, struct encoder *wanted)
 {
     const bool thin = maker->options->copies > 1 && wanted == NULL;
@@ -311,8 +314,7 @@ static void add_row(struct maker *maker, char *row, struct encoder *context, str
     }
 }
 
-/* Each row `copies` times, so that the copies of all rows take turns. Empty contexts are left out.
- */
+/* Encodes each row `copies` times; the copies of all rows alternate. Leaves out empty contexts. */
 static int read_rows(struct maker *maker, const char *directory, const char *name, uint32_t copies,
                      struct filters_array *array, struct filters_array *wanted, size_t most)
 {
@@ -400,7 +402,7 @@ static int read_raw(struct maker *maker, const char *path, size_t most, struct f
     return rc == 0 && array->count == 0 ? bench_fail("%s has no filter", path) : rc;
 }
 
-/* Without queries of its own a file is asked for what it has, every n-th. */
+/* If a file has no queries, every n-th of its stored filters is a query. */
 static int ask_for_stored(struct maker *maker)
 {
     struct filters *out = maker->out;

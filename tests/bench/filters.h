@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters: the filters that `hearsay-bench index` stores and asks for, made up or read. The same
- * for the same options, everywhere.
+ * filters: the filters that `hearsay-bench index` stores and queries, generated or read from files.
+ * The same options give the same filters on every machine.
  *
  *   words        50 random words of a dictionary each (the thesis's data)
  *   venue        one access point: 30 BSSIDs each seen with probability 0.7, 1 to 3 topics out of
@@ -36,8 +36,8 @@ struct filters_options {
 extern const struct filters_options filters_standard;
 
 /*
- * The options that say which filters are made, for the table of a subcommand: --workload, --words,
- * --copies, --noise and --seed. They write into `options`.
+ * The options that select the filters, for the table of a subcommand: --workload, --words,
+ * --copies, --noise and --seed. The options write into `options`.
  */
 enum { FILTERS_ROWS = 5, FILTERS_COUNT_MAX = 100000000 };
 void filters_rows(struct filters_options *options, struct option_row out[FILTERS_ROWS]);
@@ -54,32 +54,40 @@ struct filters {
     size_t filter_words;
     struct filters_array stored;
     struct filters_array queries;
-    struct filters_array wanted; /* for each query a filter that answers may have to contain: that
-                                    of one of its labels; empty where labels are not known */
+    struct filters_array wanted; /* for each query, the filter of one label; empty if unknown */
 };
 
-/* Fills *out. 0, or -1 when something failed (it is said then); filters_deinit in any case. */
+/*
+ * Fills *out. Returns 0, or -1 after a message on standard error. Call filters_deinit in both
+ * cases.
+ */
 int filters_make(const struct filters_options *options, const struct profile *profile,
                  struct filters *out);
 void filters_deinit(struct filters *filters);
 
-/* Stored filter number i, borrowed; and the message of that number, which expires never. */
+/* Return stored filter number i, borrowed, and the message of this number, which never expires. */
 const uint64_t *filters_stored(const struct filters *filters, size_t i);
 struct index_item filters_item(size_t number);
 
-/* Inserts messages first .. end - 1 with the stored filters. 0, or -1: it is said. */
+/*
+ * Inserts the messages first .. end - 1 with the stored filters. Returns 0, or -1 after a message
+ * on standard error.
+ */
 int filters_insert(const struct filters *filters, struct index *index, size_t first, size_t end);
 
-/* The query for the k nearest without other bounds; parts are borrowed. */
+/* Returns a query for the k nearest without other limits. The parts are borrowed. */
 struct index_query filters_query(const struct index_part *parts, size_t part_count, uint32_t k);
 
-/* An array of zero filters is grown by one, which is returned, zeroed; NULL without memory. */
+/* Adds a filter of zeros to an array and returns this filter, or NULL if there is no memory. */
 uint64_t *filters_append(struct filters_array *array, size_t words);
 
-/* splitmix64 (Steele, Lea, Flood 2014): good enough to look random, and the same everywhere. */
+/*
+ * Returns the next number of splitmix64 (Steele, Lea, Flood 2014). The numbers look random, and are
+ * the same on every machine.
+ */
 uint64_t filters_random(uint64_t *state);
 
-/* The words of a file, one a line, borrowed by `lines` from `text`. */
+/* The words of a file with one word a line. `lines` points into `text`. */
 struct wordlist {
     char *text;
     char **lines;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_plot: what hearsay-bench index --plot draws: the time of a query and the bytes that it
- * reads against N, a curve for each engine.
+ * index_plot: the plots of hearsay-bench index --plot: the time of a query and the bytes that a
+ * query reads, against the number of filters, with a curve for each engine.
  */
 #ifndef TESTS_BENCH_INDEX_PLOT_H
 #define TESTS_BENCH_INDEX_PLOT_H
@@ -20,15 +20,18 @@ struct index_plot {
 void index_plot_init(struct index_plot *plot, const char *title);
 
 /*
- * The numbers of filters that are measured for curves up to `count`: 100, 1,000 and so on, and
- * `count` itself, ascending. Returns how many.
+ * Writes the numbers of filters to measure for curves up to `count`: 100, 1,000 and so on, and
+ * `count` itself, ascending. Returns how many numbers there are.
  */
 size_t index_plot_sizes(size_t count, size_t sizes[PLOT_POINTS_MAX]);
 
 void index_plot_add(struct index_plot *plot, const char *engine, size_t n, double query_us,
                     double bytes_share);
 
-/* Draws index-time and index-bytes, .svg and .png, there. 0, or -1: it is said. */
+/*
+ * Draws index-time and index-bytes, each as .svg and .png, in the directory. Returns 0, or -1 after
+ * a message on standard error.
+ */
 int index_plot_draw(const struct index_plot *plot, const char *directory);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * library: queries asked through libhearsay, as a program does: each request is encoded when it is
- * asked, each answer is decoded and looked at.
+ * library: queries through libhearsay, as a program asks them. Each request is encoded when it is
+ * sent. Each answer is decoded and checked.
  */
 #ifndef TESTS_BENCH_LIBRARY_H
 #define TESTS_BENCH_LIBRARY_H
@@ -12,10 +12,15 @@
 #include "client/hearsay.h"
 #include "tests/bench/peer.h"
 
-/* Connects to 127.0.0.1:port. 0 or -1. hearsay_close in any case, where *out is not NULL. */
+/*
+ * Connects to 127.0.0.1:port. Returns 0 or -1. Call hearsay_close in both cases if *out is not
+ * NULL.
+ */
 int library_connect(uint16_t port, struct hearsay **out);
 
-/* The filters of messages 0 .. count - 1 of `seed`; owned by the caller, who frees. NULL: failed.
+/*
+ * Returns the filters of the messages 0 .. count - 1 of `seed`, or NULL on failure. The caller owns
+ * and frees the array.
  */
 struct hearsay_filter *library_make_filters(uint64_t seed, size_t count);
 
@@ -29,8 +34,8 @@ struct library_load {
 };
 
 /*
- * Asks for the WORKLOAD_K nearest without payload, `total` times. An answer that has not as many or
- * is not exact is a failure. Of *out, bytes_in is 0. 0 or -1.
+ * Asks `total` times for the WORKLOAD_K nearest messages without payloads. An answer with fewer
+ * results, or one that is not exact, is a failure. bytes_in of *out is 0. Returns 0 or -1.
  */
 int library_run(struct hearsay *server, const struct library_load *load, struct peer_outcome *out);
 

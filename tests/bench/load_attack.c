@@ -63,7 +63,7 @@ static int add_hello(struct bytes *out)
     return codec_encode_request(&hello, LIMIT_FRAME_BYTES_MIN, out);
 }
 
-/* All that a query may cost: the most results, an empty-ish filter, a large exclude. */
+/* The most expensive query: the most results, a nearly empty filter and a large exclude. */
 static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
 {
     static uint8_t exclude[EXCLUDE_BYTES];
@@ -128,8 +128,10 @@ static void hang_up(struct attacker *attacker)
     attacker->descriptor = -1;
 }
 
-/* What attackers have not got rid of stays on their machines. Here the kernel keeps it, and frees
- * it in the daemon's time as that closes their connections. */
+/*
+ * Bytes that an attacker could not send stay on the attacker's machine. On this machine the kernel
+ * keeps those bytes, and frees them in the daemon's time when the daemon closes the connection.
+ */
 static void keep_little(int descriptor)
 {
     const int bytes = UNSENT_BYTES;
@@ -137,7 +139,7 @@ static void keep_little(int descriptor)
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-/* Connects, if it can; a server that is full is tried again at the next turn. */
+/* Connects if possible. If the server has no free connection, tries again at the next turn. */
 static void call(const struct attack *attack, struct attacker *attacker)
 {
     struct sockaddr_in address = {
@@ -163,7 +165,7 @@ static void call(const struct attack *attack, struct attacker *attacker)
     }
 }
 
-/* Sends on, up to `most` bytes. Whether the connection still stands. */
+/* Sends up to `most` more bytes. Returns whether the connection is still open. */
 static bool say(const struct attack *attack, struct attacker *attacker, size_t most)
 {
     const size_t left = attack->speech.count - attacker->sent;
@@ -249,7 +251,7 @@ static void run(struct attack *attack)
     }
 }
 
-/* Uses the share of one core by itself, in pieces of a fraction of a millisecond. */
+/* Uses a share of one core, in pieces of less than a millisecond. */
 static void burn(double share)
 {
     const struct timespec pause = {.tv_nsec = 200 * 1000};
@@ -286,7 +288,7 @@ void load_attack_leave_a_processor(void)
     }
 }
 
-/* Where there is but one, they get what daemon and clients leave of it. */
+/* With only one processor, the attackers get the time that the daemon and the clients leave. */
 static void take_the_last_processor(void)
 {
     const struct sched_param none = {0};

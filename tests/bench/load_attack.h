@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_attack: peers that mean no good, from a process of their own, so that what they do to
- * others' requests can be measured.
+ * load_attack: attackers, in a process of their own, to measure how much they slow the requests of
+ * others down.
  */
 #ifndef TESTS_BENCH_LOAD_ATTACK_H
 #define TESTS_BENCH_LOAD_ATTACK_H
@@ -15,7 +15,7 @@ enum load_attack {
     ATTACK_UNREAD, /* ask for much and read nothing */
     ATTACK_GREEDY, /* expensive queries, as many as the server takes */
     ATTACK_NOISE,  /* what is no protocol, in new connections all the time */
-    ATTACK_BURN,   /* no attack: only as much processor time as one, for comparison */
+    ATTACK_BURN, /* no attack: a process that uses as much CPU time as an attack, for comparison */
     ATTACK_KINDS
 };
 
@@ -32,15 +32,16 @@ struct load_attack_plan {
 };
 
 /*
- * Attackers have machines of their own: here they have the last processor, if there are two, and
- * this process and those that it starts from now on have the others.
+ * Real attackers have machines of their own. So if there are two processors or more, the attackers
+ * get the last processor; this process, and the processes that it starts afterwards, get the other
+ * processors.
  */
 void load_attack_leave_a_processor(void);
 
 /* Starts it. The process id, or -1: it is said. */
 pid_t load_attack_begin(const struct load_attack_plan *plan);
 
-/* Ends it, and waits. The processor time that it used, in seconds. */
+/* Ends the attack and waits for its end. Returns the CPU time that the attack used, in seconds. */
 double load_attack_end(pid_t pid);
 
 #endif

@@ -38,7 +38,7 @@ struct request {
     uint64_t id; /* 0: none */
 };
 
-/* A deposit that watches wait for. Its message's id ends with that of the request. */
+/* A deposit that watches wait for. The message's id ends with the id of the request. */
 struct watched {
     uint64_t id; /* 0: none */
     int64_t planned_ns;
@@ -208,7 +208,7 @@ static void flush(struct load_client *client, size_t number)
     (void)epoll_ctl(client->epoll, EPOLL_CTL_MOD, descriptor, &event); /* it is there */
 }
 
-/* What watches are to be told of a deposit. Its message gets an id by which that is recognised. */
+/* Notes which watches must report a deposit. The message gets an id that identifies the deposit. */
 static void expect_matches(struct load_client *client, struct workload_message *message,
                            const struct request *request, struct load_result *matches)
 {
@@ -252,7 +252,9 @@ static void send_one(struct load_client *client, enum load_kind kind, struct loa
     flush(client, number);
 }
 
-/* Asks how many messages are stored; one such question at a time, on one of the connections. */
+/*
+ * Asks how many messages are stored. Only one such request is in flight, on one of the connections.
+ */
 static void count_messages(struct load_client *client)
 {
     const struct msg_request request = {.id = client->last_id + 1, .kind = MSG_REQUEST_SUMMARY};
@@ -274,7 +276,7 @@ uint64_t load_client_messages(const struct load_client *client)
     return client->messages;
 }
 
-/* Times between requests are exponential: they come by themselves, not in step. */
+/* The times between requests are exponential, as the times of independent clients are. */
 static int64_t interval_ns(struct load_client *client, double per_second)
 {
     const double uniform = (double)(filters_random(&client->random) >> 11) * 0x1p-53;
@@ -302,7 +304,10 @@ static int64_t send_due(struct load_client *client, int64_t now_ns, struct load_
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* The id, field 1, stands first; the tag of the body behind it. 0 when it is no answer. */
+/*
+ * Reads the id (field 1, the first field) and then the tag of the body. Returns 0 if the frame is
+ * no answer.
+ */
 static uint64_t read_head(const uint8_t *frame, size_t length, uint8_t *out_tag)
 {
     uint64_t id = 0;
@@ -330,7 +335,7 @@ static void count_time(struct load_result *result, int64_t planned_ns)
     histogram_add(&result->us, (uint64_t)(took_ns > 0 ? took_ns : 0) / 1000);
 }
 
-/* A match that nobody is owed is as wrong as one that is missing. */
+/* A match that no watch expects is an error, just as a missing match is. */
 static void take_match(struct load_client *client, const struct msg_match *match,
                        struct load_result *result)
 {
@@ -456,7 +461,7 @@ static void wait_until(struct load_client *client, int64_t until_ns, struct load
     }
 }
 
-/* Requests that nobody will answer any more are let go, and matches that nobody sends. */
+/* Drops the requests that will get no answer any more, and the matches that will not come. */
 static void give_up(struct load_client *client, struct load_result *results)
 {
     for (size_t i = 0; i < IN_FLIGHT_MAX; i++) {

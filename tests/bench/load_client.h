@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_client: requests sent at times that are fixed beforehand, however slow the answers are (an
- * open loop), over many connections from one thread. A request's time counts from when it was to be
- * sent: one that waited for its turn has waited, which a closed loop would not see (coordinated
- * omission).
+ * load_client: sends requests at times that are fixed beforehand, even if answers are slow (an open
+ * loop), over many connections from one thread. The time of a request counts from the moment at
+ * which the request was due. If a request has to wait before it is sent, its time includes the
+ * wait. A closed loop would not measure this wait (coordinated omission).
  */
 #ifndef TESTS_BENCH_LOAD_CLIENT_H
 #define TESTS_BENCH_LOAD_CLIENT_H
@@ -14,7 +14,7 @@
 
 #include "daemon/limits/histogram.h"
 
-/* What is timed: requests, and after deposits the matches that watches are told of. */
+/* The kinds of times: those of requests, and those of the matches that follow deposits. */
 enum load_kind { LOAD_DEPOSIT, LOAD_QUERY, LOAD_REQUESTS, LOAD_MATCH = LOAD_REQUESTS, LOAD_KINDS };
 
 struct load_plan {
@@ -26,7 +26,10 @@ struct load_plan {
     uint64_t seed;
 };
 
-/* What came of one kind of request in one phase. A match is "sent" when its deposit is. */
+/*
+ * The results of one kind of request in one phase. A match counts as "sent" when its deposit is
+ * sent.
+ */
 struct load_result {
     struct histogram us; /* from the time planned to the answer */
     uint64_t sent;
@@ -37,17 +40,23 @@ struct load_result {
 
 struct load_client;
 
-/* Connects and greets all, and begins the watches. NULL when that failed: it is said. */
+/*
+ * Connects, says Hello on all connections, and starts the watches. Returns NULL after a message on
+ * standard error.
+ */
 struct load_client *load_client_new(const struct load_plan *plan);
 void load_client_free(struct load_client *client); /* NULL is fine */
 
-/* Messages stored in the daemon, as of about a second ago; 0 before a run has looked. */
+/*
+ * Returns the number of messages stored in the daemon about a second ago; 0 before the first
+ * answer.
+ */
 uint64_t load_client_messages(const struct load_client *client);
 
 /*
- * Runs the plan for so long, calling `look` about once a second (NULL: not), then waits up to ten
- * seconds for the last answers. Adds to `results`, one of each kind. 0, or -1 when a connection
- * broke.
+ * Runs the plan for some seconds and calls `look` about once a second, unless `look` is NULL. Then
+ * waits up to ten seconds for the last answers. Adds to `results`, one for each kind. Returns 0, or
+ * -1 if a connection broke.
  */
 int load_client_run(struct load_client *client, double seconds,
                     void (*look)(void *context, double elapsed_s), void *context,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * load_report: the figures of `hearsay-bench load`, as text or as one JSON object a line.
- */
+/* load_report: writes the figures of `hearsay-bench load`, as text or as one JSON object a line. */
 #ifndef TESTS_BENCH_LOAD_REPORT_H
 #define TESTS_BENCH_LOAD_REPORT_H
 
@@ -24,8 +22,8 @@ struct load_phase {
 void load_report_phase(bool json, const char *name, const struct load_phase *phase);
 
 /*
- * Phases of one round, in turn: nobody else; attackers; attackers of another daemon; a process as
- * busy as they, at nothing.
+ * The phases of one round, in this order: no other load; attackers; attackers of another daemon; a
+ * process that uses as much CPU time as the attackers.
  */
 enum load_turn { LOAD_QUIET, LOAD_ATTACKED, LOAD_ELSEWHERE, LOAD_CONTROL, LOAD_TURNS };
 enum { LOAD_ROUNDS_MAX = 99 };
@@ -42,7 +40,9 @@ extern const char *const load_turn_names[LOAD_TURNS];
 void load_rounds_add(struct load_rounds *rounds, enum load_turn turn,
                      const struct load_phase *phase);
 
-/* Medians of the percentiles, and of each round's ratios to its quiet phase. */
+/*
+ * Writes the medians of the percentiles, and the medians of each round's ratios to its quiet phase.
+ */
 void load_report_rounds(bool json, const char *attack, const struct load_rounds *rounds);
 
 #endif

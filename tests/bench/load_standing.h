@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_standing: the standing queries of a load, and what they should be told. How many of them a
- * deposit fits is counted here anew, from the filters, so that a match that is missing, or one too
- * many, shows.
+ * load_standing: the standing queries of a load, and the matches that they should get. This code
+ * counts from the filters how many standing queries a deposit matches, so that a missing match or
+ * one match too many is found.
  */
 #ifndef TESTS_BENCH_LOAD_STANDING_H
 #define TESTS_BENCH_LOAD_STANDING_H
@@ -21,11 +21,16 @@ struct load_standing {
     uint64_t *filters; /* count * filter_words; owned */
 };
 
-/* `count` of them, 0 for none, of contexts of their own. 0, or -1: it is said. */
+/*
+ * Makes `count` standing queries, each with its own context; 0 makes none. Returns 0, or -1 after a
+ * message on standard error.
+ */
 int load_standing_init(struct load_standing *standing, uint64_t seed, size_t count);
 void load_standing_deinit(struct load_standing *standing); /* a zeroed one is fine */
 
-/* A frame for each that begins it, with request ids from 1 on. 0 or -1; frames_deinit in any case.
+/*
+ * Makes a frame for each standing query that starts it, with request ids from 1 on. Returns 0 or
+ * -1; call frames_deinit in both cases.
  */
 int load_standing_make_watches(const struct load_standing *standing, struct frames *out);
 

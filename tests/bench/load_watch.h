@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_watch: a daemon looked at once a second while it is under load: memory, descriptors,
- * processor time, messages, storage. For curves that should be flat.
+ * load_watch: measures a daemon under load once a second: memory, descriptors, CPU time, messages,
+ * storage. The curves of these figures should be flat.
  */
 #ifndef TESTS_BENCH_LOAD_WATCH_H
 #define TESTS_BENCH_LOAD_WATCH_H
@@ -31,12 +31,15 @@ struct load_watch {
 void load_watch_look(struct load_watch *watch, double at_s, uint64_t messages);
 void load_watch_deinit(struct load_watch *watch); /* a zeroed one is fine */
 
-/* The largest resident memory, MiB, of looks from `first` on; 0 for none. */
+/*
+ * Returns the largest resident memory, in MiB, of the measurements from number `first` on; 0 if
+ * there are none.
+ */
 double load_watch_peak_mib(const struct load_watch *watch, size_t first);
 
 /*
- * What went on between two of a phase's seconds, of looks from `first` on: medians of the first and
- * of the last third of that time, which are alike where nothing grows.
+ * The trend between two seconds of a phase: medians of the first third and of the last third of
+ * this time. The two medians are about equal if nothing grows.
  */
 struct load_trend {
     double resident_mib[2];
@@ -50,7 +53,10 @@ struct load_trend {
 int load_watch_trend(const struct load_watch *watch, size_t first, double from_s,
                      struct load_trend *out);
 
-/* Writes load.csv and draws load.svg and load.png into the directory. 0, or -1: it is said. */
+/*
+ * Writes load.csv and draws load.svg and load.png into the directory. Returns 0, or -1 after a
+ * message on standard error.
+ */
 int load_watch_draw(const struct load_watch *watch, const char *directory, const char *title);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * hearsay-bench: measures hearsayd, beside something that it can be compared with.
- */
+/* hearsay-bench: measures hearsayd, beside programs or functions that do comparable work. */
 #include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -91,7 +89,10 @@ int bench_profile(const char *text, struct profile *out)
                : bench_fail("profile %s: %s", text, reason);
 }
 
-/* build/tests/bench/hearsay-bench lies beside build/daemon/hearsayd. */
+/*
+ * Finds hearsayd by the path of this program: build/tests/bench/hearsay-bench belongs to
+ * build/daemon/hearsayd.
+ */
 static const char *default_daemon(void)
 {
     static char path[PATH_BYTES + 32];

@@ -9,7 +9,9 @@
 
 enum { LINE_BYTES = 8192 };
 
-/* Which sum a mapping belongs to, by its line in smaps: range, rights, offset, device, inode, name.
+/*
+ * Returns the sum that a mapping belongs to, by the mapping's line in smaps: range, rights, offset,
+ * device, inode, name.
  */
 static double *kind_of(struct memory_map *map, const char *line)
 {

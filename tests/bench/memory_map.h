@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-/* Resident bytes. Their sum is what /proc/PID/status calls VmRSS, but for rounding. */
+/* Resident bytes. Their sum is the VmRSS of /proc/PID/status, except for rounding. */
 struct memory_map {
     double heap;      /* [heap]: the allocator's main arena */
     double anonymous; /* large blocks and the allocator's other arenas */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model: the daemon's parts run in this process on the same messages, to learn what each of them
- * takes of the daemon's whole.
+ * model: runs the daemon's parts in this process with the same messages, to measure how much of the
+ * daemon's memory and time each part takes.
  */
 #ifndef TESTS_BENCH_MODEL_H
 #define TESTS_BENCH_MODEL_H
@@ -17,11 +17,16 @@ struct model_index {
     double seconds; /* for inserting all */
 };
 
-/* The index over messages 0 .. count - 1 of `seed`, as the daemon has it: inserted as deposits are,
- * or loaded in bulk as at a start. 0 or -1. */
+/*
+ * Makes the index of the messages 0 .. count - 1 of `seed`, as the daemon does: inserts one by one,
+ * as deposits are, or in bulk, as at a start. Returns 0 or -1.
+ */
 int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *out);
 
-/* Bytes in the payload cache after it was offered the same messages. 0 or -1. */
+/*
+ * Writes the bytes in the payload cache after the cache was offered the same messages. Returns 0 or
+ * -1.
+ */
 int model_cache(uint64_t seed, size_t count, uint64_t limit_bytes, double *out_bytes);
 
 #endif

@@ -97,7 +97,7 @@ static bool is_number(const struct option_row *row)
     return row->u32 != NULL || row->u64 != NULL || row->size != NULL;
 }
 
-/* "--count takes a number from 1 to 99": what would have been right. */
+/* Writes what a correct value looks like, for example "--count takes a number from 1 to 99". */
 static void print_wanted(const struct option_row *row, char *out, size_t room)
 {
     if (is_number(row)) {
@@ -202,7 +202,7 @@ static void getopt_table_init(const struct options_table *table, struct getopt_t
     }
 }
 
-/* The row with this code of getopt_long's; NULL when there is none. */
+/* Returns the row with this code of getopt_long, or NULL if there is none. */
 static const struct option_row *row_of(const struct getopt_table *table, int code)
 {
     if (code >= FIRST_LONG) {
@@ -216,7 +216,10 @@ static const struct option_row *row_of(const struct getopt_table *table, int cod
     return NULL;
 }
 
-/* getopt_long returned '?' or ':'. `optopt` is the code of the option, or 0: it has none. */
+/*
+ * Reports an error of getopt_long, which returned '?' or ':'. `optopt` is the code of the option,
+ * or 0 if the option has no code.
+ */
 static enum options_outcome refuse_option(const struct options_table *table,
                                           const struct getopt_table *known, const char *word)
 {

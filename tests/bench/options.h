@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options: the command line of hearsay-bench and of each of its subcommands. One table says for
- * every option what its value may be, where the value goes, and what --help prints.
+ * options: reads the command line of hearsay-bench and of each subcommand. One table says for each
+ * option which values are allowed, where the value is stored, and what --help prints.
  */
 #ifndef TESTS_BENCH_OPTIONS_H
 #define TESTS_BENCH_OPTIONS_H
@@ -50,7 +50,7 @@ struct options_table {
     const char *about;                              /* what --help prints before the options */
     const char *notes;                              /* ... and after them, or NULL */
     struct option_group groups[OPTIONS_GROUPS_MAX]; /* the first without rows ends them */
-    const char **word; /* receives the one word that is no option; NULL: no word is allowed */
+    const char **word; /* receives the one word that is not an option; NULL: no word is allowed */
 };
 
 enum options_outcome {
@@ -60,8 +60,8 @@ enum options_outcome {
 };
 
 /*
- * Reads a command line. argv[0] is skipped; argv may be permuted. --help and -h need no row. May be
- * called once in a process (getopt).
+ * Reads a command line. Skips argv[0]; may change the order of argv. --help and -h need no row. May
+ * be called only once in a process (getopt).
  */
 enum options_outcome options_read(const struct options_table *table, int argc, char **argv);
 

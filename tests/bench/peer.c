@@ -57,8 +57,8 @@ void peer_close(struct peer *peer)
 /* --- answers ---------------------------------------------------------------------------------- */
 
 /*
- * The kind of an answer by the tag of its body, which follows the id: field n of wire type 2 is the
- * byte n * 8 + 2. What is in no row is decoded to find out what it says.
+ * The kind of an answer, by the tag of its body, which follows the id. Field n of wire type 2 has
+ * the tag n * 8 + 2. An answer without a row is decoded to find its kind.
  */
 static enum msg_response_kind kind_of(const uint8_t *frame, size_t length)
 {
@@ -141,7 +141,7 @@ static int take_answers(struct peer *peer, const struct peer_load *load)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Counts what went out; `count` frames from `sent` on were meant to. */
+/* Counts the frames that were sent. `count` frames from number `sent` on were to be sent. */
 static void advance(struct peer *peer, const struct frames *frames, size_t bytes)
 {
     size_t at = peer->first + (size_t)(peer->sent % peer->count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peer: a client that keeps several requests in flight over one or more connections, from one
- * thread, with poll. It sends frames made beforehand and of the answers looks only at their kind:
- * whatever time it took itself would flatter the server.
+ * thread, with poll. It sends ready-made frames and reads only the kind of each answer, because the
+ * client's own CPU time would make the server look better than it is.
  */
 #ifndef TESTS_BENCH_PEER_H
 #define TESTS_BENCH_PEER_H
@@ -47,19 +47,19 @@ struct peer_outcome {
 int peer_connect(struct peer *peer, uint16_t port);
 void peer_close(struct peer *peer); /* one that was never connected is fine */
 
-/* Says Hello and waits for Welcome, which borrows from the arena. 0 or -1. */
+/* Says Hello and waits for Welcome, which borrows from the arena. Returns 0 or -1. */
 int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out);
 
 /*
- * Sends the load and waits for all answers. An answer of another kind, an ended connection or lost
- * patience is a failure. 0 or -1.
+ * Sends the load and waits for all answers. An answer of another kind, a closed connection or a
+ * timeout is a failure. Returns 0 or -1.
  */
 int peer_run(struct peer *peers, size_t peer_count, const struct peer_load *load,
              struct peer_outcome *out);
 
 /*
- * Makes one request (frame `number`) and waits for its answer: its bytes are borrowed from the peer
- * until its next use, the response from the arena. 0 or -1.
+ * Sends one request (frame `number`) and waits for its answer. The bytes of the answer are borrowed
+ * from the peer until its next use; the response is borrowed from the arena. Returns 0 or -1.
  */
 int peer_ask(struct peer *peer, const struct frames *frames, size_t number, struct arena *arena,
              struct msg_response *out, size_t *out_bytes);

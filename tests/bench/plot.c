@@ -17,7 +17,8 @@ extern char **environ;
 
 enum {
     PATH_BYTES = 4096,
-    NOT_STARTED = 127 /* how a system (QEMU's, too) may say late that there was nothing to spawn */
+    NOT_STARTED = 127 /* the exit status with which a system (also QEMU) reports that it could not
+                         start the program */
 };
 
 int plot_make_directory(const char *directory)
@@ -100,7 +101,10 @@ void plot_add(struct plot *plot, const char *series, double x, double y)
     found->count++;
 }
 
-/* In gnuplot's single quotes, where only they and the end of the line mean anything. */
+/*
+ * Writes a text in gnuplot's single quotes. Inside them, only the quote and the end of a line have
+ * a meaning.
+ */
 static void put_text(FILE *file, const char *text)
 {
     (void)fputc('\'', file);

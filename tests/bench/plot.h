@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot: curves of figures against N, drawn by gnuplot as SVG and PNG. What was drawn stays beside
- * the pictures as a script with its data.
+ * plot: curves of figures against N, which gnuplot draws as SVG and PNG. Each plot leaves its
+ * script with the data beside the pictures.
  */
 #ifndef TESTS_BENCH_PLOT_H
 #define TESTS_BENCH_PLOT_H
@@ -29,23 +29,33 @@ struct plot {
 };
 
 /*
- * To be called before anything is measured: makes the directory if it is not there, and sees that
- * gnuplot can be run. 0, or -1: it is said.
+ * Call this function before the measurements. Makes the directory if needed, and checks that
+ * gnuplot can run. Returns 0, or -1 after a message on standard error.
  */
 int plot_prepare(const char *directory);
 
-/* Adds a point to the series of that name, which begins with its first point. What is beyond the
- * maxima is a mistake of the caller's. */
+/*
+ * Adds a point to the series with this name; the first point makes the series. The caller must not
+ * exceed the maxima.
+ */
 void plot_add(struct plot *plot, const char *series, double x, double y);
 
-/* Writes DIRECTORY/NAME.gp, NAME.svg and NAME.png. 0, or -1: it is said. */
+/*
+ * Writes DIRECTORY/NAME.gp, NAME.svg and NAME.png. Returns 0, or -1 after a message on standard
+ * error.
+ */
 int plot_draw(const struct plot *plot, const char *directory, const char *name);
 
-/* Runs gnuplot with one argument, such as a script, in a directory, silently. 0, or -1: it is said.
+/*
+ * Runs gnuplot with one argument, such as a script, in a directory, without output. Returns 0, or
+ * -1 after a message on standard error.
  */
 int plot_run(const char *directory, const char *argument);
 
-/* Makes a directory (not those above it) unless it is there. 0, or -1: it is said. */
+/*
+ * Makes a directory, but not its parents, unless it exists. Returns 0, or -1 after a message on
+ * standard error.
+ */
 int plot_make_directory(const char *directory);
 
 #endif

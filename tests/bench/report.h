@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * report: figures as a table for people, or as one JSON object a line for programs.
- */
+/* report: writes figures as a table for people, or as one JSON object a line for programs. */
 #ifndef TESTS_BENCH_REPORT_H
 #define TESTS_BENCH_REPORT_H
 
@@ -18,8 +16,8 @@ struct report {
 void report_begin(struct report *report, const char *name, const char *title);
 
 /*
- * One figure. `key` is for programs and says its unit; `unit` and `text` are for people; digits
- * after the point.
+ * Writes one figure. `key` is for programs and contains the unit; `unit` and `text` are for people.
+ * `digits` is the number of digits after the point.
  */
 void report_figure(struct report *report, const char *key, double value, int digits,
                    const char *unit, const char *text);

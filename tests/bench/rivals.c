@@ -3,14 +3,14 @@
 
 #include "core/bits/cpu.h"
 
-/* Functions for one instruction set; which of them runs is asked for at run time. */
+/* Functions for one instruction set. The program chooses at run time which of them runs. */
 #if defined(__x86_64__)
 #define FOR_AVX512 __attribute__((target("avx512f")))
 #define FOR_AVX2   __attribute__((target("avx2")))
 #define FOR_POPCNT __attribute__((target("popcnt")))
 #endif
 
-/* Sums that do not wait for one another: enough to keep all loads of a core under way. */
+/* Sums that do not depend on one another, enough to keep all load units of a core busy. */
 enum { STREAMS = 8 };
 
 typedef uint64_t wide __attribute__((vector_size(64), aligned(8), may_alias));
@@ -67,7 +67,7 @@ uint64_t rivals_sum(const uint64_t *words, size_t count)
     return sum_baseline(words, count);
 }
 
-/* A filter's eight words are written out, which loops over a number of words are not. */
+/* The eight words of a filter are written out, without a loop over a number of words. */
 #define OVERLAP(q, f)                                                                          \
     (uint32_t)(__builtin_popcountll((q)[0] & (f)[0]) + __builtin_popcountll((q)[1] & (f)[1]) + \
                __builtin_popcountll((q)[2] & (f)[2]) + __builtin_popcountll((q)[3] & (f)[3]) + \
@@ -84,8 +84,8 @@ struct count_walk {
 };
 
 /*
- * The first message from `next` on that reaches the floor, or as many as there are. The loop calls
- * nothing, so that the query stays in registers.
+ * Returns the first message from number `next` on that reaches the floor, or the number of messages
+ * if there is none. The loop calls no function, so that the query stays in registers.
  */
 #define FIND_BODY                                                                      \
     const uint64_t q[RIVALS_FILTER_WORDS] = {                                          \

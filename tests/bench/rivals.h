@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rivals: what the list is measured against. The machine's read bandwidth, as a plain sum; and the
- * loop that one writes first, which counts the bits of one filter after another.
+ * rivals: two functions that the list is compared with: a plain sum, which measures the read
+ * bandwidth of the machine, and a simple loop, which counts the bits of one filter after another.
  */
 #ifndef TESTS_BENCH_RIVALS_H
 #define TESTS_BENCH_RIVALS_H
@@ -11,12 +11,14 @@
 
 #include "core/index/engine.h"
 
-/* The sum of many words, with the widest registers that the machine has. */
+/* Returns the sum of many words, computed with the widest registers of the machine. */
 uint64_t rivals_sum(const uint64_t *words, size_t count);
 
 enum { RIVALS_FILTER_WORDS = 8 };
 
-/* Messages with filters of 512 bits, each in one piece, one after another. */
+/*
+ * Messages with filters of 512 bits. The words of a filter are together, one filter after another.
+ */
 struct rivals_messages {
     const uint64_t *filters; /* RIVALS_FILTER_WORDS each */
     const uint16_t *cardinalities;
@@ -25,8 +27,8 @@ struct rivals_messages {
 };
 
 /*
- * Offers the messages to the probe, 64 bits of POPCNT at a time, with the bounds of the list: what
- * cannot be among the k best is left out by the same compare of whole numbers.
+ * Offers the messages to the probe. Counts bits with POPCNT, 64 bits at a time. Like the list,
+ * skips messages that cannot be among the k nearest, by the same comparison of integers.
  */
 void rivals_count(const struct rivals_messages *messages, struct index_probe *probe);
 

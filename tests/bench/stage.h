@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * stage: a server and the connections to it, made and ended together.
- */
+/* stage: a server and the connections to the server, which are started and ended together. */
 #ifndef TESTS_BENCH_STAGE_H
 #define TESTS_BENCH_STAGE_H
 
@@ -15,18 +13,18 @@ struct stage {
 };
 
 /*
- * A daemon with its data in DIRECTORY/data, and `peer_count` greeted connections. 0 or -1;
- * stage_end in any case.
+ * Starts a daemon with its data in DIRECTORY/data, and `peer_count` connections that have said
+ * Hello. Returns 0 or -1; call stage_end in both cases.
  */
 int stage_begin(struct stage *stage, const struct bench_options *options, const char *directory,
                 size_t peer_count);
 
-/* The connections alone, to a stage whose child was started otherwise. */
+/* Makes only the connections, to a stage whose server was started in another way. */
 int stage_connect(struct stage *stage, size_t peer_count);
 
 /*
- * The same with an echo server. Its connections are not greeted; it answers Hello with `welcome`
- * (NULL: not at all) and everything else with `answer`.
+ * Starts an echo server and its connections, which do not say Hello. The server answers Hello with
+ * `welcome` (NULL: not at all) and every other request with `answer`.
  */
 int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
                      const struct msg_response *answer, size_t peer_count);
@@ -34,8 +32,8 @@ int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
 void stage_end(struct stage *stage); /* a zeroed one is fine */
 
 /*
- * Deposits all of `frames`, with `in_flight` of them under way over all connections together.
- * 0 or -1.
+ * Sends all deposits in `frames`, with `in_flight` deposits in flight over all connections
+ * together. Returns 0 or -1.
  */
 int stage_deposit(struct stage *stage, const struct frames *frames, uint64_t in_flight,
                   struct peer_outcome *out);

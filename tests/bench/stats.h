@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * stats: what is left of many measurements, and the clock that they are taken with.
- */
+/* stats: percentiles and medians of measurements, and the clock of the measurements. */
 #ifndef TESTS_BENCH_STATS_H
 #define TESTS_BENCH_STATS_H
 
@@ -9,12 +7,15 @@
 #include <stdint.h>
 
 /*
- * The value below which `share` (0 to 1) of the samples lie, by the nearest rank. Sorts them.
- * count >= 1. O(n log n).
+ * Returns the value below which `share` (0 to 1) of the samples lie, by the nearest rank. Sorts the
+ * samples. count >= 1. O(n log n).
  */
 double stats_percentile(double *samples, size_t count, double share);
 
-/* The middle one, or the mean of the middle two. Sorts them. count >= 1. */
+/*
+ * Returns the median: the middle sample, or the mean of the two middle samples. Sorts the samples.
+ * count >= 1.
+ */
 double stats_median(double *samples, size_t count);
 
 /* Monotonic, nanoseconds. */

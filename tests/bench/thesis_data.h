@@ -2,10 +2,11 @@
 /*
  * thesis_data: the filters of the thesis's experiments: 50 random words of a dictionary each.
  *
- * Hashes are chained as there: the first of a word is seeded with 0, each further one with the
- * value before it; bit = value mod m. (XXH3-64 here; the thesis's program hashes the string object
- * where it should hash the text, which is not repeated.) The same seed gives the same filters
- * everywhere, and the first N of many are the same as N.
+ * Hashes are chained as in the thesis. The first hash of a word has the seed 0; each next hash has
+ * the value of the hash before as its seed. The bit is the value mod m. The hash is XXH3-64. (The
+ * thesis's program hashes the string object instead of the text; this mistake is not repeated.) The
+ * same seed gives the same filters on every machine, and the first N filters of a larger number are
+ * the same as N filters.
  */
 #ifndef TESTS_BENCH_THESIS_DATA_H
 #define TESTS_BENCH_THESIS_DATA_H
@@ -27,10 +28,12 @@ struct thesis_data {
     size_t stored_count;
 };
 
-/* Sets the bits of one text; `hashes` of them, some perhaps the same. */
+/* Sets the bits of one text: `hashes` bits, of which some may be the same bit. */
 void thesis_data_add(uint64_t *filter, uint32_t bits, uint32_t hashes, const char *text);
 
-/* `bits` is a multiple of 64. 0, or -1 without memory: it is said. thesis_data_deinit in any case.
+/*
+ * `bits` is a multiple of 64. Returns 0, or -1 after a message on standard error if there is no
+ * memory. Call thesis_data_deinit in both cases.
  */
 int thesis_data_make(const struct wordlist *list, uint32_t bits, uint32_t hashes, size_t queries,
                      size_t stored, uint64_t seed, struct thesis_data *out);

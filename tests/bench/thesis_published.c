@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/thesis_published.h"
 
-/* complexity.csv names its columns in another order than it has them; the counting in the program
- * (2 a filter for the list, and N log2 N for sorting where k = 3) tells which is which. */
+/*
+ * complexity.csv has its columns in another order than its header says. The right order follows
+ * from the counts in the thesis's program: 2 for each filter of the list, and N log2 N for sorting
+ * if k = 3.
+ */
 static const struct thesis_published published[] = {
     {
         .bits = 256,

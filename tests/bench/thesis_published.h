@@ -15,7 +15,7 @@
 
 enum { PUBLISHED_FILTERS = 100, PUBLISHED_QUERIES = 10, PUBLISHED_K_MAX = 3 };
 
-/* One of the four settings: 256 bits (d = 4) or 512 (d = 8), k = 1 or 3. */
+/* Returns the figures of one of four settings: 256 bits (d = 4) or 512 bits (d = 8), k = 1 or 3. */
 struct thesis_published {
     uint32_t bits;
     uint32_t k;

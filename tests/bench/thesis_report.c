@@ -93,7 +93,10 @@ static void put_csv_value(FILE *file, double value)
     }
 }
 
-/* The list is never wrong, and what is zero has no place on a logarithmic axis. */
+/*
+ * A plot has no errors of the list, because the list is never wrong: a logarithmic axis has no
+ * zero.
+ */
 static void add_points(struct thesis_report *report, const struct thesis_row *row)
 {
     struct plot *plot = &report->plots[row->plot][report->size];

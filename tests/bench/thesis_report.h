@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thesis_report: the figures of hearsay-bench thesis as tables, as CSV and as plots: one row a
- * figure, one column a competitor, the published ones among them.
+ * thesis_report: writes the figures of hearsay-bench thesis as tables, CSV files and plots. A row
+ * has one figure. A column has one competitor; the published figures are competitors, too.
  */
 #ifndef TESTS_BENCH_THESIS_REPORT_H
 #define TESTS_BENCH_THESIS_REPORT_H
@@ -56,7 +56,10 @@ struct thesis_report {
     size_t n;
 };
 
-/* Either directory may be NULL. 0, or -1: it is said. thesis_report_close in any case. */
+/*
+ * Each directory may be NULL. Returns 0, or -1 after a message on standard error. Call
+ * thesis_report_close in both cases.
+ */
 int thesis_report_open(struct thesis_report *report, const char *csv_directory,
                        const char *plot_directory);
 
@@ -65,7 +68,10 @@ void thesis_report_begin(struct thesis_report *report, uint32_t size, uint32_t b
                          uint32_t hashes, size_t n);
 void thesis_report_row(struct thesis_report *report, const struct thesis_row *row);
 
-/* One rank of one answer: the true distance, and what each of THESIS_MEASURED found (NAN: none). */
+/*
+ * One rank of one answer: the true distance, and the distances that THESIS_MEASURED competitors
+ * found (NAN: no result).
+ */
 void thesis_report_answer(struct thesis_report *report, uint32_t k, size_t query, uint32_t rank,
                           double optimal, const double *found);
 

@@ -61,7 +61,10 @@ static bool is_beyond(const struct thesis_node *leaf, int64_t end)
     return leaf == NULL || leaf->keys[0] >= end;
 }
 
-/* Looks at all filters from a leaf on whose keys lie below `end`, and counts `counted_end`. */
+/*
+ * Compares all filters from a leaf on whose keys are below `end`. Counts only the filters whose
+ * keys are below `counted_end`.
+ */
 static void look_along(struct walk *walk, const struct thesis_node *leaf, int64_t end,
                        int64_t counted_end)
 {
@@ -90,7 +93,9 @@ static void look_without_path(struct walk *walk, const struct thesis_node *node)
     look_along(walk, leaf, end, walk->k > 1 ? end : own_end);
 }
 
-/* The child to follow, or NULL where no union is a subset or superset of the query. */
+/*
+ * Returns the child to follow, or NULL if no child's union is a subset or a superset of the query.
+ */
 static const struct thesis_node *choose(struct walk *walk, const struct thesis_node *node)
 {
     const uint32_t looked_at = walk->k > 1 ? node->count : node->count + 1;

@@ -151,7 +151,10 @@ static void put_child(struct thesis_node *node, int64_t key, struct thesis_node 
     node->count++;
 }
 
-/* Of 7 filters the right leaf gets 4. Returns it; *out_key goes up. */
+/*
+ * Splits a leaf with 7 filters; the right leaf gets 4 filters. Returns the right leaf; *out_key
+ * goes to the parent.
+ */
 static struct thesis_node *split_leaf(struct thesis_tree *tree, struct thesis_node *leaf,
                                       int64_t *out_key)
 {
@@ -171,7 +174,10 @@ static struct thesis_node *split_leaf(struct thesis_tree *tree, struct thesis_no
     return right;
 }
 
-/* Of 7 keys and 8 children each side gets 3 and 4; the key between goes up. */
+/*
+ * Splits a node with 7 keys and 8 children. Each side gets 3 keys and 4 children; the key between
+ * the sides goes to the parent.
+ */
 static struct thesis_node *split_inner(struct thesis_tree *tree, struct thesis_node *node,
                                        int64_t *out_key)
 {
@@ -189,7 +195,7 @@ static struct thesis_node *split_inner(struct thesis_tree *tree, struct thesis_n
     return right;
 }
 
-/* Splits the node if it has too many keys; returns the next one that may have. */
+/* Splits a node that has too many keys. Returns the next node that may have too many keys. */
 static struct thesis_node *settle(struct thesis_tree *tree, struct thesis_node *node)
 {
     int64_t key = 0;
@@ -244,7 +250,7 @@ int thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
 
 /* ---- as sets ---- */
 
-/* The most similar filter so far that is a subset, or a superset. */
+/* The most similar filter so far among the subsets, or among the supersets, of a filter. */
 struct closest {
     bool there;
     double distance;
@@ -260,7 +266,10 @@ static void offer(struct closest *closest, double distance, int64_t key)
     }
 }
 
-/* The free key nearest to one that is taken; of two the lesser. O(length of the run of keys). */
+/*
+ * Returns the free key nearest to a key that is in use; if two are equally near, the smaller one.
+ * O(length of the run of keys).
+ */
 static int64_t free_key_near(const struct thesis_tree *tree, int64_t key)
 {
     for (int64_t away = 1;; away++) {

@@ -34,8 +34,10 @@ struct thesis_entry {
     uint32_t number;        /* the caller's */
 };
 
-/* Visible to the search and to tests; changed by thesis_tree.c alone. One slot more than a node may
- * have, for the moment before it is split. */
+/*
+ * The search and the tests read this struct; only thesis_tree.c changes it. Each array has one
+ * element more than a node may have, for the moment before the node is split.
+ */
 struct thesis_node {
     struct thesis_node *parent; /* NULL at the root; the next one in the list of spare nodes */
     struct thesis_node *prev;   /* leaves only */
@@ -62,13 +64,13 @@ struct thesis_tree {
     uint64_t tests; /* for subset or superset, by insertions so far */
 };
 
-/* An empty tree for filters of `words` 64-bit words. NULL without memory. */
+/* Returns an empty tree for filters of `words` 64-bit words, or NULL if there is no memory. */
 struct thesis_tree *thesis_tree_new(size_t words);
 void thesis_tree_free(struct thesis_tree *tree); /* NULL is fine */
 
 /*
- * Inserts under a key that must be free (thesis_tree_has). The filter is borrowed and must outlive
- * the tree. 0, or -1 without memory: nothing has changed. O(log n).
+ * Inserts a filter under a key that must be free (thesis_tree_has). The filter is borrowed and must
+ * outlive the tree. Returns 0, or -1 if there is no memory: nothing has changed then. O(log n).
  */
 int thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
                        const uint64_t *filter);
@@ -83,15 +85,19 @@ void thesis_tree_set_keys(struct thesis_tree *tree, const uint64_t *filter, int6
                           int64_t *out_superset_key);
 
 /*
- * The thesis's insertion: under the subset key, and once more under the superset key if that is
- * another. -1 without memory: it may be there once. O(n).
+ * Inserts a filter as the thesis does: under its subset key, and once more under its superset key
+ * if the two keys differ. Returns -1 if there is no memory: the filter may be in the tree once
+ * then. O(n).
  */
 int thesis_tree_insert_as_sets(struct thesis_tree *tree, uint32_t number, const uint64_t *filter);
 
-/* Bytes that the tree takes, without the filters that it borrows. */
+/* Returns the bytes of the tree, without the filters that the tree borrows. */
 size_t thesis_tree_bytes(const struct thesis_tree *tree);
 
-/* NULL, or which rule of the structure is broken (static storage). O(n). */
+/*
+ * Returns NULL, or a sentence that says which rule of the structure is broken (static storage).
+ * O(n).
+ */
 const char *thesis_tree_check(const struct thesis_tree *tree);
 
 /* ---- search: thesis_search.c ---- */
@@ -108,7 +114,10 @@ struct thesis_result {
     uint64_t unions;    /* union filters that were looked at */
 };
 
-/* 1 - |a and b| / |a or b|, as the program computes it; two empty filters are at distance 0. */
+/*
+ * Returns the distance 1 - |a and b| / |a or b|, as the thesis's program computes it. Two empty
+ * filters have the distance 0.
+ */
 double thesis_distance(const uint64_t *a, const uint64_t *b, size_t words);
 
 /*
@@ -130,8 +139,8 @@ void thesis_search(const struct thesis_tree *tree, const uint64_t *query, uint32
                    struct thesis_hit *hits, struct thesis_result *out);
 
 /*
- * The unsorted list with the same distance function: the k nearest of n filters one after another.
- * Counted as there: 2 n, with k > 1 and n log2 n for the sorting.
+ * The unsorted list with the same distance function: compares n filters one after another and finds
+ * the k nearest. The count is that of the thesis: 2 n, and if k > 1 also n log2 n for the sorting.
  */
 void thesis_list_search(const uint64_t *filters, size_t n, size_t words, const uint64_t *query,
                         uint32_t k, struct thesis_hit *hits, struct thesis_result *out);

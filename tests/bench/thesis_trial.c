@@ -62,7 +62,10 @@ static int insert_all(struct thesis_trial *trial, struct index *index)
     return 0;
 }
 
-/* Built twice: one after another to see what it costs, in bulk to be asked. */
+/*
+ * Builds the index twice: one filter after another, to measure the cost, and in bulk, to be
+ * queried.
+ */
 static int build_core(struct thesis_trial *trial, enum thesis_column who)
 {
     struct index *single = NULL;

@@ -16,7 +16,10 @@ enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20 };
 const char workload_media_type[] = "text/plain";
 const char workload_profile[] = "v1:512/4";
 
-/* splitmix64 (Steele, Lea, Flood 2014): good enough to look random, and the same everywhere. */
+/*
+ * Returns the next number of splitmix64 (Steele, Lea, Flood 2014). The numbers look random, and are
+ * the same on every machine.
+ */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -42,7 +45,7 @@ void workload_read_profile(struct profile *out)
     (void)rc;
 }
 
-/* The labels of one context; which of the neighbours are seen is drawn for each context. */
+/* Makes the labels of one context. Each context draws which of its neighbours are seen. */
 static void add_labels(uint64_t *state, const struct profile *profile, uint64_t *filter)
 {
     struct encoder encoder;

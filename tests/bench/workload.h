@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload: made-up messages and queries, the same for the same seed and number, and requests for
- * them encoded beforehand, so that a measured client does nothing but send and receive.
+ * workload: generated messages and queries, the same for the same seed and number. The requests are
+ * encoded beforehand, so that a measured client only sends and receives.
  *
- * A context is 20 access points out of 60 neighbours somewhere in a town of 2,000 places, so that
- * contexts of the same place are similar and others are not.
+ * A context has 20 access points of 60 neighbours in a town of 2,000 places. Contexts of the same
+ * place are similar; other contexts are not.
  */
 #ifndef TESTS_BENCH_WORKLOAD_H
 #define TESTS_BENCH_WORKLOAD_H
@@ -45,16 +45,21 @@ void workload_read_profile(struct profile *out);
 /* Requests ready to be sent, one after another in one block. */
 struct frames {
     struct bytes bytes;
-    size_t *starts; /* frame i is at [starts[i], starts[i + 1]); count + 1 of them; owned */
+    size_t *starts; /* frame i is at [starts[i], starts[i + 1]); count + 1 numbers; owned */
     size_t count;
 };
 
-/* `count` frames with request ids 1 .. count. 0 or -1; frames_deinit in any case. */
+/*
+ * Make `count` frames with the request ids 1 .. count. Return 0 or -1; call frames_deinit in both
+ * cases.
+ */
 int frames_make_deposits(struct frames *out, uint64_t seed, size_t count);
 int frames_make_queries(struct frames *out, uint64_t seed, size_t count);
 
-/* Appends one frame for a message, with this id of a request. ttl_s: how long it is to be kept. 0
- * or -1. */
+/*
+ * Append one frame for a message with this request id. `ttl_s` is the lifetime of the message in
+ * seconds. Return 0 or -1.
+ */
 int frames_add_deposit(struct bytes *out, const struct workload_message *message,
                        uint64_t request_id, uint32_t ttl_s);
 int frames_add_query(struct bytes *out, const struct workload_message *message,

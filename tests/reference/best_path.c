@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The best path: the heuristic of the 2016 thesis (simQuery) on the BloomFilterTree. At each level
- * the search follows only the child whose union filter is nearest to the query; at the lowest level
- * it compares that group and its two neighbours. This is fast, and often wrong, because the search
- * looks nowhere else.
+ * the search follows only the child whose union filter is nearest to the query. At the lowest level
+ * it compares this group and its two neighbours. The search is fast, but often wrong, because it
+ * reads no other groups.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "core/tree/walk.h"
 #include "tests/reference/engines.h"
 
-/* The node whose union is nearest to the query by Jaccard distance. */
+/* Returns the node whose union is nearest to the query by Jaccard distance. */
 static const struct tree_node *nearest_node(const struct walk *walk)
 {
     const struct tree *tree = walk->tree;

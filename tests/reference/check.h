@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: everything that must be true of a structure of core between two calls. Each function
- * returns NULL, or one sentence (static storage) that says what is wrong. They read the structure's
- * inner headers, and compute anew what the structure keeps.
+ * check: functions that check the invariants of a structure of core. Each function returns NULL, or
+ * one sentence (static storage) that says what is wrong. The functions read the inner headers of
+ * the structures, and compute again what the structure keeps. Call them between two calls of the
+ * structure's own functions.
  */
 #ifndef TESTS_REFERENCE_CHECK_H
 #define TESTS_REFERENCE_CHECK_H
@@ -11,7 +12,9 @@ struct idmap;
 struct index;
 struct standing;
 
-/* An index of the list, of the tree, or of an engine made from the tree. O(n) */
+/*
+ * Checks an index whose engine is the list, the tree, or made from the tree. O(n) for n messages.
+ */
 const char *check_index(const struct index *index);
 
 const char *check_standing(const struct standing *standing);

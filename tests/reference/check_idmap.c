@@ -2,7 +2,9 @@
 #include "core/index/idmap.h"
 #include "tests/reference/check.h"
 
-/* Every entry is reached from its home: no empty slot lies between. */
+/*
+ * Checks that no empty slot lies between an entry and the slot where a search for the entry begins.
+ */
 static const char *check_table(const struct idmap_table *table)
 {
     const size_t mask = table->slot_count - 1;

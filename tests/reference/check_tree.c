@@ -37,7 +37,7 @@ static const char *check_message(const struct tree *tree, struct tree_spot spot,
     return NULL;
 }
 
-/* The union of a group, by its messages, is what its lane of the columns says. */
+/* Checks that a group's lane in the columns of its node is the union of the group's messages. */
 static const char *check_columns(const struct tree *tree, const struct tree_node *node,
                                  uint32_t group, struct tally *tally)
 {
@@ -103,7 +103,10 @@ static const char *check_ranges(const struct tree_node *node, const struct tree_
     return NULL;
 }
 
-/* A group's slots: behind those of the one before, its messages first, then free ones. */
+/*
+ * Checks a group's slots. The slots begin at slot `before` of the node or later. The messages are
+ * in the first slots, and the other slots are free.
+ */
 static const char *check_slots(const struct tree *tree, struct tree_node *node, uint32_t group,
                                uint32_t before)
 {
@@ -198,7 +201,11 @@ static uint32_t lane_of(const struct tree_node *node, uint32_t group)
     return node->span_lane + span;
 }
 
-/* Whether a lane needs no more than a message does: c e - 8 x for each e (see tree_summary). */
+/*
+ * Returns whether a lane's needs are at most those of one of its messages. For a message with c set
+ * bits, x of which are outside the lane's core, the need at the floor e / 8 is c e - 8 x (see
+ * tree_summary).
+ */
 static bool needs_hold(const struct tree *tree, const struct tree_summary *summary, uint32_t lane,
                        struct tree_spot spot)
 {

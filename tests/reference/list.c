@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list: the exact unsorted list. Every filter is compared with every query, as fast as the machine
- * reads them; the measure for every other engine.
+ * list: the exact unsorted list. It compares every filter with every query, as fast as the machine
+ * can read the filters. Tests and benchmarks compare every other engine with the list.
  *
- * Messages lie densely in positions 0 .. count - 1, in chunks that never move: 32 of 512, so that
- * few messages take little memory, then as many of 4,096 as it takes, so that filters that no cache
- * holds are read in long runs (512 alone: two thirds of the bandwidth). In a chunk there are first
- * the filters in blocks of 8, interleaved (bits.h), then one array for each other field. Lanes
+ * The messages are in positions 0 .. count - 1, without gaps. The positions are in chunks that
+ * never move in memory. The first 32 chunks have 512 messages each, so that few messages take
+ * little memory. The other chunks have 4,096 messages each, so that a scan reads long runs of
+ * memory (with 512 messages a chunk, a scan gets two thirds of the bandwidth). A chunk has first
+ * the filters in interleaved blocks of 8 (bits.h), and then one array for each other field. Lanes
  * without a message are zero.
  *
- * A removal moves the last message into the hole. Cursors walk from the end to the beginning: what
- * is not yet visited is always positions 0 .. left - 1, and a move only ever takes a message to a
- * lower position, so nothing not yet visited is missed and cursors need not be told of changes.
- * Messages inserted meanwhile go to the end, behind every cursor, so each walk ends.
+ * A removal moves the last message into the free position. A cursor goes from the last position to
+ * the first. The positions that the cursor has not visited are always 0 .. left - 1. A removal
+ * moves a message only to a lower position, so the cursor misses no message. The list does not have
+ * to tell cursors about changes. A message that is inserted during a search gets a position after
+ * the cursor, so each search ends.
  */
 #include <string.h>
 
@@ -32,7 +34,7 @@ enum {
     CACHE_LINE_WORDS = 8
 };
 
-/* The arrays have chunk_messages entries, and lie in `storage`. */
+/* The arrays have chunk_messages entries each. Their memory is `storage`. */
 struct list_chunk {
     uint64_t *filters; /* at the start of a cache line */
     int64_t *deposited_ms;
@@ -92,7 +94,10 @@ static struct list_chunk *chunk_of(const struct list *list, size_t position)
     return list->chunks[chunk_number(position)];
 }
 
-/* The first word of a position's filter; the others follow BITS_BLOCK apart. */
+/*
+ * Returns the first word of a position's filter. The next words follow at a distance of BITS_BLOCK
+ * words.
+ */
 static uint64_t *filter_of(const struct list *list, size_t position)
 {
     size_t at = chunk_at(position);
@@ -138,7 +143,10 @@ static void write_filter(const struct list *list, size_t position, const uint64_
     }
 }
 
-/* Of one chunk; the words beyond the filters' let these begin at a cache line. */
+/*
+ * Returns the bytes of one chunk. CACHE_LINE_WORDS - 1 additional words let the filters begin at a
+ * cache line.
+ */
 static size_t chunk_bytes(const struct list *list, size_t number)
 {
     const struct list_chunk *chunk = NULL;
@@ -150,7 +158,7 @@ static size_t chunk_bytes(const struct list *list, size_t number)
            chunk_messages(number) * (list->words * sizeof(uint64_t) + item_bytes);
 }
 
-/* Arrays of `count` entries each, in the order of their alignment. */
+/* Sets the arrays of a chunk, `count` entries each, in the order of their alignment. */
 static void lay_out(struct list_chunk *chunk, size_t words, size_t count)
 {
     size_t past_words = (uintptr_t)chunk->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
@@ -182,7 +190,10 @@ static int grow_directory(struct list *list)
     return 0;
 }
 
-/* Adds an empty chunk. It is all zero, as the kernels read lanes that have no message. */
+/*
+ * Adds an empty chunk. All its bytes are zero, because the kernels also read lanes without a
+ * message.
+ */
 static int add_chunk(struct list *list)
 {
     int error = grow_directory(list);
@@ -256,7 +267,9 @@ static int list_insert(void *engine, const struct index_item *item, const uint64
     return 0;
 }
 
-/* Zeroes the last position and gives it up, with its chunk if that is empty then. */
+/*
+ * Sets the last position to zero and removes it. Also frees its chunk if the chunk is then empty.
+ */
 static void drop_last(struct list *list)
 {
     static const struct index_item nothing;
@@ -422,8 +435,8 @@ static void list_cursor_restart(void *engine, void *cursor)
 }
 
 /*
- * Offers those of the block that begins at `first` whose bit is set in `lanes` and that contain
- * what they must.
+ * Offers messages of the block that begins at position `first` to the probe: the messages whose bit
+ * is set in `lanes` and whose filters contain probe->contains.
  */
 static void offer_block(const struct list *list, struct index_probe *probe, size_t first,
                         uint32_t lanes, const uint32_t *overlaps)
@@ -448,7 +461,10 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
     }
 }
 
-/* Offers those of the sample that reach the floor; it was taken from `first` on. */
+/*
+ * Offers the messages of the sample that reach the floor to the probe. The sample begins at
+ * position `first`.
+ */
 static void offer_sample(const struct list *list, struct index_probe *probe, size_t first,
                          struct sample *sample, uint16_t floor)
 {
@@ -463,8 +479,9 @@ static void offer_sample(const struct list *list, struct index_probe *probe, siz
 }
 
 /*
- * The same as scan_run, in another order: what is likely to be among the k best is offered first,
- * so that little else enters them on its way out.
+ * Compares the same messages as scan_run, in another order. First offers the messages that are
+ * likely to be among the k nearest, so that few other messages enter the k nearest and leave them
+ * again.
  */
 static void sample_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
 {
@@ -483,8 +500,8 @@ static void sample_run(const struct list *list, struct index_probe *probe, size_
 }
 
 /*
- * Compares the messages from `first`, where a block begins, to `end` - 1, all in one chunk.
- * Upwards, as processors fetch ahead best that way.
+ * Compares the messages from position `first`, where a block begins, to `end` - 1, all in one
+ * chunk. Goes upwards, because processors prefetch best in this direction.
  */
 static void scan_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
 {
@@ -516,7 +533,10 @@ static void scan_run(const struct list *list, struct index_probe *probe, size_t 
     }
 }
 
-/* Where the run of blocks that ends at `end` begins: in the same chunk, about `budget` long. */
+/*
+ * Returns the first position of a run of blocks that ends before position `end`. The run lies in
+ * one chunk and has about `budget` messages.
+ */
 static size_t run_first(size_t end, uint64_t budget)
 {
     size_t chunk_first = end - 1 - chunk_at(end - 1);
@@ -536,7 +556,7 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
     uint64_t done = 0;
 
     while (left > 0 && (done < budget || done == 0)) {
-        /* Short runs where each message may be tested against the query's slices. */
+        /* Runs are short if each message may be tested against the query's slices. */
         const bool is_short = !nearest_is_full(probe->nearest) || probe->query->exclude_count > 0;
         size_t most = is_short ? SAMPLE_MESSAGES - BITS_BLOCK : SIZE_MAX;
         size_t first = run_first(left, budget - done < most ? budget - done : most);

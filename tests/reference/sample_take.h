@@ -5,8 +5,10 @@
 
 #include "core/index/sample.h"
 
-/* Fills a sample with the first `count` messages of `blocks`, at most SAMPLE_MESSAGES. `scan` says
- * the query; scan->floor is not read. */
+/*
+ * Fills a sample with the first `count` messages of `blocks`, at most SAMPLE_MESSAGES. `scan`
+ * describes the query; scan->floor is not read.
+ */
 static inline void sample_take(struct sample *sample, const struct bits_kernels *kernels,
                                const struct bits_scan *scan, const uint64_t *blocks,
                                const uint16_t *cardinalities, size_t count)
