@@ -8,7 +8,8 @@
 enum {
     ARENA_ALIGNMENT = alignof(max_align_t),
     ARENA_BLOCK_MIN = 4 * 1024, /* holds most messages */
-    ARENA_BLOCK_MAX = 64 * 1024 /* blocks double up to this; larger ones only for what needs it */
+    ARENA_BLOCK_MAX = 64 * 1024 /* a block is twice the last one, up to this size; only a larger
+                                   request gets a larger block */
 };
 
 /*
@@ -20,7 +21,7 @@ enum {
 struct arena_block {
     struct arena_block *next;
     size_t bytes; /* with this header */
-    size_t used;  /* with this header; a multiple of ARENA_ALIGNMENT */
+    size_t used;  /* used bytes, this header included; a multiple of ARENA_ALIGNMENT */
 };
 
 enum {
@@ -53,7 +54,10 @@ void arena_deinit(struct arena *arena)
     arena->refused = false;
 }
 
-/* How large the next block is to be: 0 when the budget has no room for `room` bytes. */
+/*
+ * Returns the size of the next block, which must hold `room` bytes. 0: the arena's limit does not
+ * allow such a block.
+ */
 static size_t arena_block_size(const struct arena *arena, size_t room)
 {
     size_t left = arena->limit_bytes - arena->held_bytes;
@@ -103,7 +107,7 @@ void *arena_take(struct arena *arena, size_t bytes)
         arena->refused = true;
         return NULL;
     }
-    /* At least one unit, so that no two things share an address. */
+    /* An empty request also takes one unit: two results never share an address. */
     bytes = bytes == 0 ? (size_t)ARENA_ALIGNMENT
                        : (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
     if (block == NULL || block->bytes - block->used < bytes) {
@@ -136,7 +140,10 @@ void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes)
     return room;
 }
 
-/* Takes the largest block that is no larger than ARENA_BLOCK_MAX out of the chain; NULL: none. */
+/*
+ * Takes the largest block of at most ARENA_BLOCK_MAX bytes out of the chain. NULL: there is no such
+ * block.
+ */
 static struct arena_block *arena_detach_block(struct arena *arena)
 {
     struct arena_block **best = NULL;

@@ -6,7 +6,7 @@
 
 #include "core/base/err.h"
 
-/* The first allocation: most responses without payloads fit. */
+/* The size of the first allocation. Most responses without payloads fit in 256 bytes. */
 enum { BYTES_CAPACITY_MIN = 256 };
 
 void bytes_init(struct bytes *bytes, const struct alloc *alloc)
@@ -22,7 +22,10 @@ void bytes_deinit(struct bytes *bytes)
     *bytes = (struct bytes){.alloc = bytes->alloc};
 }
 
-/* At least `needed`, and at least twice what there is, so that appending stays O(1) a byte. */
+/*
+ * Returns a capacity of at least `needed` bytes and at least twice the present capacity. Doubling
+ * keeps appending at amortised O(1) for each byte.
+ */
 static size_t bytes_next_capacity(const struct bytes *bytes, size_t needed)
 {
     size_t doubled = bytes->capacity > SIZE_MAX / 2 ? SIZE_MAX : bytes->capacity * 2;

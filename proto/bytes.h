@@ -19,21 +19,22 @@ struct bytes {
 
 /* Makes an empty array. `alloc` is borrowed until bytes_deinit. */
 void bytes_init(struct bytes *bytes, const struct alloc *alloc);
-void bytes_deinit(struct bytes *bytes); /* a zeroed struct is fine; usable again after bytes_init */
+void bytes_deinit(struct bytes *bytes); /* a zeroed struct is fine; after bytes_init the array can
+                                           be used again */
 
 /*
- * Makes room for `more` bytes behind the present ones and returns their place. `count` does not
- * change: the caller writes the bytes and increases it. NULL: no memory. Amortised O(1) for each
- * byte.
+ * Allocates space for `more` bytes behind the present bytes and returns its address. `count` does
+ * not change: the caller writes the bytes and increases `count`. NULL: no memory. Amortised O(1)
+ * for each byte.
  */
 uint8_t *bytes_reserve(struct bytes *bytes, size_t more);
 
-/* Appends a copy. 0 or -ERR_NOMEM. */
+/* Appends a copy of `count` bytes. 0 or -ERR_NOMEM. */
 int bytes_append(struct bytes *bytes, const void *data, size_t count);
 
 /*
- * Removes the first `count` bytes; count <= bytes->count. Frees the memory if no byte is left.
- * O(remaining bytes).
+ * Removes the first `count` bytes; count <= bytes->count. Frees the memory if no byte remains.
+ * Costs O(remaining bytes).
  */
 void bytes_consume(struct bytes *bytes, size_t count);
 

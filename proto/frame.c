@@ -32,7 +32,7 @@ void frame_decoder_release(struct frame_decoder *decoder)
     }
 }
 
-/* Moves what is pending to the front. Each byte is moved at most once on its way. */
+/* Moves the pending bytes to the front of the buffer. Each byte is moved at most once. */
 static void frame_compact(struct frame_decoder *decoder)
 {
     size_t pending = frame_decoder_pending(decoder);
@@ -48,8 +48,8 @@ static void frame_compact(struct frame_decoder *decoder)
 }
 
 /*
- * Grows by what is wanted, not by what a header claims: a peer that announces a large frame and
- * sends one byte of it has one byte's worth of memory.
+ * Grows the buffer to the bytes that will be read now, not to the length that a frame's header
+ * claims. A peer that announces a large frame and sends one byte takes little memory.
  */
 static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
 {

@@ -18,7 +18,10 @@
 
 #include "core/base/alloc.h"
 
-/* Outcomes of frame_next. After the last two the stream cannot be read any further. */
+/*
+ * Outcomes of frame_next. After FRAME_EMPTY and FRAME_TOO_LARGE the stream cannot be read any
+ * further.
+ */
 enum {
     FRAME_MORE = 1,     /* no whole frame yet */
     FRAME_EMPTY = 2,    /* a frame of length zero: malformed */
@@ -34,13 +37,16 @@ struct frame_decoder {
     size_t end;   /* filled up to here */
 };
 
-/* limit_bytes: 1 .. LIMIT_FRAME_BYTES_MAX. Allocates nothing. */
+/*
+ * Prepares a decoder with a largest frame of limit_bytes, 1 .. LIMIT_FRAME_BYTES_MAX. Allocates
+ * nothing.
+ */
 void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc,
                         size_t limit_bytes);
 void frame_decoder_deinit(struct frame_decoder *decoder); /* a zeroed struct is fine */
 
 /*
- * Gives room to read into: *out_room, with *out_bytes bytes, at least 1 and at most `wanted`
+ * Returns memory to read into: *out_room, with *out_bytes bytes, at least 1 and at most `wanted`
  * (wanted >= 1). The buffer never exceeds the frame limit plus the header plus the largest `wanted`
  * so far. Frames that frame_next returned before become invalid. 0; -ERR_NOMEM; -ERR_BUDGET: the
  * buffer is full of whole frames that frame_next has not taken out.
@@ -48,7 +54,10 @@ void frame_decoder_deinit(struct frame_decoder *decoder); /* a zeroed struct is 
 int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t **out_room,
                           size_t *out_bytes);
 
-/* Tells the decoder that the first `count` bytes of that room are filled. count <= *out_bytes. */
+/*
+ * Tells the decoder that the first `count` bytes of the memory from frame_decoder_reserve are
+ * filled. count <= *out_bytes.
+ */
 void frame_decoder_commit(struct frame_decoder *decoder, size_t count);
 
 /*
@@ -58,10 +67,10 @@ void frame_decoder_commit(struct frame_decoder *decoder, size_t count);
  */
 int frame_next(struct frame_decoder *decoder, const uint8_t **out_frame, size_t *out_length);
 
-/* Bytes in the buffer that are not taken out yet. */
+/* The number of bytes in the buffer that frame_next has not taken out yet. */
 size_t frame_decoder_pending(const struct frame_decoder *decoder);
 
-/* Frees the buffer if it has no pending bytes, so that an idle session holds no memory. */
+/* Frees the buffer if no byte is pending. An idle session then holds no memory. */
 void frame_decoder_release(struct frame_decoder *decoder);
 
 /* Writes the header of a frame of `length` bytes, 1 .. LIMIT_FRAME_BYTES_MAX. */

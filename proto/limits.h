@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits: the limits of the protocol itself. They hold for every server, whatever its
- * configuration. A server's own, lower limits are in its Welcome. Sizes are in bytes, counts in
+ * limits: the limits of the protocol. They hold for every server with any configuration. The limits
+ * that one server sets itself are lower and are in its Welcome. Sizes are in bytes, counts in
  * elements.
  */
 #ifndef PROTO_LIMITS_H
@@ -24,12 +24,13 @@ enum {
     LIMIT_HOST_BYTES = 63,    /* host name: [a-z0-9] and -, no - at the ends */
     LIMIT_MEDIA_TYPE_BYTES = 127,
     LIMIT_AGENT_BYTES = 127,
-    LIMIT_VERSIONS = 16,          /* in Hello and Error */
-    LIMIT_PARTS = 64,             /* in Query */
-    LIMIT_SLICES = 32,            /* in Query.exclude */
-    LIMIT_HASHES = 32,            /* of one slice */
-    LIMIT_SLICES_HASHES = 256,    /* of all slices of a query together */
-    LIMIT_SLICES_PPM = 600000,    /* sum of their chances to have any given id, in millionths */
+    LIMIT_VERSIONS = 16,       /* in Hello and Error */
+    LIMIT_PARTS = 64,          /* in Query */
+    LIMIT_SLICES = 32,         /* in Query.exclude */
+    LIMIT_HASHES = 32,         /* of one slice */
+    LIMIT_SLICES_HASHES = 256, /* of all slices of a query together */
+    LIMIT_SLICES_PPM = 600000, /* upper bound of the sum over all slices of the chance that a slice
+                                  has a random id, in millionths */
     LIMIT_DISTANCE_PPM = 1000000, /* distance 1, in millionths */
     LIMIT_RESULTS = 1000,         /* in Results: the largest k */
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */
@@ -47,9 +48,9 @@ enum {
     LIMIT_WORK_BITS = 32, /* of a deposit's proof of work */
     LIMIT_LABEL_BYTES = 240,
     LIMIT_PROFILE_BYTES = 255,
-    LIMIT_ERROR_BYTES = 511,       /* an error's sentence */
-    LIMIT_FIELD_BYTES = 63,        /* an error's field name */
-    LIMIT_REPEATED = 256,          /* entries of repeated fields that have no limit above */
+    LIMIT_ERROR_BYTES = 511, /* an error's sentence */
+    LIMIT_FIELD_BYTES = 63,  /* an error's field name */
+    LIMIT_REPEATED = 256, /* entries of a repeated field for which this list has no other limit */
     LIMIT_UNKNOWN_REQUEST = 256,   /* unknown fields in a request, all together */
     LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
     LIMIT_NESTING = 4              /* messages within messages */

@@ -35,13 +35,18 @@ const char *msg_error_name(enum msg_error_code code)
     return msg_error_names[index] != NULL ? msg_error_names[index] : "UNKNOWN";
 }
 
-/* How many of `length` bytes to keep when `most` fit: no character is cut in two. */
+/*
+ * Returns how many of the `length` bytes to keep when `most` bytes fit. No character is cut in two.
+ */
 static size_t msg_whole_characters(const char *text, size_t length, size_t most)
 {
     if (length <= most) {
         return length;
     }
-    /* Back over continuation bytes (10xxxxxx) to the start of the character that would be cut. */
+    /*
+     * Go back over continuation bytes (10xxxxxx) to the first byte of the character that would be
+     * cut.
+     */
     while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) {
         most--;
     }
@@ -59,7 +64,10 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...)
 {
-    /* One character's bytes more than are kept, to see where the last one that fits ends. */
+    /*
+     * Four bytes more than are kept: the bytes behind the cut show whether the cut is within a
+     * character.
+     */
     char sentence[LIMIT_ERROR_BYTES + 5];
     va_list arguments;
 

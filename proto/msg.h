@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * msg: requests and responses as plain structs, without protobuf. hearsay.proto says what each
- * field means; the comments here say what the struct adds.
+ * field means. A comment here says only what the struct adds.
  *
- * A decoded message borrows its bytes and strings from the arena that it was decoded with. A
- * message to be encoded borrows everything that it points to from its maker. An absent field has
- * the value that hearsay.proto names; where presence itself matters there is a has_ flag, or a
- * NULL. Units: _ms is Unix milliseconds, _s seconds, _ppm millionths (distances, shares, fills).
+ * A decoded message borrows its bytes and strings from the arena of the decoder. A message to be
+ * encoded borrows all memory that it points to from the caller. An absent field has the value that
+ * hearsay.proto names. Where presence matters, the struct has a has_ flag, or a pointer is NULL.
+ * Units: _ms is Unix milliseconds, _s seconds, _ppm millionths (of distances, shares and fills).
  */
 #ifndef PROTO_MSG_H
 #define PROTO_MSG_H

@@ -20,8 +20,8 @@ struct msg_bytes {
 };
 
 /*
- * UTF-8. text is NULL if the field is absent. A decoded text has a NUL behind it and none within; a
- * text to be encoded needs no NUL behind it.
+ * UTF-8. text is NULL if the field is absent. A decoded text ends with a NUL, which `length` does
+ * not count, and has no other NUL. A text to be encoded needs no NUL at its end.
  */
 struct msg_text {
     const char *text;
@@ -49,21 +49,25 @@ enum msg_error_code {
     MSG_INTERNAL = 17
 };
 
-/* The name of a code, such as "MALFORMED"; "UNKNOWN" for any other number. Static storage. */
+/*
+ * Returns the name of an error code, such as "MALFORMED", or "UNKNOWN" for any other number. Static
+ * storage.
+ */
 const char *msg_error_name(enum msg_error_code code);
 
 struct msg_error {
     enum msg_error_code code;
     char message[LIMIT_ERROR_BYTES + 1]; /* a sentence for people */
-    char field[LIMIT_FIELD_BYTES + 1];   /* the request's field that is wrong; "" for none */
-    uint64_t retry_after_ms;             /* 0: not said */
+    char field[LIMIT_FIELD_BYTES +
+               1];           /* the name of the request's wrong field; "": no field is named */
+    uint64_t retry_after_ms; /* 0: not said */
     uint32_t versions[LIMIT_VERSIONS];
     uint32_t version_count;
 };
 
 /*
- * Fills an error. The sentence is made as by printf, and cut at LIMIT_ERROR_BYTES on a character
- * boundary. `field` may be NULL.
+ * Fills an error. `format` and its arguments make the sentence as in printf. A sentence longer than
+ * LIMIT_ERROR_BYTES is cut on a character boundary. `field` may be NULL.
  */
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));

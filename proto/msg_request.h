@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * msg_request: the requests of hearsay.proto as plain structs. Include proto/msg.h, which says how
- * the structs are to be read.
+ * msg_request: the requests of hearsay.proto as plain structs. Include proto/msg.h instead of this
+ * file; proto/msg.h also says how absent fields and units are represented.
  */
 #ifndef PROTO_MSG_REQUEST_H
 #define PROTO_MSG_REQUEST_H
@@ -56,7 +56,7 @@ struct msg_query {
     bool with_payload;
 };
 
-/* query.k is 0: a watch has no k. */
+/* A watch has no k, so query.k is 0. */
 struct msg_watch {
     struct msg_query query;
     uint64_t after_seq; /* UINT64_MAX when absent: new messages only */
@@ -95,7 +95,10 @@ struct msg_report {
     uint64_t work;          /* 0 when absent */
 };
 
-/* The requests of administration share this struct. Each uses the fields that name it. */
+/*
+ * All requests of administration share this struct. The comment of a field names the requests that
+ * use the field.
+ */
 struct msg_admin {
     struct msg_text host;          /* stats: absent means all of them */
     struct msg_bytes id;           /* remove, restore */
@@ -105,7 +108,8 @@ struct msg_admin {
     struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
     struct msg_bytes filter;       /* ban, unban: or absent */
     uint32_t max_distance_ppm;     /* ban */
-    struct msg_text word;          /* accept: mode; log_level: level; backup: path; or absent */
+    struct msg_text
+        word; /* the field `mode` of Accept, `level` of LogLevel, `path` of Backup; or absent */
 };
 
 struct msg_here {
@@ -113,7 +117,7 @@ struct msg_here {
 };
 
 enum msg_request_kind {
-    MSG_REQUEST_UNKNOWN = 0, /* a request that this schema does not have, or no body */
+    MSG_REQUEST_UNKNOWN = 0, /* the request has no body, or a body that this schema does not have */
     MSG_REQUEST_HELLO,
     MSG_REQUEST_DEPOSIT,
     MSG_REQUEST_QUERY,
@@ -139,12 +143,14 @@ enum msg_request_kind {
     MSG_REQUEST_COMPACT,
     MSG_REQUEST_RELOAD,
     MSG_REQUEST_LOG_LEVEL,
-    MSG_REQUEST_KNOWN_ONLY /* in the schema, not served by this version; see `name` */
+    MSG_REQUEST_KNOWN_ONLY /* a request of the schema that this version does not serve; see `name`
+                            */
 };
 
 struct msg_request {
     uint64_t id;      /* not 0 */
-    const char *name; /* the field's name in hearsay.proto, "" for unknown; static storage */
+    const char *name; /* name of the body's field in hearsay.proto; "" for an unknown body; static
+                         storage */
     enum msg_request_kind kind;
     union {
         struct msg_hello hello;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * msg_response: the responses of hearsay.proto as plain structs. Include proto/msg.h, which says
- * how the structs are to be read.
+ * msg_response: the responses of hearsay.proto as plain structs. Include proto/msg.h instead of
+ * this file; proto/msg.h also says how absent fields and units are represented.
  */
 #ifndef PROTO_MSG_RESPONSE_H
 #define PROTO_MSG_RESPONSE_H
@@ -20,7 +20,8 @@ struct msg_limits {
     uint32_t ttl_max_s;
     uint32_t parts_max;
     uint32_t requests_in_flight;
-    uint32_t deposits_per_minute; /* of the client's address; 0 when absent: no limit */
+    uint32_t deposits_per_minute; /* deposits a minute from the client's address; 0 when absent: no
+                                     limit */
     uint32_t queries_per_minute;
     uint32_t deposit_burst;
     uint32_t query_burst;
@@ -55,7 +56,7 @@ struct msg_host {
     bool has_epoch;             /* the current one */
     struct msg_epoch epoch;
     const struct msg_text
-        *here; /* here_count labels; also none if the frame had no room for them */
+        *here; /* here_count labels; none also if the labels did not fit in the frame */
     size_t here_count;
 };
 
@@ -215,7 +216,7 @@ struct msg_checked {
     uint64_t messages;
 };
 
-/* backed_up: bytes; compacted: before and after. */
+/* The body of BackedUp (`after` is its field `bytes`) and of Compacted. */
 struct msg_bytes_taken {
     uint64_t before;
     uint64_t after;
@@ -270,7 +271,7 @@ enum msg_response_kind {
 };
 
 struct msg_response {
-    uint64_t id; /* of the request; 0: a push, or an error about the connection as a whole */
+    uint64_t id; /* id of the request; 0: a push, or an error about the whole connection */
     enum msg_response_kind kind;
     union {
         struct msg_error error;

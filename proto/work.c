@@ -18,7 +18,7 @@ static void feed_number(const struct work_hash *hash, uint64_t value, size_t cou
     hash->feed(hash->context, bytes, count);
 }
 
-/* A length of 4 bytes, and the data. */
+/* Feeds the length of the data in 4 little-endian bytes, then the data. */
 static void feed_data(const struct work_hash *hash, const void *data, size_t count)
 {
     feed_number(hash, count, 4); /* parts of one frame */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work: the bytes that a proof of work on a deposit or a report covers. The caller hashes them with
- * BLAKE2b-256, so that this file needs no cryptography. docs/protocol.md has the rules.
+ * work: the bytes that the proof of work on a deposit or a report covers. The caller hashes these
+ * bytes with BLAKE2b-256; this file uses no cryptographic library. docs/protocol.md has the rules
+ * of proofs of work.
  */
 #ifndef PROTO_WORK_H
 #define PROTO_WORK_H
@@ -34,14 +35,16 @@ void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_
                       struct msg_bytes token, struct work_hash hash);
 
 /*
- * Writes the WORK_PROOF_BYTES bytes that the proof's hash covers: the content hash
- * (LIMIT_HASH_BYTES) and the number that the client tries and sends.
+ * Writes to `out` the WORK_PROOF_BYTES bytes whose hash is the proof: the content hash
+ * (LIMIT_HASH_BYTES), and the number that the client tries and sends, in 8 little-endian bytes.
  */
 enum { WORK_PROOF_BYTES = LIMIT_HASH_BYTES + 8 };
 void work_proof(const uint8_t *content_hash, uint64_t number, uint8_t *out);
 
-/* The number of zero bits at the beginning of a hash (LIMIT_HASH_BYTES), from the highest bit of
- * its first byte on. */
+/*
+ * Returns the number of zero bits at the beginning of a hash of LIMIT_HASH_BYTES bytes. The first
+ * bit is the highest bit of the first byte.
+ */
 uint32_t work_zero_bits(const uint8_t *hash);
 
 #endif

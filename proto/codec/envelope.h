@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_frame: what requests and responses share: from a frame's bytes to protobuf-c's structs and
- * back. Only the codec uses this.
+ * codec_envelope: the code that requests and responses share: from the bytes of a frame to
+ * protobuf-c's structs. Only the codec uses this file.
  */
 #ifndef PROTO_CODEC_ENVELOPE_H
 #define PROTO_CODEC_ENVELOPE_H
@@ -25,17 +25,22 @@ struct codec_envelope {
     size_t body_count;
 };
 
-/* How often the repeated fields of hearsay.proto may occur; every one has a row. */
+/*
+ * The limit on the entries of each repeated field of hearsay.proto. Every repeated field has a row.
+ */
 extern const struct scan_count codec_counts[];
 extern const size_t codec_count_count;
 
-/* Rows of an envelope, or NULL where there is none such. */
+/*
+ * Returns the row of an envelope with this field number, or of this kind. NULL: there is no such
+ * row.
+ */
 const struct map_body *codec_body_numbered(const struct codec_envelope *envelope, uint32_t number);
 const struct map_body *codec_body_of_kind(const struct codec_envelope *envelope, int kind);
 
 /*
- * Scans and unpacks. 0 with *out_message from the arena; CODEC_MALFORMED or CODEC_INVALID with
- * *out_error filled; -ERR_NOMEM.
+ * Scans a frame (without its header) and unpacks the frame. 0 with *out_message from the arena;
+ * CODEC_MALFORMED or CODEC_INVALID with *out_error filled; -ERR_NOMEM.
  */
 int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, struct arena *arena,
                  ProtobufCMessage **out_message, struct msg_error *out_error);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_form: the forms that texts in the protocol must have. Only the codec uses this.
+ * codec_form: the rules for texts in the protocol, such as a host's name. Only the codec uses this
+ * file.
  */
 #ifndef PROTO_CODEC_FORM_H
 #define PROTO_CODEC_FORM_H
 
 #include "proto/codec/map.h"
 
-/* 1 to LIMIT_HOST_BYTES of a-z, 0-9 and -, with no - at the ends. */
+/* A host's name: 1 to LIMIT_HOST_BYTES characters of a-z, 0-9 and -, with no - at either end. */
 extern const struct map_form codec_form_host;
 
 /* A media type: see codec_is_media_type. */
 extern const struct map_form codec_form_media_type;
 
-/* Text that goes into lists and onto terminals: no control characters. */
+/* A text for lists and terminals: no control characters. */
 extern const struct map_form codec_form_line;
 
-/* Rows that many messages have: the host, and the id of a message. */
+/* Table rows that many messages have: the name of the host, and the id of a message. */
 #define FORM_HOST(Wire, own)                                                                       \
     {                                                                                              \
         MAP_FIELD(TEXT, Wire, own, host), MAP_RANGE(1, LIMIT_HOST_BYTES), .form = &codec_form_host \

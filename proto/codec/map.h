@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_map: tables that say how a message of hearsay.proto and its plain struct correspond, and
- * what each field must be like. One table serves both directions.
+ * codec_map: tables of fields. A table says which field of a message of hearsay.proto is which
+ * member of a plain struct, and which values are allowed. Reading and writing use the same table.
+ * Only the codec uses this file.
  *
- * Only the codec uses this. Rows stand in the order of their fields' numbers. They are made with
- * the MAP_..._ROW macros below, which refuse to compile when a field's C type on either side is not
- * what the row says.
+ * The rows of a table stand in the order of the field numbers. The macros below make the rows. A
+ * row does not compile if the C type of a field or of a member is not the type that the row says.
  *
- * Reading: an absent field gets its default; a field that is needed, or whose value or size is out
- * of range, is refused with a sentence. Writing: a field whose value is its default is left out,
- * unless it is needed; bytes and text are left out when they are absent. Writing checks nothing.
+ * Reading: an absent field gets its default. A needed field that is absent, and a value or size out
+ * of range, are refused with a sentence. Writing: a field with its default value is left out,
+ * unless the field is needed. Absent bytes and texts are left out. Writing checks nothing.
  */
 #ifndef PROTO_CODEC_MAP_H
 #define PROTO_CODEC_MAP_H
@@ -35,14 +35,14 @@ enum map_type {
     MAP_BYTES,   /* struct msg_bytes */
     MAP_CHARS,   /* char[]: cut to what fits */
     MAP_NUMBERS, /* uint32_t[] and its count */
-    MAP_TEXTS,   /* a borrowed array of struct msg_text and its count */
-    MAP_LIST,    /* a borrowed array of structs and its count */
+    MAP_TEXTS,   /* a borrowed array of struct msg_text, and its count */
+    MAP_LIST,    /* a borrowed array of structs, and its count */
     MAP_INNER    /* a struct within the struct */
 };
 
 struct map;
 
-/* A rule about a text's form, and how to say it: "<field> is not <form>". */
+/* A rule for texts, and the words for the error "<field> is not <form>". */
 struct map_form {
     bool (*holds)(const char *text, size_t length);
     const char *form;
@@ -52,17 +52,18 @@ struct map_field {
     const char *name; /* in hearsay.proto */
     enum map_type type;
     bool needed;
-    uint16_t wire;      /* offset of the value in protobuf-c's struct */
-    uint16_t wire_has;  /* of its has_ flag, or of n_ for what is repeated; text has neither */
-    uint16_t own;       /* offset of the value in our struct */
-    uint16_t own_count; /* of its count, or of a bool that says whether it was present; 0: none. Of
-                           INNER the bool decides whether it is written */
-    uint64_t min;       /* of a U32 or ENUM; of the size of TEXT and BYTES */
-    uint64_t max;       /* the same; of CHARS the capacity, of NUMBERS the most there may be */
-    int64_t absent;     /* what a number is when it is absent */
-    const struct msg_text *absent_text; /* what a text is when it is absent; NULL: absent */
-    const struct map_form *form;        /* of TEXT, or NULL */
-    const struct map *inner;            /* of LIST and INNER */
+    uint16_t wire;     /* offset of the value in protobuf-c's struct */
+    uint16_t wire_has; /* offset of the has_ flag, of n_ for a repeated field; a text has neither */
+    uint16_t own;      /* offset of the value in our struct */
+    uint16_t own_count; /* offset of the count, or of a bool that says whether the field is present;
+                           0: neither. An INNER message is written if its bool is true */
+    uint64_t min;       /* least value of a U32 or ENUM; least size of a TEXT or BYTES */
+    uint64_t max;   /* largest value or size; the capacity of CHARS; the most entries of NUMBERS */
+    int64_t absent; /* the value of an absent number */
+    const struct msg_text
+        *absent_text;            /* the value of an absent text; NULL: the text stays absent */
+    const struct map_form *form; /* of TEXT, or NULL */
+    const struct map *inner;     /* of LIST and INNER */
 };
 
 struct map {
@@ -82,10 +83,10 @@ struct map_body {
 };
 
 /*
- * Reads a body that protobuf-c unpacked (and that borrows from `arena`) into `out`, a struct
- * msg_request or msg_response. Every byte of the body's struct is written. 0; CODEC_INVALID with
- * *out_error filled: a field is wrong, or the message needs more memory than the arena's limit;
- * -ERR_NOMEM.
+ * Reads a body that protobuf-c unpacked into the arena. `out` is the struct msg_request or
+ * msg_response; the whole struct of the body is written and borrows from the arena. 0;
+ * CODEC_INVALID with *out_error filled: a field is wrong, or the message needs more memory than the
+ * arena's limit; -ERR_NOMEM.
  */
 int map_read_body(const struct map_body *body, const void *wire, struct arena *arena, void *out,
                   struct msg_error *out_error);
@@ -100,22 +101,26 @@ int map_write_frame(uint64_t id, const struct map_body *body, const void *messag
                     size_t limit_bytes, struct bytes *out);
 
 /*
- * What an allocation refused by the arena means when it was for a peer's message: CODEC_INVALID
- * with *out_error saying that it is too large when the budget is used up, else -ERR_NOMEM.
+ * The outcome for a peer's message after an allocation from the arena failed: CODEC_INVALID with
+ * *out_error "too large" if the arena's limit was exceeded, else -ERR_NOMEM.
  */
 int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /*
- * A row names the message in hearsay.proto, our struct without "msg_", and the field. MAP_FIELD is
- * for a field that has the same name in both, MAP_AS for one that has two names.
+ * A row names the message in hearsay.proto, the plain struct without "msg_", and the field.
+ * MAP_FIELD is for a field with the same name in both. MAP_AS is for a field whose member has
+ * another name.
  */
 #define MAP_FIELD(TYPE, Wire, own, field) MAP_AS(TYPE, Wire, field, own, field)
 #define MAP_AS(TYPE, Wire, wire_field, own, own_field) \
     MAP_##TYPE##_ROW(Hearsay__V1__##Wire, wire_field, struct msg_##own, own_field)
 
-/* The offset of a member, which must have this type. Arrays count as pointers. */
+/*
+ * The offset of a member. Does not compile if the member has another type; an array counts as a
+ * pointer.
+ */
 #define MAP_OFFSET(Struct, member, type) \
     (offsetof(Struct, member) + 0 * sizeof(_Generic(((Struct *)0)->member, type : 1)))
 
@@ -147,7 +152,7 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
     MAP_VALUE(MAP_CHARS, Wire, char *, wire_name, Own, char *, own_name), \
         .max = sizeof((Own *)0)->own_name
 
-/* Repeated fields; `count` is the member of our struct that has the number of entries. */
+/* Repeated fields. `count` is the member of the plain struct with the number of entries. */
 #define MAP_REPEATED(Type, Wire, wire_type, own, own_type, field, count, count_type)           \
     MAP_VALUE(Type, Hearsay__V1__##Wire, wire_type, field, struct msg_##own, own_type, field), \
         .wire_has = MAP_OFFSET(Hearsay__V1__##Wire, n_##field, size_t),                        \
@@ -162,7 +167,9 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
                  count, size_t),                                                                  \
         .inner = &entry##_map
 
-/* An inner message; MAP_MAYBE: one whose presence is in the bool `own_has`, not the first member.
+/*
+ * MAP_INNER: a message within a message. MAP_MAYBE: the same, and the bool `own_has` says whether
+ * the inner message is present. `own_has` must not be the first member of its struct.
  */
 #define MAP_INNER(Wire, own, field, Inner, own_inner, map)                                     \
     MAP_VALUE(MAP_INNER, Hearsay__V1__##Wire, Hearsay__V1__##Inner *, field, struct msg_##own, \
@@ -174,7 +181,10 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 
 #define MAP_RANGE(least, most) .min = (least), .max = (most)
 
-/* A whole map of the rows in wire_fields, or in another array. */
+/*
+ * A whole table. MAP_OF takes the rows from the array called <wire>_fields, MAP_OF_ROWS from the
+ * array `rows`.
+ */
 #define MAP_OF(text, wire, own) MAP_OF_ROWS(text, wire, own, wire##_fields)
 #define MAP_OF_ROWS(text, wire, own, rows)                                \
     {                                                                     \

@@ -9,14 +9,16 @@ _Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 b
 
 struct map_reader {
     const struct map *map;
-    const char *within; /* the list or message that holds these fields; NULL: none */
+    const char
+        *within; /* the name of the list or message around these fields; NULL: no other message */
     struct arena *arena;
     struct msg_error *error;
 };
 
 /*
- * Offsets come from tables, so values are copied rather than pointed at: no alignment or aliasing
- * is taken for granted, and compilers make single loads of it.
+ * The address of a member, given its offset in a table. Readers copy values with memcpy: a cast
+ * pointer would assume alignment and break aliasing rules. Compilers turn such a copy into one
+ * load.
  */
 static const void *map_at(const void *base, uint16_t offset)
 {
@@ -49,7 +51,10 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error)
     return CODEC_INVALID;
 }
 
-/* Gives the error its field, with the list that it is in. The sentence is set by the caller. */
+/*
+ * Writes the name of the wrong field into the error, with the name of the list around the field.
+ * The caller has set the sentence.
+ */
 static int map_refused_in(const struct map_reader *reader, const struct map_field *field)
 {
     char *path = reader->error->field;
@@ -108,7 +113,7 @@ static bool map_size_is_right(const struct map_field *field, size_t size)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Says whether a field was there, where our struct has a place for that. */
+/* Writes whether the field was present, if the plain struct has a member for the presence. */
 static void map_note_presence(const struct map_field *field, bool present, void *own)
 {
     if (field->own_count != 0) {
@@ -139,7 +144,7 @@ static int map_read_32(const struct map_reader *reader, const struct map_field *
     return 0;
 }
 
-/* U64 and I64 alike: nothing is checked, and the bytes are the same. */
+/* Reads U64 and I64: both have the same bytes, and every value is allowed. */
 static int map_read_64(const struct map_reader *reader, const struct map_field *field,
                        const void *wire, void *own)
 {
@@ -213,7 +218,9 @@ static int map_read_bytes(const struct map_reader *reader, const struct map_fiel
 
     if (map_wire_has(field, wire)) {
         memcpy(&data, map_at(wire, field->wire), sizeof(data));
-        /* protobuf-c leaves NULL where there are no bytes; ours says so by the count. */
+        /*
+         * protobuf-c has a NULL pointer for an empty field; in struct msg_bytes NULL means absent.
+         */
         bytes.data = data.len > 0 ? data.data : nothing;
         bytes.count = data.len;
         if (!map_size_is_right(field, bytes.count)) {
@@ -257,7 +264,7 @@ static int map_read_numbers(const struct map_reader *reader, const struct map_fi
     if (count == 0 && field->needed) {
         return map_refuse_missing(reader, field);
     }
-    if (count > field->max) { /* the scan has counted already; this is the array's own bound */
+    if (count > field->max) { /* the scan has checked the count; this check protects the array */
         return map_refuse_number(reader, field, (int64_t)count);
     }
     memcpy(&numbers, map_at(wire, field->wire), sizeof(numbers));
@@ -279,7 +286,7 @@ static int map_read_line(const struct map_reader *reader, const struct map_field
     return map_check_text(reader, field, text);
 }
 
-/* Texts, or messages where the field has an inner map. */
+/* Reads a list of messages if the field has an inner map, else a list of texts. */
 static int map_read_entries(const struct map_reader *reader, const struct map_field *field,
                             const void *wire, void *own)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes what protobuf-c would, byte for byte, but straight from our structs: through its own
- * structs every field would be copied first and every message measured.
+ * Writes the same bytes as protobuf-c, directly from the plain structs. protobuf-c's own structs
+ * would cost a copy of every field and a pass that measures every message.
  *
  * Encoding: https://protobuf.dev/programming-guides/encoding/
  */
@@ -14,10 +14,10 @@
 
 enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, TAG_BYTES_MAX = 5, VARINT_BYTES_MAX = 10 };
 
-/* Of one field: where it goes and what it is called there. */
+/* Where a field is written, and its number. */
 struct map_place {
     struct bytes *out;
-    size_t end; /* what out->count may not exceed */
+    size_t end; /* upper bound of out->count */
     uint32_t number;
 };
 
@@ -33,7 +33,7 @@ static uint8_t *map_room(struct bytes *out, size_t more)
     return more <= out->capacity - out->count ? out->data + out->count : bytes_reserve(out, more);
 }
 
-/* Returns the bytes that it takes. */
+/* Writes a varint. Returns the number of bytes written. */
 static size_t put_varint(uint8_t *at, uint64_t value)
 {
     size_t count = 0;
@@ -60,7 +60,7 @@ static int put_number(const struct map_place *place, uint64_t value)
     }
     count = put_tag(at, place->number, WIRE_VARINT);
     count += put_varint(at + count, value);
-    place->out->count += count; /* map_write_frame checks whether it is too much */
+    place->out->count += count; /* map_write_frame checks the limit */
     return 0;
 }
 
@@ -88,7 +88,10 @@ static int put_data(const struct map_place *place, const void *data, size_t size
 
 static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end);
 
-/* A message. Its length is known afterwards: mostly it takes the one byte that is left for it. */
+/*
+ * Writes a message within a message. The length is known only after the content is written. One
+ * byte is reserved for the length; a longer length moves the content.
+ */
 static int put_message(const struct map_place *place, const struct map *map, const void *own)
 {
     struct bytes *out = place->out;
@@ -121,7 +124,10 @@ static int put_message(const struct map_place *place, const struct map *map, con
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* A number, unless it is the default, or our struct says that it is not there. */
+/*
+ * Writes a number, unless the value is the default, or the plain struct says that the field is
+ * absent.
+ */
 static int map_write_number(const struct map_place *place, const struct map_field *field,
                             const void *own, int64_t value)
 {
@@ -133,7 +139,7 @@ static int map_write_number(const struct map_place *place, const struct map_fiel
     return present ? put_number(place, (uint64_t)value) : 0;
 }
 
-/* U32 and ENUM alike: no enum of the schema is negative. */
+/* Writes U32 and ENUM: both have 32 bits, and no enum of the schema is negative. */
 static int map_write_u32(const struct map_place *place, const struct map_field *field,
                          const void *own)
 {
@@ -143,7 +149,7 @@ static int map_write_u32(const struct map_place *place, const struct map_field *
     return map_write_number(place, field, own, value);
 }
 
-/* U64 and I64 alike: the bytes are the same. */
+/* Writes U64 and I64: both have the same bytes. */
 static int map_write_64(const struct map_place *place, const struct map_field *field,
                         const void *own)
 {
@@ -211,7 +217,7 @@ static int map_write_numbers(const struct map_place *place, const struct map_fie
     return rv;
 }
 
-/* Texts, or messages where the field has an inner map. */
+/* Writes a list of messages if the field has an inner map, else a list of texts. */
 static int map_write_entries(const struct map_place *place, const struct map_field *field,
                              const void *own)
 {
@@ -255,7 +261,10 @@ static map_write_row *const map_writers[] = {
     [MAP_LIST] = map_write_entries,    [MAP_INNER] = map_write_inner,
 };
 
-/* Rows stand in the order of their numbers; the descriptor may have fields between them. */
+/*
+ * Writes all fields of a message. The rows of the table stand in the order of the descriptor's
+ * fields; a field of the descriptor may have no row.
+ */
 static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end)
 {
     const ProtobufCFieldDescriptor *wire = map != NULL ? map->descriptor->fields : NULL;

@@ -50,7 +50,7 @@ static const struct map_field slice_fields[] = {
 };
 static const struct map slice_map = MAP_OF("a slice", slice, slice);
 
-/* The rows of a query after k. */
+/* The table rows that Query has both as a request and within Watch: all rows after k. */
 #define QUERY_ROWS_AFTER_K                                                                     \
     {MAP_LIST(Query, query, parts, part_count, QueryPart, query_part), .needed = true},        \
         {MAP_AS(U32, Query, max_distance, query, max_distance_ppm), .max = LIMIT_DISTANCE_PPM, \
@@ -73,7 +73,7 @@ static const struct map_field query_fields[] = {
 };
 static const struct map query_map = MAP_OF("query", query, query);
 
-/* The query of a watch: k is not needed, and the handler refuses it. */
+/* The query of a watch: k is not needed here, and the handler refuses a watch with a k. */
 static const struct map_field watch_query_fields[] = {
     FORM_HOST(Query, query),
     {MAP_FIELD(U32, Query, query, k)},
@@ -276,7 +276,7 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     return rv;
 }
 
-/* The member of the oneof with this name, NULL when there is none. */
+/* Returns the field of Request's oneof with this name. NULL: there is no such field. */
 static const ProtobufCFieldDescriptor *request_member_named(const char *name)
 {
     const ProtobufCFieldDescriptor *field = NULL;

@@ -8,7 +8,10 @@
 #include "proto/codec/map.h"
 #include "proto/hearsay.pb-c.h"
 
-/* A server newer than us may send codes that we do not know; the client shows the sentence. */
+/*
+ * Any positive error code is accepted: a newer server may send unknown codes, and the client shows
+ * the error's sentence.
+ */
 static const struct map_field error_fields[] = {
     {MAP_ENUM(Error, error, code, ErrorCode, error_code), .needed = true, MAP_RANGE(1, INT32_MAX)},
     {MAP_FIELD(CHARS, Error, error, message)},
@@ -99,7 +102,7 @@ static const struct map welcome_map = MAP_OF("welcome", welcome, welcome);
 static const struct map_field deposited_fields[] = {
     {MAP_FIELD(I64, Deposited, deposited, expires_ms)},
     {MAP_FIELD(BOOL, Deposited, deposited, duplicate)},
-    /* Needed: nothing may be taken for durable because a field is missing. */
+    /* Needed: a client must not take a message for durable because the field is missing. */
     {MAP_ENUM(Deposited, deposited, durability, Durability, durability), .needed = true,
      MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_RELAXED)},
     {MAP_FIELD(I64, Deposited, deposited, deposited_ms)},
@@ -356,7 +359,7 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
     wire = (const Hearsay__V1__Response *)(const void *)message;
     body = codec_body_numbered(&response_envelope, (uint32_t)wire->body_case);
     if (body == NULL) {
-        return 0; /* MSG_RESPONSE_UNKNOWN: a kind of a later version, or no body */
+        return 0; /* MSG_RESPONSE_UNKNOWN: the body is of a later version, or absent */
     }
     rv = map_read_body(body, wire->welcome, arena, out, out_error);
     if (rv == 0) {

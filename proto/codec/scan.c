@@ -16,7 +16,10 @@ enum {
     WIRE_32 = 5
 };
 
-/* A varint of 10 bytes holds 70 bits; tags and lengths have 32, in 5 bytes. */
+/*
+ * The most bytes of a varint of 64 bits, and of a tag or a length, which have 32 bits. Each byte
+ * holds 7 bits.
+ */
 enum { VARINT_BYTES_MAX = 10, VARINT_32_BYTES_MAX = 5 };
 
 struct scan_cursor {
@@ -24,7 +27,7 @@ struct scan_cursor {
     size_t left;
 };
 
-/* One field as it stands on the wire. */
+/* One field as read from the wire. */
 struct scan_value {
     uint32_t number; /* of the field */
     uint32_t wire;
@@ -41,7 +44,7 @@ struct scan {
     const ProtobufCFieldDescriptor *path[SCAN_NESTING_MAX]; /* the fields that hold them */
 };
 
-/* What has been seen of one message so far. */
+/* The state of the scan of one message. */
 struct scan_level {
     const ProtobufCMessageDescriptor *descriptor;
     bool oneof_seen;
@@ -50,7 +53,10 @@ struct scan_level {
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
-/* Appends a name, after a dot unless it is the first; what does not fit is left out. */
+/*
+ * Appends a field's name to a path, after a dot if the path is not empty. The part that does not
+ * fit is left out.
+ */
 static void scan_path_append(char *path, size_t capacity, const char *name)
 {
     size_t used = strlen(path);
@@ -63,8 +69,8 @@ static void scan_path_append(char *path, size_t capacity, const char *name)
 }
 
 /*
- * The dotted path of a field, NULL for none. An envelope's body is left out: it is clear which
- * request is answered.
+ * Writes the dotted path of a field to `out_path`; field NULL: the path of the message around the
+ * field. The path leaves out the body of the request, because an error answers one known request.
  */
 static void scan_path(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                       char *out_path, size_t capacity)
@@ -78,7 +84,7 @@ static void scan_path(const struct scan *scan, const ProtobufCFieldDescriptor *f
     }
 }
 
-/* For sentences about the bytes, without numbers in them. */
+/* Fills a MALFORMED error. `sentence` says what is wrong with the bytes. */
 static int scan_malformed(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                           const char *sentence)
 {
@@ -89,7 +95,7 @@ static int scan_malformed(const struct scan *scan, const ProtobufCFieldDescripto
     return CODEC_MALFORMED;
 }
 
-/* For sentences about a field: `rule` follows its name. */
+/* Fills an error about a field. The sentence is the field's path, then `rule`. */
 static int scan_refuse(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                        enum msg_error_code code, const char *rule)
 {
@@ -102,7 +108,7 @@ static int scan_refuse(const struct scan *scan, const ProtobufCFieldDescriptor *
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Named outcomes of reading, with the sentence for each. */
+/* Outcomes of reading a field; read_sentences has a sentence for each. */
 enum {
     READ_TRUNCATED = 1,
     READ_OVERLONG,
@@ -121,7 +127,7 @@ static const char *const read_sentences[] = {
     [READ_LENGTH] = "a field claims more bytes than the message has left",
 };
 
-/* A varint of at most `bytes_most` bytes whose value fits `bits` bits. */
+/* Reads a varint of at most `bytes_most` bytes. The value must fit `bits` bits. */
 static int read_varint(struct scan_cursor *cursor, size_t bytes_most, unsigned bits,
                        uint64_t *out_value)
 {
@@ -199,7 +205,7 @@ static int read_payload(struct scan_cursor *cursor, struct scan_value *value)
     }
 }
 
-/* The wire type of each declared type. Those that this schema does not use are here as well. */
+/* The wire type of each declared type, also of types that the schema does not use. */
 static const uint8_t wire_types[] = {
     [PROTOBUF_C_TYPE_INT32] = WIRE_VARINT,   [PROTOBUF_C_TYPE_SINT32] = WIRE_VARINT,
     [PROTOBUF_C_TYPE_SFIXED32] = WIRE_32,    [PROTOBUF_C_TYPE_INT64] = WIRE_VARINT,
@@ -212,7 +218,10 @@ static const uint8_t wire_types[] = {
     [PROTOBUF_C_TYPE_MESSAGE] = WIRE_LENGTH,
 };
 
-/* Whether a number fits its declared type; protobuf would cut it to 32 bits silently. */
+/*
+ * Whether a number fits its declared type. protobuf-c would cut a larger number to 32 bits without
+ * an error.
+ */
 static bool scan_number_fits(ProtobufCType type, uint64_t number)
 {
     uint64_t below_zero = UINT64_C(0xffffffff80000000); /* INT32_MIN, sign-extended */
@@ -240,7 +249,7 @@ static bool scan_text_is_sound(const struct scan_value *value)
 static int scan_level(struct scan *scan, const ProtobufCMessageDescriptor *descriptor,
                       const uint8_t *bytes, size_t length);
 
-/* What a single number, text or message must be like. Bytes may be anything. */
+/* Checks the content of one number, text or inner message. Bytes may have any content. */
 static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field,
                         const struct scan_value *value)
 {
@@ -264,7 +273,9 @@ static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field
     return rv;
 }
 
-/* The elements of a packed field: whole, fitting their type, and counted. */
+/*
+ * Checks the elements of a packed field, and counts them: each element is whole and fits its type.
+ */
 static int scan_packed(struct scan *scan, const ProtobufCFieldDescriptor *field,
                        const struct scan_value *value, uint32_t *out_count)
 {
@@ -319,7 +330,9 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
     if (rv != 0) {
         return rv;
     }
-    /* A message has fewer than 2^32 bytes, so `added` is exact and the sum cannot wrap. */
+    /*
+     * A message has fewer than 2^32 bytes, so `added` is exact and the sum below cannot overflow.
+     */
     if (added > most - *count) {
         char path[sizeof(scan->error->field)];
 

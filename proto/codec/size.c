@@ -3,8 +3,9 @@
 #include "proto/limits.h"
 
 /*
- * Bytes of fields on the wire at most. Every field here has a number below 16, so a tag is one
- * byte; nothing in a frame is longer than LIMIT_FRAME_BYTES_MAX, so a length is three at most.
+ * The most bytes of a field on the wire. A tag takes one byte, because every field here has a
+ * number below 16. A length takes at most three bytes, because no field is longer than
+ * LIMIT_FRAME_BYTES_MAX.
  */
 enum {
     SIZE_TAG = 1,
@@ -16,7 +17,7 @@ enum {
     SIZE_DATA = SIZE_TAG + SIZE_LENGTH /* and the data themselves */
 };
 
-/* A sum that stops at SIZE_MAX, which fits no frame. */
+/* Adds two sizes. A sum that would overflow is SIZE_MAX, which fits no frame. */
 static size_t size_add(size_t a, size_t b)
 {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
@@ -50,13 +51,13 @@ static size_t varint_bytes(uint64_t value)
     return count;
 }
 
-/* Of a number that is left out when it is 0. */
+/* The size of a number field. A number 0 is left out. */
 static size_t number_bytes(uint64_t value)
 {
     return value == 0 ? 0 : SIZE_TAG + varint_bytes(value);
 }
 
-/* Of data with their tag and length. */
+/* The size of a field of `size` bytes of data, with its tag and length. */
 static size_t data_bytes(size_t size)
 {
     return size_add(SIZE_TAG + varint_bytes(size), size);
@@ -85,7 +86,9 @@ size_t codec_result_bytes(const struct msg_result *result)
     return data_bytes(result_fields_bytes(result));
 }
 
-/* Of a frame with a body of so many bytes, whose field number takes `tag` bytes. */
+/*
+ * The size of a frame whose body has `body` bytes. The tag of the body's field takes `tag` bytes.
+ */
 static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
 {
     return size_add(SIZE_TAG + varint_bytes(id) + tag - SIZE_TAG, data_bytes(body));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * tls_inner: what contexts and pipes share. Within tls only.
- */
+/* tls_inner: types and functions that contexts and pipes share. Only this folder uses this file. */
 #ifndef PROTO_TLS_INNER_H
 #define PROTO_TLS_INNER_H
 
@@ -13,7 +11,7 @@ struct tls_context {
     SSL_CTX *ssl;
 };
 
-/* The pin of a certificate; zeros where there is none. */
+/* Writes the pin of a certificate. certificate NULL: the pin is all zero. */
 void tls_inner_pin(const X509 *certificate, uint8_t out_pin[TLS_PIN_BYTES]);
 
 #endif

@@ -16,13 +16,14 @@
 enum {
     REASON_BYTES = 160,
     HEADER_BYTES = 5, /* of a record: type, version (2), length (2) */
-    TYPE_FIRST = 20,  /* change_cipher_spec, alert, handshake, application_data */
+    TYPE_FIRST = 20,  /* types 20 to 23: change_cipher_spec, alert, handshake, application_data */
     TYPE_LAST = 23
 };
 
 /*
- * OpenSSL takes any number of records in one call, as long as none has application data. So the
- * pipe holds what came, and gives OpenSSL the rest of one record at a time:
+ * OpenSSL reads any number of records in one call, as long as no record has application data. To
+ * bound the work of one call, the pipe buffers the received bytes in `held` and gives OpenSSL one
+ * record at a time:
  *
  *   tls_pipe_feed -> held -> wire_in -> SSL_read_ex
  */
@@ -33,17 +34,19 @@ struct tls_pipe {
     uint8_t *held; /* owned; NULL while nothing is held */
     size_t held_start;
     size_t held_end;
-    size_t record_left;    /* bytes of the current record that OpenSSL does not have; 0: none */
-    bool record_is_whole;  /* OpenSSL has the last byte of a record, and gave no data for it yet */
-    bool was_open;         /* when the current record came */
+    size_t record_left;    /* bytes of the current record that OpenSSL has not received yet; 0: no
+                              current record */
+    bool record_is_whole;  /* OpenSSL has received a whole record, and has returned no data for the
+                              record yet */
+    bool was_open;         /* the handshake was done before the current record */
     unsigned idle_records; /* since the last application data */
     bool failed;
     bool is_flooded;
-    bool is_odd; /* the current record's type is none of TLS */
+    bool is_odd; /* the type of the current record is not a type of TLS */
     char reason[REASON_BYTES];
 };
 
-/* Whom the certificate must be for. */
+/* Sets the name or address for which the server's certificate must be valid. */
 static int set_server_name(SSL *ssl, const char *name)
 {
     X509_VERIFY_PARAM *wanted = SSL_get0_param(ssl);
@@ -106,7 +109,7 @@ void tls_pipe_free(struct tls_pipe *pipe)
 
 /* --- what went wrong -------------------------------------------------------------------------- */
 
-/* Words of our own for what people run into. */
+/* Plain sentences for the errors that users meet most often. */
 static const struct {
     int reason; /* OpenSSL's */
     const char *sentence;
@@ -140,7 +143,7 @@ static int set_failed(struct tls_pipe *pipe)
     return TLS_FAILED;
 }
 
-/* The same, for a reason of our own. */
+/* Sets the pipe to failed, with a reason of this file. */
 static int fail_with(struct tls_pipe *pipe, const char *sentence)
 {
     pipe->failed = true;
@@ -148,7 +151,7 @@ static int fail_with(struct tls_pipe *pipe, const char *sentence)
     return TLS_FAILED;
 }
 
-/* What a call that moved nothing means. */
+/* The outcome of an OpenSSL call that moved no bytes. */
 static int outcome_of(struct tls_pipe *pipe, int returned)
 {
     switch (SSL_get_error(pipe->ssl, returned)) {
@@ -199,8 +202,8 @@ static void release_held(struct tls_pipe *pipe)
 }
 
 /*
- * Gives OpenSSL what is held of one record, also a part of it. 0, TLS_MORE when nothing can be
- * given, or -ERR_NOMEM.
+ * Gives OpenSSL the buffered bytes of the current record, also a part of the record. 0, TLS_MORE
+ * when no bytes can be given, or -ERR_NOMEM.
  */
 static int give_record(struct tls_pipe *pipe)
 {
@@ -227,11 +230,14 @@ static int give_record(struct tls_pipe *pipe)
     return 0;
 }
 
-/* OpenSSL took a whole record, and it had no application data. */
+/*
+ * Called when OpenSSL has read a whole record without application data. Counts such records after
+ * the handshake, and fails the pipe after TLS_IDLE_RECORDS_MAX of them.
+ */
 static int end_record(struct tls_pipe *pipe)
 {
     pipe->record_is_whole = false;
-    if (!pipe->was_open) { /* a record of the handshake; this may have been the last one */
+    if (!pipe->was_open) { /* a record of the handshake, perhaps the last one */
         pipe->was_open = tls_pipe_is_open(pipe);
         return TLS_RECORD;
     }
@@ -259,7 +265,8 @@ int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *ou
         if (outcome != TLS_MORE) {
             return outcome;
         }
-        if (pipe->is_odd) { /* OpenSSL knows an older kind of record, whose length is elsewhere */
+        if (pipe->is_odd) { /* OpenSSL also accepts SSLv2 records, whose length is at another place
+                             */
             return fail_with(pipe, "the other side does not speak TLS");
         }
         if (pipe->record_is_whole) {
