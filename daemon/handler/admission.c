@@ -102,20 +102,22 @@ static bool check_room(const struct ask *ask, struct admission *out)
         [ROOM_ADDRESS_FULL] = "this address has left here as much as one address may",
         [ROOM_WIDE_FULL] = "the devices of this network have left here as much as they may",
     };
-    struct sender_tags sender = {ask->client->sender_tag, ask->client->wide_tag};
-    /* A message that waits for review displaces no message that is shown. */
-    bool may_evict = ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN;
-    size_t bytes = admission_content_bytes(&ask->request->deposit);
-    enum room_full why = ROOM_HOST_FULL;
-    const char *cap = NULL;
+    struct room_wish wish = {
+        .service = ask->service,
+        .host = ask->host,
+        .sender = {ask->client->sender_tag, ask->client->wide_tag},
+        .bytes = admission_content_bytes(&ask->request->deposit),
+        /* A message that waits for review displaces no message that is shown. */
+        .may_evict = ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN,
+    };
 
-    if (room_find(ask->service, ask->host, &sender, bytes, may_evict, &out->room, &why, &cap)) {
+    if (room_find(&wish, &out->room)) {
         return true;
     }
-    bool is_share = why == ROOM_ADDRESS_FULL || why == ROOM_WIDE_FULL;
+    bool is_share = out->room.why == ROOM_ADDRESS_FULL || out->room.why == ROOM_WIDE_FULL;
     ask_refuse(ask, MSG_QUOTA, NULL,
                "%s (its limit of %s is reached); there is room again when %smessages expire",
-               whose[why], cap, is_share ? "its " : "");
+               whose[out->room.why], out->room.cap, is_share ? "its " : "");
     return false;
 }
 

@@ -270,12 +270,7 @@ static void on_expired(struct persist_op *op)
         check_fail(check, "removing what has expired", op->reason);
         return;
     }
-    for (uint32_t i = 0; i < op->removed_count; i++) {
-        struct host *host = service_host_numbered(service, op->removed[i].host);
-        if (host != NULL) {
-            service_forget(service, host, op->removed[i].id);
-        }
-    }
+    service_forget_removed(service, op);
     if (ends_early(check)) {
         return;
     }

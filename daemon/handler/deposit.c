@@ -92,8 +92,7 @@ static void release_reservation(struct deposit_job *job)
     if (!job->reserved) {
         return;
     }
-    usage_subtract(&job->base.host->usage, bytes);
-    usage_subtract(&job->base.service->usage, bytes);
+    service_uncount(job->base.service, job->base.host, bytes);
     usage_subtract(&job->base.host->waiting, bytes);
     if (job->going != NULL) {
         room_unpromise(job->base.service, job->base.host, &job->going->room);
@@ -112,8 +111,7 @@ static int deposit_reserve(struct deposit_job *job)
     if (rc != 0) {
         return rc;
     }
-    usage_add(&host->usage, bytes);
-    usage_add(&job->base.service->usage, bytes);
+    service_count(job->base.service, host, bytes);
     usage_add(&host->waiting, bytes);
     job->reserved = true;
     return 0;
@@ -206,7 +204,7 @@ static void on_deposited(struct persist_op *op)
     struct deposit_job *job = CONTAINER_OF(op, struct deposit_job, op);
 
     release_reservation(job);
-    room_take_out(job->base.service, job->base.host, op->removed, op->removed_count);
+    service_forget_removed(job->base.service, op);
     if (op->outcome != PERSIST_APPLIED) {
         settle_share(job, false);
     }

@@ -2,10 +2,9 @@
 /*
  * query: a query under way. Included by query*.c only. Each file uses those below it:
  *
- *   query.c         checks a request, and makes a job of it
+ *   query.c         checks a request, makes a job of it, frees the job
  *   query_answer.c  reads payloads, sends the answer; searches again where a message went meanwhile
  *   query_search.c  searches in steps; decides whose turn it is
- *   query_job.c     makes and frees jobs
  */
 #ifndef DAEMON_HANDLER_QUERY_H
 #define DAEMON_HANDLER_QUERY_H
@@ -31,15 +30,16 @@ struct query_job {
     struct persist_entry *entries; /* query.k of them, while payloads are read */
 };
 
-/* --- query_job.c ------------------------------------------------------------------------------ */
+/* Number of words in job->filters. */
+static inline size_t query_filter_words(const struct query_job *job)
+{
+    return 2 * (size_t)job->query.part_count * job->base.host->filter_words;
+}
 
-/* A job for a request whose numbers were checked. NULL: out of memory; it was refused. */
-struct query_job *query_new(const struct ask *ask);
+/* --- query_search.c --------------------------------------------------------------------------- */
 
 /* The answer will come later: charges the job's memory and its answer to the client, once. */
 void query_charge(struct query_job *job);
-
-/* --- query_search.c --------------------------------------------------------------------------- */
 
 /* Searches from the beginning. Calls job->when_found at once or in a later turn. */
 void query_search(struct query_job *job);

@@ -7,6 +7,7 @@
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"
 #include "daemon/system/list.h"
+#include "proto/codec/codec.h"
 
 enum {
     /* The work of a step, in the unit of index_search_step: less than a millisecond without vector
@@ -24,6 +25,31 @@ enum {
     NARROW_PARTS_MAX = 128,
     WIDE_PARTS_MAX = 192
 };
+
+/* Upper bound of the bytes of the answer. */
+static size_t answer_bytes_max(const struct query_job *job)
+{
+    size_t frame_bytes = job->base.service->config.limits.frame_bytes;
+    size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
+
+    return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
+}
+
+void query_charge(struct query_job *job)
+{
+    size_t bytes = sizeof(*job) + query_filter_words(job) * sizeof(uint64_t) +
+                   job->query.k * sizeof(struct nearest_candidate) + job->exclude_bytes +
+                   job->query.exclude_count * sizeof(*job->exclude);
+
+    if (job->base.is_charged) {
+        return;
+    }
+    if (job->with_payload) {
+        bytes += 2 * (size_t)job->base.service->config.limits.frame_bytes +
+                 job->query.k * sizeof(struct persist_entry);
+    }
+    job_charge(&job->base, bytes, answer_bytes_max(job));
+}
 
 static bool search_step(struct query_job *job)
 {

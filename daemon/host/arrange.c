@@ -152,9 +152,9 @@ static size_t worn_of(const struct index *index)
 
 /* Whether an index is worth the work: a share of its messages is worn, and the worker has rested.
  */
-static bool is_due(const struct arrange *arrange, size_t worn, size_t count, size_t came)
+static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
 {
-    bool idle = came < worn / IDLE_TICKS;
+    bool idle = arrange->came < worn / IDLE_TICKS;
     size_t share = count / (idle ? IDLE_SHARE : BUSY_SHARE);
     size_t least = idle ? IDLE_LEAST : BUSY_LEAST;
     int64_t work_ms = (int64_t)count * arrange->message_ns / NS_A_MS;
@@ -180,80 +180,71 @@ static void arrange_begin(struct arrange *arrange, const struct host *host, stru
     log_debug("host %s: arranging %zu messages", host->config.name, index_count(epoch->index));
 }
 
-static size_t worn_of_all(const struct host *hosts, size_t host_count)
+static size_t worn_of_all(const struct arrange *arrange)
 {
     size_t sum = 0;
 
-    for (size_t h = 0; h < host_count; h++) {
-        for (size_t e = 0; e < hosts[h].epoch_count; e++) {
-            sum += worn_of(hosts[h].epochs[e]->index);
+    for (size_t h = 0; h < arrange->host_count; h++) {
+        for (size_t e = 0; e < arrange->hosts[h].epoch_count; e++) {
+            sum += worn_of(arrange->hosts[h].epochs[e]->index);
         }
     }
     return sum;
 }
 
-/* Of those that are due, the one with the most worn messages. */
-static void begin_most_worn(struct arrange *arrange, const struct host *hosts, size_t host_count,
-                            size_t came)
+/* The worn messages of an epoch whose index is due; 0: the index is not due. */
+static size_t due_count(const struct arrange *arrange, const struct epoch *epoch)
+{
+    size_t worn = worn_of(epoch->index);
+
+    return is_due(arrange, worn, index_count(epoch->index)) ? worn : 0;
+}
+
+/* The messages of an epoch that were loaded at the start and are not arranged yet. */
+static size_t loaded_count(const struct arrange *arrange, const struct epoch *epoch)
+{
+    (void)arrange;
+    return epoch->is_loaded ? index_count(epoch->index) : 0;
+}
+
+/* Begins with the epoch whose count is the largest. False: all counts are 0. */
+static bool begin_largest(struct arrange *arrange,
+                          size_t (*count_of)(const struct arrange *, const struct epoch *))
 {
     const struct host *host = NULL;
-    struct epoch *most = NULL;
-    size_t most_worn = 0;
+    struct epoch *largest = NULL;
+    size_t most = 0;
 
-    for (size_t h = 0; h < host_count; h++) {
-        for (size_t e = 0; e < hosts[h].epoch_count; e++) {
-            struct epoch *epoch = hosts[h].epochs[e];
-            size_t worn = worn_of(epoch->index);
+    for (size_t h = 0; h < arrange->host_count; h++) {
+        for (size_t e = 0; e < arrange->hosts[h].epoch_count; e++) {
+            struct epoch *epoch = arrange->hosts[h].epochs[e];
+            size_t count = count_of(arrange, epoch);
 
-            if (worn > most_worn && is_due(arrange, worn, index_count(epoch->index), came)) {
-                host = &hosts[h];
-                most = epoch;
-                most_worn = worn;
+            if (count > most) {
+                host = &arrange->hosts[h];
+                largest = epoch;
+                most = count;
             }
         }
     }
-    if (most != NULL) {
-        arrange_begin(arrange, host, most);
+    if (largest != NULL) {
+        arrange_begin(arrange, host, largest);
     }
+    return largest != NULL;
 }
 
 /* --- messages loaded at the start ------------------------------------------------------------- */
 
-static size_t loaded_count(const struct epoch *epoch)
-{
-    return epoch->is_loaded ? index_count(epoch->index) : 0;
-}
-
-static void end_loaded(struct arrange *arrange)
-{
-    arrange->loaded = false;
-    log_info("all loaded messages are arranged for quick queries, after %" PRId64 " ms",
-             arrange->now_ms - arrange->loaded_ms);
-}
-
 /* Begins with the largest of the indexes that were loaded and are not arranged yet. */
 static void begin_loaded(struct arrange *arrange)
 {
-    const struct host *host = NULL;
-    struct epoch *most = NULL;
-
     if (!arrange->loaded || arrange->stopped || arrange->now_ms < arrange->not_before_ms) {
         return;
     }
-    for (size_t h = 0; h < arrange->host_count; h++) {
-        for (size_t e = 0; e < arrange->hosts[h].epoch_count; e++) {
-            struct epoch *epoch = arrange->hosts[h].epochs[e];
-
-            if (loaded_count(epoch) > (most == NULL ? 0 : loaded_count(most))) {
-                host = &arrange->hosts[h];
-                most = epoch;
-            }
-        }
-    }
-    if (most != NULL) {
-        arrange_begin(arrange, host, most);
-    } else {
-        end_loaded(arrange);
+    if (!begin_largest(arrange, loaded_count)) {
+        arrange->loaded = false;
+        log_info("all loaded messages are arranged for quick queries, after %" PRId64 " ms",
+                 arrange->now_ms - arrange->loaded_ms);
     }
 }
 
@@ -354,9 +345,10 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
     if (arrange->worker == NULL || arrange->stopped) {
         return false;
     }
-    size_t worn = worn_of_all(hosts, host_count);
-    size_t came = worn > arrange->seen ? worn - arrange->seen : 0;
-
+    arrange->hosts = hosts;
+    arrange->host_count = host_count;
+    size_t worn = worn_of_all(arrange);
+    arrange->came = worn > arrange->seen ? worn - arrange->seen : 0;
     arrange->seen = worn;
     if (arrange->rests_since_ms == INT64_MIN) {
         arrange->rests_since_ms = now_ms;
@@ -365,7 +357,7 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
         begin_loaded(arrange);
     }
     if (arrange->phase == ARRANGE_IDLE) {
-        begin_most_worn(arrange, hosts, host_count, came);
+        (void)begin_largest(arrange, due_count);
     }
     return arrange->phase == ARRANGE_COPYING || arrange->phase == ARRANGE_FOLLOWING;
 }

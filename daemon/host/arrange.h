@@ -50,7 +50,7 @@ struct arrange {
     uint32_t *working;     /* borrowed: service->working; counts the work on the worker */
     enum arrange_phase phase;
     struct renewal *renewal;
-    const struct host *hosts; /* borrowed, host_count of them: arrange_loaded; else NULL */
+    const struct host *hosts; /* borrowed, host_count of them: those of the last call */
     size_t host_count;
     bool loaded;             /* some index has messages loaded at the start, not arranged yet */
     int64_t loaded_ms;       /* when arrange_loaded was called */
@@ -61,6 +61,7 @@ struct arrange {
     atomic_bool stop; /* tells the worker to stop */
     bool stopped;
     size_t seen;    /* worn messages of all indexes, at the last tick */
+    size_t came;    /* worn messages more than at the tick before */
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
     int64_t rests_since_ms; /* the worker; INT64_MIN before the first tick */

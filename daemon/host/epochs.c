@@ -93,13 +93,10 @@ static void begin_epoch(struct service *service, struct host *host, int64_t now_
         free_change(change);
         return;
     }
-    change->op.kind = PERSIST_EPOCH;
-    change->op.now_ms = now_ms;
-    change->op.epoch = &change->stored;
-    change->op.done = on_begun;
+    change->op = (struct persist_op){
+        .kind = PERSIST_EPOCH, .now_ms = now_ms, .epoch = &change->stored, .done = on_begun};
     host->change = change;
-    service_work_begin(service);
-    service->persist->interface->submit(service->persist, &change->op);
+    service_submit(service, &change->op);
 }
 
 /* --- ending ----------------------------------------------------------------------------------- */
@@ -212,9 +209,8 @@ int epochs_load(struct service *service, char *out_reason)
     return rc;
 }
 
-void epochs_deinit(struct service *service, struct host *host)
+void epochs_deinit(struct host *host)
 {
-    (void)service;
     if (host->change != NULL) {
         free_change(host->change);
     }

@@ -23,6 +23,6 @@ int epochs_load(struct service *service, char *out_reason);
 void epochs_tick(struct service *service);
 
 /* Frees a host's change of epochs. No operation of it may be under way. */
-void epochs_deinit(struct service *service, struct host *host);
+void epochs_deinit(struct host *host);
 
 #endif

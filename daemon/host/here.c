@@ -66,12 +66,14 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
     return 0;
 }
 
-static int add_text(struct here *here, const char *text, size_t bytes, char **at, char *out_reason)
+static int add_text(struct here *here, const struct msg_text *from, char **at, char *out_reason)
 {
-    if (bytes == 0) {
+    const char *text = from->text;
+
+    if (from->length == 0) {
         return 0; /* text may be NULL, to which not even 0 may be added */
     }
-    const char *end = text + bytes;
+    const char *end = text + from->length;
     unsigned line = 1;
     int rc = 0;
 
@@ -84,15 +86,15 @@ static int add_text(struct here *here, const char *text, size_t bytes, char **at
     return rc;
 }
 
-int here_new(const struct alloc *alloc, const char *first, size_t first_bytes, const char *second,
-             size_t second_bytes, size_t frame_bytes, struct here **out_here, char *out_reason)
+int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,
+             struct here **out_here, char *out_reason)
 {
-    if (second_bytes > HERE_FILE_BYTES_MAX) {
+    if (texts[1].length > HERE_FILE_BYTES_MAX) {
         (void)snprintf(out_reason, HERE_REASON_BYTES, "it is too large; at most %d bytes are read",
                        HERE_FILE_BYTES_MAX);
         return HERE_REFUSED;
     }
-    size_t bytes = sizeof(struct here) + first_bytes + second_bytes;
+    size_t bytes = sizeof(struct here) + texts[0].length + texts[1].length;
     struct here *here = alloc_zeroed(alloc, 1, bytes);
     if (here == NULL) {
         return -ERR_NOMEM;
@@ -100,9 +102,9 @@ int here_new(const struct alloc *alloc, const char *first, size_t first_bytes, c
     here->alloc = alloc;
     here->bytes = bytes;
     char *at = here->text;
-    int rc = add_text(here, first, first_bytes, &at, out_reason);
+    int rc = add_text(here, &texts[0], &at, out_reason);
     if (rc == 0) {
-        rc = add_text(here, second, second_bytes, &at, out_reason);
+        rc = add_text(here, &texts[1], &at, out_reason);
     }
     if (rc == 0 && here_frame_bytes(here) > frame_bytes) {
         (void)snprintf(out_reason, HERE_REASON_BYTES,

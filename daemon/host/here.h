@@ -36,8 +36,8 @@ struct here {
  * a frame.
  */
 enum { HERE_REFUSED = 1 };
-int here_new(const struct alloc *alloc, const char *first, size_t first_bytes, const char *second,
-             size_t second_bytes, size_t frame_bytes, struct here **out_here, char *out_reason);
+int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,
+             struct here **out_here, char *out_reason);
 void here_free(struct here *here); /* NULL is fine */
 
 /* What the labels take of a frame. */

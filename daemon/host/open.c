@@ -110,7 +110,7 @@ static int put_host(struct service *service, const struct config_host *config, u
     if (rc != 0) {
         return rc;
     }
-    rc = service_set_here(service, host, NULL, 0, &changed, out_reason);
+    rc = service_set_here(service, host, &(struct msg_text){0}, &changed, out_reason);
     if (rc != 0) {
         host_deinit(host);
         return rc;
@@ -184,17 +184,17 @@ static void open_hosts(struct service *service)
         return;
     }
     const struct config_host *config = &service->config.hosts[service->host_count];
-    memset(&service->opening, 0, sizeof(service->opening));
-    profile_print(&config->profile, service->opening.profile);
-    service->opening.op.kind = PERSIST_HOST;
-    service->opening.op.now_ms = service_now_ms(service);
     memcpy(service->opening.name, config->name, sizeof(service->opening.name));
-    service->opening.op.host_name = service->opening.name;
-    service->opening.op.host_profile = service->opening.profile;
-    service->opening.op.done = on_host_made;
+    profile_print(&config->profile, service->opening.profile);
+    service->opening.op = (struct persist_op){
+        .kind = PERSIST_HOST,
+        .now_ms = service_now_ms(service),
+        .host_name = service->opening.name,
+        .host_profile = service->opening.profile,
+        .done = on_host_made,
+    };
     service->opening.under_way = true;
-    service_work_begin(service);
-    service->persist->interface->submit(service->persist, &service->opening.op);
+    service_submit(service, &service->opening.op);
 }
 
 /* --- beginning and end ------------------------------------------------------------------------ */
@@ -299,7 +299,7 @@ void service_free(struct service *service)
     }
     assert(service->watch == NULL); /* watch_deinit comes first */
     for (size_t i = 0; i < service->host_count; i++) {
-        epochs_deinit(service, &service->hosts[i]);
+        epochs_deinit(&service->hosts[i]);
         host_deinit(&service->hosts[i]);
     }
     alloc_release(service->alloc, service->hosts);

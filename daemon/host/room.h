@@ -26,35 +26,39 @@ enum {
     ROOM_OF_WIDE = 2      /* a /64 on link may have 1/2 */
 };
 
+/* Which cap leaves no room. */
+enum room_full { ROOM_HOST_FULL, ROOM_SERVER_FULL, ROOM_ADDRESS_FULL, ROOM_WIDE_FULL };
+
+/* A message that needs room. */
+struct room_wish {
+    struct service *service;
+    struct host *host;
+    struct sender_tags sender;
+    uint64_t bytes; /* of the message, as they count against the caps */
+    bool may_evict; /* other messages may be removed for this one */
+};
+
 /* The messages that go for a new one. */
 struct room {
     struct usage need; /* messages that the store picks */
     struct usage own;  /* messages of the sender: own_count, marked as leaving in host->shares */
     uint32_t own_count;
     uint8_t own_ids[ROOM_EVICT_MAX][MESSAGE_ID_BYTES];
+    enum room_full why; /* only if no room was found: the limit that refuses the message, */
+    const char *cap;    /* ... and the cap: "messages" or "bytes" */
 };
 
-/* Which cap leaves no room. */
-enum room_full { ROOM_HOST_FULL, ROOM_SERVER_FULL, ROOM_ADDRESS_FULL, ROOM_WIDE_FULL };
-
 /*
- * Finds room for a message of `bytes` by `sender`. `may_evict`: other messages may go for it. True:
- * *out_room is promised, until room_unpromise. False: *out_why and *out_cap ("messages" or "bytes")
- * name the cap, and nothing has changed. Messages that wait for the store count as stored, and
- * promised messages as gone.
+ * Finds room for a message. True: *out_room is promised, until room_unpromise. False: out_room->why
+ * and out_room->cap name the cap, and nothing has changed. Messages that wait for the store count
+ * as stored, and promised messages as gone.
  */
-bool room_find(struct service *service, struct host *host, const struct sender_tags *sender,
-               uint64_t bytes, bool may_evict, struct room *out_room, enum room_full *out_why,
-               const char **out_cap);
+bool room_find(const struct room_wish *wish, struct room *out_room);
 
 /* Ends a promise: the store has kept it, or the deposit has failed. */
 void room_unpromise(struct service *service, struct host *host, const struct room *room);
 
 /* Call every few seconds: logs which hosts have room again, 1/20 of their caps. */
 void room_tick(struct service *service);
-
-/* The store has removed messages: removes them from index, usage and cache. */
-void room_take_out(struct service *service, struct host *host,
-                   const struct persist_removed *removed, uint32_t count);
 
 #endif

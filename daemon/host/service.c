@@ -9,15 +9,15 @@
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
+int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
                      bool *out_changed, char *out_reason)
 {
     enum { REST_BYTES = 256 }; /* what a frame has besides: ids, the host's name */
-    size_t room = service->config.limits.frame_bytes - REST_BYTES;
+    struct msg_text texts[] = {{host->config.here, strlen(host->config.here)}, *text};
     struct here *here = NULL;
 
-    int rc = here_new(service->alloc, host->config.here, strlen(host->config.here), text, length,
-                      room, &here, out_reason);
+    int rc = here_new(service->alloc, texts, service->config.limits.frame_bytes - REST_BYTES, &here,
+                      out_reason);
     if (rc != 0) {
         return rc;
     }
@@ -116,6 +116,12 @@ void service_work_begin(struct service *service)
 void service_work_end(struct service *service)
 {
     service->working--;
+}
+
+void service_submit(struct service *service, struct persist_op *op)
+{
+    service_work_begin(service);
+    service->persist->interface->submit(service->persist, op);
 }
 
 /* --- storage ---------------------------------------------------------------------------------- */

@@ -154,6 +154,10 @@ void service_work_end(struct service *service);
 /* Counts a turn of the client's sender: requester_turn is the greatest of all afterwards. */
 void service_take_turn(struct service *service, struct requester *client);
 
+/* Submits an operation to the store as work that begins now. Its callback calls service_work_end.
+ */
+void service_submit(struct service *service, struct persist_op *op);
+
 /* Counts a request that came at began_ns and was answered with success. */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);
 
@@ -166,7 +170,7 @@ struct host *service_host_numbered(struct service *service, uint32_t number);
  * text). 0 with *out_changed; HERE_REFUSED with a reason (HERE_REASON_BYTES); -ERR_NOMEM. On
  * failure the labels stay as they were.
  */
-int service_set_here(struct service *service, struct host *host, const char *text, size_t length,
+int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
                      bool *out_changed, char *out_reason);
 
 /*
@@ -175,12 +179,21 @@ int service_set_here(struct service *service, struct host *host, const char *tex
  */
 int service_keep(struct service *service, struct host *host, const struct persist_message *message);
 
+/* One message of `bytes` comes to a host, or goes: changes the usage of the host and of the
+ * service.
+ */
+void service_count(struct service *service, struct host *host, uint32_t bytes);
+void service_uncount(struct service *service, struct host *host, uint32_t bytes);
+
 /* A message has left the store: removes it from index, counters and cache. */
 void service_forget(struct service *service, struct host *host, const uint8_t *id);
 
+/* The same for all messages that an operation has removed. */
+void service_forget_removed(struct service *service, const struct persist_op *op);
+
 /* A stored message has a new state: shows or hides it. -ERR_NOMEM, HOST_NO_EPOCH: it stays hidden.
  */
-int service_show(struct service *service, struct host *host, const struct persist_message *message);
+int service_show(struct host *host, const struct persist_message *message);
 void service_hide(struct service *service, struct host *host, const uint8_t *id);
 
 /* Puts a stored message's payload into the cache, unless the message has gone since it was read, or

@@ -6,6 +6,18 @@
 #include "core/base/err.h"
 #include "daemon/host/service.h"
 
+void service_count(struct service *service, struct host *host, uint32_t bytes)
+{
+    usage_add(&host->usage, bytes);
+    usage_add(&service->usage, bytes);
+}
+
+void service_uncount(struct service *service, struct host *host, uint32_t bytes)
+{
+    usage_subtract(&host->usage, bytes);
+    usage_subtract(&service->usage, bytes);
+}
+
 int service_keep(struct service *service, struct host *host, const struct persist_message *message)
 {
     struct moderated moderated = {
@@ -33,8 +45,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         }
     }
     if (rc == 0) {
-        usage_add(&host->usage, moderated.bytes);
-        usage_add(&service->usage, moderated.bytes);
+        service_count(service, host, moderated.bytes);
     }
     return rc;
 }
@@ -46,14 +57,22 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
     bool is_known = moderation_remove(&host->moderation, id, &moderated);
 
     if (host_remove(host, id, &item) == 0) {
-        usage_subtract(&host->usage, item.bytes);
-        usage_subtract(&service->usage, item.bytes);
+        service_uncount(service, host, item.bytes);
     } else if (is_known) { /* it is hidden */
-        usage_subtract(&host->usage, moderated.bytes);
-        usage_subtract(&service->usage, moderated.bytes);
+        service_uncount(service, host, moderated.bytes);
     }
     shares_remove(&host->shares, id);
     cache_drop(service->cache, host->number, id);
+}
+
+void service_forget_removed(struct service *service, const struct persist_op *op)
+{
+    for (uint32_t i = 0; i < op->removed_count; i++) {
+        struct host *host = service_host_numbered(service, op->removed[i].host);
+        if (host != NULL) {
+            service_forget(service, host, op->removed[i].id);
+        }
+    }
 }
 
 void service_hide(struct service *service, struct host *host, const uint8_t *id)
@@ -62,7 +81,7 @@ void service_hide(struct service *service, struct host *host, const uint8_t *id)
     cache_drop(service->cache, host->number, id);
 }
 
-int service_show(struct service *service, struct host *host, const struct persist_message *message)
+int service_show(struct host *host, const struct persist_message *message)
 {
     const struct moderated *moderated = moderation_find(&host->moderation, message->id);
     struct persist_message shown = *message;
@@ -70,6 +89,5 @@ int service_show(struct service *service, struct host *host, const struct persis
     if (moderated != NULL) {
         shown.sender = moderated->sender;
     }
-    (void)service;
     return host_admit(host, &shown);
 }

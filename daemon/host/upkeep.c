@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a service does by itself: removes expired messages, saves its clock, arranges indexes. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "daemon/host/room.h"
 #include "daemon/host/service.h"
@@ -32,14 +31,11 @@ void service_save_clock(struct service *service)
     if (service->saving_clock) {
         return;
     }
-    memset(&service->clock_op, 0, sizeof(service->clock_op));
-    service->clock_op.kind = PERSIST_CLOCK;
-    service->clock_op.now_ms = service_now_ms(service);
-    service->clock_op.done = on_clock_saved;
-    service->clock_saved_ms = service->clock_op.now_ms;
+    service->clock_saved_ms = service_now_ms(service);
+    service->clock_op = (struct persist_op){
+        .kind = PERSIST_CLOCK, .now_ms = service->clock_saved_ms, .done = on_clock_saved};
     service->saving_clock = true;
-    service_work_begin(service);
-    service->persist->interface->submit(service->persist, &service->clock_op);
+    service_submit(service, &service->clock_op);
 }
 
 /* --- expiry ----------------------------------------------------------------------------------- */
@@ -55,13 +51,7 @@ static void on_swept(struct persist_op *op)
     if (op->outcome != PERSIST_APPLIED) {
         return; /* the store has said why; the next sweep tries again */
     }
-    for (uint32_t i = 0; i < op->removed_count; i++) {
-        const struct persist_removed *removed = &op->removed[i];
-        struct host *host = service_host_numbered(service, removed->host);
-        if (host != NULL) {
-            service_forget(service, host, removed->id);
-        }
-    }
+    service_forget_removed(service, op);
     if (op->removed_count > 0) {
         log_debug("%" PRIu32 " messages expired", op->removed_count);
     }
@@ -72,15 +62,15 @@ static void on_swept(struct persist_op *op)
 
 static void submit_sweep(struct service *service)
 {
-    memset(&service->sweep, 0, sizeof(service->sweep));
-    service->sweep.kind = PERSIST_EXPIRE;
-    service->sweep.now_ms = service_now_ms(service);
-    service->sweep.removed = service->swept;
-    service->sweep.limit = PERSIST_EXPIRE_MAX;
-    service->sweep.done = on_swept;
+    service->sweep = (struct persist_op){
+        .kind = PERSIST_EXPIRE,
+        .now_ms = service_now_ms(service),
+        .removed = service->swept,
+        .limit = PERSIST_EXPIRE_MAX,
+        .done = on_swept,
+    };
     service->sweeping = true;
-    service_work_begin(service);
-    service->persist->interface->submit(service->persist, &service->sweep);
+    service_submit(service, &service->sweep);
 }
 
 void service_sweep(struct service *service)

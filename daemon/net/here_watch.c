@@ -80,8 +80,8 @@ static bool take_labels(struct watched *watched, const char *text, size_t length
     struct host *host = host_of(watched);
     char reason[HERE_REASON_BYTES] = "";
     bool changed = false;
-    int rc =
-        service_set_here(watched->watch->options.service, host, text, length, &changed, reason);
+    int rc = service_set_here(watched->watch->options.service, host,
+                              &(struct msg_text){text, length}, &changed, reason);
 
     if (rc != 0) {
         log_warning("host %s: %s: %s; the here labels stay as they were", host->config.name,

@@ -15,8 +15,9 @@ static int read_two(const char *first, const char *second, size_t frame_bytes,
                     struct here **out_here)
 {
     reason[0] = '\0';
-    return here_new(alloc_system(), first, strlen(first), second,
-                    second != NULL ? strlen(second) : 0, frame_bytes, out_here, reason);
+    const struct msg_text texts[] = {{first, strlen(first)},
+                                     {second, second != NULL ? strlen(second) : 0}};
+    return here_new(alloc_system(), texts, frame_bytes, out_here, reason);
 }
 
 static void assert_labels(const struct here *here, const char *const *expected, size_t count)
@@ -79,7 +80,8 @@ static void what_is_wrong_is_named(void **state)
     }
     /* A NUL is no part of a label. */
     struct here *here = NULL;
-    assert_int_equal(here_new(alloc_system(), "", 0, "topic:a\0b", 9, 4096, &here, reason),
+    assert_int_equal(here_new(alloc_system(), (struct msg_text[]){{"", 0}, {"topic:a\0b", 9}}, 4096,
+                              &here, reason),
                      HERE_REFUSED);
 }
 
@@ -138,8 +140,12 @@ static void memory_that_runs_out(void **state)
 
     fail_alloc_init(&alloc);
     fail_alloc_arm(&alloc, 1);
-    assert_int_equal(here_new(&alloc.alloc, "a:1\n", 4, NULL, 0, 4096, &here, reason), -ERR_NOMEM);
-    assert_int_equal(here_new(&alloc.alloc, "a:1\n", 4, NULL, 0, 4096, &here, reason), 0);
+    assert_int_equal(
+        here_new(&alloc.alloc, (struct msg_text[]){{"a:1\n", 4}, {NULL, 0}}, 4096, &here, reason),
+        -ERR_NOMEM);
+    assert_int_equal(
+        here_new(&alloc.alloc, (struct msg_text[]){{"a:1\n", 4}, {NULL, 0}}, 4096, &here, reason),
+        0);
     here_free(here);
     assert_int_equal(alloc.live_bytes, 0);
 }
